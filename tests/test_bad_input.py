@@ -288,6 +288,7 @@ def test_weights_of_1e200_are_certainty_and_weights_of_1e_310_are_the_prior() ->
     assert_allclose(GaussianNB().fit(x, y, [1e-310] * 4).predict_proba([[1.0]]), [[0.5, 0.5]], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(
     ("dtype", "top"),

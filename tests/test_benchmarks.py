@@ -155,6 +155,7 @@ def test_check_tells_what_missed(run: Path, capsys: pytest.CaptureFixture[str]) 
     assert "G1 predict" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in scaled.WAYS if way != "dask"])
 def test_every_way_to_learn_from_files_learns_all_rows(way: str, tmp_path: Path) -> None:
     """Dask's is a `fit` of partitions, which has tests of its own; here it would take processes."""
@@ -233,6 +234,7 @@ def test_a_workload_has_its_own_name() -> None:
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.slow
 def test_a_smaller_processor_is_measured_in_a_process_that_compiles_for_it(tmp_path: Path) -> None:
     path = tmp_path / "smaller.json"
     assert main(["--instructions", "avx2", *ALONE, "--no-memory", "--only", "S1-small", "--json", str(path)]) == 0

@@ -117,6 +117,7 @@ def test_a_weight_counts_rows() -> None:
     assert (one.choices_["chosen"] == other.choices_["chosen"]).all()
 
 
+@pytest.mark.slow
 def test_of_many_rows_some_of_every_class_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = table(rows=4_000)
     y = np.where(np.arange(len(y)) % 100 == 0, "rare", y)

@@ -114,6 +114,7 @@ def test_across_a_boundary_the_band_is_the_interval_of_where_it_is() -> None:
         assert abs((crossing < end).mean() - level) < spread + 0.005  # a step of the grid
 
 
+@pytest.mark.slow
 def test_a_picture_has_its_columns_its_classes_and_its_rows() -> None:
     table = pd.DataFrame(IRIS, columns=list("abcd"))
     model = nb.NaiveBayes().fit(table, np.array(["first", "second", "third"])[SPECIES])

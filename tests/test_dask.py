@@ -304,6 +304,7 @@ def test_shards_of_lazy_parts_add_up_with_those_of_others() -> None:
     same_model(scale.fit_shards(model, shards), plain_model().fit(*whole(cells)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", PREDICTIONS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.usefixtures("compiled_always")  # NumPy does what is small, so a partition's digits may be other ones

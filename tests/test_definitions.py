@@ -98,6 +98,7 @@ def both_ways() -> Iterator[set[str]]:
         yield compared
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("fitted", EVERY, ids=lambda fitted: fitted.name)
 def test_definitions_agree_with_the_loops(fitted: Fitted) -> None:

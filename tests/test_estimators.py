@@ -125,6 +125,7 @@ def test_tags_are_truthful() -> None:
     assert get_tags(NaiveBayes()).input_tags.string
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", PARAMETERISATIONS, ids=repr)
 def test_a_clone_of_a_fitted_model_and_a_pickle_predict_the_same(estimator: Any) -> None:
     x = np.round(X)

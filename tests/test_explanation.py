@@ -55,6 +55,7 @@ def close_to_draws(mean: np.ndarray, sd: np.ndarray, drawn: np.ndarray) -> None:
         assert (np.abs(said - seen) <= 5 * error / np.sqrt(len(drawn)) + 1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temper", [None, 0.4])
 def test_means_and_sds_are_those_of_draws_from_the_posterior(temper: float | None) -> None:
     model, X = fitted(temper)

@@ -395,6 +395,7 @@ def test_one_exponent_has_its_prior_and_is_at_most_1() -> None:
     assert several.temper_sd_ == pytest.approx(t / np.sqrt(curvature), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [12, 200, 2000])
 def test_the_ridge_is_around_the_posterior_mean_of_one_exponent(rows: int) -> None:
     rng, label = np.random.default_rng(9), np.arange(rows) % 2
@@ -475,6 +476,7 @@ def test_exponents_are_named_as_the_features_are(tempered: NaiveBayes) -> None:
     assert (tempered.temper_sd_ > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["observed", "fixed"])
 def test_intervals_are_those_of_draws(tempered: NaiveBayes, rows: str) -> None:
     few = TABLE.iloc[:4]

@@ -326,6 +326,7 @@ def test_probabilities_stand_where_their_log_odds_are() -> None:
     assert probability_ticks(0, 400, 150, 10)[1][0] == "50 %"
 
 
+@pytest.mark.slow
 def test_figures_go_onto_pages_and_take_their_colour() -> None:
     model, X = wide(3)
     for ax in (nb.plot_waterfall(model.explain(X.iloc[:1])), nb.plot_nomogram(model)[0]):
@@ -372,6 +373,7 @@ def test_a_waterfall_of_a_model_or_of_another_result_says_what_it_draws() -> Non
     assert numbers(ours) == numbers(theirs)
 
 
+@pytest.mark.slow
 def test_a_waterfall_finds_a_row_by_the_name_that_it_has_in_the_frame() -> None:
     model, X = birds()
     rows = X.iloc[:2].set_axis(pd.MultiIndex.from_tuples([("u", 1), ("v", 2)]))

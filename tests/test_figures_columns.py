@@ -116,6 +116,7 @@ def test_pictures_are_drawn_in_given_axes() -> None:
     assert nb.plot_words(mail, [0], ax=ax) is ax
 
 
+@pytest.mark.slow
 def test_an_averaged_model_shows_what_a_class_expects_if_the_column_matters() -> None:
     table, plain = birds()[1], birds()[0]
     y = plain.predict(table)

@@ -109,6 +109,7 @@ def test_a_cell_with_a_line_in_it_is_not_two_numbers() -> None:
     assert kind_of(["true\nfalse"]) == "text"
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.integers(-(10**15), 10**15), st.floats(allow_nan=False)), min_size=1))
 def test_numbers_are_read_to_the_last_bit(values: list[float]) -> None:
     sheet = open_sheet(write("exact.csv", "a\n" + "\n".join(map(repr, values)) + "\n"))
@@ -120,6 +121,7 @@ def test_numbers_are_read_to_the_last_bit(values: list[float]) -> None:
 WRITTEN = r"(?!nan)[+-]?(?:(?!0[0-9])[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?"
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(st.text("0123456789+-.einfaty_x", min_size=1, max_size=21), min_size=1, max_size=3))
 def test_numbers_are_what_is_written_as_one(cells: list[str]) -> None:
@@ -128,6 +130,7 @@ def test_numbers_are_what_is_written_as_one(cells: list[str]) -> None:
     assert kind_of(cells) == ("integer" if all(is_integer) else "number" if all(is_number) else "text")
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
 @given(
     st.lists(st.sampled_from(["a", "7", ",", ",", '"', '"', '""', " ", "\n", "\n", "\r\n", "é"]), max_size=25).map(
@@ -511,6 +514,7 @@ def test_progress_is_reported_in_bytes() -> None:
 # Damaged files: what is read is a table, or an error that names the file; never the end of the process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["40"], pytest.param(["150", "fit"], marks=pytest.mark.slow)])
 def test_a_damaged_typed_file_is_a_table_or_an_error_that_names_it(words: list[str]) -> None:
     command = [sys.executable, str(Path(__file__).with_name("damage.py")), *words]

@@ -103,6 +103,7 @@ def same(model: Any, twin: Any, rows: Any) -> None:
 FORMATS = ("t.parquet", "t.feather", "t.arrows", "t.csv", "t.tsv", "t.csv.gz")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("batch_rows", [None, 50])
 def test_a_file_is_learnt_as_the_table_in_it(name: str, batch_rows: int | None) -> None:
@@ -112,6 +113,7 @@ def test_a_file_is_learnt_as_the_table_in_it(name: str, batch_rows: int | None) 
     same(fit_files(clone(model), name, "label", batch_rows=batch_rows), model.fit(X, y), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS[:4])
 def test_rows_count_as_a_column_says(name: str) -> None:
     write(mixed(), name)
@@ -161,6 +163,7 @@ def test_the_names_of_folders_are_columns() -> None:
     assert levels == {"land": ("at", "de"), "year": ("2024", "2025", "2026")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_the_number_of_threads_changes_no_digit(jobs: int) -> None:
     for name in ("t.parquet", "t.csv"):
@@ -225,6 +228,7 @@ TEXT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TEXT.values(), ids=TEXT.keys())
 def test_text_holds_the_same_columns_as_for_the_command_line(text: str) -> None:
     Path("t.csv").write_text(text, encoding="utf-8", newline="")
@@ -263,6 +267,7 @@ def test_numbers_of_text_are_read_to_the_last_bit() -> None:
     assert learnt.stats_.blocks[0].counts.sum() == len(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "later", "odd"),
     [
@@ -288,6 +293,7 @@ def test_a_later_cell_that_is_unlike_the_first_is_an_error_that_says_what_to_do(
     assert later in fit_files(model, "t.csv", "label", kinds={"zip": "text"}).schema_.blocks[0].levels[0]
 
 
+@pytest.mark.slow
 def test_labels_that_are_no_numbers_any_more_are_an_error() -> None:
     for odd in ("x", "2.5", "007"):
         Path("t.csv").write_text("a,label\n" + "".join(f"{at},{at % 2}\n" for at in range(5000)) + f"1,{odd}\n")
@@ -310,6 +316,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "said"), ODD.values(), ids=ODD.keys())
 def test_an_odd_file_is_named(text: str, said: str) -> None:
     write(pd.DataFrame({"a": [1.0, 2.0], "b": [2, 4], "label": ["p", "q"]}), "good.parquet")
@@ -393,6 +400,7 @@ def test_types_that_differ_are_an_error_that_names_the_file() -> None:
     assert model.schema_.blocks[0].levels == (("1", "2", "x"),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["age", "town", "count", "sent"])
 @pytest.mark.parametrize("empty", [0, 1])
 def test_a_column_of_nothing_in_one_file_is_what_it_is_in_others(column: str, empty: int) -> None:
@@ -414,6 +422,7 @@ def test_a_column_of_nothing_in_one_file_is_what_it_is_in_others(column: str, em
     assert found[column][there].tolist() == frame[column][there].tolist()
 
 
+@pytest.mark.slow
 def test_columns_that_are_dropped_hold_anything() -> None:
     frame = mixed()
     X, y = rows_of(frame)
@@ -466,6 +475,7 @@ def test_rows_may_be_chosen_by_true_and_false() -> None:
     same(model, NaiveBayes(**plainly(X)).fit(X, y, sample_weight=frame["paid"].to_numpy()), X)
 
 
+@pytest.mark.slow
 def test_columns_that_are_carried_along_have_one_type(capfd: pytest.CaptureFixture) -> None:
     frame = mixed().assign(key=np.arange(ROWS))
     X, y = rows_of(frame, "key")
@@ -507,6 +517,7 @@ def test_all_levels_that_are_not_declared_are_one_warning() -> None:
     assert only.message.unseen == {"town": {name: counts[name] for name in ("Köln", "Aachen")}}
 
 
+@pytest.mark.slow
 def test_a_bar_shows_what_was_read(capsys: pytest.CaptureFixture) -> None:
     write(mixed(), "t.parquet")
     fit_files(NaiveBayes(), "t.parquet", "label")
@@ -541,6 +552,7 @@ def interrupted(additions: int, model: Any, paths: list[str], **asked: Any) -> N
         fit_files(model, paths, "label", checkpoint_seconds=0, **asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [(1, 1), (2, 1), (1, 3)])
 def test_a_fit_that_was_interrupted_goes_on_to_the_same_bits(threads: tuple[int, int]) -> None:
     paths, before, after = table(), *threads
@@ -603,6 +615,7 @@ CHANGES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_checkpoint_that_says_anything_is_refused_and_named(change: Any) -> None:
     paths = table()
@@ -655,6 +668,7 @@ def python(code: str, *arguments: Any) -> subprocess.CompletedProcess:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | home)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.feather"])
 def test_predictions_are_those_of_the_table_in_memory(name: str) -> None:
     write(mixed(), name)
@@ -669,6 +683,7 @@ def test_predictions_are_those_of_the_table_in_memory(name: str) -> None:
     assert parquet.read_metadata("out.parquet").num_row_groups > 5
 
 
+@pytest.mark.slow
 def test_predictions_have_intervals_and_columns_that_are_carried_along() -> None:
     write(mixed(), "t.csv")
     frame = read_file("t.csv")
@@ -747,6 +762,7 @@ def test_memory_does_not_grow_with_the_file(name: str) -> None:
     assert int(done.stdout) < 190  # megabytes: buffers of every column, and some batches
 
 
+@pytest.mark.slow
 def test_many_files_wait_closed() -> None:
     Path("many").mkdir()
     for at in range(40):

@@ -71,6 +71,7 @@ def write() -> None:
     np.savez_compressed(ANSWERS, **{MADE_BY: np.array(maker())}, **kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", FROZEN, ids=lambda fitted: fitted.name)
 def test_a_file_of_before_is_read_and_answers_as_then(fitted: Fitted, tmp_path: Path) -> None:
     with ZipFile(FILES) as archive, np.load(ANSWERS) as kept:
@@ -83,6 +84,7 @@ def test_a_file_of_before_is_read_and_answers_as_then(fitted: Fitted, tmp_path: 
     np.testing.assert_allclose(loaded.predict_joint_log_proba(first(fitted.X)), expected, rtol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_always")
 @pytest.mark.parametrize("fitted", FROZEN, ids=lambda fitted: fitted.name)
 def test_answers_are_those_of_before(fitted: Fitted) -> None:

@@ -349,6 +349,7 @@ def test_the_oracles_mixture_has_the_mean_that_bayes_rule_gives() -> None:
 # Two classes -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows"), by_turns(TWO_CLASSES))
 def test_exact_intervals_of_two_classes_are_right_to_six_digits(name: str, rows: str) -> None:
     own = two_classes(name)
@@ -357,6 +358,7 @@ def test_exact_intervals_of_two_classes_are_right_to_six_digits(name: str, rows:
     assert max(miss) < 1e-6, f"by row: {np.array(miss)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows"), by_turns(TWO_CLASSES))
 def test_intervals_of_two_classes_are_right_to_three_digits_by_default(name: str, rows: str) -> None:
     own = two_classes(name)
@@ -402,6 +404,7 @@ def test_intervals_by_draws_are_right_to_the_error_of_a_thousand_draws(rows: str
         np.testing.assert_array_equal(quantiles(ask()), found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows"), by_turns(TWO_CLASSES))
 def test_probability_and_mean_entropy_of_two_classes_are_those_of_the_law(name: str, rows: str) -> None:
     own = two_classes(name)
@@ -435,6 +438,7 @@ def any_model(seed: int) -> Scene:
 ODD_SEEDS = (12, 18, 20, 24, 39)  # two heavy tails, few words under a known class prior, a text of no words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [ODD_SEEDS, pytest.param(range(40), marks=pytest.mark.slow)], ids=["odd", "many"])
 def test_exact_intervals_and_entropies_of_random_models_are_right(seeds: Sequence[int]) -> None:
     judged = 0
@@ -487,6 +491,7 @@ def misses(name: str, rows: str, method: str, least: float) -> Array:
     return np.array(shortfalls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows"), by_turns(MANY_CLASSES))
 @pytest.mark.parametrize("method", ["auto", pytest.param("exact", marks=pytest.mark.slow)])
 def test_intervals_of_many_classes_agree_with_draws(name: str, rows: str, method: str) -> None:
@@ -552,6 +557,7 @@ def one_against_all(concentration: Array) -> Any:
     return beta(concentration, concentration.sum(axis=-1, keepdims=True) - concentration)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("made", CLOSED_FORMS)
 @pytest.mark.parametrize("method", ["auto", "exact"])
@@ -606,6 +612,7 @@ def test_a_class_of_known_probability_zero_keeps_it(rows: str, method: str) -> N
 # The mean of the law, and what follows from it -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_probability_of_an_observed_row_is_predict_proba() -> None:
     for own in every_scene():
         proba = own.model.predict_proba(own.table)
@@ -616,6 +623,7 @@ def test_the_probability_of_an_observed_row_is_predict_proba() -> None:
         np.testing.assert_allclose(found["probability"].transpose("obs_id", "class"), proba, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 def test_intervals_lie_in_order_between_zero_and_one(rows: str) -> None:
     for own in every_scene():
@@ -627,6 +635,7 @@ def test_intervals_lie_in_order_between_zero_and_one(rows: str) -> None:
             assert float(found["probability"].min()) >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 def test_intervals_and_uncertainty_show_the_same_probability(rows: str) -> None:
     for own in every_scene():
@@ -706,6 +715,7 @@ def equal(a: tuple[Array, Array], b: tuple[Array, Array]) -> None:
     np.testing.assert_allclose(a[1], b[1], rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("method", ["auto", "exact"])
 def test_the_order_of_classes_features_and_training_rows_changes_nothing(rows: str, method: str) -> None:
@@ -722,6 +732,7 @@ def test_the_order_of_classes_features_and_training_rows_changes_nothing(rows: s
         equal((intervals[:, :, ::-1], parts), usual)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("method", ["auto", "exact", "fast"])
 def test_one_row_at_a_time_equals_all_at_once(rows: str, method: str) -> None:
@@ -1063,6 +1074,7 @@ def test_quadrature_agrees_with_thirty_digits_at_small_smoothing() -> None:
     assert law.cdf(1e-3) == pytest.approx(law.cdf_30_digits(1e-3), abs=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3, 4])
 @pytest.mark.parametrize("smoothing", [0.001, 0.004, 0.008, 0.016, 0.025, 0.1])
 def test_a_chosen_row_has_an_interval_at_once_at_any_smoothing(classes: int, smoothing: float) -> None:

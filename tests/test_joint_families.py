@@ -91,6 +91,7 @@ def test_partitions_of_dask_have_the_blocks_of_the_first() -> None:
     assert linked.links_.sizes["link"] == 2
 
 
+@pytest.mark.slow
 def test_columns_that_are_independent_within_the_classes_stay_alone() -> None:
     apart = 0
     for seed in range(20):

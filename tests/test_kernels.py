@@ -137,6 +137,7 @@ BOTH_FORMS = pytest.mark.usefixtures("form")
 FAMILY, EXAMPLES = pytest.mark.parametrize("family", FAMILIES), settings(deadline=None, derandomize=True)
 
 
+@pytest.mark.slow
 @BOTH_FORMS
 @FAMILY
 @EXAMPLES
@@ -158,6 +159,7 @@ def test_stats_are_what_their_family_defines(family: str, data: Any, n_jobs: int
             near(a, b, np.abs(b) + 1e4 * total if name.startswith("log") else (b + total) * (not exact))
 
 
+@pytest.mark.slow
 @BOTH_FORMS
 @FAMILY
 @settings(EXAMPLES, max_examples=40)
@@ -244,6 +246,7 @@ def all_digits(got: Array, terms: Callable[[int, int], list[Decimal]]) -> None:
             assert abs(Decimal(got[i, c]) - sum(exact)) <= Decimal("1e-14") * size, (i, c)
 
 
+@pytest.mark.slow
 @BOTH_FORMS
 @pytest.mark.parametrize("features", [1, 6, 100])
 @pytest.mark.parametrize("alike", [True, False])
@@ -276,6 +279,7 @@ def test_the_largest_float_is_only_very_far_away() -> None:
 COUNTS = np.array([*range(21), 64, 1000, 1e6, 0.3, 2.5, 15.5, 17.25])
 
 
+@pytest.mark.slow
 @BOTH_FORMS
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 0.5, 1, 7.7, 15.99, 16, 300, 1e6, 1e15, 1e25])
 def test_scores_of_counts_have_their_digits(size: float) -> None:
@@ -297,6 +301,7 @@ def test_scores_of_counts_have_their_digits(size: float) -> None:
     all_digits(Gamma(a, 2 + 0 * a).score(x), rates)
 
 
+@pytest.mark.slow
 def test_rows_of_any_lengths_do_not_share_a_normaliser() -> None:
     rng = np.random.default_rng(5)
     length = rng.permutation(np.concatenate([np.arange(5000.0), np.arange(5000) + rng.random(5000)]))

@@ -346,6 +346,7 @@ def test_the_mode_is_the_most_likely_theta_under_a_flat_prior_worth_nothing(case
                 np.testing.assert_allclose(getattr(estimate, name), getattr(best, name), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_intervals_hold_their_share_of_draws(case: Case) -> None:
     lower, upper = case.posterior.interval(0.8)
     drawn = case.posterior.sample(np.random.default_rng(8), 20_000)

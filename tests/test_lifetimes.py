@@ -195,6 +195,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning")
 BOUNDED = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
+@pytest.mark.slow
 def test_a_model_is_what_fit_makes_of_the_rows_that_it_knows() -> None:
     run_state_machine_as_test(Lifetime, settings=settings(max_examples=6, stateful_step_count=10, **BOUNDED))
 

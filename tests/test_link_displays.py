@@ -110,6 +110,7 @@ def test_a_forests_lines_point_down_and_no_two_columns_share_a_row() -> None:
         assert places[child, 1] > places[parent, 1]
 
 
+@pytest.mark.slow
 def test_of_very_many_columns_the_strongest_links_are_drawn_and_the_others_counted() -> None:
     model = nb.NaiveBayes(dependence="forest").fit(*chained(90))
     forest = forest_of(model.links_, list(model.schema_.families))
@@ -189,6 +190,7 @@ def test_a_boundary_is_where_rows_without_the_other_columns_change_class(
     np.testing.assert_allclose(np.array(margins)[:, 1], joint[:, 1] - joint[:, 0], atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_band_of_a_boundary_is_where_the_interval_of_such_rows_holds_one_half(model: nb.NaiveBayes) -> None:
     X, _ = planted()
     plane = plane_of(model, ("x0", "copy"))
@@ -280,6 +282,7 @@ def test_a_row_is_explained_by_its_columns_and_links_and_its_cells_are_those_of_
         assert ARROW not in cells
 
 
+@pytest.mark.slow
 def test_names_of_links_that_are_markup_stay_text() -> None:
     X, y = planted()
     X = X.rename(columns={"x0": EVIL, "copy": '<script>alert("1")</script>'})

@@ -88,6 +88,7 @@ def test_columns_of_more_levels_than_a_table_can_have_are_left_alone(monkeypatch
         assert {frozenset((link.parent, link.child)) for link in links} == {frozenset((2, 3))}
 
 
+@pytest.mark.slow
 def test_columns_that_are_independent_within_the_classes_get_no_link_in_95_of_100_tables() -> None:
     linked = 0
     for seed in range(100):

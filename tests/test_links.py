@@ -698,6 +698,7 @@ def test_a_model_without_a_link_is_kept_too(dependence: str, tmp_path: Path) -> 
     same_predictions(model, through_file(model, tmp_path), table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [120, pytest.param(1_500, marks=pytest.mark.slow)])
 def test_files_that_say_anything_of_links_are_refused_or_make_models_that_work(times: int, tmp_path: Path) -> None:
     table, y = mixed(np.random.default_rng(19), 60)

@@ -171,6 +171,7 @@ def with_variates(model: Any, point: Point, rng: np.random.Generator) -> tuple[P
 # Conjugate models ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "likelihood"),
     [(name, "statistics") for name in [*MODELS, "mixed, weights", "many words, weights"]]

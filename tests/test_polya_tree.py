@@ -463,6 +463,7 @@ def test_columns_have_pictures_in_their_numbers() -> None:
     assert plot_boundary(model, FRAME[list("abcde")], FRAME["label"], features=["a", "b"]) is not None
 
 
+@pytest.mark.slow
 def test_it_has_a_page_and_a_tree_of_draws_and_no_pymc_model(tmp_path: Path) -> None:
     table, y = FRAME[list("abcde")][:24], FRAME["label"][:24]
     model = NaiveBayes({"a": PolyaTree(), ("b", "c", "d", "e"): Gaussian()}).fit(table, y)

@@ -261,6 +261,7 @@ def test_a_class_without_rows_and_a_class_with_one_have_a_page() -> None:
     assert seen.tables["Classes"][3] == ["c", "0", "0.0 %"]
 
 
+@pytest.mark.slow
 def test_a_brief_page_ends_after_the_sections_that_take_little_time(capsys: pytest.CaptureFixture[str]) -> None:
     table = dogs()
     X, y = table.drop(columns="breed"), table["breed"]

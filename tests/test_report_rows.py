@@ -273,6 +273,7 @@ def test_a_text_without_a_word_has_a_page() -> None:
     assert UNCERTAIN in page.tables
 
 
+@pytest.mark.slow
 def test_sections_that_would_take_long_say_what_they_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
     rng, y = np.random.default_rng(0), np.arange(60) % 20
     X = pd.DataFrame(rng.normal(size=(60, 12)) + y[:, None] / 9).add_prefix("x")

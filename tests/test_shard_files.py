@@ -218,6 +218,7 @@ def with_json(data: bytes, said: Any) -> bytes:
     return zipped(members_of(data) | {"shard.json": text.encode()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [100, pytest.param(700, marks=pytest.mark.slow)])
 def test_files_that_say_anything_are_refused_or_make_shards_that_add_up_in_little_memory_and_time(
     times: int, tmp_path: Path

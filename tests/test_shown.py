@@ -47,6 +47,7 @@ def test_a_notebook_shows_each_figure_once_and_a_page_in_a_frame() -> None:
     assert len(page["data"]["text/plain"]) < 120
 
 
+@pytest.mark.slow
 def test_figures_load_matplotlib_when_they_are_asked_for_and_pyplot_has_them_only_if_it_was_there() -> None:
     code = (
         "import sys, bayesnb as nb; from bayesnb import NaiveBayes; assert 'matplotlib' not in sys.modules; "

@@ -86,6 +86,7 @@ def refitted(families: Any, weight: Any = None, **said: Any) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimate", "temper", "weight"),
     [("map", 0.4, WEIGHT), ("mean", None, None), ("mean", None, WEIGHT), ("predictive", 0.4, WEIGHT)],

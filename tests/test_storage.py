@@ -283,6 +283,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", MODELS, ids=lambda fitted: fitted.name)
 def test_a_loaded_model_is_the_one_that_was_saved(fitted: Fitted, tmp_path: Path) -> None:
     model = fitted.fit()
@@ -291,6 +292,7 @@ def test_a_loaded_model_is_the_one_that_was_saved(fitted: Fitted, tmp_path: Path
     same_answers(model, loaded, fitted.X, fitted.labels, fitted.weight)
 
 
+@pytest.mark.slow
 def test_a_loaded_model_goes_on_learning_as_the_one_that_was_saved(tmp_path: Path) -> None:
     X, more = mixed_frame(), mixed_frame().iloc[::-1].assign(level="new")
     model = NaiveBayes(MIXED, temper="loo").fit(X, Y)
@@ -301,6 +303,7 @@ def test_a_loaded_model_goes_on_learning_as_the_one_that_was_saved(tmp_path: Pat
     same_state(clone(model).fit(X, Y), clone(again(model, tmp_path)).fit(X, Y))
 
 
+@pytest.mark.slow
 def test_a_loaded_model_answers_the_longer_questions_alike(tmp_path: Path) -> None:
     X = mixed_frame()[["real", "level", "flag"]]
     model = NaiveBayes({"level": Categorical(2.0)}).fit(X, Y)
@@ -322,6 +325,7 @@ def test_a_loaded_model_answers_the_longer_questions_alike(tmp_path: Path) -> No
     assert model._repr_html_().count("<tr>") == loaded._repr_html_().count("<tr>")
 
 
+@pytest.mark.slow
 def test_what_is_loaded_can_be_saved_again_and_gives_the_same_file(tmp_path: Path) -> None:
     for fitted in MODELS:
         model = fitted.fit()
@@ -381,6 +385,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", NAMES, ids=str)
 def test_names_of_columns_of_every_type_come_back(names: Any, tmp_path: Path) -> None:
     model = NaiveBayes().fit(pd.DataFrame(REAL, columns=names), Y)
@@ -720,6 +725,7 @@ def opened(path: Path) -> Any:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_byte_that_changed_is_refused_or_changes_nothing(step: int, tmp_path: Path) -> None:
     model, path, rng = small(), tmp_path / "whole.bnb", fresh()
@@ -736,6 +742,7 @@ def test_a_byte_that_changed_is_refused_or_changes_nothing(step: int, tmp_path: 
     assert refused > len(whole) / step / 2
 
 
+@pytest.mark.slow
 def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     length, path = len(bytes_of(small(), tmp_path)), tmp_path / "whole.bnb"
     while length:
@@ -752,6 +759,7 @@ def with_json(data: bytes, said: Any) -> bytes:
 HOLDING = ["some averaged features", "words of a matrix", "codes", "a threshold", "weights"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [150, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_files_that_say_anything_are_refused_or_make_models_that_work_in_little_memory_and_time(
     times: int, tmp_path: Path
@@ -786,6 +794,7 @@ def test_an_exponent_that_is_not_finite_is_refused(temper: str, tmp_path: Path) 
     assert outcome(with_json(whole, document | {"temper": {"$float": temper}}), tmp_path) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOLDING)
 def test_numbers_that_no_rows_make_are_refused(name: str, tmp_path: Path) -> None:
     (fitted,) = [fitted for fitted in MODELS if fitted.name == name]
@@ -965,11 +974,13 @@ def refused_within(most: int, data: bytes, name: str, folder: Path) -> None:
     assert spent < 2, name
 
 
+@pytest.mark.slow
 def test_values_that_have_one_hash_are_refused_before_a_set_compares_them(tmp_path: Path) -> None:
     for name, data in collisions(bytes_of(small(), tmp_path)):
         refused_within(10_000_000, data, name, tmp_path)
 
 
+@pytest.mark.slow
 def test_what_many_parts_of_a_file_ask_for_is_refused_together(tmp_path: Path) -> None:
     whole = bytes_of(NaiveBayes(JointTable()).fit(LEVELS[:, :2], Y), tmp_path)
     said = json.loads(members_of(whole)["model.json"])
@@ -1090,6 +1101,7 @@ def test_names_in_a_file_are_looked_up_only_among_known_ones(tmp_path: Path) -> 
         assert outcome(with_json(whole, odd), tmp_path) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
 @given(st.binary(max_size=200), st.integers(0, 2_000), st.integers(0, 300), st.booleans())
 def test_whatever_bytes_are_put_into_a_file_nothing_but_a_value_error_comes_of_it(

@@ -89,6 +89,7 @@ def counted(fitted: Fitted, model: Any, rows: slice) -> Shard:
 ADDED_UP = [each for each in MODELS if "by default" not in each.name and each.name != "the law's polya tree"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", ADDED_UP, ids=lambda fitted: fitted.name)
 def test_shards_with_rows_give_the_exponents_of_the_whole_table(fitted: Fitted) -> None:
     model, rows = clone(fitted.model).set_params(temper="columns"), len(fitted.labels)
@@ -110,6 +111,7 @@ def same_bits_of(one: Shard, other: Shard) -> None:
     assert one.kept.rows == other.kept.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temper", RULES)
 @pytest.mark.parametrize("batch_rows", [None, 41])
 def test_files_give_the_exponents_of_the_table_in_them(temper: str, batch_rows: int | None) -> None:
@@ -135,6 +137,7 @@ def test_files_of_which_nothing_is_declared_have_an_exponent_for_each_column() -
     assert (files.temper_ < 0.9).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temper", RULES)
 def test_collections_of_dask_give_the_exponents_of_their_rows(temper: str) -> None:
     X, y = parts_of(table())
@@ -165,6 +168,7 @@ def test_more_partitions_go_on_from_what_was_known_as_more_rows_do() -> None:
     same_exponents(other, model.partial_fit(X[150:], y[150:]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--temper", "columns"], ["--temper", "loo"]])
 def test_the_command_line_follows_the_same_rule(options: list[str]) -> None:
     frame = table().drop(columns="weight")
@@ -203,6 +207,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> int:
     return 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", [(), (10,), (7, 100, 101)])
 @pytest.mark.parametrize("batch_rows", [None, 33])
 def test_exponents_are_found_by_rows_that_are_spread_over_the_files(

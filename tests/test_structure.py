@@ -143,6 +143,7 @@ def test_an_average_that_has_learnt_twice_is_one_that_has_learnt_all(name: str) 
         np.testing.assert_allclose(parts, prior.log_evidence(first.blocks[b] + second.blocks[b]), rtol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("temper", [None, 0.4])
 @pytest.mark.parametrize("weight", [None, RNG.choice([1.0, 2.0, 3.0], ROWS)], ids=["unit", "weighted"])
@@ -181,6 +182,7 @@ def test_a_row_that_carries_a_class_is_left_out_to_the_last_digit() -> None:
     np.testing.assert_allclose(loo_log_proba(model.model_, rows)[2], refit.predict_log_proba(x[2:3])[0], rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_temper_by_leave_one_out_works_on_an_average() -> None:
     x = np.column_stack([REAL, REAL[:, 0], REAL[:, 0]])
     assert 0 < NaiveBayes(average_features=0.5, temper="loo").fit(x, Y).temper_ < 1
@@ -195,6 +197,7 @@ def test_an_average_in_batches_is_that_of_all_rows_with_new_levels_too() -> None
     assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_sparse_table_gives_the_average_of_a_dense_one() -> None:
     for families in (Multinomial(0.5), Bernoulli(Beta(0.5, 1.0), threshold=0.0)):
         dense = NaiveBayes(families, average_features=Q, temper="loo").fit(COUNT, Y)
@@ -346,6 +349,7 @@ def test_the_row_given_the_draws_agrees_with_weighting_them() -> None:
             assert share[min(at, len(share) - 1)] == pytest.approx(level, abs=0.025)
 
 
+@pytest.mark.slow
 def test_draws_of_an_average_say_which_features_are_in_and_share_the_theta_of_the_others() -> None:
     model = NaiveBayes(MIXED, average_features=Q).fit(MIX, Y)
     tree = model.to_datatree(MIX, Y, rng=2, draws=1000)
@@ -584,6 +588,7 @@ def test_words_that_are_noise_are_no_strong_evidence(words: int, length: int) ->
     assert float((found.log_bayes_factor > STRONG).mean()) < 0.01
 
 
+@pytest.mark.slow
 def test_effects_that_were_planted_among_many_levels_are_strong_evidence() -> None:
     rng, y = np.random.default_rng(5), np.arange(3000) % 2
     often = np.where(rng.random(3000) < 3 / 23 * y, 0, rng.integers(0, 20, 3000))  # four times as often in one class
@@ -621,6 +626,7 @@ def test_evidence_for_a_dependence_of_levels_is_no_more_than_under_learnt_concen
     assert float(explicit.log_bayes_factor[0]) == pytest.approx(learnt, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_evidence_for_a_dependence_of_two_columns_is_no_more_than_under_learnt_concentrations() -> None:
     rng, y = np.random.default_rng(9), np.arange(200) % 2
     first, other = rng.integers(0, 300, (2, 200))
@@ -649,6 +655,7 @@ def inclusions(model: NaiveBayes, x: Any, y: Any) -> list[str]:
     return [str(warning.message) for warning in caught]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.1])
 def test_a_column_that_an_average_includes_for_its_many_levels_is_warned_of_once(share: float) -> None:
     warned = 0
@@ -678,6 +685,7 @@ def test_few_levels_that_are_noise_and_effects_that_were_planted_are_not_warned_
     assert inclusions(NaiveBayes(Multinomial(), average_features=0.5), words, y) == []
 
 
+@pytest.mark.slow
 def test_what_the_warning_of_an_inclusion_advises_ends_it() -> None:
     rng, y = np.random.default_rng(1), np.arange(400) % 2
     x = pd.DataFrame({"id": np.arange(400).astype(str), "z": rng.normal(size=400) + y})
@@ -712,6 +720,7 @@ def test_every_call_that_learns_warns_and_one_that_is_stopped_by_it_changes_noth
         model.forget(x[:10], y[:10])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criticise", [tune, partition, calibration, compare_smoothing], ids=lambda f: f.__name__)
 def test_a_bar_is_shown_where_it_is_asked_for(criticise: Any, capsys: pytest.CaptureFixture) -> None:
     x, y = noise(100, 0.5, np.random.default_rng(0))
@@ -724,6 +733,7 @@ def test_a_bar_is_shown_where_it_is_asked_for(criticise: Any, capsys: pytest.Cap
     assert "100%|" in err
 
 
+@pytest.mark.slow
 def test_a_bar_of_dependence_shows_pairs_where_it_is_asked_for(capsys: pytest.CaptureFixture) -> None:
     x, y = noise(100, 0.5, np.random.default_rng(0))
     quiet = dependence(NOISE, x, y)
@@ -736,6 +746,7 @@ def test_a_bar_of_dependence_shows_pairs_where_it_is_asked_for(capsys: pytest.Ca
     assert f"{pairs}" in err
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_no_bar_of_work_that_is_done_in_a_moment(
     capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ CONTAINERS: list[Callable[[pd.DataFrame], Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("container", CONTAINERS, ids=range(len(CONTAINERS)))
 @pytest.mark.parametrize("frame", [PLAIN, holed(PLAIN)], ids=["full", "holes"])
 def test_every_container_is_the_same_table(frame: pd.DataFrame, container: Callable) -> None:
@@ -391,6 +392,7 @@ def test_rows_keep_their_names_and_their_library_under_narwhals() -> None:
 Row = namedtuple("Row", ["near", "far"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "advice"),
     [

@@ -91,6 +91,7 @@ def test_pairs_of_averaged_classes_take_a_power_for_each_row(block: Any) -> None
     np.testing.assert_allclose(belief.pair_moment(x, s, s, POWERS), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["posterior", "averaged", "mean"])
 def test_contributions_take_a_power_for_each_row(block: Any, kind: str) -> None:
     prior, stats, x, _, _ = block
@@ -107,6 +108,7 @@ def test_contributions_take_a_power_for_each_row(block: Any, kind: str) -> None:
         np.testing.assert_allclose(getattr(whole, name), expected, rtol=1e-9, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["predictive", "mean", "map", "mle"])
 @pytest.mark.parametrize("alike", [True, False], ids=["alike", "weighted"])
 def test_rows_that_leave_take_a_power_for_each_row(block: Any, kind: str, alike: bool) -> None:
@@ -120,6 +122,7 @@ def test_rows_that_leave_take_a_power_for_each_row(block: Any, kind: str, alike:
         np.testing.assert_allclose(result[[i]], prior.left_out(stats, reader, alone), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_row_at_a_power_is_the_expected_power_of_its_probability(block: Any) -> None:
     prior, stats, x, _, _ = block
     belief = prior.update(stats)
@@ -157,6 +160,7 @@ def test_words_that_come_in_bursts_have_a_length_that_is_about_their_concentrati
     assert 4 <= length.iloc[0] <= 64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [3, 80])
 def test_independent_words_hardly_ever_have_a_length(mean: float) -> None:
     """Noise beats an infinite length by a nat in 3 % of such tables."""
@@ -202,6 +206,7 @@ def test_one_exponent_for_all_has_no_length(bursty: Any, temper: Any) -> None:
     assert NaiveBayes(Multinomial(), temper=temper).fit(*bursty).temper_length_ is None
 
 
+@pytest.mark.slow
 def test_held_out_mails_are_predicted_far_better_than_by_one_exponent() -> None:
     mails = datasets.spam()
     x, label = sparse.csr_array(mails.drop(columns="label").to_numpy(float)), mails["label"].to_numpy(str)
@@ -238,6 +243,7 @@ def test_left_out_scores_are_those_of_refits_with_the_same_exponents(fitted: Nai
         assert scores[i] == pytest.approx(joint[label[i]] - np.logaddexp.reduce(joint), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["observed", "fixed"])
 def test_intervals_are_those_of_draws_and_their_mean_is_the_prediction(
     fitted: NaiveBayes, bursty: Any, rows: str

@@ -63,6 +63,7 @@ def text_of(column: Any) -> list[str | None]:
     return [None if code < 0 else texts[code] for code in codes.tolist()]
 
 
+@pytest.mark.slow
 @every_text
 @pytest.mark.parametrize("town", [TOWN, HOLED], ids=["full", "holes"])
 def test_text_says_the_same_in_any_container(container: Callable, town: np.ndarray) -> None:
@@ -76,6 +77,7 @@ def test_text_says_the_same_in_any_container(container: Callable, town: np.ndarr
     np.testing.assert_allclose(model.predict_proba(frame_of(container(town[:5]))).sum(axis=1), np.ones(5), rtol=1e-12)
 
 
+@pytest.mark.slow
 @every_text
 def test_labels_say_the_same_in_any_container(container: Callable) -> None:
     x = RNG.normal(size=(50, 2))

@@ -72,6 +72,7 @@ def evidence(model: Any, X: Any, y: Any = Y) -> float:
     return clone(model).fit(X, y).log_evidence_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DICE)
 def test_a_tuned_concentration_beats_a_fine_grid(name: str) -> None:
     model, X = PRESETS[name]
@@ -141,6 +142,7 @@ def test_a_tuned_prior_of_numbers_beats_its_neighbours_and_a_grid(name: str, per
     assert best >= max(evidence(clone(model).set_params(prior=prior), X) for prior in grid) - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_priors_of_each_feature_are_those_of_the_features_alone(name: str) -> None:
     model, X = PRESETS[name]
@@ -158,6 +160,7 @@ def evidence_of_labels(model: Any, X: Any) -> float:
     return fitted.log_evidence_ - sum(fitted.log_evidence_by_feature().values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("per", ["feature", "class"])
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
@@ -177,6 +180,7 @@ def test_a_concentration_of_each_class_is_that_of_the_class_alone(name: str) -> 
             assert every[c, 0] == pytest.approx(tune(model, X[c == Y], Y[c == Y]).alpha, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_a_known_spread_of_many_dice_is_found_again() -> None:
     rng = np.random.default_rng(1)
     dice = rng.dirichlet(np.full(4, 0.7), (3, 400))
@@ -252,6 +256,7 @@ def test_permuting_rows_and_columns_changes_nothing(name: str) -> None:
     np.testing.assert_allclose(found, again, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
 def test_shifting_and_rescaling_columns_changes_no_tuned_prediction(criterion: str) -> None:
@@ -306,6 +311,7 @@ def test_counts_just_more_spread_than_chance_have_a_concentration_and_just_less_
                 tune(nb.CategoricalNB(), X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 def test_the_higher_of_two_hills_of_the_evidence_is_found() -> None:
     """Ten rows with 5, 24 and 0 events: one rate relative to the pooled ones is better than rates that differ."""
@@ -405,6 +411,7 @@ def test_an_estimator_for_any_columns_says_its_tuned_priors_as_families(criterio
         assert fitted.log_evidence_ > clone(MIXED).fit(TABLE, labels).log_evidence_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per", ["feature", "class"])
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 def test_tuning_twice_changes_nothing(per: str) -> None:
@@ -447,6 +454,7 @@ def test_the_smoothing_tuned_by_leave_one_out_beats_a_grid(estimate: str) -> Non
     assert tune(model, X, y).alpha < tuned.alpha
 
 
+@pytest.mark.slow
 def test_strength_and_scale_tuned_by_leave_one_out_beat_a_grid() -> None:
     X, y = REALS[:, :2], Y
     tuned = tune(nb.GaussianNB(temper=0.5), X, y, "loo")
@@ -591,6 +599,7 @@ def test_priors_that_predict_labels_worse_are_refused_unless_forced() -> None:
     assert f"{gap.sum():.1f}" in str(told[0].message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temper", ["loo", 0.5])
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
 def test_the_scores_of_tuning_are_those_of_the_estimator_that_is_fitted_next(temper: Any, criterion: str) -> None:

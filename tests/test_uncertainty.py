@@ -67,6 +67,7 @@ def assert_dirichlet(found: object, alpha: Array, prob: float, error: float) -> 
     np.testing.assert_allclose(found.probability, alpha / (alpha + rest), atol=error)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("classes", CLASSES)
 @pytest.mark.parametrize(("method", "error"), [("exact", 1e-8), ("auto", 1e-3), ("fast", 2e-2)])
@@ -253,6 +254,7 @@ def test_a_grid_far_beyond_the_data_has_the_laws_that_draws_have(classes: int) -
     np.testing.assert_allclose(model.uncertainty(grid, "fixed").probability, mean, atol=error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 @pytest.mark.parametrize("method", ["auto", "exact"])
 def test_rows_whose_classes_are_hundreds_of_nats_apart_have_laws(rows: str, method: str) -> None:
@@ -347,6 +349,7 @@ ROW_NAMES: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ROW_NAMES)
 def test_results_are_written_to_netcdf_whatever_the_rows_are_called(kind: str, tmp_path: Path) -> None:
     index, names = ROW_NAMES[kind]

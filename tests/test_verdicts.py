@@ -325,6 +325,7 @@ def test_options_that_are_advised_are_options_and_mean_these_columns() -> None:
     assert family(shlex.split(blocks)[1]) == (("u", "v"), "multivariate")
 
 
+@pytest.mark.slow
 def test_a_page_made_by_the_command_line_advises_in_options() -> None:
     facts = repeated(6)
     by_options = gather(nb.GaussianNB(), facts.X, facts.y, about=About(advice=CommandLineAdvice()))
@@ -347,6 +348,7 @@ def test_as_many_rows_are_asked_for_their_uncertainty_however_many_levels_a_colu
     assert asked[0] == asked[1] == asked[2] > 10
 
 
+@pytest.mark.slow
 def test_levels_count_where_the_uncertainty_of_a_row_must_be_drawn() -> None:
     """Three classes share which columns matter: 3 columns of 400 levels took 16 s of 40 rows."""
     tables = [levelled(levels, classes=3, average_features=0.5) for levels in (3, 120, 200, 400)]

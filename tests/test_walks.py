@@ -111,6 +111,7 @@ def test_the_capabilities_do_not_know_each_other() -> None:
     assert not any(issubclass(one, other) for one in mixins for other in mixins if one is not other)
 
 
+@pytest.mark.slow
 def test_rows_in_memory_do_not_meet_the_room_of_dask() -> None:
     code = (
         "import sys, numpy as np; from bayesnb import GaussianNB; x = np.arange(12.0).reshape(6, 2);"
