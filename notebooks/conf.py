@@ -26,7 +26,7 @@ MANUAL = re.compile(r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`")  # a reference,
 ROOMS = {"bayesnb": bayesnb, "bayesnb.mcmc": mcmc, "bayesnb.scale": scale}
 METHODS = [name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"]
 TARGETS = (  # what inline code links to; the last of two equal names counts
-    {name: f"bayesnb.NaiveBayes.{name}" for name in METHODS}
+    {f"{kind}{name}": f"bayesnb.NaiveBayes.{name}" for name in METHODS for kind in ("", "NaiveBayes.")}
     | {f"{room}.{name}": f"{room}.{name}" for room, module in ROOMS.items() for name in module.__all__}
     | {f"{room.removeprefix('bayesnb.')}.{name}": f"{room}.{name}" for room, m in ROOMS.items() for name in m.__all__}
     | {name: f"bayesnb.{name}" for name in bayesnb.__all__}

@@ -16,10 +16,11 @@ import pytest
 import yaml
 
 import bayesnb
+from bayesnb.mcmc.sampling import install_advice
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-GITHUB = ROOT / ".github"
+GITHUB, NOTEBOOKS = ROOT / ".github", ROOT / "notebooks"
 MEGABYTES = 1.5  # of a distribution; most of it is the code, and the example mails
 
 HIDDEN = """
@@ -80,9 +81,21 @@ print(model.predict(pd.DataFrame({{"x": [1.1]}}))[0])
 
 
 def test_no_sentence_says_that_the_package_is_on_an_index() -> None:
-    texts = [*(ROOT / "bayesnb").rglob("*.py"), *(ROOT / "notebooks").glob("*.ipynb"), *GITHUB.rglob("*.md")]
+    pages = [ROOT / "README.md", *NOTEBOOKS.glob("*.md"), *NOTEBOOKS.glob("*.ipynb"), *GITHUB.rglob("*.md")]
+    texts = [*(ROOT / "bayesnb").rglob("*.py"), *pages]
     pattern = re.compile(r"pip install [\"'\\]*bayesnb")
     assert not [path.name for path in texts if pattern.search(path.read_text(encoding="utf-8"))]
+
+
+def test_the_page_on_installing_says_what_messages_say() -> None:
+    page = " ".join((NOTEBOOKS / "install.md").read_text(encoding="utf-8").split())
+    for extra in PROJECT["optional-dependencies"]:
+        reason, _, command = install_advice(extra).partition(": ")
+        assert f"| `{extra}` |" in page
+        assert f"`{command}` |" in page
+    assert "clone of bayesnb" in reason
+    assert "not on a package index yet" in reason
+    assert "It is not on a package index yet, so it is installed from a clone" in page
 
 
 def test_there_is_one_version() -> None:

@@ -169,8 +169,8 @@ def test_rows_that_count_more_than_they_were_learnt_are_noticed(case: Case) -> N
 
 def test_no_events_stay_without_rows() -> None:
     model = PoissonNB(prior=Gamma(1, 1)).fit([[3.0], [np.nan], [1.0]], [0, 0, 1])
-    refuses(lambda: model.forget([[1.0], [np.nan]], [0, 0]), model, r"column 0, class 0: .* of no rows")
-    refuses(lambda: model.forget([[2.0]], [0]), model, r"column 0, class 0: .* of no rows")
+    refuses(lambda: model.forget([[1.0], [np.nan]], [0, 0]), model, r"column 0, class 0: .* cannot come from any rows")
+    refuses(lambda: model.forget([[2.0]], [0]), model, r"column 0, class 0: .* cannot come from any rows")
 
 
 def test_rounding_leaves_nothing_where_nothing_is_left_and_one_row_of_many_where_it_is() -> None:
@@ -424,7 +424,7 @@ WRONG_ROWS: dict[str, tuple[dict[str, Any], str | None, Any, str]] = {
     "a class without rows": ({}, "elm", None, "class 'elm': 1 rows, by weight, would go, and it has 0"),
     "a level that never came": ({"bark": "velvet"}, None, None, "column 'bark' has levels .*'velvet'.* never learnt"),
     "more weight than there is": ({}, None, 200.0, "class 'alder': 200 rows"),
-    "another number": ({"height": 40.0}, None, None, "column 'height', class 'alder'.* no rows that there can be"),
+    "another number": ({"height": 40.0}, None, None, "column 'height', class 'alder'.* cannot come from any rows"),
     "a count that is too large": (
         {"leaves": 4000},
         None,

@@ -372,7 +372,7 @@ def test_what_cannot_be_a_regression_is_an_error_that_says_so(line: tuple[Array,
     x, y = line
     with pytest.raises(ValueError, match="one class"):
         Logistic().build(x, np.zeros(len(x), int))
-    with pytest.raises(ValueError, match="not fitted yet, and sampling takes its time"):
+    with pytest.raises(ValueError, match="not fitted yet, and sampling takes long"):
         compare({"naive Bayes": NaiveBayes(), "logistic": Logistic()}, x, y)
     with pytest.raises(ValueError, match="draws must be a whole number"):
         Logistic(draws=0).fit(x, y)

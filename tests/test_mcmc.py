@@ -574,7 +574,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "likelihood": ({"likelihood": "cells"}, "likelihood must be one of statistics, rows, got 'cells'"),
     "rows without theta": ({"likelihood": "rows", "collapse": True}, "collapse=True has no theta.*Use 'statistics'"),
     "rows without classes": ({"likelihood": "rows", "label_noise": 0.1}, "no row's class is certain.*Use 'statistics'"),
-    "base": ({"hierarchical": "base"}, "columns of levels, flags and words, and the model has none. Say True"),
+    "base": ({"hierarchical": "base"}, "columns of levels, flags and words, and the model has none. Use True"),
 }
 
 
@@ -690,8 +690,11 @@ def test_good_chains_are_not_told_of(good: xr.DataTree) -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (tree(alpha=DRAWS + APART), r"r_hat of alpha is 1\.5.*have not met. Sample longer: more `tune` and `draws`"),
-        (tree(ok=DRAWS, alpha=0 * DRAWS + APART), "r_hat of alpha .*have not met"),  # every chain is stuck
+        (
+            tree(alpha=DRAWS + APART),
+            r"r_hat of alpha is 1\.5.*have not converged. Sample longer: more `tune` and `draws`",
+        ),
+        (tree(ok=DRAWS, alpha=0 * DRAWS + APART), "r_hat of alpha .*have not converged"),  # every chain is stuck
         (tree(ok=DRAWS, theta=np.stack([DRAWS, DRAWS + APART], axis=-1)), "r_hat of theta is 1"),
         (tree(alpha=DRAWS[:, :30]), r"alpha has \d+ effective draws, fewer than 100 a chain.*Sample more `draws`"),
         (tree(alpha=DRAWS[:1, :90]), r"alpha has \d+ effective draws, fewer than 100 a chain"),

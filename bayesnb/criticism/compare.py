@@ -92,7 +92,7 @@ def _check_models(models: Any, method: Any) -> None:
         if not _is_sampled(model):
             check_estimator(model, f"model {name!r}: ")
         elif not hasattr(model, "classes_"):
-            raise ValueError(f"model {name!r} is not fitted yet, and sampling takes its time: call fit first.")
+            raise ValueError(f"model {name!r} is not fitted yet, and sampling takes long: call fit first.")
     if not (method is None or isinstance(method, str)):
         raise ValueError(f"method must be None or the name of one of arviz.compare's methods, got {method!r}.")
 

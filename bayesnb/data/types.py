@@ -169,6 +169,6 @@ def decode_names(encoded: Any) -> Any:
         return pd.RangeIndex(*encoded["range"], name=encoded["name"])
     if set(encoded) == {"tuples", "names"}:
         if any(len(name) != len(encoded["names"]) for name in encoded["tuples"]):
-            raise UnknownTypeError("names of columns in several parts, which have not as many parts each")
+            raise UnknownTypeError("names of columns in several parts, whose numbers of parts differ")
         return pd.MultiIndex.from_tuples(encoded["tuples"], names=encoded["names"])
     return pd.Index(encoded["values"], dtype=_decode_pandas(encoded["type"]), name=encoded["name"])

@@ -198,6 +198,7 @@ def refuse_stuck(dominant: Array) -> None:
     """Raise for rows that carry so much of their class that the stats at hand cannot leave them out."""
     if dominant.any():
         raise ValueError(
-            f"row {dominant.argmax()} cannot be taken back from its class by arithmetic: it carries so much of it that "
-            "too little would stay. The class's other rows must be counted again: give all rows that were learnt."
+            f"row {dominant.argmax()} cannot be taken back from its class by arithmetic: it has so much of the class's "
+            "weight that too little would be left. The class's other rows must be counted again: give all rows that "
+            "were learnt."
         )

@@ -426,8 +426,8 @@ def documentation() -> str:
 def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
     if any(block.is_linked for block in blocks):
         raise ValueError(
-            "linear_form: links between columns multiply what pairs of cells say, which no sum over columns does. Fit "
-            "with dependence=None."
+            "linear_form: with links between columns, what a cell adds depends on other cells, so the scores are not a "
+            "sum over columns. Fit with dependence=None."
         )
     names = [repr(name) for block in blocks for name in block.names]
     families = sorted({type(block.family).__name__ for block in blocks})

@@ -464,7 +464,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             raise ValueError(
                 f"row {undefined.argmax()} has no distribution of p(y | x, theta) ({undefined.sum()} such rows): it is "
                 "impossible under some class, for which a level or a count was never seen and has no smoothing, or a "
-                "number is out of all proportion. Use a smoothing above 0, and look at the row."
+                "number is extremely far from those learnt. Use a smoothing above 0, and look at the row."
             )
 
     def _subject(self, features: Sequence[Hashable] | None = None) -> Any:

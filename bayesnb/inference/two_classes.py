@@ -263,7 +263,7 @@ def _real_moments(scores: Scores, s: Array, observed: bool) -> tuple[Array, Arra
 def too_heavy(width: float) -> ValueError:
     """Error for a row whose log-odds have tails that no method here can hold."""
     return ValueError(
-        f"the distribution of a row's log-odds cannot be computed (it is some {width:.0e} wide): a level that is "
+        f"the distribution of a row's log-odds cannot be computed (it is about {width:.0e} wide): a level that is "
         "new to a class has almost no smoothing, or a number is extreme. Use more smoothing, "
         "rows='observed' or method='draws'."
     )

@@ -56,7 +56,7 @@ def files_of(paths: Any) -> list[File]:
     keys = {tuple(file.cells) for file in files}
     if len(keys) > 1:
         each = " and ".join(", ".join(map(repr, key)) or "none" for key in sorted(keys))
-        raise ValueError(f"the names of folders say different columns for different files: {each}.")
+        raise ValueError(f"the names of folders give different columns for different files: {each}.")
     return files
 
 

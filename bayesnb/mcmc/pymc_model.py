@@ -173,12 +173,12 @@ def _check_columns(options: ModelOptions, blocks: Sequence[Block]) -> None:
     most = max((_most_levels(block) for block in blocks if block.family.counts_levels), default=0)
     if not most:
         raise ValueError(
-            "hierarchical='base' is about columns of levels, flags and words, and the model has none. Say True."
+            "hierarchical='base' is about columns of levels, flags and words, and the model has none. Use True."
         )
     if most > MOST:
         raise ValueError(
             f"hierarchical='base' learns the proportions of all levels of a column, and one has {most:,}, more than "
-            f"the {MOST} that a sampler can follow. Say True, which learns the concentration alone."
+            f"the {MOST} that a sampler can follow. Use True, which learns the concentration alone."
         )
 
 

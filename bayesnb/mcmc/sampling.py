@@ -118,7 +118,7 @@ def warn_sampling(tree: Any) -> None:
     diagnosis, messages = results.sampled_trees.diagnose(tree), []
     if diagnosis.r_hat > R_HAT:
         messages.append(
-            f"r_hat of {diagnosis.r_hat_of} is {diagnosis.r_hat:.4g}, above {R_HAT}: the chains have not met. "
+            f"r_hat of {diagnosis.r_hat_of} is {diagnosis.r_hat:.4g}, above {R_HAT}: the chains have not converged. "
             "Sample longer: more `tune` and `draws`."
         )
     if diagnosis.ess < FEWEST * diagnosis.chains:
@@ -129,7 +129,7 @@ def warn_sampling(tree: Any) -> None:
     if diagnosis.divergences:
         messages.append(
             f"{diagnosis.divergences} of {diagnosis.draws} draws diverged: some region was not reached, so what is "
-            "learnt may be wrong. Try sampling={'target_accept': 0.99}, more `tune`, or a prior that says more."
+            "learnt may be wrong. Try sampling={'target_accept': 0.99}, more `tune`, or a more informative prior."
         )
     if messages:
         warnings.warn(" ".join(messages), SamplingWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))

@@ -353,7 +353,7 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         raise ValueError(
-            f"row {row} has scores that no float holds: a number is out of all proportion to those learnt. Look at it."
+            f"row {row} has scores that no float holds: a number is extremely far from those learnt. Look at it."
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -24,8 +24,8 @@ from bayesnb.model.product import Model, Product, ProductStats, Rows, observe
 from bayesnb.model.schema import OTHER_LINKS, Block, Schema
 
 ADVICE = (
-    "So these rows are not among those that were learnt, or no more. Give rows with the labels and weights with which "
-    "they were learnt. Nothing was forgotten."
+    "So these rows were not learnt, or were forgotten before. Give rows with the labels and weights with which they "
+    "were learnt. Nothing was forgotten."
 )
 
 
@@ -194,7 +194,7 @@ def model_of(shard: Shard, class_prior: ClassPriorRule, before: tuple[Model, Sha
     if model.prior.is_mixture and not model.integer_weights:
         raise ValueError(
             "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "
-            "many rows a row is, and counts are counts. Give such, or average_features=None."
+            "many rows a row is, and counts are counts. Give whole numbers, or use average_features=None."
         )
     return model
 
@@ -293,7 +293,7 @@ def _fault_of(block: Block, stats: Stats, gone: Stats, c: int, k: int) -> tuple[
         before, part = (float(_flat(getattr(each, field))[c, k]) for each in (stats, gone))
         if part > before:
             return name, f"{part:.12g} {field}{what} would go, of {before:.12g}"
-    return name, f"what would stay{what} is of no rows that there can be"
+    return name, f"what would be left{what} cannot come from any rows"
 
 
 def _table_fault(block: Block, stats: Any, gone: Any, at: tuple[int, int]) -> tuple[Hashable, str]:
@@ -303,7 +303,7 @@ def _table_fault(block: Block, stats: Any, gone: Any, at: tuple[int, int]) -> tu
     before, part = (float(each.counts[at[0], 0, at[1]]) for each in (stats, gone))
     if part > before:
         return block.keys[0], f"{part:.12g} rows of levels {levels} would go, of {before:.12g}"
-    return block.keys[0], f"what would stay of levels {levels} is of no rows that there can be"
+    return block.keys[0], f"what would be left of levels {levels} cannot come from any rows"
 
 
 def _flat(array: Array) -> Array:
