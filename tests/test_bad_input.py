@@ -449,6 +449,7 @@ FRAMES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FRAMES)
 @pytest.mark.parametrize("labels", [CLASSES, pl.Series(CLASSES), pa.chunked_array([CLASSES]), pd.Series(CLASSES)])
 def test_a_frame_with_missing_cells_is_answered_as_by_hand(kind: str, labels: Any) -> None:

@@ -262,13 +262,14 @@ def test_a_page_tells_of_blocks(page: Page) -> None:
     kinds = {kind.split("\n")[0]: (width, prior, names) for kind, width, _, prior, names in families}
     assert kinds["JointTable"] == ("2", "as if each of 6 combinations had been seen 0.5 times in each class", "a, b")
     assert kinds["MultivariateGaussian"][::2] == ("3", "u, v, t")
-    _, *columns = page.tables["Columns and what was assumed"]
+    _, *columns = page.tables["Columns and their priors"]
     assert {name: missing for name, _, missing, *_ in columns} == {"w": "0", "a, b": "2 rows", "u, v, t": "1 row"}
     assert "or at a block of columns together" in page.text
     assert "There is no picture" not in page.text
     assert "Drawn are the two of 3 columns in which the classes differ most." in page.text
 
 
+@pytest.mark.slow
 def test_a_page_s_numbers_of_a_block_are_those_of_its_posterior(page: Page, model: nb.NaiveBayes) -> None:
     _, *rows = page.tables["u, v, t, with 89 % intervals"]
     belief = model.posterior_["u", "v", "t"]
@@ -282,6 +283,7 @@ def test_a_page_s_numbers_of_a_block_are_those_of_its_posterior(page: Page, mode
     assert all(len(levels.split("\n")) == 3 for _, levels in bars)
 
 
+@pytest.mark.slow
 def test_pairs_within_a_block_are_no_fault_of_the_model(page: Page) -> None:
     shown = [row[:2] for row in page.tables.get("Pairs that depend on each other within the classes", [])[1:]]
     assert not [pair for pair in shown if set(pair) <= {"u", "v", "t"} or set(pair) <= {"a", "b"}]

@@ -79,6 +79,7 @@ def test_among_three_classes_the_band_is_where_draws_disagree() -> None:
     assert ((plane.uncertainty(X_AXIS, Y_AXIS, prob, 0).ravel() > 0) == (share < (1 + prob) / 2)).all()
 
 
+@pytest.mark.slow
 def test_draws_and_the_exact_interval_have_one_band() -> None:
     plane = plane_of(iris(2, rows=20), None)
     exact = plane.uncertainty(X_AXIS, Y_AXIS, 0.8, 0).ravel()

@@ -120,6 +120,7 @@ def test_report_reads_the_users_table_and_scores_the_test(folder: Path, capsys: 
     assert "wrong.csv: the labels 'Pug' in column 'breed' were never learnt" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_levels_of_the_test_that_were_never_learnt_are_told(capsys: pytest.CaptureFixture) -> None:
     write("t.csv", SMALL)
     write("later.csv", SMALL.replace("x", "new"))
@@ -129,6 +130,7 @@ def test_levels_of_the_test_that_were_never_learnt_are_told(capsys: pytest.Captu
     assert "'new'" in said
 
 
+@pytest.mark.slow
 def test_a_page_may_go_to_stdout(capsys: pytest.CaptureFixture) -> None:
     write("t.csv", SMALL)
     assert main(["report", "t.csv", "--target", "y", "-o", "-"]) == 0
@@ -427,6 +429,7 @@ def test_predictions_are_those_of_the_model(penguin_file: str, capsys: pytest.Ca
     assert found["predicted"].tolist() == model.predict(X).tolist()
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_the_model(penguin_file: str, capsys: pytest.CaptureFixture) -> None:
     plain = ["--family", "bill_depth_mm=gaussian", "--dependence", "none"]  # of others a row's interval takes a second
     model = fitted(penguin_file, *plain, target="species")

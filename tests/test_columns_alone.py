@@ -31,6 +31,7 @@ def test_the_models_have_links() -> None:
     assert all(linked.links_.sizes["link"] == 2 for linked, _ in MODELS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("fitted", [True, False])
 def test_what_is_about_columns_is_that_of_the_model_without_links(name: str, fitted: bool) -> None:

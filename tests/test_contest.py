@@ -165,6 +165,7 @@ def test_probabilities_that_are_true_have_no_calibration_error_and_others_have()
     assert measures(np.stack([1 - p, p], axis=1) * 0 + [0.99, 0.01], y).ece == pytest.approx(0.49, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # rivals talk
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in PACKAGES])
 def test_every_method_learns_holes_and_predicts_levels_that_it_has_not_seen(method: str) -> None:
@@ -201,6 +202,7 @@ def test_folds_are_no_more_than_the_smallest_class_has_rows() -> None:
     assert folds(np.repeat([0, 2], [9, 30])).get_n_splits() == 5
 
 
+@pytest.mark.slow
 def test_boosting_stops_where_the_folds_are_predicted_best() -> None:
     x, noise = RNG.normal(size=(200, 3)), RNG.integers(0, 2, 200)
     model = HistGradientBoostingClassifier(random_state=0)

@@ -150,6 +150,7 @@ def chunked(x: Any, chunks: tuple[int, int]) -> da.Array:
     return da.from_array(x, chunks=chunks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunks", [(ROWS, 9), (90, 2), (7, 9)], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_array_in_any_chunks_is_learnt_as_a_whole_one_is(kind: str, chunks: tuple[int, int]) -> None:

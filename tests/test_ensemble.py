@@ -151,6 +151,7 @@ def test_draws_of_one_prior_answer_as_the_closed_form(said: dict[str, Any], cons
         assert_allclose(told[name], values, rtol=1e-11, atol=1e-9, err_msg=str(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["label", "joint"])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["once", "weighted"])
 def test_draws_of_one_prior_leave_rows_out_as_the_closed_form(weight: Array | None, target: str) -> None:
@@ -291,6 +292,7 @@ def test_explanations_are_those_of_the_closed_form() -> None:
     near(noisy([part.score.diff("class") for part in parts]), exact.score.diff("class"))
 
 
+@pytest.mark.slow
 def test_rows_are_left_out_as_the_closed_form_within_the_noise() -> None:
     model = fitted(FAMILIES["categorical"])
     exact = model.loo(X, Y)
@@ -352,6 +354,7 @@ def test_draws_are_the_same_whatever_is_asked(spread: Answers) -> None:
     assert spread.draw_proba(X[:1], draws=10_000).sizes["draw"] == 300
 
 
+@pytest.mark.slow
 def test_memory_is_taken_some_rows_and_draws_at_a_time(spread: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
     monkeypatch.setattr("bayesnb.mcmc.ensemble.CELLS", 1 << 14)

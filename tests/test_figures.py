@@ -384,6 +384,7 @@ def test_a_waterfall_finds_a_row_by_the_name_that_it_has_in_the_frame() -> None:
         nb.plot_waterfall(found, row=("v", 1))
 
 
+@pytest.mark.slow
 def test_every_picture_has_a_title_and_named_axes_and_takes_a_model() -> None:
     model, X = birds()
     table = penguins().drop(columns="year")

@@ -43,6 +43,7 @@ def without(names: str, code: str) -> str:
     return done.stdout + (done.stderr.splitlines() or [""])[-1]
 
 
+@pytest.mark.slow
 def test_without_pymc_or_a_sampler_one_line_says_how_to_install_it() -> None:
     code = """
 fit = lambda sampler: mcmc.fit(GaussianNB(), X, y, sampler=sampler, student=True, draws=10, tune=10, chains=1)
@@ -61,6 +62,7 @@ for sampler in ("nutpie", "numpyro", "pymc"):
     ]
 
 
+@pytest.mark.slow
 def test_without_polars_a_model_of_its_tables_says_what_to_install(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     path = str(tmp_path / "m.bnb")

@@ -500,6 +500,7 @@ def test_intervals_of_many_classes_agree_with_draws(name: str, rows: str, method
     assert miss.max() < 5e-3, f"by row and class: {miss.round(4)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows"), by_turns(MANY_CLASSES))
 @pytest.mark.parametrize("method", ["auto", pytest.param("exact", marks=pytest.mark.slow)])
 def test_intervals_of_hopeless_classes_agree_with_draws(name: str, rows: str, method: str) -> None:
@@ -645,6 +646,7 @@ def test_intervals_and_uncertainty_show_the_same_probability(rows: str) -> None:
             np.testing.assert_allclose(a.transpose("obs_id", "class"), b, rtol=0, atol=digits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", LAWS)
 def test_entropy_is_that_of_the_probability_and_the_sum_of_its_two_parts(rows: str) -> None:
     for own in every_scene():
@@ -690,6 +692,7 @@ def test_a_median_does_not_depend_on_the_probability_of_its_interval_and_interva
         assert np.all((wide["lower"] <= narrow["lower"]) & (narrow["upper"] <= wide["upper"]))
 
 
+@pytest.mark.slow
 def test_of_two_classes_one_is_one_minus_the_other() -> None:
     for name in TWO_CLASSES:
         own = two_classes(name)

@@ -446,6 +446,7 @@ def log_density_of(model: pm.Model, **point: np.ndarray) -> float:
     return float(remove_value_transforms(model).compile_logp(jacobian=False, mode="FAST_COMPILE")(point))
 
 
+@pytest.mark.slow
 def test_pymc_has_the_rows_that_were_seen_and_those_of_unknown_labels() -> None:
     x, y = rows()
     cells = np.where(np.arange(ROWS)[:, None] == 7, np.nan, x)

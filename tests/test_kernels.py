@@ -329,6 +329,7 @@ def test_the_most_probable_class_is_the_first_of_equals_and_none_of_a_row_withou
             assert most_probable(joint, n_jobs)[1] == row
 
 
+@pytest.mark.slow
 def test_billions_and_tens_of_millions_are_counted_one_by_one() -> None:
     weight, single, rows = one_hot(np.zeros(7, int), 1, np.full(7, 1e9)), one_hot(np.zeros(7, int), 1), 20_000_000
     for stats, dtype in [(GaussianStats, "f"), (PoissonStats, "f"), (BernoulliStats, "B"), (CategoricalStats, "i")]:

@@ -75,6 +75,7 @@ def test_no_module_lies_beside_the_rooms() -> None:
     assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "safe_output.py", "scale.py"}
 
 
+@pytest.mark.slow
 def test_imports_point_down() -> None:
     upward = [
         f"{name_of(path)} imports {name}"

@@ -94,6 +94,7 @@ def test_kfold_is_a_refit_without_each_fold(target: str, estimate: str) -> None:
     assert found.n_folds == 4
 
 
+@pytest.mark.slow
 def test_as_many_folds_as_rows_are_leave_one_out() -> None:
     table = penguins().drop(columns="year")
     x, y = table.drop(columns="species"), table["species"]

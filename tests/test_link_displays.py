@@ -94,6 +94,7 @@ def test_the_number_beside_a_column_is_that_of_the_link_to_the_column_above_it(m
     assert shown == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [4, 12, 40])
 def test_the_texts_of_a_forest_do_not_overlap(columns: int) -> None:
     ax = nb.plot_dependence(nb.NaiveBayes().fit(*chained(columns)))
@@ -265,6 +266,7 @@ def test_the_density_of_a_row_is_that_of_a_model_that_has_forgotten_it(birds: tu
         assert facts.held_out.log_density[row] == pytest.approx(expected, rel=1e-6)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_row_is_explained_by_its_columns_and_links_and_its_cells_are_those_of_columns(
     birds: tuple, facts: object
 ) -> None:

@@ -241,6 +241,7 @@ def test_loo_is_counted_again_without_each_row(target: str, dependence: str, wei
     np.testing.assert_allclose(score.elpd_i, counted.left_out(target, folds), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "dependence"), [("label", "forest"), ("label", "pairs"), ("joint", "forest")])
 @pytest.mark.parametrize("weighted", [False, True], ids=["unit", "weighted"])
 def test_loo_of_any_columns_is_forgetting_each_row(target: str, dependence: str, weighted: bool) -> None:
@@ -472,6 +473,7 @@ def test_rows_drawn_by_links_are_predicted_and_learnt_without_a_warning() -> Non
 # Uncertainty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["fixed", "observed"])
 @pytest.mark.parametrize(
     ("temper", "classes"),
@@ -578,6 +580,7 @@ def test_rows_drawn_have_the_pairs_of_levels_that_the_model_expects(later: bool)
             assert statistic < chi2.ppf(1 - 1e-4, len(mean) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("holes", [0.0, 0.1])
 def test_rows_drawn_of_linked_numbers_lie_on_pairs_of_ranges_as_the_counts_say(holes: float) -> None:
     table, y = mixed(np.random.default_rng(13), 600, holes=holes)

@@ -258,6 +258,7 @@ def test_what_a_model_derives_is_not_pickled() -> None:
         pickle.loads(pickle.dumps(model.model_.posterior))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", MODELS, ids=lambda fitted: fitted.name)
 def test_what_a_copy_learns_the_original_does_not(fitted: Fitted) -> None:
     model = fitted.fit()

@@ -519,6 +519,7 @@ SHARED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [name if name in ("half-normal", "block") else pytest.param(name, marks=pytest.mark.slow) for name in SHARED],
@@ -647,6 +648,7 @@ print(NaiveBayes().fit(X, y).predict([[1.1]])[0])
 """
 
 
+@pytest.mark.slow
 def test_pymc_is_asked_for_only_where_something_is_built() -> None:
     said = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "low"

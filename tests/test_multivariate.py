@@ -369,6 +369,7 @@ def test_the_log_density_of_theta_is_scipys() -> None:
     assert found["mu", None][0] == pytest.approx(normal.logpdf(theta.mean[0, 0]), rel=1e-12)
 
 
+@pytest.mark.slow
 @SHARED
 def test_a_tuned_prior_makes_the_data_more_probable_than_its_neighbours(shared: bool) -> None:
     with warnings.catch_warnings():

@@ -50,6 +50,7 @@ def moments(scores: Scores, prior_draws: int = 15_000) -> tuple[Array, Array]:
     return mean, (share**2 * (both - mean[:, None]) ** 2).sum(axis=1)
 
 
+@pytest.mark.slow
 @TEMPER
 @EVERY
 def test_ends_that_are_drawn_for_rows_with_holes_are_those_of_the_exact_law(kind: str, temper: float | None) -> None:

@@ -93,6 +93,7 @@ def test_its_prior_is_tuned_to_the_largest_evidence(per: str) -> None:
         assert evidence(WaitingBelief(prior.shape * shape, prior.rate * rate)) <= best + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 def test_its_prior_is_tuned_to_the_best_leave_one_out_score() -> None:
     tuned = tune(NaiveBayes(FAMILY), X, Y, "loo")
@@ -133,6 +134,7 @@ def test_a_saved_model_comes_back_the_same(tmp_path: Path) -> None:
     assert type(again.families[("u", "v")]) is Waiting
 
 
+@pytest.mark.slow
 def test_it_has_a_page(tmp_path: Path) -> None:
     page = Path(report(NaiveBayes(FAMILY), X[::3], Y[::3]).save(tmp_path / "page.html")).read_text()
     assert "Waiting" in page

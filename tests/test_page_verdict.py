@@ -314,6 +314,7 @@ def test_the_command_on_the_page_runs_and_leaves_the_junk_out(folder: Path, caps
     assert "single value</a>" not in again
 
 
+@pytest.mark.slow
 def test_the_command_on_the_page_tempers(folder: Path, capsys: pytest.CaptureFixture) -> None:
     X, y = five_tables.spam_rows(300, 200)
     X.assign(label=y).to_csv("mail.csv", index=False)
@@ -400,6 +401,7 @@ def test_thresholds_are_those_that_decide_takes() -> None:
     np.testing.assert_array_equal(decided["action"].values == "yes", facts.model.predict_proba(facts.X)[:, 1] > 1 / 6)
 
 
+@pytest.mark.slow
 def test_only_two_classes_have_thresholds() -> None:
     page = report(nb.NaiveBayes(), *five_tables.junk_rows(40))
     assert '<h2 id="thresholds">' in page
@@ -422,6 +424,7 @@ def test_the_column_overview_is_that_of_the_table() -> None:
             assert contents == f"{X[name].min()} to {X[name].max()}, median {X[name].median():g}"
 
 
+@pytest.mark.slow
 def test_the_model_card_holds_what_was_given_and_the_data() -> None:
     X, y = five_tables.junk_rows(60)
     page = report(nb.NaiveBayes(), X, y, title="Who returns?", author="The shop", use="Planning of returns")
@@ -454,6 +457,7 @@ def test_intervals_have_the_probability_that_was_asked_for() -> None:
         report(nb.NaiveBayes(), X, y, ci_prob=2)
 
 
+@pytest.mark.slow
 def test_later_sections_start_closed() -> None:
     page = report(nb.NaiveBayes(), *five_tables.junk_rows(40))
     order = re.findall(r'<section aria-labelledby="(\w+)">(<details class="section">)?', page)

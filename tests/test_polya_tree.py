@@ -451,6 +451,7 @@ def test_partitions_are_read_on_the_grid_of_the_first() -> None:
     assert parts.stats_.classes.counts.sum() == 2 * ROWS
 
 
+@pytest.mark.slow
 def test_columns_have_pictures_in_their_numbers() -> None:
     model = NaiveBayes(PolyaTree()).fit(FRAME[list("abcde")], FRAME["label"])
     for table in ((), (FRAME[list("abcde")], FRAME["label"])):

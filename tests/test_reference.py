@@ -245,6 +245,7 @@ def test_a_tempered_predictive_is_the_log_moment_of_its_power() -> None:
     assert (np.abs(model.predict_joint_log_proba([[cell]])[0] - joint) < 5 * error).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", [GaussianNB(), MultinomialNB(), BernoulliNB(), CategoricalNB(), PoissonNB()], ids=repr
 )

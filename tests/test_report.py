@@ -195,6 +195,7 @@ def test_the_confusion_table_counts_every_row(page: str, birds: tuple) -> None:
     assert [sum(map(int, row[1:-1])) for row in rows] == [152, 68, 124]
 
 
+@pytest.mark.slow
 def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
     X, y = split(penguins().drop(columns="year")[::3], "species")
     train = np.arange(len(X)) % 3 > 0
@@ -256,6 +257,7 @@ def test_many_classes_and_columns_keep_the_page_short() -> None:
     assert len(html) < 3_000_000
 
 
+@pytest.mark.slow
 def test_a_class_without_rows_and_a_class_with_one_have_a_page() -> None:
     seen = Page(report(nb.NaiveBayes(classes=["a", "b", "c"]), [[1.0], [2.0], [3.0]], ["a", "a", "b"]))
     assert seen.tables["Classes"][3] == ["c", "0", "0.0 %"]

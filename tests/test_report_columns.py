@@ -242,6 +242,7 @@ def test_the_ratio_of_two_flat_coins_has_its_closed_form() -> None:
     np.testing.assert_allclose([low[0], high[0]], stats.laplace.ppf([0.05, 0.95]), atol=5e-4)
 
 
+@pytest.mark.slow
 def test_words_on_the_page_speak_for_the_class_that_uses_them_more() -> None:
     X, y = mails()
     counts = np.array([np.asarray(X[y == c].sum(axis=0)).ravel() for c in range(2)])

@@ -115,6 +115,7 @@ def test_uncertain_rows_are_those_of_the_largest_entropy(facts: Facts, shown: di
     assert f"{entropy[rows[0]]:.3f} nats" in shown[UNCERTAIN][0][1]
 
 
+@pytest.mark.slow
 def test_surprising_rows_are_those_that_other_rows_expect_least() -> None:
     model, X, y = birds()
     X, y = X[::6].reset_index(drop=True), y[::6].reset_index(drop=True)
@@ -239,6 +240,7 @@ def test_averages_over_columns_have_intervals_too() -> None:
     assert len(tables(facts)[UNCERTAIN]) == min(10, int((facts.held_out.entropy > 1e-3).sum()))
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text_and_long_ones_are_cut() -> None:
     rng, k = np.random.default_rng(0), np.arange(60) % 3
     labels = np.array([EVIL, "\u05d0\u05d1\u05d2", "\U0001f427" * 5000])[k]

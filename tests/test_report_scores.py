@@ -199,6 +199,7 @@ def test_odd_models_have_every_section(case: tuple) -> None:
         assert "nan" not in seen.text.lower()
 
 
+@pytest.mark.slow
 def test_probabilities_that_are_true_can_be_trusted_and_doubled_ones_cannot() -> None:
     X, y = overlapping(900)
     said = Page(section("reliability", gather(nb.GaussianNB(), X, y))).text
@@ -214,6 +215,7 @@ def test_probabilities_that_are_true_can_be_trusted_and_doubled_ones_cannot() ->
     assert "underconfident" in modest
 
 
+@pytest.mark.slow
 def test_the_bins_are_those_of_calibration() -> None:
     X, y = overlapping(200)
     (_, *rows) = next(iter(Page(section("reliability", gather(nb.GaussianNB(), X, y))).tables.values()))
@@ -246,6 +248,7 @@ def first_prior(facts: Facts) -> nb.NormalInverseGamma:
     return nb.NormalInverseGamma(own.location, own.count, own.shape, own.scale)
 
 
+@pytest.mark.slow
 def test_many_classes_have_a_list_in_place_of_a_square() -> None:
     X, y = overlapping(200, 20)
     seen = Page(section("confusion", gather(nb.GaussianNB(), X, y))).tables
@@ -278,6 +281,7 @@ def test_the_uncertainty_is_that_of_models_of_all_other_rows() -> None:
     assert shown[4] == f"{100 * means[2] / means[0]:.0f} %"
 
 
+@pytest.mark.slow
 def test_it_is_ignorance_where_rows_are_few_and_the_data_where_they_are_many() -> None:
     X, y = overlapping(1500)
     assert "The classes overlap:" in Page(section("uncertainty", gather(nb.GaussianNB(), X, y))).text
@@ -347,6 +351,7 @@ def test_bins_that_read_the_same_are_one_with_the_rows_and_the_hits_of_all() -> 
     assert last == pytest.approx([37, 40])
 
 
+@pytest.mark.slow
 def test_few_rows_are_no_proof_for_nor_against_their_probabilities() -> None:
     table = dogs()
     few = Page(section("reliability", gather(nb.NaiveBayes(), table.drop(columns="breed"), table["breed"]))).text

@@ -124,6 +124,7 @@ def test_frames_of_calibration_have_a_row_for_each_class_and_bin(results: dict[s
         assert small(float(calibration[name])) in repr(calibration)
 
 
+@pytest.mark.slow
 def test_captions_say_what_was_asked(model: nb.NaiveBayes) -> None:
     fixed_rows = model.predict_interval(X.iloc[:2], ci_prob=0.5, rows="fixed")
     assert repr(fixed_rows).startswith("Class probabilities with 50 % intervals, rows fixed")
@@ -194,6 +195,7 @@ def test_what_is_computed_from_a_result_has_no_title_that_is_no_longer_true(resu
     assert isinstance(intervals[["median"]].to_frame(), pd.DataFrame)
 
 
+@pytest.mark.slow
 def test_a_result_is_copied_pickled_joined_and_written_as_any_dataset(results: dict[str, Any], tmp_path: Path) -> None:
     for name, result in results.items():
         for again in (
@@ -303,6 +305,7 @@ SUMMARISED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUMMARISED)
 def test_a_summary_has_the_numbers_of_the_model(name: str, tmp_path: Path) -> None:
     estimator, rows = SUMMARISED[name]

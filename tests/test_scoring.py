@@ -419,6 +419,7 @@ def test_of_a_long_curve_only_corners_are_drawn() -> None:
     np.testing.assert_allclose(own.calibrated.values, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_of_two_classes_the_second_is_drawn_and_of_many_the_most_frequent() -> None:
     y = np.where(LABEL == 1, "yes", "no")
     assert plot_calibration(calibration(GaussianNB(), X, y)).get_title(loc="left") == "yes"

@@ -58,6 +58,7 @@ def same(a: Shard, b: Shard) -> None:
     assert a.integer_weights is b.integer_weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", MODELS, ids=lambda fitted: fitted.name)
 def test_a_shard_that_was_sent_is_the_one_that_was_counted(fitted: Fitted) -> None:
     own = counted(fitted)
@@ -68,6 +69,7 @@ def test_a_shard_that_was_sent_is_the_one_that_was_counted(fitted: Fitted) -> No
     same_state(fit_shards(model, [sent]), clone(model).fit(fitted.X, fitted.labels, sample_weight=fitted.weight))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fitted", MODELS, ids=lambda fitted: fitted.name)
 def test_shards_that_were_sent_add_up_as_those_that_were_counted(fitted: Fitted) -> None:
     rows = len(fitted.labels)

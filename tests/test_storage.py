@@ -431,6 +431,7 @@ def arrow_types() -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [pandas_types, polars_types, arrow_types], ids=lambda make: make.__name__)
 def test_types_of_columns_come_back(make: Callable[[], Any], tmp_path: Path) -> None:
     X = make()

@@ -366,7 +366,8 @@ def test_the_page_says_how_often_a_text_counts(bursty: Any) -> None:
     model = NaiveBayes(Multinomial(), temper="columns").fit(x, label)
     value, sd, length = (each.iloc[0] for each in (model.temper_, model.temper_sd_, model.temper_length_))
     text = counted(gather(model, x, label).features.all[0], gather(model, x, label))
-    assert text == f"A text of n words counts t / (1 + n / {length:g}) times, where t is {value:.2f} \u00b1 {sd:.2f}."
+    exponent = f"t / (1 + n / {length:g}), where t is {value:.2f} \u00b1 {sd:.2f}"
+    assert text == f"The evidence of a text of n words has the exponent {exponent}."
 
 
 def test_presets_have_no_length_unless_they_are_asked(bursty: Any) -> None:
