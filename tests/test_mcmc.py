@@ -705,7 +705,7 @@ def test_good_chains_are_not_told_of(good: xr.DataTree) -> None:
         (tree(alpha=np.where(DRAWS[1, 7] == DRAWS, np.nan, DRAWS)), "alpha has 0 effective draws"),
         (
             tree(3, alpha=DRAWS),
-            "3 of 2000 draws diverged.*Try sampling={'target_accept': 0.99}, more `tune`, or a prior",
+            "3 of 2000 draws diverged.*Try sampling={'target_accept': 0.99}, more `tune`, or a more informative prior",
         ),
     ],
     ids=["apart", "stuck", "one entry", "few", "one short chain", "three", "one", "not a number", "divergences"],
