@@ -264,9 +264,9 @@ def test_a_page_tells_of_blocks(page: Page) -> None:
     assert kinds["MultivariateGaussian"][::2] == ("3", "u, v, t")
     _, *columns = page.tables["Columns and their priors"]
     assert {name: missing for name, _, missing, *_ in columns} == {"w": "0", "a, b": "2 rows", "u, v, t": "1 row"}
-    assert "or at a block of columns together" in page.text
+    assert "or a block of columns jointly" in page.text
     assert "There is no picture" not in page.text
-    assert "Drawn are the two of 3 columns in which the classes differ most." in page.text
+    assert "Of 3 columns, the two in which the classes differ most are drawn." in page.text
 
 
 @pytest.mark.slow
@@ -293,8 +293,8 @@ def test_pairs_within_a_block_are_no_fault_of_the_model(page: Page) -> None:
 @pytest.mark.slow
 def test_a_model_of_one_block_takes_nothing_to_be_independent() -> None:
     text = Page(report(nb.NaiveBayes(nb.MultivariateGaussian(shared=True)), X[["u", "v"]], y)).text
-    assert "Nothing is taken to be independent here" in text
-    assert "It looks at all columns at once" in text
+    assert "No independence is assumed here" in text
+    assert "It models all columns jointly" in text
     assert "numbers, a bell-shaped cloud per class, all of one shape" in text
 
 
