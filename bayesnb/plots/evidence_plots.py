@@ -93,7 +93,7 @@ def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     ax.bar_label(bars, [nats(x) for x in top], padding=4, fontsize="small")
     list_names(ax, [names[at] for at in order])
     shown = "" if len(top) == len(factors) else f"\nthe first {len(top)} of {len(factors):,} features"
-    ax.set_xlabel(f"log Bayes factor in nats, for a dependence above 0{shown}")
+    ax.set_xlabel(f"log Bayes factor in nats\n(above 0: evidence for a dependence){shown}")
     add_title(ax, "Does the feature depend on the class?")
     return ax
 
