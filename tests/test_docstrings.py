@@ -212,12 +212,7 @@ ANYWHERE = [
     r"\bnot so (?!good|well|much|many|far)",
     r"\b(?:no one writes|be had|be it|lest|whereof|thereof|wherein|of its own (?:scale|rate))\b",
 ]
-WORDED_LATER = {"cli/report_command.py", "report/facts"}  # are being rewritten: delete each when it is
-FILES = [
-    name
-    for name in sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"))
-    if not {name, str(Path(name).parent)} & WORDED_LATER
-]
+FILES = sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"))
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -21,7 +21,7 @@ EXAMPLES = """\
   cat customers.csv | bayesnb report - --target churned -o - > churn.html"""
 PENGUINS_NOTE = (
     "The penguins ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year says when a penguin was "
-    "measured and is no measurement itself, so it was dropped."
+    "measured and is not a measurement itself, so it was dropped."
 )
 
 

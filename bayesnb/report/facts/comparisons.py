@@ -144,13 +144,13 @@ class Comparisons:
 
     @property
     def unlinked(self) -> list[tuple[ModelledColumn, ModelledColumn, float]]:
-        """Those of `pairs` that have no link."""
+        """Return the `pairs` that have no link."""
         linked = {frozenset((link.first, link.second)) for link in self.links}
         return [pair for pair in self.pairs if frozenset((pair[0].key, pair[1].key)) not in linked]
 
     @property
     def unconnected(self) -> list[tuple[ModelledColumn, ModelledColumn, float]]:
-        """Those of `pairs` that no link connects, be it through other columns."""
+        """Return the `pairs` that no link connects, even through other columns."""
         return [pair for pair in self.pairs if not self._is_connected(*pair[:2])]
 
     def _is_connected(self, one: ModelledColumn, two: ModelledColumn) -> bool:

@@ -89,7 +89,7 @@ class Features:
 
     @property
     def single(self) -> list[Feature]:
-        """Features that are no blocks of counts, those that say most about the class first."""
+        """Features that are not blocks of counts, those that say most about the class first."""
         return [feature for feature in self.ranked if not feature.words]
 
     def parts(self, features: Sequence[Feature]) -> list[ModelledColumn]:

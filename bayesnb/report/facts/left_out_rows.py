@@ -72,7 +72,7 @@ def left_out_row(row: int, facts: "Facts", in_brackets: bool = True) -> RowLeftO
 
 
 def without(row: int, facts: "Facts") -> Product | None:
-    """Return the posterior without a row; None where that is no distribution.
+    """Return the posterior without a row; None where that is not a distribution.
 
     The others are counted again: an outlier that is taken back by arithmetic leaves no digits of what stays.
     """
