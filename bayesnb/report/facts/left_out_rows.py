@@ -150,7 +150,7 @@ def spaced(rows: int, most: int) -> Array:
 
 
 def entropies_held_out(rows: Array, facts: "Facts") -> list[Entropies]:
-    """Entropies of each row by the posterior of all others; NaN where that is no distribution."""
+    """Entropies of each row by the posterior of all others; NaN where that is not a distribution."""
     each = [entropies_of(without(int(row), facts), np.array([row]), facts) for row in rows]
     return [Entropies(*map(np.concatenate, zip(*batch, strict=True))) for batch in zip(*each, strict=True)]
 
