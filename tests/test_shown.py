@@ -42,7 +42,7 @@ def test_a_notebook_shows_each_figure_once_and_a_page_in_a_frame() -> None:
     assert shown == {name: count for name, (_, count) in CELLS.items()}
     (page,) = outputs["a page"]
     assert page["data"]["text/html"].startswith(
-        '<iframe title="Model report" sandbox="allow-scripts" srcdoc="&lt;!doctype'
+        '<iframe title="Model report" sandbox="allow-scripts allow-downloads" srcdoc="&lt;!doctype'
     )
     assert len(page["data"]["text/plain"]) < 120
 

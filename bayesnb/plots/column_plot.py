@@ -188,7 +188,7 @@ def _levels(sight: Sight, prob: float, ax: Axes | None) -> Axes:
     ax.set_xlim(0, min(1.0, 1.04 * float(upper.max())))
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
     ax.xaxis.set_major_formatter(PERCENT)
-    ax.set_xlabel(f"probability of {short(sight.name, AXIS)}")
+    ax.set_xlabel(f"probability of {short(sight.name, NAME)}")
     return ax
 
 
