@@ -1,7 +1,7 @@
 """Runs the examples on the pages, README and `notebooks/*.md`: each page in an empty folder, as a reader would.
 
     python -m tests.page_examples                  all pages; fails where an example prints something else
-    python -m tests.page_examples --write guide    runs the pages whose names begin so, and stores what they print
+    python -m tests.page_examples --write families runs the pages whose names begin so, and stores what they print
 
 The blocks of a page, ```python and ```sh, are run from top to bottom and share their variables and files. What a block
 prints is in the ```text block below it; a block without one prints nothing. Commands that install or fetch something,

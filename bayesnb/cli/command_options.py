@@ -107,8 +107,8 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "combinations of their levels) or multivariate (numbers with their covariances). gaussian:shared and "
         "multivariate:shared have one variance for all classes. A name takes precedence over a pattern; a name with a "
         "comma or a quote is quoted as in CSV; the family is what follows the last =. Default: bernoulli for flags "
-        "and for numbers that are only 0 and 1, categorical for levels; for other numbers, whichever of polyatree, "
-        "gaussian, categorical and poisson predicts held-out labels best",
+        "and for numbers that are only 0 and 1, categorical for levels; for other numbers polyatree, unless "
+        "gaussian, categorical or poisson predicts held-out labels better by more than 2 nats",
     )
     group.add_argument(
         "--prior",
@@ -135,7 +135,8 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         type=values.temper,
         default="auto",
         help="exponent on the columns' evidence, which corrects overconfident probabilities: a number; loo estimates "
-        "one; columns estimates one for each column; auto (default) is columns where no family is declared, else 1",
+        "one; columns estimates one for each column; auto (default) is columns where "
+        "no family (drop apart), no prior of a column and no --estimate is given, else 1",
     )
     group.add_argument(
         "--dependence",
@@ -144,7 +145,7 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         default="auto",
         help="how columns that depend on each other within a class are modelled: none: as if independent; forest: "
         "links between pairs that form a spanning forest; pairs: further links too; blocks: jointly; auto (default): "
-        "pairs where no family is declared, else none",
+        "pairs where auto of --temper is columns, else none",
     )
     return group
 

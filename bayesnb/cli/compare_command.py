@@ -49,7 +49,7 @@ def add(commands: Any) -> None:
         "-o", "--output", metavar="FILE", default="-", help="default: stdout, as CSV, or aligned on a terminal"
     )
     options.add_model(command)
-    options.add_seed(command, "seed of random draws; a comparison draws nothing")
+    options.add_seed(command, "no effect here: a comparison draws nothing")
     options.add_reading(command)
     command.set_defaults(run=run, estimate="predictive")
 

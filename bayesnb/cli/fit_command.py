@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
         "-o", "--output", metavar="MODEL", required=True, help="the file to write, usually named MODEL.bnb"
     )
     options.add_estimate(options.add_model(command))
-    options.add_seed(command, "seed of random draws; a fit draws nothing")
+    options.add_seed(command, "no effect here: a fit draws nothing")
     options.add_reading(command)
     command.set_defaults(run=run)
 

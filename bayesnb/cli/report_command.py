@@ -53,7 +53,7 @@ def add(commands: Any) -> None:
     page.add_argument("--author", metavar="TEXT", default="", help="who answers for the model")
     page.add_argument("--use", metavar="TEXT", default="", help="what the model is intended for, on its model card")
     options.add_estimate(options.add_model(command))
-    options.add_seed(command, "of random draws; the page is exact and makes none")
+    options.add_seed(command, "no effect here: what a page draws has a fixed seed")
     options.add_reading(command)
     command.set_defaults(run=run)
 
