@@ -691,3 +691,9 @@ def test_a_renamed_column_is_named_when_rows_are_predicted() -> None:
         model.predict(HOUSES[["price", "town"]])
     assert "rename" not in str(other.value)
     assert model.predict(renamed.rename(columns={"rooms": "Rooms"})).shape == (4,)
+
+
+@pytest.mark.parametrize("families", ["drop", None])
+def test_to_drop_all_columns_leaves_nothing_to_learn_from(families: str | None) -> None:
+    with pytest.raises(ValueError, match="'drop', or None, for all columns leaves nothing to learn from"):
+        NaiveBayes(families).fit([[1.5], [2.5]], ["u", "v"])

@@ -108,6 +108,8 @@ def families_of(families: Any, table: Table) -> DeclaredColumns:
         return list(of_lists([(families, range(table.width))], table))
     if isinstance(families, BestOf):
         return [(families, range(table.width))]
+    if families is None:
+        raise ValueError("families: 'drop', or None, for all columns leaves nothing to learn from.")
     if not isinstance(families, Mapping) and families != AUTO:
         raise TypeError(
             "families must be 'auto', a family such as Gaussian() or its name, or a mapping from columns to families, "

@@ -115,7 +115,8 @@ class IncrementalMixin(ModelHolder):
         """Learn from more rows, on top of what was learnt before.
 
         In any batches, and in any order, it equals ``fit`` on all rows to round-off, where families, priors and
-        exponents are declared. What is chosen from data is chosen from the first batch; see the class's notes.
+        exponents are declared. Families, links and priors that are chosen from data are chosen from the first batch,
+        and exponents change from batch to batch; see the class's notes.
 
         Parameters
         ----------
