@@ -211,7 +211,8 @@ def test_whole_weights_are_rows_and_a_column_of_noise_is_left_out() -> None:
     once = NaiveBayes(MIXED, average_features=Q).fit(MIX, Y, times)
     often = NaiveBayes(MIXED, average_features=Q).fit(MIX.loc[np.repeat(MIX.index, times)], np.repeat(Y, times))
     np.testing.assert_allclose(once.predict_proba(MIX), often.predict_proba(MIX), rtol=1e-10)
-    x = np.column_stack([RNG.normal(size=300), (np.arange(300) % 2) * 2 + RNG.normal(size=300)])
+    rng = np.random.default_rng(0)  # of this test alone: noise of one seed in twenty looks like a dependence
+    x = np.column_stack([rng.normal(size=300), (np.arange(300) % 2) * 2 + rng.normal(size=300)])
     model = NaiveBayes("gaussian", average_features=0.5).fit(x, np.arange(300) % 2)
     noise, signal = (float(model.posterior_[j].included[0]) for j in range(2))
     assert noise < 0.05 < 0.999 < signal
