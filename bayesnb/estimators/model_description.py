@@ -10,8 +10,6 @@ from bayesnb import results
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.bernoulli import BernoulliStats
-from bayesnb.families.dirichlet import LevelStats
 from bayesnb.families.family import Family
 from bayesnb.families.number_format import times
 from bayesnb.model.schema import Block
@@ -88,16 +86,10 @@ def bayes_factors(block: Block, prior: Belief, stats: Any, whole: bool) -> Array
 def missing_cells(fitted: Any, b: int) -> Array:
     """Return how many cells of each feature were not learnt, by weight, `(f,)`; NaN where the stats do not say."""
     block, stats = fitted.schema_.blocks[b], fitted.model_.stats.blocks[b]
-    if block.family.words:
-        return np.full(1, np.nan)
-    if isinstance(stats, LevelStats):
-        seen = stats.level_sums(stats.counts)
-    elif isinstance(stats, BernoulliStats):
-        seen = stats.ones + stats.zeros
-    else:
-        seen = getattr(stats, "count", np.full((1, len(block.keys)), np.nan))
+    if block.family.words or stats.cell_counts is None:
+        return np.full(len(block.keys), np.nan)
     rows = fitted.model_.stats.classes.counts.sum()
-    missing = rows - np.asarray(seen, float).sum(axis=0).reshape(-1)
+    missing = rows - stats.cell_counts.sum(axis=0).reshape(-1)
     return np.where(np.abs(missing) < 1e-9 * max(rows, 1.0), 0.0, missing)
 
 

@@ -85,6 +85,11 @@ class Stats(Removal):
     def mle(self) -> "Density":
         """The density under which these data are most likely."""
 
+    @property
+    def cell_counts(self) -> Array | None:
+        """Weight of the cells that were counted, `(c, f)`; None where the stats do not say."""
+        return None
+
 
 class RowScores(Record):
     """Scores of rows, which a family computes by a kernel where it overrides `score`."""

@@ -147,6 +147,10 @@ class BernoulliStats(Stats):
     ones: Array
     zeros: Array
 
+    @property
+    def cell_counts(self) -> Array:
+        return self.ones + self.zeros
+
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         flags = as_flags(x)

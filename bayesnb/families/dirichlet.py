@@ -88,6 +88,10 @@ class LevelStats(Stats, Levels):
 
     counts: Array
 
+    @property
+    def cell_counts(self) -> Array:
+        return self.level_sums(self.counts)
+
     def mle_share(self) -> Array:
         """The share of each level, NaN for a column that was never seen."""
         total = self.total_of_levels(self.counts)

@@ -59,6 +59,10 @@ class PoissonStats(Stats):
     events: Array
     log_factorial: Array
 
+    @property
+    def cell_counts(self) -> Array:
+        return self.count
+
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         def count_rows(rows: slice) -> Array:

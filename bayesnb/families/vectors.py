@@ -191,6 +191,10 @@ class VectorStats(Stats):
     mean: Array  # `(c, 1, d)`
     scatter: Array  # `(c, 1, d, d)`
 
+    @property
+    def cell_counts(self) -> Array:
+        return self.count
+
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         width, classes = x.shape[1], weight.classes

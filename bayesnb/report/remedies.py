@@ -148,8 +148,8 @@ def is_tempered_by_rows(facts: "Facts") -> bool:
 
 def mends(facts: "Facts") -> bool:
     """Whether less extreme probabilities are clearly better, held out."""
-    tempered = facts.held_out.tempered
-    return tempered is not None and tempered.gain.lower > 0 and tempered.power < 1
+    observed = facts.held_out.observed
+    return observed is not None and observed.is_mended_by_temper
 
 
 def jointly(facts: "Facts", least: float) -> str:

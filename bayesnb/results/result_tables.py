@@ -5,6 +5,7 @@ numbers: the first rows and the last. Where a selection or a sum has taken away 
 changed what its numbers mean, the result shows itself as any other Dataset does.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -286,8 +287,9 @@ class ResultDataset(xr.Dataset):
         noun = {"obs_id": "row", "feature": "feature", "link": "link"}.get(str(lead), str(lead))
         return f"{whole.sizes[lead]:,} {noun}s in all; .to_frame() has all of them."
 
+    @abstractmethod
     def _title(self, whole: xr.Dataset) -> str:
-        raise NotImplementedError
+        """Return the line above the table."""
 
     def _lines(self, whole: xr.Dataset) -> Sequence[str]:
         return ()
@@ -296,9 +298,8 @@ class ResultDataset(xr.Dataset):
         return ()
 
 
-def _as_plain(name: str) -> Any:
+def _as_plain(method: Callable[..., Any]) -> Any:
     """Return a method whose result is a plain Dataset: what it computes is no longer what the title says."""
-    method = getattr(xr.Dataset, name)
 
     @wraps(method)
     def plain(self: xr.Dataset, *args: Any, **kwargs: Any) -> Any:
@@ -308,7 +309,8 @@ def _as_plain(name: str) -> Any:
 
 
 for _name in ("_binary_op", "_unary_op", "map", "reduce", "quantile", "rank", "diff"):
-    setattr(ResultDataset, _name, _as_plain(_name))
+    if hasattr(xr.Dataset, _name):  # two are private names, which another version of xarray may not have
+        setattr(ResultDataset, _name, _as_plain(getattr(xr.Dataset, _name)))
 
 
 def by_label(array: xr.DataArray, axis: str) -> dict[str, xr.DataArray]:

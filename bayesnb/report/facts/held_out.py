@@ -142,11 +142,6 @@ class HeldOut:
         """Words for labels and probabilities of the test table."""
         return None if self.facts.test is None else judge(Observed.of(*self.facts.test))
 
-    @property
-    def unforeseen(self) -> Estimate:
-        """How much more a held-out label costs than the probabilities themselves expect: 0, were they all true."""
-        return signed_mean((-self.facts.label_log_proba - self.entropy)[self.answered])
-
     @cached_property
     def one_exponent(self) -> Any:
         """What temper="loo" would give, where that is known."""

@@ -24,7 +24,9 @@ def uncertainty(facts: Facts) -> dict[str, Any]:
         return {"state": "unknown"}
     if not result.attrs["tried"]:
         return {"state": "too slow"}
-    understated = facts.held_out.unforeseen.lower > 0  # the mean cost of the true labels is clearly above the entropy
+    observed = facts.held_out.observed
+    # The true labels cost clearly more, on average, than the entropies foresee.
+    understated = observed is not None and observed.unforeseen.lower > 0
     about = (
         "The uncertainty of each row's label in nats, the most uncertain first: the part that stays, and the part that "
         "more rows would remove."

@@ -7,16 +7,9 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.remedies import Remedies, all_remedies
 from bayesnb.report.sections.checks import LOOK, WARNING, checked, useless
 from bayesnb.report.wording import as_name, brief, count, fixed, in_percent, listed, name_of, percent
+from bayesnb.selection import verdict as words
 from bayesnb.selection.probability_scores import Estimate
-from bayesnb.selection.verdict import (
-    FAIR,
-    GOOD,
-    GUESSING,
-    TOO_SURE,
-    USABLE,
-    Observed,
-    Verdict,
-)
+from bayesnb.selection.verdict import FAIR, GOOD, GUESSING, TOO_SURE, USABLE, Observed, Verdict
 
 MOST = 6  # names of columns in a sentence
 COLOURS = {GOOD: "good", USABLE: "good", GUESSING: "bad", TOO_SURE: "bad"}  # of others: "fair"
@@ -109,23 +102,23 @@ def why_probabilities(observed: Observed, verdict: Verdict, facts: Facts) -> str
     )
     losses = f"log loss {loss_text(observed.log_loss)}, that of the class shares {loss_text(observed.shares_loss)}"
     match verdict.probabilities:
-        case "use tempered":
+        case words.TEMPERED:
             gain, before = observed.tempered_gain, loss_text(observed.log_loss)
             after = fixed(observed.log_loss - (gain.value if gain else 0), 3)
             return (
                 f"They are too extreme as they are. {facts.advice.temper} takes the log loss from {before} to {after}."
             )
-        case "no better than the class shares":
+        case words.SHARES:
             return f"They are not clearly better than the shares of the classes: {losses}."
-        case "too few rows to tell":
+        case words.UNSETTLED:
             return f"{promised}. Nothing speaks against them, but {count(observed.rows, 'row')} cannot show more."
-        case "not well calibrated":
+        case words.UNEVEN:
             error, chance = (100 * observed.calibration.value, 100 * observed.calibration_by_chance)
             return (
                 f"They are too high for some rows and too low for others: {fixed(error, 1)} percentage points off on "
                 f"average, where chance explains at most {fixed(chance, 1)}."
             )
-        case "too sure" if not observed.is_too_sure:
+        case words.TOO_SURE if not observed.is_too_sure:
             return f"True labels too often had a probability close to 0: {losses}."
     return f"{promised}."
 
