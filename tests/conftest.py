@@ -52,10 +52,23 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
 
 
-def pytest_collection_finish() -> None:
-    """Keep modules and thousands of test items out of the garbage collector's sight: it takes a sixth of the time."""
+STARTS: dict[np.random.Generator, Any] = {}  # the state of each module's generator before the first test
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note where generators start, and hide modules and items from the garbage collector: a sixth of all time."""
+    modules = {item.module for item in session.items if isinstance(item, pytest.Function)}
+    for generator in (module.RNG for module in modules if hasattr(module, "RNG")):
+        STARTS[generator] = generator.bit_generator.state
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Let each test draw the numbers that it draws alone, whichever tests ran before it."""
+    for generator, state in STARTS.items():
+        generator.bit_generator.state = state
 
 
 @dataclass(frozen=True)
