@@ -312,7 +312,7 @@ def test_a_summary_has_the_numbers_of_the_model(name: str, tmp_path: Path) -> No
     model = estimator.fit(rows, Y)
     summary = model.summary()
     frame = summary.to_frame()
-    by_feature = {str(key) if not isinstance(key, tuple) else ", ".join(map(str, key)): value
+    by_feature = {key if not isinstance(key, tuple) else ", ".join(map(str, key)): value
                   for key, value in model.log_evidence_by_feature().items() if "links_" not in str(key)}  # fmt: skip
     for feature, row in frame.iterrows():
         assert row["log_evidence"] == pytest.approx(by_feature[feature])

@@ -53,10 +53,10 @@ def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequ
     }
 
 
-def feature_name(block: Block, key: Hashable) -> str:
+def feature_name(block: Block, key: Hashable) -> Hashable:
     """Return the name of a column, or of a block of columns."""
     if not isinstance(key, tuple) or len(block.names) == 1 or not block.family.multivariate:
-        return str(key)
+        return key
     shown = ", ".join(map(str, key[:MOST_NAMES]))
     return shown if len(key) <= MOST_NAMES else f"{', '.join(map(str, key[:3]))}, … ({len(key):,} columns)"
 

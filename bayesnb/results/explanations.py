@@ -1,6 +1,6 @@
 """Explanations and linear forms as labelled Datasets: names of classes and features, and the contents of cells."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -167,7 +167,7 @@ def explained(
     columns = [block.names[0] if block.family.listed else _name(block, columns) for block, columns in features]
     names = qualified_names([_name(*feature) for feature in features], columns)
     arrays = {name: getattr(explanation, name) for name in LONG_NAMES}
-    table = explanation_dataset(rows, classes, np.array(names, str)[order], arrays, texts[:, order])
+    table = explanation_dataset(rows, classes, coordinate(names)[order], arrays, texts[:, order])
     widths = [len(_features(block, words)) for block, _, words in each]
     for name, power in tempers.items():
         numbers = [np.broadcast_to(w, n) for w, n in zip(of_blocks(power, len(widths)), widths, strict=True)]
@@ -201,8 +201,8 @@ def _features(block: ColumnBlock, words: Array | None) -> list[tuple[int, ...]]:
     return [(j,) for j in (range(len(block.words)) if words is None else words.tolist())]
 
 
-def _name(block: ColumnBlock, columns: tuple[int, ...]) -> str:
-    return ", ".join(str(block.words[j]) for j in columns)
+def _name(block: ColumnBlock, columns: tuple[int, ...]) -> Hashable:
+    return block.words[columns[0]] if len(columns) == 1 else ", ".join(str(block.words[j]) for j in columns)
 
 
 def cell_texts(block: ColumnBlock, x: Cells, words: Array | None) -> Array:

@@ -220,7 +220,8 @@ def _diagonal(arrays: Sequence[Array]) -> Array:
 def coordinate(labels: Iterable[Any]) -> Array:
     """Return labels that any file format can hold: numbers, flags, dates and text; anything else becomes text."""
     if not isinstance(labels, np.ndarray) or labels.dtype.kind == "O":
-        labels = np.array([label if isinstance(label, Real | str | np.generic) else str(label) for label in labels])
+        plain = [label if isinstance(label, Real | str | np.generic) else str(label) for label in labels]
+        labels = np.array(plain, None if plain else str)
     return labels.astype(str) if labels.dtype.kind in "OT" else labels
 
 
