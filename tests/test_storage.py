@@ -290,6 +290,7 @@ def test_a_loaded_model_is_the_one_that_was_saved(fitted: Fitted, tmp_path: Path
     loaded = again(model, tmp_path)
     same_state(model, loaded)
     same_answers(model, loaded, fitted.X, fitted.labels, fitted.weight)
+    assert repr(loaded.families_) == repr(model.families_)
 
 
 @pytest.mark.slow

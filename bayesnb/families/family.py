@@ -285,7 +285,8 @@ def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
 
 
 def _is_shown(field: Any, value: Any) -> bool:
-    same = value is field.default or (isinstance(value, str) and value == field.default)  # a text may be a copy
+    plain = type(value) in (str, int, float) and type(value) is type(field.default)
+    same = value == field.default if plain else value is field.default  # arrays compare cell by cell
     return is_dataclass(value) or not same
 
 
