@@ -178,8 +178,12 @@ def test_both_sides_of_the_border_give_the_same_probabilities(rows: int) -> None
         scale.always_compile(False)
 
 
-def test_a_first_fit_and_interval_that_compile_less_have_the_same_digits() -> None:
-    """Sizes at which definitions of kernels of labels, of cuts, of links and of cumulants have come to run."""
+BORDERS = """level_kernels.collect_whole row_kernels.look_up row_kernels.mark row_kernels.totals grid_kernels.halve
+link_kernels.compare transform_kernels.student_cumulants cornish_fisher.quantiles"""
+
+
+def test_a_first_fit_and_interval_that_compile_less_have_the_same_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At sizes at which the definitions of these kernels run."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 60_000)
     x = rng.normal(size=(len(y), 4)) + 0.3 * y[:, None]
@@ -191,9 +195,10 @@ def test_a_first_fit_and_interval_that_compile_less_have_the_same_digits() -> No
         return [model.predict_log_proba(x[:500]), *(each.values for each in interval.values())]
 
     little = answers()
-    scale.always_compile()
-    try:
-        for one, other in zip(little, answers(), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
-    finally:
-        scale.always_compile(False)
+    for name in BORDERS.split():
+        module, kernel = name.split(".")
+        monkeypatch.setattr(getattr(getattr(numerics, module), kernel), "definition", None)
+    first, *rest = zip(little, answers(), strict=True)
+    np.testing.assert_allclose(*first, rtol=1e-13, atol=1e-13)
+    for one, other in rest:  # quantiles of mixtures magnify rounding in their tails
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
