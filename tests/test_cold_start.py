@@ -106,7 +106,7 @@ LARGE = """if True:
 def test_a_first_large_fit_and_interval_compile_a_dozen_small_kernels_at_most(
     used: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    fit, interval = map(int, run(LARGE, **settings(used[0], tmp_path, NUMBA_OPT="0")).splitlines())
+    fit, interval = map(int, run(LARGE, **settings(used[0], tmp_path)).splitlines())
     assert 0 < fit <= 9  # each takes .05 to .5 seconds: moments with what they call, and levels on a grid
     assert 0 < interval <= 10  # sums over grids of classes' scores
 
