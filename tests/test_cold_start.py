@@ -84,6 +84,33 @@ def test_nothing_is_compiled_for_a_small_table(used: tuple[Path, Path], tmp_path
     assert not [path for path in tmp_path.rglob("*") if path.is_file()], "compiled code is kept on disk"
 
 
+LARGE = """if True:
+    import numpy as np
+    from numba.core import event
+    from bayesnb import NaiveBayes
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 100_000)
+    X = rng.normal(size=(len(y), 20)) + 0.3 * y[:, None]
+    with event.install_recorder("numba:compile") as fit:
+        NaiveBayes().fit(X, y)
+    few = NaiveBayes("gaussian").fit(X[:2000] + 2 * y[:2000, None], y[:2000])
+    with event.install_recorder("numba:compile") as interval:
+        few.predict_interval(X[:1000] + 2 * y[:1000, None])
+    for recorder in (fit, interval):
+        kernels = [each.data["dispatcher"].py_func for _, each in recorder.buffer if each.is_start]
+        print(sum(kernel.__module__.startswith("bayesnb") for kernel in kernels))
+"""
+
+
+@pytest.mark.slow
+def test_a_first_large_fit_and_interval_compile_a_dozen_small_kernels_at_most(
+    used: tuple[Path, Path], tmp_path: Path
+) -> None:
+    fit, interval = map(int, run(LARGE, **settings(used[0], tmp_path)).splitlines())
+    assert 0 < fit <= 9  # each takes .05 to .5 seconds: moments with what they call, and levels on a grid
+    assert 0 < interval <= 10  # sums over grids of classes' scores
+
+
 @pytest.mark.slow
 def test_a_service_may_compile_for_every_row_and_needs_no_cache_folder(used: tuple[Path, Path]) -> None:
     code = """if True:

@@ -11,7 +11,6 @@ import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.cornish_fisher import (
-    bend,
     bends,
     cubic,
     expansion,
@@ -40,7 +39,6 @@ LOG_DEAD = 6.7  # of y, from which exp(-y) is 0 as a double
 LOG_SMALL = -9.2  # of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6: the next term is below 5e-18
 
 
-@compiled
 def cumulants_of_others(
     alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array, crude: Array
 ) -> None:
@@ -50,208 +48,169 @@ def cumulants_of_others(
     has. Only active classes count. Where scores are too wild for their expansions, W_c is taken for the score of the
     most probable class but c; `crude` is what approximations here add to errors of quantiles, infinite for that one.
     """
-    for i in range(len(share)):
-        few, widest, wild = 0, 0.0, False
-        for c in range(share.shape[1]):
-            if active[i, c]:
-                few += 1
-                widest = max(widest, alone[1, i, c])
-                wild |= is_wild(alone[:, i, c]) or is_wild(seen[:, i, c])
-        narrow = few > 2 and widest < NARROW * NARROW
-        wild = not narrow and (wild or (few == 2 and widest > CHEAP))  # of two, only hopeless ones need W
-        crude[i] = np.inf if wild and few > 2 else 0.1 * widest if narrow and widest > 1e-5 else 0.0
-        if narrow:
-            narrow_others(alone[:, i], seen[:, i], share[i], active[i], others[:, i], others_seen[:, i])
-        elif not wild:
-            others_of_row(alone[:, i], seen[:, i], share[i], active[i], others[:, i], others_seen[:, i], mean[i])
-        if few == 2 or wild:
-            pair_up(alone[:, i], seen[:, i], share[i], active[i], others[:, i], others_seen[:, i], wild)
-
-
-@cumulants_of_others.defined()
-def others_by_definition(
-    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array, crude: Array
-) -> None:
     few, widest = active.sum(axis=1), np.where(active, alone[1], 0.0).max(axis=1, initial=0.0)
     good = (alone[1] < WIDE * WIDE) & (seen[1] < WIDE * WIDE) & (bends(alone) < WILD) & (bends(seen) < WILD)
     narrow = (few > 2) & (widest < NARROW * NARROW)
+    # Of two classes, only hopeless ones need W.
     wild = ~narrow & ((active & ~good).any(axis=1) | ((few == 2) & (widest > CHEAP)))
     crude[:] = np.where(wild & (few > 2), np.inf, np.where(narrow & (widest > 1e-5), 0.1 * widest, 0.0))
-    with np.errstate(all="ignore"):
-        if narrow.any():
-            values = narrow_rows(alone[:, narrow], seen[:, narrow], share[narrow], active[narrow])
-            others[:, narrow], others_seen[:, narrow] = values
-        summed = np.flatnonzero(~narrow & ~wild)
-        for part in blocks(len(summed), ROWS) if len(summed) else []:
-            rows = summed[part]
-            *sums, proba = others_of_rows(alone[:, rows], seen[:, rows], share[rows], active[rows])
-            others[:, rows], others_seen[:, rows] = sums
-            mean[rows] = np.where(active[rows], proba, mean[rows])
-    rows = np.flatnonzero((few == 2) | wild)
-    best, partners = share[rows].argmax(axis=1), np.argsort(~active[rows], axis=1, kind="stable")[:, :2]
-    for c in range(share.shape[1]):
-        k = np.where(best != c, best, np.where(partners[:, 0] != c, partners[:, 0], partners[:, 1]))
-        k = np.where(active[rows, k], k, c)
-        of = wild[rows] | active[rows, c]
-        others[:, rows[of], c], others_seen[:, rows[of], c] = alone[:, rows[of], k[of]], seen[:, rows[of], k[of]]
+    for kernel, rows in ((narrow_others, np.flatnonzero(narrow)), (others_of_rows, np.flatnonzero(~narrow & ~wild))):
+        if len(rows):
+            sums, sums_seen, proba = np.empty((4, *share[rows].shape)), np.empty((4, *share[rows].shape)), mean[rows]
+            kernel(alone[:, rows], seen[:, rows], share[rows], active[rows], sums, sums_seen, proba)
+            others[:, rows], others_seen[:, rows], mean[rows] = sums, sums_seen, proba
+    i, c = np.nonzero(((few == 2)[:, None] & active) | wild[:, None])
+    k = best_of_others(share, active)[i, c]
+    others[:, i, c], others_seen[:, i, c] = alone[:, i, k], seen[:, i, k]
+
+
+def best_of_others(share: Array, active: Array) -> Array:
+    """Place of the most probable class; for that class, of the first active one beside it, `2 of (r, c) -> (r, c)`."""
+    each, best = np.arange(share.shape[1]), share.argmax(axis=1)[:, None]
+    beside = active & (each != best)
+    second = np.where(beside.any(axis=1), beside.argmax(axis=1), best[:, 0])[:, None]
+    return np.where(each == best, second, best)
 
 
 @compiled
-def pair_up(
-    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, all_classes: bool
-) -> None:
-    """Take one class's score for W_c, where c is one of two active classes, or any if `all_classes`."""
-    best = largest(share)
-    for c in range(len(share)):
-        if all_classes or active[c]:
-            k = best if c != best else partner(active, c)
-            for n in range(4):
-                others[n, c], others_seen[n, c] = alone[n, k], seen[n, k]
-
-
-@compiled
-def narrow_others(alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array) -> None:
-    """Write the cumulants of W_c of scores that hardly vary, in which W is linear but for its mean.
-
-    With q the softmax of the mean scores, W = W(means) + sum q_k dU_k + sum q_k (1 - q_k) dU_k**2 / 2 on average.
-    """
-    for c in range(len(share)):
-        most = -np.inf
-        for k in range(len(share)):
-            if active[k] and k != c:
-                most = max(most, alone[0, k])
-        exps = level = shift = 0.0
-        for k in range(len(share)):
-            if active[k] and k != c:
-                exps += np.exp(alone[0, k] - most)
-                level += share[k]
-        for n in range(4):
-            others[n, c] = 0.0
-        for k in range(len(share)):
-            if active[k] and k != c:
-                q = np.exp(alone[0, k] - most) / exps
-                others[0, c] += 0.5 * q * (1.0 - q) * alone[1, k]
-                shift += share[k] / level * q * (seen[0, k] - alone[0, k])
-                for n in range(1, 4):
-                    others[n, c] += q ** (n + 1) * alone[n, k]
-        others[0, c] += most + np.log(exps)
-        for n in range(4):
-            others_seen[n, c] = others[n, c]
-        others_seen[0, c] += shift
-
-
-@compiled
-def largest(numbers: Array) -> int:
-    """Place of the largest number, the first of equal ones."""
-    best = 0
-    for k in range(1, len(numbers)):
-        if numbers[k] > numbers[best]:
-            best = k
-    return best
-
-
-@compiled
-def is_wild(cumulants: Array) -> bool:
-    """Whether four cumulants are too wide or too far from normal to stand for a score."""
-    return not (cumulants[1] < WIDE * WIDE and bend(cumulants) < WILD)
-
-
-@compiled
-def partner(active: Array, c: int) -> int:
-    """First active class besides c."""
-    for k in range(len(active)):
-        if active[k] and k != c:
-            return k
-    return c
-
-
-@compiled
-def others_of_row(
+def narrow_others(
     alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array
 ) -> None:
-    """Write the cumulants of W_c of one row, `(4, c), (4, c), (c,), (c,) -> (4, c), (4, c), (c,)`.
+    """Write the cumulants of W_c of rows whose scores hardly vary, in which W is linear but for its mean.
+
+    With q the softmax of the mean scores, W = W(means) + sum q_k dU_k + sum q_k (1 - q_k) dU_k**2 / 2 on average.
+    Arguments as of `others_of_rows`, but no mean is written.
+    """
+    rows, classes = share.shape
+    for i in range(rows):
+        for c in range(classes):
+            most = -np.inf
+            for k in range(classes):
+                if active[i, k] and k != c:
+                    most = max(most, alone[0, i, k])
+            exps = level = shift = 0.0
+            for k in range(classes):
+                if active[i, k] and k != c:
+                    exps += np.exp(alone[0, i, k] - most)
+                    level += share[i, k]
+            for n in range(4):
+                others[n, i, c] = 0.0
+            for k in range(classes):
+                if active[i, k] and k != c:
+                    q = np.exp(alone[0, i, k] - most) / exps
+                    others[0, i, c] += 0.5 * q * (1.0 - q) * alone[1, i, k]
+                    shift += share[i, k] / level * q * (seen[0, i, k] - alone[0, i, k])
+                    for n in range(1, 4):
+                        others[n, i, c] += q ** (n + 1) * alone[n, i, k]
+            others[0, i, c] += most + np.log(exps)
+            for n in range(4):
+                others_seen[n, i, c] = others[n, i, c]
+            others_seen[0, i, c] += shift
+
+
+@narrow_others.defined()
+def narrow_others_by_definition(
+    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array
+) -> None:
+    for c in range(share.shape[1]):
+        among = active & (np.arange(share.shape[1]) != c)
+        level = np.where(among, alone[0], -np.inf)
+        most = level.max(axis=1, keepdims=True)
+        q = np.exp(level - most)
+        total = q.sum(axis=1, keepdims=True)
+        q /= total
+        others[1:, :, c] = [(q ** (n + 1) * alone[n]).sum(axis=1) for n in range(1, 4)]
+        others[0, :, c] = (0.5 * q * (1.0 - q) * alone[1]).sum(axis=1) + (most + np.log(total))[:, 0]
+        others_seen[:, :, c] = others[:, :, c]
+        known = np.where(among, share, 0.0)
+        with np.errstate(all="ignore"):
+            shift = np.where(among, known * q * (seen[0] - alone[0]), 0.0).sum(axis=1) / known.sum(axis=1)
+        others_seen[0, :, c] += shift
+
+
+@compiled
+def others_of_rows(
+    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array
+) -> None:
+    """Write the cumulants of W_c of rows, `(4, r, c), (4, r, c), (r, c), (r, c) -> (4, r, c), (4, r, c), (r, c)`.
 
     log of the product of survivals, its slope, and its change once a class has seen the row are summed over all
-    classes, and class c's part is taken out again. The most probable class is kept out of the sums for changes
-    (`likely`): beside it, smaller ones would be lost to rounding.
+    classes, and class c's part is taken out again. The most probable class is kept out of the sums for changes: beside
+    it, smaller ones would be lost to rounding.
     """
-    classes, best = len(share), largest(share)
-    first, dead, last = np.inf, np.inf, np.inf  # by `last` all classes but one are dead, by `dead` one
-    for k in range(classes):
-        if active[k]:
-            first = min(first, -top(alone[:, k]), -top(seen[:, k]))
-            end = REACH * np.sqrt(alone[1, k]) - alone[0, k]
-            dead, last = min(dead, end), min(last, max(dead, end))
-    first, size = first - LEFT, int((last + RIGHT - first + LEFT) / STEP) + 2
-    log_survival, hazard = np.empty((classes, size)), np.empty((classes, size))
-    level, slope = np.empty((classes, size)), np.empty((classes, size))  # of changes once a class has seen the row
-    total, likely, densities = np.empty((4, size)), np.empty((2, size)), np.empty((2, size))
-    for part in range(4):
-        clear(total[part])
-    for part in range(2):  # the most probable class may be one that does not count
-        clear(likely[part])
-    for k in range(classes):
-        if active[k]:
-            gumbel(alone[:, k], first, log_survival[k], hazard[k])
-            gumbel(seen[:, k], first, level[k], slope[k])
-            relative_to_survival(share[k], log_survival[k], hazard[k], level[k], slope[k])
-            for g in range(size):
-                total[0, g] += log_survival[k, g]
-                total[1, g] += hazard[k, g]
-            changes = likely if k == best else total[2:]
-            for g in range(size):
-                changes[0, g] += slope[k, g]
-                changes[1, g] += level[k, g]
-    hopeless = -1  # the first class that does not count: for all of these W is the same
-    for c in range(classes):
-        if active[c]:
-            mean[c] = survive(total[0], log_survival[c], hazard[c], densities[0])
-            for g in range(size):
-                product, rate = densities[0, g], total[1, g] - hazard[c, g]
-                change, weight = total[2, g], total[3, g]
-                if c != best:
-                    change += likely[0, g] - slope[c, g]
-                    weight += likely[1, g] - level[c, g]
-                densities[0, g] = product * rate
-                densities[1, g] = product * (change + weight * rate)
-        elif hopeless < 0:
-            hopeless = c
-            for g in range(size):
-                product, rate = np.exp(total[0, g]), total[1, g]
-                densities[0, g] = product * rate
-                densities[1, g] = product * (total[2, g] + likely[0, g] + (total[3, g] + likely[1, g]) * rate)
-        else:
-            for n in range(4):
-                others[n, c], others_seen[n, c] = others[n, hopeless], others_seen[n, hopeless]
-            continue
-        cumulants_from_density(densities[0], first, others[:, c])
-        cumulants_from_density(densities[1], first, others_seen[:, c])
+    rows, classes = share.shape
+    for i in range(rows):
+        best, first, dead, last = 0, np.inf, np.inf, np.inf  # by `last` all classes but one are dead, by `dead` one
+        for k in range(classes):
+            best = k if share[i, k] > share[i, best] else best
+            if active[i, k]:
+                for cumulants in (alone, seen):
+                    first = min(first, -top(cumulants[:, i, k]))
+                end = REACH * np.sqrt(alone[1, i, k]) - alone[0, i, k]
+                dead, last = min(dead, end), min(last, max(dead, end))
+        first, size = first - LEFT, int((last + RIGHT - first + LEFT) / STEP) + 2
+        # Of each class, log survival and hazard; behind them their changes once the class has seen the row.
+        survival, density = np.empty((2, classes, size)), np.empty((2, classes, size))
+        # Sums over classes: log survivals, hazards, changes of hazards and of log survivals; and the most probable
+        # class's changes, which stay 0 if it is one that does not count.
+        sums, densities = np.zeros((6, size)), np.empty((2, size))
+        for k in range(classes):
+            if active[i, k]:
+                for part in range(2):
+                    gumbel((seen if part else alone)[:, i, k], first, survival[part, k], density[part, k])
+                for g in range(size):
+                    alive = max(survival[0, k, g], TINY)
+                    rate = density[0, k, g] / alive
+                    density[1, k, g] = share[i, k] * (density[1, k, g] - survival[1, k, g] * rate) / alive
+                    survival[1, k, g] = share[i, k] * survival[1, k, g] / alive
+                    density[0, k, g] = rate
+                    survival[0, k, g] = log(alive)
+                at = 4 if k == best else 2
+                for g in range(size):
+                    sums[0, g] += survival[0, k, g]
+                    sums[1, g] += density[0, k, g]
+                    sums[at, g] += density[1, k, g]
+                    sums[at + 1, g] += survival[1, k, g]
+        hopeless = -1  # the first class that does not count: for all of these W is the same
+        for c in range(classes):
+            if active[i, c]:
+                for g in range(size):
+                    densities[0, g] = exp(sums[0, g] - survival[0, c, g])
+                total = 0.0
+                for g in range(size):
+                    total += density[0, c, g] * exp(survival[0, c, g]) * densities[0, g]
+                mean[i, c] = STEP * total
+                for g in range(size):
+                    product, rate = densities[0, g], sums[1, g] - density[0, c, g]
+                    change, weight = sums[2, g], sums[3, g]
+                    if c != best:
+                        change += sums[4, g] - density[1, c, g]
+                        weight += sums[5, g] - survival[1, c, g]
+                    densities[0, g] = product * rate
+                    densities[1, g] = product * (change + weight * rate)
+            elif hopeless < 0:
+                hopeless = c
+                for g in range(size):
+                    product, rate = np.exp(sums[0, g]), sums[1, g]
+                    densities[0, g] = product * rate
+                    densities[1, g] = product * (sums[2, g] + sums[4, g] + (sums[3, g] + sums[5, g]) * rate)
+            else:
+                for n in range(4):
+                    others[n, i, c], others_seen[n, i, c] = others[n, i, hopeless], others_seen[n, i, hopeless]
+                continue
+            for part in range(2):
+                cumulants_from_density(densities[part], first, (others_seen if part else others)[:, i, c])
 
 
-@compiled
-def relative_to_survival(
-    share: float, survival: Array, density: Array, survival_seen: Array, density_seen: Array
+@others_of_rows.defined()
+def others_of_rows_by_definition(
+    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array
 ) -> None:
-    """Put log survival and hazard in place of survival and density, and their changes in place of those once seen."""
-    for g in range(len(survival)):
-        alive = max(survival[g], TINY)
-        rate = density[g] / alive
-        density_seen[g] = share * (density_seen[g] - survival_seen[g] * rate) / alive
-        survival_seen[g] = share * survival_seen[g] / alive
-        density[g] = rate
-    for g in range(len(survival)):
-        survival[g] = log(max(survival[g], TINY))
-
-
-@compiled
-def survive(total: Array, log_survival: Array, hazard: Array, product: Array) -> float:
-    """Write the product of the survivals of all classes but one, and return that one's mean probability."""
-    for g in range(len(product)):
-        product[g] = exp(total[g] - log_survival[g])
-    mean = 0.0
-    for g in range(len(product)):
-        mean += hazard[g] * exp(log_survival[g]) * product[g]
-    return STEP * mean
+    with np.errstate(all="ignore"):
+        for rows in blocks(len(share), ROWS):
+            of_rows = alone[:, rows], seen[:, rows], share[rows], active[rows]
+            others[:, rows], others_seen[:, rows], proba = sums_over_grids(*of_rows)
+            mean[rows] = np.where(active[rows], proba, mean[rows])
 
 
 @compiled
@@ -279,7 +238,9 @@ def gumbel(cumulants: Array, first: float, survival: Array, density: Array) -> N
         weight[k] = exp(-0.5 * z * z)
         total_weight += weight[k]
         start[k] = first + mean + spread * expansion(z, skew, kurtosis)
-    most, first_moment, second_moment, third_moment = start[largest(start)], 0.0, 0.0, 0.0
+    most, first_moment, second_moment, third_moment = start[0], 0.0, 0.0, 0.0
+    for k in range(len(start)):
+        most = max(most, start[k])
     for k in range(len(start)):
         part = exp(start[k] - most)
         first_moment += weight[k] * part / total_weight
@@ -332,27 +293,8 @@ def cumulants_from_density(density: Array, first: float, out: Array) -> None:
     out[3] = fourth - 3.0 * second * second - LOG_EXPONENTIAL[3]
 
 
-def narrow_rows(alone: Array, seen: Array, share: Array, active: Array) -> tuple[Array, Array]:
-    """Cumulants of W_c of rows whose scores hardly vary, as of one row by `narrow_others`."""
-    others, others_seen = np.empty_like(alone), np.empty_like(seen)
-    for c in range(share.shape[1]):
-        among = active & (np.arange(share.shape[1]) != c)
-        level = np.where(among, alone[0], -np.inf)
-        most = level.max(axis=1, keepdims=True)
-        q = np.exp(level - most)
-        total = q.sum(axis=1, keepdims=True)
-        q /= total
-        others[1:, :, c] = [(q ** (n + 1) * alone[n]).sum(axis=1) for n in range(1, 4)]
-        others[0, :, c] = (0.5 * q * (1.0 - q) * alone[1]).sum(axis=1) + (most + np.log(total))[:, 0]
-        others_seen[:, :, c] = others[:, :, c]
-        known = np.where(among, share, 0.0)
-        shift = np.where(among, known * q * (seen[0] - alone[0]), 0.0).sum(axis=1) / known.sum(axis=1)
-        others_seen[0, :, c] += shift
-    return others, others_seen
-
-
-def others_of_rows(alone: Array, seen: Array, share: Array, active: Array) -> tuple[Array, Array, Array]:
-    """Cumulants of W_c and mean probabilities, of rows at once by the sums of `others_of_row`."""
+def sums_over_grids(alone: Array, seen: Array, share: Array, active: Array) -> tuple[Array, Array, Array]:
+    """Cumulants of W_c and mean probabilities, of rows at once by the sums of `others_of_rows`."""
     level, spread, *powers = polynomials(both := np.stack([alone, seen], axis=1))
     z = 0.5 * np.arange(14).reshape(-1, 1, 1, 1)
     tops = level + spread * np.maximum(cubic(powers, z).max(axis=0), 0.0)

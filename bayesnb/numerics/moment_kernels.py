@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.row_kernels import add_times, any_infinite_or_missing, group
+from bayesnb.numerics.row_kernels import group
 from bayesnb.numerics.special import ratio
 
 COUNT, MEAN, SLIP, SSD, LOST = range(5)
@@ -42,8 +42,7 @@ def moments(
         group(labels, order, starts)
         block[:] = 0.0
         if holes is None:
-            means(part, w, labels, order, starts, block)
-            if any_infinite_or_missing(block[MEAN]):
+            if not means(part, w, labels, order, starts, block):
                 return False
             spread(part, w, order, starts, block)
         else:
@@ -122,27 +121,60 @@ def merge_by_definition(total: Array, new: Array) -> None:
 
 
 @compiled
-def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, block: Array) -> None:
-    """Write a block's counts, and means by a plain sum."""
+def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, block: Array) -> bool:
+    """Write a block's counts, and means by a plain sum; return whether no mean is missing or infinite."""
+    features, finite = x.shape[1], True
     for i in range(len(x)):
-        add_times(block[MEAN, codes[i]], weight[i], x[i])
+        c, w = codes[i], weight[i]
+        for j in range(features):
+            block[MEAN, c, j] += w * x[i, j]
     for c in range(block.shape[1]):
         count = 0.0
         for e in range(starts[c], starts[c + 1]):
             count += weight[order[e]]
-        for j in range(block.shape[2]):
-            block[COUNT, c, j] = count
-            block[MEAN, c, j] = block[MEAN, c, j] / count if count > 0.0 else 0.0
+        for j in range(features):
+            mean = block[MEAN, c, j] / count if count > 0.0 else 0.0
+            block[COUNT, c, j], block[MEAN, c, j] = count, mean
+            finite &= mean - mean == 0.0
+    return finite
 
 
 @compiled
-def spread(x: Array, weight: Array, order: Array, starts: Array, block: Array) -> None:
-    """Write a block's ssd about its means, and correct the means by the mean deviation that is left."""
+def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> None:
+    """Write a block's ssd about its means, and correct the means by the mean deviation that is left.
+
+    Deviations are added up to `SLIP`, what that rounds away to `LOST`, and their squares to `SSD`: of eight rows at a
+    time, so that there is one load and store for eight terms.
+    """
     for c in range(block.shape[1]):
+        count, mean, slip, lost, ssd = block[COUNT, c], block[MEAN, c], block[SLIP, c], block[LOST, c], block[SSD, c]
         first, last = starts[c], starts[c + 1]
-        if first < last:
-            deviations(x, order, first, last, weight, block[MEAN, c], block[SLIP, c], block[LOST, c], block[SSD, c])
-            correct_means(block[COUNT, c], block[SLIP, c], block[LOST, c], block[SSD, c])
+        rest = last - (last - first) % 8
+        for start in range(first, rest, 8):
+            ra, rb, rc, rd = order[start], order[start + 1], order[start + 2], order[start + 3]
+            re, rf, rg, rh = order[start + 4], order[start + 5], order[start + 6], order[start + 7]
+            wa, wb, wc, wd, we, wf, wg, wh = w[ra], w[rb], w[rc], w[rd], w[re], w[rf], w[rg], w[rh]
+            for j in range(len(mean)):
+                m = mean[j]
+                da, db, dc, dd = x[ra, j] - m, x[rb, j] - m, x[rc, j] - m, x[rd, j] - m
+                de, df, dg, dh = x[re, j] - m, x[rf, j] - m, x[rg, j] - m, x[rh, j] - m
+                va, vb, vc, vd, ve, vf, vg, vh = wa * da, wb * db, wc * dc, wd * dd, we * de, wf * df, wg * dg, wh * dh
+                old, new = slip[j], ((va + vb) + (vc + vd)) + ((ve + vf) + (vg + vh))
+                slip[j] = old + new
+                lost[j] += rounded_away(old, new)
+                ssd[j] += ((va * da + vb * db) + (vc * dc + vd * dd)) + ((ve * de + vf * df) + (vg * dg + vh * dh))
+        for e in range(rest, last):
+            row, w_row = order[e], w[order[e]]
+            for j in range(len(mean)):
+                d = x[row, j] - mean[j]
+                old, new = slip[j], w_row * d
+                slip[j] = old + new
+                lost[j] += rounded_away(old, new)
+                ssd[j] += new * d
+        for j in range(len(mean)):
+            if count[j] > 0.0:
+                slip[j] = (slip[j] + lost[j]) / count[j]
+                ssd[j] = max(ssd[j] - count[j] * slip[j] * slip[j], 0.0)
 
 
 @compiled
@@ -177,46 +209,6 @@ def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
 
 
 @compiled
-def deviations(
-    x: Array, order: Array, first: int, last: int, weight: Array, mean: Array, slip: Array, lost: Array, ssd: Array
-) -> None:
-    """Add deviations and their squares over one class's rows, eight at a time: one load and store for eight terms."""
-    rest = last - (last - first) % 8
-    for start in range(first, rest, 8):
-        add_eight(x, order[start : start + 8], weight, mean, slip, lost, ssd)
-    for e in range(rest, last):
-        add_one(x[order[e]], weight[order[e]], mean, slip, lost, ssd)
-
-
-@compiled
-def add_eight(x: Array, rows: Array, w: Array, mean: Array, slip: Array, lost: Array, ssd: Array) -> None:
-    """Add eight rows' deviations to `slip`, with what that rounded away to `lost`, and their squares to `ssd`."""
-    a, b, c, d = x[rows[0]], x[rows[1]], x[rows[2]], x[rows[3]]
-    e, f, g, h = x[rows[4]], x[rows[5]], x[rows[6]], x[rows[7]]
-    wa, wb, wc, wd = w[rows[0]], w[rows[1]], w[rows[2]], w[rows[3]]
-    we, wf, wg, wh = w[rows[4]], w[rows[5]], w[rows[6]], w[rows[7]]
-    for j in range(len(mean)):
-        m = mean[j]
-        da, db, dc, dd, de, df, dg, dh = a[j] - m, b[j] - m, c[j] - m, d[j] - m, e[j] - m, f[j] - m, g[j] - m, h[j] - m
-        va, vb, vc, vd, ve, vf, vg, vh = wa * da, wb * db, wc * dc, wd * dd, we * de, wf * df, wg * dg, wh * dh
-        old, new = slip[j], ((va + vb) + (vc + vd)) + ((ve + vf) + (vg + vh))
-        slip[j] = old + new
-        lost[j] += rounded_away(old, new)
-        ssd[j] += ((va * da + vb * db) + (vc * dc + vd * dd)) + ((ve * de + vf * df) + (vg * dg + vh * dh))
-
-
-@compiled
-def add_one(row: Array, w: float, mean: Array, slip: Array, lost: Array, ssd: Array) -> None:
-    """Add one row's deviations to `slip`, with what that rounded away to `lost`, and their squares to `ssd`."""
-    for j in range(len(mean)):
-        d = row[j] - mean[j]
-        old, new = slip[j], w * d
-        slip[j] = old + new
-        lost[j] += rounded_away(old, new)
-        ssd[j] += new * d
-
-
-@compiled
 def rounded_away(a: float, b: float) -> float:
     """What `a + b` loses, exactly: two-sum, Knuth (1969), The Art of Computer Programming 2, section 4.2.2.
 
@@ -225,15 +217,6 @@ def rounded_away(a: float, b: float) -> float:
     total = a + b
     kept = total - a
     return (a - (total - kept)) + (b - kept)
-
-
-@compiled
-def correct_means(count: Array, slip: Array, lost: Array, ssd: Array) -> None:
-    """Turn sums of deviations into the low part of the mean, and take their part out of the ssd."""
-    for j in range(len(count)):
-        if count[j] > 0.0:
-            slip[j] = (slip[j] + lost[j]) / count[j]
-            ssd[j] = max(ssd[j] - count[j] * slip[j] * slip[j], 0.0)
 
 
 @compiled

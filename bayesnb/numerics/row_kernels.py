@@ -13,6 +13,9 @@ LANES = 64  # rows of a transposed strip
 # Numbers: definitions of a few steps in NumPy, without logarithms, take at most about 2 ms longer than loops. 569 rows
 # of 30 columns are 66,000 numbers for a kernel that reads cells, has a guide to each column's levels, and writes codes.
 CHEAP = 3 << 15
+# Numbers of some 500,000 rows with their labels and codes or weights, which take up to 5 ms longer. Labels come once in
+# a fit, whole, however many columns there are.
+LABELS = 1 << 20
 
 
 @compiled
@@ -156,7 +159,7 @@ def mark(labels: Array, least: int, seen: Array) -> None:
         seen[labels[i] - least] = True
 
 
-@mark.defined(CHEAP)
+@mark.defined(LABELS)
 def mark_by_definition(labels: Array, least: int, seen: Array) -> None:
     seen[labels - least] = True
 
@@ -168,7 +171,7 @@ def totals(codes: Array, weight: Array, out: Array) -> None:
         out[codes[i]] += weight[i]
 
 
-@totals.defined(CHEAP)
+@totals.defined(LABELS)
 def totals_by_definition(codes: Array, weight: Array, out: Array) -> None:
     np.add.at(out, codes, weight)
 
@@ -187,7 +190,7 @@ def look_up(labels: Array, least: int, table: Array, codes: Array) -> int:
     return -1
 
 
-@look_up.defined(CHEAP)
+@look_up.defined(LABELS)
 def look_up_by_definition(labels: Array, least: int, table: Array, codes: Array) -> int:
     at = labels - np.int64(least)
     code = np.append(table, -1)[np.where((at >= 0) & (at < len(table)), at, -1)]

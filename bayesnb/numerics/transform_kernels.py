@@ -18,6 +18,7 @@ from bayesnb.numerics.gaussian_kernels import LANES, transpose
 from bayesnb.numerics.row_kernels import any_infinite_or_missing
 
 FEW = 1 << 19  # logarithms of a column's cells at all places: a definition takes some milliseconds longer
+FEW_CUMULANTS = 3 << 14  # numbers, in and out: a definition takes up to 5 milliseconds longer, of many classes most
 LARGE = 1e100  # size of a product whose logarithm is taken: its square, and a factor up to 1e54 more, is a double
 
 
@@ -55,7 +56,7 @@ def student_cumulants(
     return incomplete
 
 
-@student_cumulants.defined()
+@student_cumulants.defined(FEW_CUMULANTS)
 def student_cumulants_by_definition(
     x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, tilt: float, still: Array,
     out: Array,
