@@ -462,7 +462,7 @@ class Multinomial(DirichletFamily):
         if self.levels is not None:
             object.__setattr__(self, "ordered", True)
 
-    @property
+    @cached_property
     def support(self) -> Counts:
         return Counts(self.fractional)
 
