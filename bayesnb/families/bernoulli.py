@@ -198,6 +198,11 @@ class BernoulliScores:
         )
 
     @cached_property
+    def of_empty_row(self) -> Array:
+        """Score of a row without ones, `(c,)`: a sum over all features, which takes longer than a row's ones."""
+        return self.zero.sum(axis=1)
+
+    @cached_property
     def of_cells(self) -> KernelTables:
         """Scores of every byte of features, of a one, and of a zero."""
         return KernelTables(
@@ -218,7 +223,7 @@ class BernoulliScores:
 
         total = by_tables(add, tables, flags.numbers, classes, out, n_jobs)
         if is_sparse:
-            total += self.zero.sum(axis=1)
+            total += self.of_empty_row
         if not all(fine):
             total[:] = np.nan  # a cell that is neither 0 nor 1
         return total
@@ -239,12 +244,20 @@ class ScoredSides:
     def _once(self) -> BernoulliScores:
         return self.worth(1.0)
 
+    def _at(self, power: Power) -> BernoulliScores:
+        """Return the scores at a power; the last are kept, as a model's exponents are the same in every call."""
+        known, scores = self.__dict__.get("_last", (None, None))
+        if not np.array_equal(known, power):
+            scores = self.worth(power)
+            self.__dict__["_last"] = np.array(power), scores  # both at once, as other threads may ask too
+        return scores
+
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if is_by_row(power):
             if isinstance(x, Flags) and sparse.issparse(x.numbers):
                 x = Flags(Dense(x.numbers), x.threshold)
             return super().score(Dense(x) if sparse.issparse(x) else x, power, out, n_jobs)  # type: ignore[misc]
-        return (self._once if is_one(power) else self.worth(power)).score(x, out, n_jobs)
+        return (self._once if is_one(power) else self._at(power)).score(x, out, n_jobs)
 
 
 def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:
