@@ -74,10 +74,9 @@ def split(x: Cells) -> tuple[Cells, Cells | None]:
         return (np.where(missing, 0.0, x), missing.astype(float)) if missing.any() else (x, None)
     data = x.data.astype(float)
     missing = np.isnan(data)
-    ones = sparse.csr_array((np.where(missing, 0.0, data), x.indices, x.indptr), shape=x.shape)
-    if not missing.any():
-        return ones, None
-    return ones, sparse.csr_array((missing.astype(float), x.indices, x.indptr), shape=x.shape)
+    parts = np.where(missing, 0.0, data), missing.astype(float)
+    ones, gone = (sparse.csr_array((part, x.indices, x.indptr), shape=x.shape) for part in parts)
+    return ones, gone if missing.any() else None
 
 
 def score_sides(x: Cells, log_one: Array, log_zero: Array) -> Array:
@@ -147,10 +146,6 @@ class BernoulliStats(Stats):
     ones: Array
     zeros: Array
 
-    @property
-    def cell_counts(self) -> Array:
-        return self.ones + self.zeros
-
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         flags = as_flags(x)
@@ -167,6 +162,8 @@ class BernoulliStats(Stats):
     @property
     def cells(self) -> Array:
         return self.ones + self.zeros
+
+    cell_counts = cells
 
     def invalid_columns(self) -> Array:
         """The columns with a cell outside the support."""
