@@ -117,6 +117,14 @@ def test_scores_that_are_kept_are_those_of_the_power_that_is_asked_for(x: Any) -
     np.testing.assert_allclose(belief.score(x, powers[-1]), belief.defined_score(np.eye(4), powers[-1]), rtol=1e-13)
 
 
+def test_the_flat_prior_of_classes_is_made_once_and_cannot_be_changed() -> None:
+    model = GaussianNB().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    prior = model.model_.prior.classes
+    assert model.partial_fit([[3.0]], [1]).model_.prior.classes is prior
+    with pytest.raises(ValueError, match="read-only"):
+        prior.concentration[0] = 2.0
+
+
 def methods_of(kind: type) -> list[Any]:
     members = {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
     return [
