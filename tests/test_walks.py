@@ -4,6 +4,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -15,12 +16,12 @@ import pytest
 from scipy import sparse
 
 import bayesnb
-from bayesnb import GaussianNB, MultinomialNB, NaiveBayes
+from bayesnb import BernoulliNB, Beta, GaussianNB, MultinomialNB, NaiveBayes
 from bayesnb.datasets import penguins
 from tests.conftest import plainly
 
 PACKAGE = str(Path(bayesnb.__file__).parent)
-MOST = {"fit": (163, 33), "predict_proba": (75, 20), "predict_interval": (178, 27), "loo": (187, 32)}
+MOST = {"fit": (162, 33), "predict_proba": (74, 20), "predict_interval": (178, 27), "loo": (186, 32)}
 
 
 def walk_of(call: Callable[[], Any]) -> tuple[int, int]:
@@ -78,6 +79,50 @@ def test_one_row_is_known_by_its_type_without_asking_what_libraries_there_are(ki
     finally:
         sys.setprofile(before)
     assert asked == set()
+
+
+@pytest.mark.usefixtures("compiled_always")
+@pytest.mark.parametrize("temper", [None, 0.5])
+@pytest.mark.parametrize("kind", [BernoulliNB, MultinomialNB])
+def test_one_sparse_row_takes_no_pass_over_all_words(kind: Any, temper: float | None) -> None:
+    words = 20_000
+    table = sparse.csr_array((np.random.default_rng(0).random((50, words)) < 0.002).astype(float))
+    model = kind(temper=temper).fit(table, np.arange(50) % 2)
+    rows = [table[[i]] for i in range(3)]
+    model.predict_proba(rows[0])  # what is derived once is there
+    assert model.predict_proba(rows[1]) == pytest.approx(model.predict_proba(table)[[1]], rel=1e-13)
+    tracemalloc.start()
+    model.predict_proba(rows[2])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < words  # bytes: a table of all words has eight times as many for each class
+
+
+def test_a_row_without_ones_is_scored_once_for_all_rows() -> None:
+    x = sparse.csr_array(np.eye(6))
+    model = BernoulliNB(n_jobs=1).fit(x, [0, 0, 0, 1, 1, 1])
+    before = model.predict_proba(x[[1]])
+    scores = model.model_.posterior.blocks[0]._once
+    scores.zero = None  # all that a sum over words could be of
+    np.testing.assert_array_equal(model.predict_proba(x[[1]]), before)
+
+
+@pytest.mark.parametrize("x", [np.eye(4), sparse.csr_array(np.eye(4))], ids=["dense", "sparse"])
+def test_scores_that_are_kept_are_those_of_the_power_that_is_asked_for(x: Any) -> None:
+    belief = Beta([[1.0, 2.0, 3.0, 4.0]] * 2, [[2.0, 1.0, 5.0, 0.5], [1.0] * 4])
+    powers: list[Any] = [0.5, 0.25, 0.5, np.array([0.5, 0.1, 0.0, 1.0])]
+    for power in powers:
+        np.testing.assert_allclose(belief.score(x, power), belief.defined_score(np.eye(4), power), rtol=1e-13)
+    powers[-1][1] = 0.7  # in place: the array is the same, and the powers are not
+    np.testing.assert_allclose(belief.score(x, powers[-1]), belief.defined_score(np.eye(4), powers[-1]), rtol=1e-13)
+
+
+def test_the_flat_prior_of_classes_is_made_once_and_cannot_be_changed() -> None:
+    model = GaussianNB().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    prior = model.model_.prior.classes
+    assert model.partial_fit([[3.0]], [1]).model_.prior.classes is prior
+    with pytest.raises(ValueError, match="read-only"):
+        prior.concentration[0] = 2.0
 
 
 def methods_of(kind: type) -> list[Any]:

@@ -57,9 +57,8 @@ def as_cells(family: Family, x: Any) -> Cells:
 def are_within(family: Family, x: Any, n_jobs: int | None) -> bool:
     """Return whether all cells are within the family's support, in one pass; the cells that CSR does not store are."""
     support, missing = family.support, family.missing
-    if sparse.issparse(x):
-        return all(list(in_order(lambda part: support.holds(x.data[part], missing), pieces(x.nnz, 1), n_jobs)))
-    return all(list(in_order(lambda rows: support.holds(x[rows], missing), pieces_of(x), n_jobs)))
+    x, parts = (x.data, pieces(x.nnz, 1)) if sparse.issparse(x) else (x, pieces_of(x))
+    return all(in_order(lambda part: support.holds(x[part], missing), parts, n_jobs))
 
 
 def are_whole(x: Any) -> bool:

@@ -20,7 +20,7 @@ from bayesnb import numerics
 from bayesnb.data.blank_tables import ArrayBlank, Blank, DocumentsBlank, SparseBlank
 from bayesnb.data.column_values import DistinctValues, factorize, floats, kind_of_objects, time_error
 from bayesnb.data.lists import LISTS, Lists, begins_with_text, first_list, kind_of_lists, lists_of_objects
-from bayesnb.numerics.threads import FEWEST, in_order, pieces
+from bayesnb.numerics.threads import FEWEST, in_order
 from bayesnb.numerics.views import Picked, integers, pieces_of
 
 Array = np.ndarray
@@ -243,7 +243,7 @@ class SparseTable(Table):
     """SciPy sparse, matrix or array, any format. A cell that is not stored is zero."""
 
     def __init__(self, x: Any) -> None:
-        if np.iscomplexobj(x):
+        if x.dtype.kind == "c":
             raise ValueError("Complex data not supported\n")
         refuse_invalid_shape(x.shape)
         self.x = x.tocsr()  # the same one if it is CSR
@@ -265,9 +265,8 @@ class SparseTable(Table):
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
         indices = self.x.indices[: self.x.indptr[-1]]  # what is behind has no meaning
-        whole = indices.view(f"u{indices.itemsize}")  # in which negative ones are the largest
-        parts = pieces(len(whole), 1) if len(whole) else []
-        if any(largest >= self.width for largest in in_order(lambda part: whole[part].max(), parts, self.n_jobs)):
+        whole = indices.view(np.uint32 if indices.itemsize == 4 else np.uint64)  # negative ones are the largest there
+        if len(whole) and whole.max() >= self.width:
             raise ValueError(
                 f"X is a damaged sparse table: an index of a column is not within its {self.width} columns."
             )

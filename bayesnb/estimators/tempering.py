@@ -62,7 +62,7 @@ def exponents_of(value: Any, schema: Schema, length: Any = None) -> Exponents:
     One number for all multiplies what is summed over blocks; but the power of a link has a constant beside it.
     """
     if isinstance(value, float):
-        return value if schema.links is None or value == 1 else (value,) * len(schema.blocks)
+        return value if value == 1 or schema.links is None else (value,) * len(schema.blocks)
     each, parts, start = by_block(value, schema), [], 0
     lengths = np.full(len(each), np.inf) if length is None else by_block(length, schema)
     for block in schema.blocks:

@@ -74,10 +74,9 @@ def split(x: Cells) -> tuple[Cells, Cells | None]:
         return (np.where(missing, 0.0, x), missing.astype(float)) if missing.any() else (x, None)
     data = x.data.astype(float)
     missing = np.isnan(data)
-    ones = sparse.csr_array((np.where(missing, 0.0, data), x.indices, x.indptr), shape=x.shape)
-    if not missing.any():
-        return ones, None
-    return ones, sparse.csr_array((missing.astype(float), x.indices, x.indptr), shape=x.shape)
+    parts = np.where(missing, 0.0, data), missing.astype(float)
+    ones, gone = (sparse.csr_array((part, x.indices, x.indptr), shape=x.shape) for part in parts)
+    return ones, gone if missing.any() else None
 
 
 def score_sides(x: Cells, log_one: Array, log_zero: Array) -> Array:
@@ -147,10 +146,6 @@ class BernoulliStats(Stats):
     ones: Array
     zeros: Array
 
-    @property
-    def cell_counts(self) -> Array:
-        return self.ones + self.zeros
-
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         flags = as_flags(x)
@@ -167,6 +162,8 @@ class BernoulliStats(Stats):
     @property
     def cells(self) -> Array:
         return self.ones + self.zeros
+
+    cell_counts = cells
 
     def invalid_columns(self) -> Array:
         """The columns with a cell outside the support."""
@@ -198,6 +195,11 @@ class BernoulliScores:
         )
 
     @cached_property
+    def of_empty_row(self) -> Array:
+        """Score of a row without ones, `(c,)`: a sum over all features, which takes longer than a row's ones."""
+        return self.zero.sum(axis=1)
+
+    @cached_property
     def of_cells(self) -> KernelTables:
         """Scores of every byte of features, of a one, and of a zero."""
         return KernelTables(
@@ -218,7 +220,7 @@ class BernoulliScores:
 
         total = by_tables(add, tables, flags.numbers, classes, out, n_jobs)
         if is_sparse:
-            total += self.zero.sum(axis=1)
+            total += self.of_empty_row
         if not all(fine):
             total[:] = np.nan  # a cell that is neither 0 nor 1
         return total
@@ -239,12 +241,20 @@ class ScoredSides:
     def _once(self) -> BernoulliScores:
         return self.worth(1.0)
 
+    def _at(self, power: Power) -> BernoulliScores:
+        """Return the scores at a power; the last are kept, as a model's exponents are the same in every call."""
+        known, scores = self.__dict__.get("_last", (None, None))
+        if not np.array_equal(known, power):
+            scores = self.worth(power)
+            self.__dict__["_last"] = np.array(power), scores  # both at once, as other threads may ask too
+        return scores
+
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if is_by_row(power):
             if isinstance(x, Flags) and sparse.issparse(x.numbers):
                 x = Flags(Dense(x.numbers), x.threshold)
             return super().score(Dense(x) if sparse.issparse(x) else x, power, out, n_jobs)  # type: ignore[misc]
-        return (self._once if is_one(power) else self.worth(power)).score(x, out, n_jobs)
+        return (self._once if is_one(power) else self._at(power)).score(x, out, n_jobs)
 
 
 def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:

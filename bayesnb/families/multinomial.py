@@ -264,20 +264,30 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
     def _powered(self, x: Cells, power: Power, out: Array | None, n_jobs: int | None) -> Array:
         cells, powers = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1], by_row(power, x.shape[0])
         few = min(numerics.count_kernels.SMALL, cells // x.shape[1])  # a table costs as much as a cell of each word
-        few = -1 if is_by_row(power) else few  # and is of one power
-
-        def of(piece: slice) -> tuple[Array, Array]:
-            concentration = lanes(self.concentration[piece, 0])
-            tables = np.empty((few + 1, *concentration.shape))
-            if len(tables):
-                numerics.count_kernels.fill_power_tables(concentration, float(power), tables)
-            return concentration, tables
+        tabled = few > 0 and not is_by_row(power)  # and is of one power
+        tables = self._power_tables(few + 1, float(power)) if tabled else self._no_power_tables
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
             numerics.count_kernels.score_power(entries(x, rows), *tables, self._totals, powers[rows], first, part)
 
-        tables = KernelTables(of, self.concentration.shape)
         return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
+
+    def _power_tables(self, counts: int, power: float) -> KernelTables:
+        """Concentrations, and a table for each of so many counts of what it is worth at a power."""
+
+        def of(piece: slice) -> tuple[Array, Array]:
+            concentration = lanes(self.concentration[piece, 0])
+            tables = np.empty((counts, *concentration.shape))
+            if counts:
+                numerics.count_kernels.fill_power_tables(concentration, power, tables)
+            return concentration, tables
+
+        return KernelTables(of, self.concentration.shape)
+
+    @cached_property
+    def _no_power_tables(self) -> KernelTables:
+        """What few rows need, at any power: laying out all words for each call would take longer than to score one."""
+        return self._power_tables(0, 1.0)
 
     @cached_property
     def _totals(self) -> Array:
@@ -462,7 +472,7 @@ class Multinomial(DirichletFamily):
         if self.levels is not None:
             object.__setattr__(self, "ordered", True)
 
-    @property
+    @cached_property
     def support(self) -> Counts:
         return Counts(self.fractional)
 

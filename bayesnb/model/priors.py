@@ -1,6 +1,7 @@
 """Priors as a user declares them: of the class frequencies, and of which features depend on the class."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -18,7 +19,8 @@ def class_prior_rule(declared: Any, classes: Array, order: Any = None) -> ClassP
     """Return the function from label stats to the prior; arrays are in `order`, by default that of the classes."""
     size = len(classes)
     if declared is None or isinstance(declared, Real):
-        return lambda stats: Dirichlet(np.full(size, 1.0 if declared is None else float(declared)))
+        prior = _even(1.0 if declared is None else float(declared), size)
+        return lambda stats: prior
     if isinstance(declared, str):
         if declared == "uniform":
             return lambda stats: KnownDie(np.full(size, 1 / size))
@@ -38,6 +40,14 @@ def class_prior_rule(declared: Any, classes: Array, order: Any = None) -> ClassP
         place = np.arange(size) if order is None else np.argsort(np.asarray(order))
         return lambda stats: Dirichlet(concentration[place])
     return _known(np.array(declared, float))
+
+
+@lru_cache(maxsize=16)
+def _even(concentration: float, size: int) -> Dirichlet:
+    """Return the prior of one concentration for all classes, which is the same from batch to batch."""
+    each = np.full(size, concentration)
+    each.flags.writeable = False  # as models have it in common
+    return Dirichlet(each)
 
 
 def _counted(stats: DirichletStats) -> KnownDie:

@@ -358,7 +358,7 @@ class Schema:
         """Warn once of all levels that the model does not know, or raise; rows just learnt lack declared ones alone."""
         ignored: Unseen = {}
         for block, x in zip(self.blocks, cells, strict=True):
-            if block.family.unseen == "reserve" or (learnt and not block.declares_levels):
+            if not block.levels or block.family.unseen == "reserve" or (learnt and not block.declares_levels):
                 continue
             unseen = block.unseen(x, n_jobs)
             if unseen and block.family.unseen == "error":

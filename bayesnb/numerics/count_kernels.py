@@ -234,11 +234,12 @@ def score_dirichlet(rows: Csr, concentration: Array, logs: Array, totals: Array,
     """Add Dirichlet-multinomial scores: concentrations and their logs, `(k, lanes)` each, totals `(c,) -> (r, c)`."""
     (data, indices, indptr), lanes = rows, logs.shape[1]
     total, product, room = np.zeros(lanes), np.ones(lanes), room_for_words(longest_row(indptr))
-    lengths, of_length = np.full(REMEMBERED, -1.0), np.zeros((REMEMBERED, lanes))
+    remembered = min(REMEMBERED, len(indptr) - 1)  # no more than there are rows: a single one is not to wait for memory
+    lengths, of_length = np.full(remembered, -1.0), np.zeros((remembered, lanes))
     for i in range(len(indptr) - 1):
         a, b = indptr[i], indptr[i + 1]
         length = score_words(data[a:b], indices[a:b], concentration, logs, total, product, room)
-        place = int(length) % REMEMBERED
+        place = int(length) % remembered
         if lengths[place] != length:
             lengths[place] = length
             for k in range(min(lanes, out.shape[1] - first)):
@@ -383,7 +384,8 @@ def score_power(
     Terms of small counts are looked up in tables, if rows of one power have any; others are computed.
     """
     (data, indices, indptr), lanes = rows, concentration.shape[1]
-    total, lengths, of_length = np.zeros(lanes), np.full(REMEMBERED, -1.0), np.zeros((REMEMBERED, lanes))
+    total, remembered = np.zeros(lanes), min(REMEMBERED, len(indptr) - 1)
+    lengths, of_length = np.full(remembered, -1.0), np.zeros((remembered, lanes))
     for i in range(len(indptr) - 1):
         a, b, length, t = indptr[i], indptr[i + 1], 0.0, power[i]
         for p in range(a, b):
@@ -394,7 +396,7 @@ def score_power(
             else:
                 for c in range(lanes):
                     total[c] += gamma_ratio(concentration[word, c], t * x)
-        place, scaled = int(length) % REMEMBERED, t * length
+        place, scaled = int(length) % remembered, t * length
         if lengths[place] != scaled:
             lengths[place] = scaled
             for c in range(min(lanes, out.shape[1] - first)):
