@@ -310,7 +310,9 @@ class TextSheet(FileSheet):
         rows = super().read(others) if others or not kept else next(iter(kept.values()))
         return framed({name: kept[name] if name in kept else rows[name] for name in kinds}, len(rows))
 
-    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
+    def parts(
+        self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0, native: bool = False
+    ) -> Iterator[Batch]:
         start, rows = 0, self.most(rows)
         for batch in self._texts(list(dict.fromkeys([*kinds, *kept])) or self.columns[:1]):
             for at in range(0, len(batch), rows):
