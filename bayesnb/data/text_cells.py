@@ -24,7 +24,7 @@ REAL = b".eEiIxX"  # bytes that only real numbers have, or numbers that Arrow al
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"(?i)^(?:[+-]?(?:(?:0|[1-9][0-9]*)\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)$"
 SHOWN = 64  # cells that mostly show whether a column is one of numbers
-LONG = 19  # digits that 64 bits may not hold
+LONG, LARGE = 19, 1e18  # digits that 64 bits may not hold, and the least whole number of so many
 
 
 def joined(one: str, other: str) -> str:
@@ -124,9 +124,9 @@ class TextCells:
             zeros = starts[(data.take(starts) == ord("0")) & (starts + 1 < bounds[1:])]
             if (data[zeros + 1] - np.uint8(ord("0")) < 10).any():
                 return True
-        long, decimal = np.diff(bounds) >= LONG, self.rules.decimal
-        if not long.any() or np.count_nonzero(data[bounds[0] :] == ord(decimal)) == len(long):  # all have decimals
+        if not largest(self.numbers) >= LARGE:  # what has so many digits, the first of which is no zero, is large
             return False
+        long, decimal = np.diff(bounds) >= LONG, self.rules.decimal
         cells = self._valid.filter(pa.array(long))
         cells = cells.filter(compute.equal(compute.find_substring(cells, decimal), -1))
         cells = compute.utf8_ltrim(cells, "+-")
@@ -241,6 +241,12 @@ def as_numbers(cells: Any, decimal: str) -> Any:
         may_be_nan = b"n" in text or b"N" in text
         return None if may_be_nan and compute.any(compute.is_nan(numbers)).as_py() else numbers
     return None
+
+
+def largest(numbers: Any) -> float:
+    """Return the largest absolute value of numbers of Arrow, 0 where none is there."""
+    ends = compute.min_max(numbers).as_py().values()
+    return max((abs(end) for end in ends if end is not None), default=0)
 
 
 def map_there(read: Callable[[str], Any], cells: Any) -> list[Any]:

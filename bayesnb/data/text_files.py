@@ -207,11 +207,10 @@ class CheckedText(io.RawIOBase):
         self.may_have_codes = self.may_have_codes or has_led_zeros(block)
         if b'"' in data:
             quotes = np.flatnonzero(block[len(self.last) :] == ord('"')) + len(self.last)
-            closing = (np.arange(len(quotes)) + self.is_open) % 2 == 1
-            after = quotes[closing] + 1
+            opening, after = quotes[int(self.is_open) :: 2], quotes[1 - int(self.is_open) :: 2] + 1
             self.has_just_closed = len(after) > 0 and bool(after[-1] == len(block))
             inside = after[: len(after) - self.has_just_closed]
-            self.is_plain &= bool(self.bounds[block[quotes[~closing] - 1]].all() and self.bounds[block[inside]].all())
+            self.is_plain &= bool(self.bounds[block[opening - 1]].all() and self.bounds[block[inside]].all())
             self.is_open ^= bool(len(quotes) % 2)
         self.last = (self.last + data[-2:])[-2:]
 
