@@ -109,6 +109,13 @@ class TextCells:
         typed = self._read[1]
         return None if typed is None or pa.types.is_boolean(typed.type) else typed
 
+    @property
+    def codes(self) -> Any:
+        """The cells as codes of Arrow, null where missing; what is missing is looked for among the distinct ones."""
+        coded = self.text.dictionary_encode()
+        missing = compute.is_in(coded.dictionary, pa.array(list(self.rules.missing), self.text.type))
+        return self.there.dictionary_encode() if compute.any(missing).as_py() else coded
+
     @cached_property
     def _valid(self) -> Any:
         """The cells that are not missing: the bytes of a null cell may still be there."""
@@ -190,7 +197,7 @@ class TextCells:
 def series_of(values: Any, kind: str) -> pd.Series:
     """Return values of Arrow, in one piece or several, as a column of pandas; integers with missing cells as floats."""
     if kind == "text":
-        return values.to_pandas().astype(str)
+        return values.to_pandas() if pa.types.is_dictionary(values.type) else values.to_pandas().astype(str)
     has_missing_flags = kind == "flag" and values.null_count
     return pd.Series(pd.BooleanDtype().__from_arrow__(values)) if has_missing_flags else values.to_pandas()
 
