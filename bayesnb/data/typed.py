@@ -192,7 +192,8 @@ class ArrowSheet(TypedSheet):
         return inner is not None and (types.is_string(inner) or types.is_large_string(inner))
 
     def coded(self, names: Collection[str], rows: int) -> frozenset[str]:
-        texts = [name for name in names if pa.types.is_string(self._schema.field(name).type)]
+        types = {name: self._schema.field(name).type for name in names}
+        texts = [name for name, dtype in types.items() if pa.types.is_string(dtype) or pa.types.is_large_string(dtype)]
         if self.source.format != "parquet" or not texts:
             return frozenset()
         with named_errors(self.name):

@@ -156,7 +156,8 @@ def fit_files(
     reading : Reading, default=Reading()
         How text is read: ``scale.Reading(delimiter=..., decimal=..., encoding=..., missing=(...))``.
     batch_rows : int or None, default=None
-        Rows that are read at once. None: as many as have some megabytes.
+        Rows that are read at once. None: as many as have some megabytes in the first batch; later ones may be nearly
+        twice as large, as it suits the file.
     checkpoint : str, os.PathLike or None, default=None
         A file that keeps what was counted so far. A call that finds it goes on from there, and gives the same model as
         one that was never interrupted, to the last bit. Files, model and options have to be the same. It is removed at
