@@ -30,6 +30,8 @@ from bayesnb import (
     UnseenLevelWarning,
 )
 from bayesnb.data import read_file
+from bayesnb.data.frames import PandasTable
+from bayesnb.integrations.many_files import TableFiles
 from bayesnb.scale import Reading, Shard, fit_files, predict_files
 from tests.conftest import plainly, same_bits
 from tests.hostile import members_of, packed
@@ -131,6 +133,80 @@ def test_a_typed_file_is_learnt_as_pandas_reads_it() -> None:
     model = fit_files(NaiveBayes(**plainly(X)), "t.parquet", "label", batch_rows=90)
     same(model, NaiveBayes(**plainly(X)).fit(X, y), X)
     assert model.posterior_["size"].concentration.shape == (3, 3)  # a category that no row has is a level
+
+
+def levels_of_one_batch(rows: int = 3000) -> pd.DataFrame:
+    """A table whose rows lie in one group; a level occurs among the last rows only."""
+    frame = mixed(rows)
+    frame.loc[rows - 5 :, "town"] = "Trier"
+    return frame
+
+
+def test_levels_that_lie_in_a_file_as_codes_are_learnt_as_texts() -> None:
+    table = pa.Table.from_pandas(levels_of_one_batch(), preserve_index=False)
+    for name, has_codes in (("codes.parquet", True), ("texts.parquet", False)):
+        parquet.write_table(table, name, use_dictionary=has_codes, row_group_size=1500)
+    tables = {name: opened(name) for name in ("codes.parquet", "texts.parquet")}
+    batches = {name: next(files.native_batches(files.kinds, 1000)) for name, files in tables.items()}
+    assert (batches["codes.parquet"].coded, batches["texts.parquet"].coded) == ({"town", "label"}, set())
+    codes, texts = (fit_files(NaiveBayes(), name, "label") for name in tables)
+    same_bits(codes, texts)
+    assert [block.levels for block in codes.schema_.blocks] == [block.levels for block in texts.schema_.blocks]
+    one, two = (model.sample(50, rng=0)[0] for model in (codes, texts))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_a_level_is_learnt_from_the_batch_in_which_it_occurs() -> None:
+    parquet.write_table(pa.Table.from_pandas(levels_of_one_batch(), preserve_index=False), "t.parquet")
+    files = opened("t.parquet")
+    first = next(files.native_batches(files.kinds, 1000))
+    table = PandasTable(first.frame, first.coded)
+    town = table.columns.index("town")
+    assert "Trier" in first.frame["town"].cat.categories
+    assert table.declared(town) is None
+    assert set(table.distinct(town).values) == {"Ulm", "Bonn", "Köln"}
+    assert table.take(np.arange(table.rows) < 9).declared(town) is None
+
+
+def opened(name: str) -> TableFiles:
+    return TableFiles.open(name, Reading(), lambda count: None, use_threads=False)
+
+
+def test_batches_of_a_group_are_of_one_size_after_the_first_batch() -> None:
+    table = pa.Table.from_pandas(mixed(), preserve_index=False)
+    parquet.write_table(table, "t.parquet", row_group_size=250)
+    files = opened("t.parquet")
+    sizes = [len(batch.frame) for batch in files.native_batches(files.kinds, 100)]
+    assert sizes == [100, 25, 125, 125, 125, 100]
+    assert [len(batch.frame) for batch in files.batches(files.kinds, 100)] == [100, 100, 50, 100, 100, 50, 100]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.csv"])
+def test_native_batches_hold_the_rows_and_go_on_where_they_ended(name: str) -> None:
+    frame = mixed(60_000)  # text is split into several pieces
+    if name == "t.parquet":
+        parquet.write_table(pa.Table.from_pandas(frame, preserve_index=False), name, row_group_size=14_000)
+    else:
+        write(frame, name)
+    files = opened(name)
+    batches = list(files.native_batches(files.kinds, 9000))
+    assert [batch.start for batch in batches[1:]] == [batch.stop for batch in batches[:-1]]
+    plain = dict.fromkeys(batches[0].coded, str)
+    rows = pd.concat([batch.frame.astype(plain) for batch in batches], ignore_index=True)
+    expected = pd.concat([batch.frame for batch in files.batches(files.kinds, 9000)], ignore_index=True)
+    pd.testing.assert_frame_equal(rows, expected)
+    for place, batch in list(enumerate(batches))[:4]:
+        rest = files.native_batches(files.kinds, 9000, after=(0, batch.stop))
+        for one, two in zip(batches[place + 1 :], rest, strict=True):
+            pd.testing.assert_frame_equal(one.frame, two.frame)
+
+
+def test_pieces_of_text_with_and_without_missing_numbers_stay_apart() -> None:
+    whole = [str((1 << 53) + 1)] * 200_000  # more than Arrow splits at once
+    Path("t.csv").write_text("a,label\n" + "".join(f"{cell},p\n" for cell in [*whole, "", *whole]))
+    files = opened("t.csv")
+    types = {batch.start: batch.frame["a"].dtype.kind for batch in files.native_batches(files.kinds, 1 << 16)}
+    assert set(types.values()) == {"i", "f"}
 
 
 def test_many_files_of_several_formats_are_one_table() -> None:

@@ -1,8 +1,8 @@
 """Tables that are dataframes: pandas, and whatever else narwhals reads."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -34,7 +34,7 @@ OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last is that 
 
 
 def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Table:
-    """Return the table behind whatever the user has, which `n_jobs` threads may read.
+    """Return the table behind whatever the user has, which `n_jobs` threads may read; one that is open, as it is.
 
     Lists of texts are cells side by side unless they are ragged, or it is declared that they are `documents`.
     """
@@ -43,6 +43,8 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
         table: Table = ArrayTable(x)
     elif isinstance(x, pd.DataFrame):
         table = PandasTable(x)
+    elif isinstance(x, Table):
+        table = x
     else:
         table = _table_of(x, documents)
     table.n_jobs = n_jobs
@@ -205,19 +207,35 @@ class FrameTable(Table):
 
 
 class PandasTable(FrameTable):
-    """A dataframe of pandas, asked directly for its names, numbers and levels: single rows would wait for a detour."""
+    """A dataframe of pandas, asked directly for its names, numbers and levels: single rows would wait for a detour.
 
-    def __init__(self, native: pd.DataFrame) -> None:
+    Columns among `coded` are texts that came as categories: those that occur are the levels, and none is declared.
+    """
+
+    def __init__(self, native: pd.DataFrame, coded: Collection[Hashable] = ()) -> None:
         if not native.columns.is_unique:
             frame_of(native)  # raises
         refuse_invalid_shape(native.shape)
-        self.native = native
+        self.native, self.coded = native, coded
         self.rows, self.width = native.shape
         self.columns = tuple(native.columns.tolist())
 
     @cached_property
     def x(self) -> nw.DataFrame:
         return nw.from_native(self.native)
+
+    @property
+    def blank(self) -> FrameBlank:
+        plain = {name: str for name in self.columns if name in self.coded}
+        return FrameBlank.of(nw.from_native(self.native.iloc[:0].astype(plain))) if plain else super().blank
+
+    def take(self, keep: Array) -> Self:
+        taken = type(self)(self._rows_of(keep), self.coded)
+        taken.n_jobs = self.n_jobs
+        return taken
+
+    def _categories(self, column: int) -> tuple[Any, ...] | None:
+        return None if self.columns[column] in self.coded else super()._categories(column)
 
     @property
     def index(self) -> Array:

@@ -25,6 +25,7 @@ class Batch:
     frame: Any
     kept: Any  # all columns, as the file has them
     missing: frozenset[str] | None = None  # texts among them that say that a cell is missing, if all are text
+    coded: frozenset[str] = frozenset()  # columns of text that are there as categories
 
     def kept_for(self, kind: str) -> Any:
         """Return all columns, to be written in a format: text as it was in text, else of types that are known."""
@@ -72,8 +73,14 @@ class FileSheet(ABC):
         yield from batches
 
     @abstractmethod
-    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
-        """Yield rows after the first `skip`, at most `rows` at a time; the columns `kept` stay as they are."""
+    def parts(
+        self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0, native: bool = False
+    ) -> Iterator[Batch]:
+        """Yield rows after the first `skip`, at most `rows` at a time; the columns `kept` stay as they are.
+
+        Native batches suit the file: they may have nearly twice as many rows, and texts as categories, of which they
+        say so.
+        """
 
     @cached_property
     def rules(self) -> CellRules:

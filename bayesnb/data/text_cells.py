@@ -24,7 +24,7 @@ REAL = b".eEiIxX"  # bytes that only real numbers have, or numbers that Arrow al
 WHOLE = r"^[+-]?[0-9]+$"
 NUMBER = r"(?i)^(?:[+-]?(?:(?:0|[1-9][0-9]*)\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?)$"
 SHOWN = 64  # cells that mostly show whether a column is one of numbers
-LONG = 19  # digits that 64 bits may not hold
+LONG, LARGE = 19, 1e18  # digits that 64 bits may not hold, and the least whole number of so many
 
 
 def joined(one: str, other: str) -> str:
@@ -109,6 +109,13 @@ class TextCells:
         typed = self._read[1]
         return None if typed is None or pa.types.is_boolean(typed.type) else typed
 
+    @property
+    def codes(self) -> Any:
+        """The cells as codes of Arrow, null where missing; what is missing is looked for among the distinct ones."""
+        coded = self.text.dictionary_encode()
+        missing = compute.is_in(coded.dictionary, pa.array(list(self.rules.missing), self.text.type))
+        return self.there.dictionary_encode() if compute.any(missing).as_py() else coded
+
     @cached_property
     def _valid(self) -> Any:
         """The cells that are not missing: the bytes of a null cell may still be there."""
@@ -124,9 +131,9 @@ class TextCells:
             zeros = starts[(data.take(starts) == ord("0")) & (starts + 1 < bounds[1:])]
             if (data[zeros + 1] - np.uint8(ord("0")) < 10).any():
                 return True
-        long, decimal = np.diff(bounds) >= LONG, self.rules.decimal
-        if not long.any() or np.count_nonzero(data[bounds[0] :] == ord(decimal)) == len(long):  # all have decimals
+        if not largest(self.numbers) >= LARGE:  # what has so many digits, the first of which is no zero, is large
             return False
+        long, decimal = np.diff(bounds) >= LONG, self.rules.decimal
         cells = self._valid.filter(pa.array(long))
         cells = cells.filter(compute.equal(compute.find_substring(cells, decimal), -1))
         cells = compute.utf8_ltrim(cells, "+-")
@@ -190,7 +197,7 @@ class TextCells:
 def series_of(values: Any, kind: str) -> pd.Series:
     """Return values of Arrow, in one piece or several, as a column of pandas; integers with missing cells as floats."""
     if kind == "text":
-        return values.to_pandas().astype(str)
+        return values.to_pandas() if pa.types.is_dictionary(values.type) else values.to_pandas().astype(str)
     has_missing_flags = kind == "flag" and values.null_count
     return pd.Series(pd.BooleanDtype().__from_arrow__(values)) if has_missing_flags else values.to_pandas()
 
@@ -241,6 +248,12 @@ def as_numbers(cells: Any, decimal: str) -> Any:
         may_be_nan = b"n" in text or b"N" in text
         return None if may_be_nan and compute.any(compute.is_nan(numbers)).as_py() else numbers
     return None
+
+
+def largest(numbers: Any) -> float:
+    """Return the largest absolute value of numbers of Arrow, 0 where none is there."""
+    ends = compute.min_max(numbers).as_py().values()
+    return max((abs(end) for end in ends if end is not None), default=0)
 
 
 def map_there(read: Callable[[str], Any], cells: Any) -> list[Any]:

@@ -29,7 +29,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
@@ -207,11 +206,10 @@ class CheckedText(io.RawIOBase):
         self.may_have_codes = self.may_have_codes or has_led_zeros(block)
         if b'"' in data:
             quotes = np.flatnonzero(block[len(self.last) :] == ord('"')) + len(self.last)
-            closing = (np.arange(len(quotes)) + self.is_open) % 2 == 1
-            after = quotes[closing] + 1
+            opening, after = quotes[int(self.is_open) :: 2], quotes[1 - int(self.is_open) :: 2] + 1
             self.has_just_closed = len(after) > 0 and bool(after[-1] == len(block))
             inside = after[: len(after) - self.has_just_closed]
-            self.is_plain &= bool(self.bounds[block[quotes[~closing] - 1]].all() and self.bounds[block[inside]].all())
+            self.is_plain &= bool(self.bounds[block[opening - 1]].all() and self.bounds[block[inside]].all())
             self.is_open ^= bool(len(quotes) % 2)
         self.last = (self.last + data[-2:])[-2:]
 
@@ -234,6 +232,20 @@ def has_led_zeros(data: Array) -> bool:
 
 class UncertainError(Exception):
     """Arrow may split the text otherwise than Python's `csv`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Neighbouring rows of a file, as text and as values of Arrow."""
+
+    start: int  # rows before them
+    text: Any
+    values: Mapping[str, Any]
+
+    @cached_property
+    def types(self) -> list[Any]:
+        """Types of the values, and which of them have missing cells."""
+        return [(values.type, values.null_count > 0) for values in self.values.values()]
 
 
 @dataclass(eq=False)
@@ -310,34 +322,54 @@ class TextSheet(FileSheet):
         rows = super().read(others) if others or not kept else next(iter(kept.values()))
         return framed({name: kept[name] if name in kept else rows[name] for name in kinds}, len(rows))
 
-    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
-        start, rows = 0, self.most(rows)
-        for batch in self._texts(list(dict.fromkeys([*kinds, *kept])) or self.columns[:1]):
+    def parts(
+        self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0, native: bool = False
+    ) -> Iterator[Batch]:
+        rows = self.most(rows)
+        pieces = self._pieces(kinds, rows, list(dict.fromkeys([*kinds, *kept])), skip, native)
+        for group in together(pieces, rows) if native else ([piece] for piece in pieces):
+            yield self._batch(group, kinds, kept)
+            release()
+
+    def _pieces(
+        self, kinds: Mapping[str, str], rows: int, names: Sequence[str], skip: int, coded: bool
+    ) -> Iterator[Piece]:
+        """Yield rows after the first `skip`, at most `rows` at a time, and no more than Arrow splits at once."""
+        start = 0
+        for batch in self._texts(names or self.columns[:1]):
             for at in range(0, len(batch), rows):
                 part = batch.slice(at, rows)
                 if start >= skip:
-                    yield self._batch(start, part, kinds, kept)
-                    release()
+                    yield self._piece(start, part, kinds, coded)
                 start += len(part)
 
-    def _batch(self, start: int, part: Any, kinds: Mapping[str, str], kept: Sequence[str]) -> Batch:
-        def column(name: str) -> pd.Series:
-            return self._column(name, start, self._cells(name, start, part.column(name)), kinds[name])
+    def _piece(self, start: int, part: Any, kinds: Mapping[str, str], coded: bool) -> Piece:
+        def values(name: str) -> Any:
+            cells = self._cells(name, start, part.column(name))
+            return cells.codes if coded and kinds[name] == "text" else self._values(name, start, cells, kinds[name])
 
-        columns = in_order(column, list(kinds), None if self.use_threads else 1)
-        series = dict(zip(kinds, columns, strict=True))
-        texts = {name: part.column(name).to_pandas().astype(object) for name in kept}
-        return Batch(start, framed(series, len(part)), framed(texts, len(part)), frozenset(self.rules.missing))
+        columns = in_order(values, list(kinds), None if self.use_threads else 1)
+        return Piece(start, part, dict(zip(kinds, columns, strict=True)))
 
-    def _column(self, name: str, start: int, cells: TextCells, kind: str) -> pd.Series:
-        """Return cells as a column of this kind; an error names the first one that is not of it."""
+    def _batch(self, pieces: Sequence[Piece], kinds: Mapping[str, str], kept: Sequence[str]) -> Batch:
+        """Return neighbouring rows as columns of pandas."""
+        size = sum(len(piece.text) for piece in pieces)
+        values = {name: in_one([piece.values[name] for piece in pieces]) for name in kinds}
+        series = {name: series_of(column, kinds[name]) for name, column in values.items()}
+        texts = {name: in_one([piece.text.column(name) for piece in pieces]) for name in kept}
+        carried = {name: column.to_pandas().astype(object) for name, column in texts.items()}
+        coded = frozenset(name for name, column in values.items() if pa.types.is_dictionary(column.type))
+        return Batch(pieces[0].start, framed(series, size), framed(carried, size), frozenset(self.rules.missing), coded)
+
+    def _values(self, name: str, start: int, cells: TextCells, kind: str) -> Any:
+        """Return cells as an array of Arrow of this kind; an error names the first one that is not of it."""
         if name in self.guessed and kind != "text" and (row := cells.first_unlike(kind)) >= 0:
             raise ValueError(
                 f"{self.name}, row {start + row}, column {name!r}: {cells.text[row].as_py()!r} is {MEANT[kind]}, "
                 f"unlike the first rows. Name the kind of the column: kinds={{{name!r}: 'text'}}."
             )
         try:
-            return cells.column(kind)
+            return cells.values(kind)
         except ValueError:
             row = cells.first_invalid(kind)
         cell, advice = cells.text[row].as_py(), ""
@@ -391,6 +423,29 @@ class TextSheet(FileSheet):
                 raise UncertainError from None
 
 
+def together(pieces: Iterator[Piece], rows: int) -> Iterator[list[Piece]]:
+    """Yield pieces of a file in groups of at least `rows` rows: to learn from many at once takes less time.
+
+    The first stays alone, and those whose types differ stay apart: whole numbers beside a missing cell are floats.
+    """
+    group: list[Piece] = []
+    for piece in pieces:
+        if group and piece.types != group[0].types:
+            yield group
+            group = []
+        group.append(piece)
+        if piece.start == 0 or sum(len(each.text) for each in group) >= rows:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def in_one(parts: Sequence[Any]) -> Any:
+    """Return arrays of Arrow as one, of which codes mean the same in all."""
+    return parts[0] if len(parts) == 1 else pa.chunked_array(parts).unify_dictionaries()
+
+
 def stacked_pieces(pieces: Sequence[tuple[ColumnSummary, Any]], kind: str) -> Any:
     """Return the values of a column, of which batches are known; None if those of one were taken for another kind."""
     kinds = {summary.kind for summary, _ in pieces} - {"empty"}
@@ -407,8 +462,11 @@ def stripped(column: Any) -> Any:
     text = data[ends[0] :]
     if len(text) > csv.field_size_limit() and np.diff(ends).max() > csv.field_size_limit():
         raise UncertainError
-    has_blanks = len(text) and (text.min() <= ord(" ") or text.max() >= 0x80)  # most columns have none
-    return compute.utf8_trim_whitespace(column) if has_blanks else column
+    if not len(text) or (text.max() < 0x80 and text.min() > ord(" ")):  # most columns have no blank
+        return column
+    edges = data.take(ends[:-1], mode="clip"), data.take(ends[1:] - 1, mode="clip")
+    may_have_blanks = text.max() >= 0x80 or any(edge.min() <= ord(" ") for edge in edges)
+    return compute.utf8_trim_whitespace(column) if may_have_blanks else column
 
 
 def sniffed(lines: list[str]) -> str:

@@ -6,7 +6,7 @@ refused where they are asked for.
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from bayesnb.data.text_cells import CellRules, ColumnSummary, TextCells, text_of
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
 SMALL = 1 << 23  # bytes of a file whose columns are read whole: a buffer grows to what a damaged page says it has
+CODE, LEVELS = 2, 1 << 12  # bytes of a cell that is a code, and of all levels of a column
 BITS = (8, 16, 32, 64)
 WORDS = "lists of words"
 NULLABLE = {"bool": "boolean"} | {f"{sign}int{bits}": f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in BITS}
@@ -31,23 +32,35 @@ class TypedSheet(FileSheet):
     """A table of which each batch has types."""
 
     @abstractmethod
-    def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
-        """Yield some columns as they are, at most `rows` rows at a time, after the first `skip`."""
+    def frames(
+        self, rows: int, names: Sequence[str], skip: int = 0, coded: Collection[str] | None = None
+    ) -> Iterator[pd.DataFrame]:
+        """Yield some columns as they are, at most `rows` rows at a time, after the first `skip`.
+
+        If columns are to be `coded`, batches are native.
+        """
 
     @cached_property
     @abstractmethod
     def refused(self) -> dict[str, str]:
         """Columns whose cells are not plain values, and what they hold."""
 
-    def parts(self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0) -> Iterator[Batch]:
-        start = skip
-        for frame in self.frames(self.most(rows), list(dict.fromkeys([*kinds, *kept])), skip):
-            other = {
-                name: self._cast(name, frame[name], kind) for name, kind in kinds.items() if not self._is(name, kind)
-            }
+    def parts(
+        self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0, native: bool = False
+    ) -> Iterator[Batch]:
+        start, rows = skip, self.most(rows)
+        casts = {name: kind for name, kind in kinds.items() if not self._is(name, kind)}
+        coded = self.coded({*kinds} - {*casts, *kept}, rows) if native else None
+        for frame in self.frames(rows, list(dict.fromkeys([*kinds, *kept])), skip, coded):
+            other = {name: self._cast(name, frame[name], kind) for name, kind in casts.items()}
             columns = columns_of(frame, list(kinds))
-            yield Batch(start, columns.assign(**other) if other else columns, columns_of(frame, kept))
+            used = columns.assign(**other) if other else columns
+            yield Batch(start, used, columns_of(frame, kept), coded=coded or frozenset())
             start += len(frame)
+
+    def coded(self, names: Collection[str], rows: int) -> frozenset[str]:
+        """Return which of some columns are texts that lie in the file as codes, and can be read as such."""
+        return frozenset()
 
     def _is(self, name: str, kind: str) -> bool:
         """Return whether a column is of a kind already, whatever its cells are."""
@@ -127,11 +140,15 @@ class ArrowSheet(TypedSheet):
             schema.names  # noqa: B018  (they may be no UTF-8)
             return schema
 
-    def _opened(self) -> Any:
+    def _opened(self, coded: Collection[str] | None = None) -> Any:
         if self.source.format == "parquet":
             buffer = BUFFER if self.source.size > SMALL else 0
             return parquet.ParquetFile(
-                self.source.place, buffer_size=buffer, pre_buffer=False, page_checksum_verification=True
+                self.source.place,
+                read_dictionary=list(coded or ()),
+                buffer_size=buffer,
+                pre_buffer=False,
+                page_checksum_verification=True,
             )
         stream = self.source.open()
         return ipc.open_file(stream) if self.source.head.startswith(b"ARROW1") else ipc.open_stream(stream)
@@ -174,11 +191,25 @@ class ArrowSheet(TypedSheet):
         inner = dtype.value_type if types.is_list(dtype) or types.is_large_list(dtype) else None
         return inner is not None and (types.is_string(inner) or types.is_large_string(inner))
 
-    def _batches(self, rows: int, names: Sequence[str], skip: int) -> Iterator[Any]:
+    def coded(self, names: Collection[str], rows: int) -> frozenset[str]:
+        types = {name: self._schema.field(name).type for name in names}
+        texts = [name for name, dtype in types.items() if pa.types.is_string(dtype) or pa.types.is_large_string(dtype)]
+        if self.source.format != "parquet" or not texts:
+            return frozenset()
+        with named_errors(self.name):
+            file = self._opened().metadata
+            groups = [file.row_group(place) for place in range(file.num_row_groups)]
+            if any(len(places) > 1 for places, _ in stretches([group.num_rows for group in groups], rows)):
+                return frozenset()  # each group has codes of its own, so that Arrow would cut batches at its end
+            chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+            long = {chunk.path_in_schema for chunk in chunks if not are_codes(chunk)}
+        return frozenset(texts) - long
+
+    def _batches(self, rows: int, names: Sequence[str], skip: int, coded: Collection[str] | None) -> Iterator[Any]:
         """Yield rows as they lie in the file, after those that are skipped."""
-        file = self._opened()  # a stream is read from its beginning
+        file = self._opened(coded)  # a stream is read from its beginning
         if self.source.format == "parquet":
-            batches: Iterator[Any] = self._of_parquet(file, rows, names, skip)
+            batches: Iterator[Any] = self._of_parquet(file, rows, names, skip, is_native=coded is not None)
         elif hasattr(file, "num_record_batches"):
             batches = after(skip, (file.get_batch(place) for place in range(file.num_record_batches)))
         else:
@@ -186,23 +217,30 @@ class ArrowSheet(TypedSheet):
         for batch in batches:
             used = batch.select(list(names))
             used.validate(full=True)  # before it is touched: a wrong offset in a damaged file ends the process
-            for start in range(0, len(used), rows):
-                yield used.slice(start, rows)
+            step = len(used) if self.source.format == "parquet" else rows
+            for start in range(0, len(used), step):
+                yield used.slice(start, step)
 
-    def _of_parquet(self, file: Any, rows: int, names: Sequence[str], skip: int) -> Iterator[Any]:
-        """Yield some columns of a Parquet file, by groups of rows; those that are skipped are not read."""
+    def _of_parquet(self, file: Any, rows: int, names: Sequence[str], skip: int, *, is_native: bool) -> Iterator[Any]:
+        """Yield some columns of a Parquet file, by groups of rows; those that are skipped are not read.
+
+        Native batches divide their groups evenly: a rest of few rows would take nearly as long as many.
+        """
         size = self.source.size / max(file.metadata.num_rows, 1) if self.source.place == self.source.path else 0.0
         for groups, count in stretches([file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)], rows):
             if count > skip:
-                batches = file.iter_batches(rows, groups, list(names), use_threads=self.use_threads)
+                step = -(-count // max(count // rows, 1)) if is_native else rows
+                batches = file.iter_batches(step, groups, list(names), use_threads=self.use_threads)
                 for batch in after(skip, batches):
                     yield batch
                     self.source.on_read(round(size * len(batch)))
             skip = max(skip - count, 0)
 
-    def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
+    def frames(
+        self, rows: int, names: Sequence[str], skip: int = 0, coded: Collection[str] | None = None
+    ) -> Iterator[pd.DataFrame]:
         with named_errors(self.name):
-            for batch in self._batches(rows, names, skip):
+            for batch in self._batches(rows, names, skip, coded):
                 release()
                 yield self._frame(batch, names)
 
@@ -241,6 +279,11 @@ def distinct_levels(column: Any) -> Any:
     cells = column.dictionary_decode()
     missing = cells.is_null(nan_is_null=True)
     return compute.if_else(missing, pa.scalar(None, cells.type), cells).dictionary_encode()
+
+
+def are_codes(chunk: Any) -> bool:
+    """Return whether texts of a Parquet file lie there as codes of a few levels: by themselves they take more bytes."""
+    return chunk.has_dictionary_page and chunk.total_uncompressed_size <= CODE * chunk.num_values + LEVELS
 
 
 def after(skip: int, batches: Iterator[Any]) -> Iterator[Any]:
@@ -316,7 +359,9 @@ class JsonSheet(TypedSheet):
                     raise ValueError(f'{self.name}, line {line}: it is not an object such as {{"age": 3}}, one a line.')
                 yield row
 
-    def frames(self, rows: int, names: Sequence[str], skip: int = 0) -> Iterator[pd.DataFrame]:
+    def frames(
+        self, rows: int, names: Sequence[str], skip: int = 0, coded: Collection[str] | None = None
+    ) -> Iterator[pd.DataFrame]:
         for start in range(skip, len(self._whole), rows):
             yield self._whole[list(names)].iloc[start : start + rows].reset_index(drop=True)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from bayesnb import __version__
 from bayesnb.data import LABEL_ADVICE, PLAIN, Reading, is_missing
+from bayesnb.data.frames import PandasTable
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.integrations.checkpoint import Checkpoint
@@ -70,11 +71,16 @@ class FileFit:
         """Number of rows of a batch."""
         return self.batch_rows or self.tables.rows_at_once(self.kinds)
 
+    def batches(self, after: tuple[int, int]) -> Iterator[FileBatch]:
+        """Return the batches of rows after some files and some rows of the next."""
+        read = self.tables.native_batches if self.batch_rows is None else self.tables.batches
+        return read(self.kinds, self.rows, after=after)
+
     def shard(self, batch: FileBatch, total: Shard | None) -> Shard | None:
         """Return the shard of a batch of rows, on the grids of those before."""
         y, weight = self._labels(batch), None if self.sample_weight is None else batch.frame[self.sample_weight]
         try:  # columns that are dropped are not read
-            rows = batch.frame.reindex(columns=self.names), y, weight
+            rows = PandasTable(batch.frame.reindex(columns=self.names), batch.coded), y, weight
             if total is None:
                 return self.model._shard(rows, first=0)
             return self.model._shard(rows, known=total.schema, first=None if total.kept is None else total.kept.rows)
@@ -150,7 +156,8 @@ def fit_files(
     reading : Reading, default=Reading()
         How text is read: ``scale.Reading(delimiter=..., decimal=..., encoding=..., missing=(...))``.
     batch_rows : int or None, default=None
-        Rows that are read at once. None: as many as have some megabytes.
+        Rows that are read at once. None: as many as have some megabytes in the first batch; later ones may be nearly
+        twice as large, as it suits the file.
     checkpoint : str, os.PathLike or None, default=None
         A file that keeps what was counted so far. A call that finds it goes on from there, and gives the same model as
         one that was never interrupted, to the last bit. Files, model and options have to be the same. It is removed at
@@ -224,7 +231,7 @@ def counted(fit: FileFit, kept: Checkpoint | None, shown: Bar) -> tuple[Shard | 
     total, (file, row) = (None, (0, 0)) if kept is None else kept.resumed(unseen)
     tables = fit.tables
     shown.start(tables.size, sum(sheet.source.size for sheet in tables.sheets[:file]))
-    with closing(read(fit.model, tables.batches(fit.kinds, fit.rows, after=(file, row)))) as batches:
+    with closing(read(fit.model, fit.batches((file, row)))) as batches:
         for batch in batches:
             with unseen.collected():
                 total = added((total, fit.shard(batch, total)))

@@ -3,7 +3,7 @@
 import glob
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import takewhile
 from numbers import Integral
@@ -91,10 +91,17 @@ class FileBatch:
     start: int  # rows of the file before these
     frame: Any
     kept: Any
+    coded: frozenset[str] = frozenset()  # columns of text that are there as categories
 
     @property
     def stop(self) -> int:
         return self.start + len(self.frame)
+
+    def cut(self, rows: int) -> Iterator["FileBatch"]:
+        """Yield the first rows, and the others if there are any."""
+        yield replace(self, frame=self.frame.iloc[:rows])
+        if len(self.frame) > rows:
+            yield replace(self, start=self.start + rows, frame=self.frame.iloc[rows:].reset_index(drop=True))
 
     @property
     def where(self) -> str:
@@ -196,15 +203,29 @@ class TableFiles:
         self, kinds: Mapping[str, str], rows: int, kept: Sequence[str] = (), after: tuple[int, int] = (0, 0)
     ) -> Iterator[FileBatch]:
         """Yield all rows of all files, in their order, after some files and some rows of the next."""
+        return self._parts(kinds, rows, kept, after)
+
+    def native_batches(
+        self, kinds: Mapping[str, str], rows: int, after: tuple[int, int] = (0, 0)
+    ) -> Iterator[FileBatch]:
+        """Yield all rows as they suit the files; the first batch, which decides on families, has `rows` rows."""
+        batches = self._parts(kinds, rows, (), after, native=True)
+        if after == (0, 0) and (first := next(batches, None)) is not None:
+            yield from first.cut(rows)
+        yield from batches
+
+    def _parts(
+        self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], after: tuple[int, int], native: bool = False
+    ) -> Iterator[FileBatch]:
         inside = {name: kind for name, kind in kinds.items() if name in self.inside}
         keep = [name for name in kept if name in self.inside]
         for place in range(after[0], len(self.files)):
             sheet, cells = self.sheets[place], self.files[place].cells
-            for part in sheet.parts(inside, rows, keep, after[1] if place == after[0] else 0):
+            for part in sheet.parts(inside, rows, keep, after[1] if place == after[0] else 0, native):
                 folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
                 frame = beside_folder(part.frame, folder, list(kinds))
                 also = beside_folder(self._carried(sheet, part.kept_for("parquet")), folder, kept) if kept else None
-                yield FileBatch(place, sheet.name, part.start, frame, also)
+                yield FileBatch(place, sheet.name, part.start, frame, also, part.coded)
 
     def _carried(self, sheet: FileSheet, kept: Any) -> Any:
         """Return columns of a file, which may be narrower than in others, as all files need them."""
