@@ -23,6 +23,7 @@ from bayesnb.cli import (
     report_command,
 )
 from bayesnb.cli.command_options import TABLES, CommandHelp, Parser
+from bayesnb.cli.deferred_import import deferred_import
 from bayesnb.cli.messages import Console, UsageError, print_line, readable
 from bayesnb.safe_output import visible
 
@@ -99,7 +100,8 @@ def _run(args: Namespace) -> int:
             for category in HIDDEN:
                 warnings.simplefilter("ignore", category)
             warnings.showwarning = args.console.show_warning
-            args.run(args)
+            with deferred_import("scipy.stats"):  # half of scikit-learn's import, which needs nothing of it
+                args.run(args)
             args.console.warn_of_unseen_levels()
             _flush()
         return 0
