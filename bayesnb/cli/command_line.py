@@ -3,6 +3,7 @@
 0: done. 1: the job failed. 2: bad usage. 130: interrupted.
 """
 
+import gc
 import os
 import shlex
 import signal
@@ -28,6 +29,7 @@ from bayesnb.cli.messages import Console, UsageError, print_line, readable
 from bayesnb.safe_output import visible
 
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+UNUSED = ("dask", "sparse")  # xarray imports them, and Numba with them, to ask whether an array is one of theirs
 COMMANDS = (report_command, fit_command, predict_command, compare_command, data_command, completion_command)
 EXAMPLES = """\
 examples:
@@ -75,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # it is closed, and messages would go to stdout
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if argv is None:
-        signal.signal(signal.SIGTERM, _terminate)  # so that a half-written file is removed
+        _set_up_process()
     try:
         parser = build_parser()
         completion_command.answer_shell(parser)
@@ -91,6 +93,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+
+
+def _set_up_process() -> None:
+    """Settle what concerns all of a process that runs one command: it lives for seconds, and has no lazy tables."""
+    signal.signal(signal.SIGTERM, _terminate)  # so that a half-written file is removed
+    gc.set_threshold(20_000, 20)  # the default goes through all that is imported, again and again: a tenth of the time
+    for name in UNUSED:
+        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # as if it were not installed
 
 
 def _run(args: Namespace) -> int:

@@ -232,7 +232,8 @@ def svg(ax: Axes, label: str, salt: str = "", wide: float | None = None) -> str:
     text, figure = StringIO(), cast(Figure, ax.get_figure(root=True))
     if wide is not None:
         figure.set_size_inches(wide, figure.get_figheight())
-    for each in (figure, *figure.axes, *(child for axes in figure.axes for child in axes.child_axes)):
+    inner: list[Any] = [child for axes in figure.axes for child in axes.child_axes]
+    for each in (figure, *figure.axes, *inner):
         each.patch.set(facecolor="none", edgecolor="none")
     before = figure.canvas
     with rc_context({"svg.hashsalt": salt or "bayesnb"}):
