@@ -5,7 +5,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -31,9 +31,10 @@ print(joint.round(12).tolist(), "compiled" if normalise.stats.cache_misses else 
 RIGHT = "[[0.25, 0.75], [0.5, 0.5]]"
 
 
-def run(code: str, **options: Any) -> str:
-    """What a new process prints; it must not complain."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, **options)
+def run(code: str, words: Sequence[Any] = (), **options: Any) -> str:
+    """What a new process prints, given the words of a command; it must not complain."""
+    command = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout.strip()
 
@@ -82,6 +83,29 @@ def test_nothing_is_compiled_for_a_small_table(used: tuple[Path, Path], tmp_path
     answers = run(SMALL, **settings(used[0], tmp_path)).splitlines()
     assert answers == ["['Adelie', 'Adelie', 'Chinstrap'] (344, 3)", "none"]
     assert not [path for path in tmp_path.rglob("*") if path.is_file()], "compiled code is kept on disk"
+
+
+COMMAND = """if True:
+    import sys
+    from bayesnb.cli.command_line import main
+    sys.argv, sys.stderr = ["bayesnb", *sys.argv[1:]], sys.stdout
+    assert main() == 0
+    print({"numba", "dask.array", "sparse", "scipy.stats._stats_py"} & {*sys.modules} or "none")
+"""
+
+
+def test_a_command_loads_neither_a_compiler_nor_lazy_arrays_nor_statistics_that_it_has_no_use_for(
+    tmp_path: Path,
+) -> None:
+    table, model, page = tmp_path / "table.csv", tmp_path / "model.bnb", tmp_path / "page.html"
+    bayesnb.datasets.penguins().to_csv(table, index=False)
+    for words in (
+        ["fit", table, "--target", "species", "-o", model],
+        ["predict", model, table, "-o", tmp_path / "answers.csv"],
+        ["report", "-o", page],
+    ):
+        assert run(COMMAND, words).splitlines()[-1] == "none", words[0]
+    assert page.stat().st_size > 100_000
 
 
 @pytest.mark.slow

@@ -24,12 +24,11 @@ from bayesnb.cli import (
     report_command,
 )
 from bayesnb.cli.command_options import TABLES, CommandHelp, Parser
-from bayesnb.cli.deferred_import import deferred_import
 from bayesnb.cli.messages import Console, UsageError, print_line, readable
+from bayesnb.cli.unused_imports import deferred_import, hide_lazy_arrays
 from bayesnb.safe_output import visible
 
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
-UNUSED = ("dask", "sparse")  # xarray imports them, and Numba with them, to ask whether an array is one of theirs
 COMMANDS = (report_command, fit_command, predict_command, compare_command, data_command, completion_command)
 EXAMPLES = """\
 examples:
@@ -99,8 +98,7 @@ def _set_up_process() -> None:
     """Settle what concerns all of a process that runs one command: it lives for seconds, and has no lazy tables."""
     signal.signal(signal.SIGTERM, _terminate)  # so that a half-written file is removed
     gc.set_threshold(20_000, 20)  # the default goes through all that is imported, again and again: a tenth of the time
-    for name in UNUSED:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # as if it were not installed
+    hide_lazy_arrays()
 
 
 def _run(args: Namespace) -> int:

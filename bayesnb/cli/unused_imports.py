@@ -1,4 +1,4 @@
-"""Modules that another package imports, and a command seldom uses: they run when they are first used, if ever."""
+"""What other packages import, and a command has no use for: it is imported at its first use, or not at all."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,6 +22,15 @@ class LazyFinder:
         return spec
 
 
+class HidingFinder(LazyFinder):
+    """Find no module of one name."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        """Raise for this module, as if it were not installed."""
+        if name == self.name:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 @contextmanager
 def deferred_import(name: str) -> Iterator[None]:
     """Let a module that is imported meanwhile for the first time run at its first use."""
@@ -31,3 +40,12 @@ def deferred_import(name: str) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
+
+
+def hide_lazy_arrays() -> None:
+    """Hide Dask and sparse from xarray, in all of a process.
+
+    It imports them, and Numba with them, to ask whether an array is one of theirs, which none is in a command.
+    """
+    sys.modules.setdefault("dask", None)  # type: ignore[arg-type]  # xarray asks importlib whether it is there
+    sys.meta_path.insert(0, HidingFinder("sparse"))  # not None, which SciPy would take for the module
