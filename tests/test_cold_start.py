@@ -108,6 +108,32 @@ def test_a_command_loads_neither_a_compiler_nor_lazy_arrays_nor_statistics_that_
     assert page.stat().st_size > 100_000
 
 
+IMPORTS = "import pandas, sklearn.base, matplotlib.figure, xarray"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "most"), [("report", 4.2), ("predict", 1.05)])
+def test_a_command_takes_few_times_the_processor_seconds_of_its_libraries_imports(
+    tmp_path: Path, command: str, most: float
+) -> None:
+    """Measured 2.7 to 3.4 and 0.64 to 0.81; by a ratio, as other work on the machine slows both down."""
+    table, model = tmp_path / "table.csv", tmp_path / "model.bnb"
+    words: dict[str, list[Any]] = {"report": [], "predict": [model, table]}
+    if command == "predict":
+        bayesnb.datasets.penguins().to_csv(table, index=False)
+        run(COMMAND, ["fit", "-q", table, "--target", "species", "-o", model])
+
+    def seconds(code: str, *words: Any) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run(code, words)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    asked = [command, "-q", *words[command], "-o", tmp_path / "answer.csv"]
+    ratios = [seconds(COMMAND, *asked) / seconds(IMPORTS) for _ in range(2)]
+    assert min(ratios) < most, ratios
+
+
 @pytest.mark.slow
 def test_a_service_may_compile_for_every_row_and_needs_no_cache_folder(used: tuple[Path, Path]) -> None:
     code = """if True:
