@@ -46,8 +46,10 @@ def chosen_exponents(model: Any) -> float:
         return 1.0
     if model._temper_rule != COLUMNS:
         return 0.0
-    links = 0.0 if model.schema_.links is None else float(model.links_["temper"].sum())
-    return float(np.sum(model._temper_of_columns.value)) + links
+    links, value = model.schema_.links, model._known_temper.value
+    if isinstance(value, float):
+        return value * (1 if links is None else 1 + len(links.ends))
+    return float(value.sum())  # the exponents of links are the last; `links_` would load xarray
 
 
 def one_exponent(model: Any, rows: Rows, log_proba: Array) -> OneExponent | None:

@@ -424,6 +424,11 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
         0.75
         """
 
+    def quantile(self, p: float) -> Array:
+        """Return the quantile of a new cell at a probability, that of `predictive`, `(c, f)`."""
+        quantile: Array = self.predictive().ppf(p)
+        return quantile
+
     @property
     @abstractmethod
     def proper(self) -> Array:

@@ -17,6 +17,7 @@ from scipy import sparse
 from scipy.special import betaln
 
 from bayesnb import numerics
+from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LevelUnit, LinearDensity, PseudoCounts, independent_variances
 from bayesnb.families.categorical import ColumnDirichlets
@@ -479,9 +480,8 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         return {("theta{}", None): times(self.a - 1, one) + times(self.b - 1, zero) - betaln(self.a, self.b)}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
-        from scipy.stats import beta
-
-        return beta(self.a, self.b).interval(prob)
+        low, high = (quantiles.beta(p, self.a, self.b) for p in quantiles.tails(prob))
+        return low, high
 
     def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
         """The expected probabilities of 0 and 1, `(..., 2)`, and the ends of their intervals."""

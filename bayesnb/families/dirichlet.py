@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families import number_format
+from bayesnb.families import number_format, quantiles
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import PseudoCounts, log_share_variance
 from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
@@ -221,10 +221,9 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
         return logs + gammaln(self.level_sums(self.concentration)) - self.level_sums(gammaln(self.concentration))
 
     def interval(self, prob: float) -> tuple[Array, Array]:
-        from scipy.stats import beta
-
         rest = np.broadcast_to(self.total, self.concentration.shape) - self.concentration
-        lower, upper = beta(self.concentration, np.where(rest > 0, rest, 1.0)).interval(prob)
+        rests = np.where(rest > 0, rest, 1.0)
+        lower, upper = (quantiles.beta(p, self.concentration, rests) for p in quantiles.tails(prob))
         return np.where(rest > 0, lower, 1.0), np.where(rest > 0, upper, 1.0)  # the only level is certain
 
     def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:

@@ -41,6 +41,9 @@ class NumberMargins:
     def proper(self) -> Array:
         return self.belief.proper[self.classes, self.features]
 
+    def quantile(self, p: float) -> Array:
+        return self.predictive().ppf(p)
+
     def log_moment(self, x: Array, s: Any) -> Array:
         """log E[(p / g)**s] of numbers, which broadcast against the pairs."""
         return self._at(x, self.belief.level_log_moment(s))

@@ -30,6 +30,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln
 
+from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng
 from bayesnb.families.capabilities import Narrowed
 from bayesnb.families.categorical import CategoricalStats, CodedStats, LevelTables, Row, ScoredLevels, tables_of
@@ -410,10 +411,8 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return {("ratio{}", j): each[..., j] for j in range(len(self.sizes))}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
-        from scipy.stats import beta
-
         rest = self.total - self.concentration
-        ends = beta(self.concentration, np.where(rest > 0, rest, 1.0)).interval(prob)
+        ends = (quantiles.beta(p, self.concentration, np.where(rest > 0, rest, 1.0)) for p in quantiles.tails(prob))
         lower, upper = (np.where(rest > 0, end, 1.0) / np.exp(self.log_margin) for end in ends)
         return lower, upper
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
-from bayesnb.families import student
+from bayesnb.families import quantiles, student
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LinearDensity, NumberUnit
 from bayesnb.families.record import (
@@ -514,11 +514,19 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return {("mu", None): mean, ("sigma2", None): variance - (self.shape + 1) * log_variance}
 
     def interval(self, prob: float) -> tuple[Moments, Moments]:
-        from scipy.stats import invgamma, t
+        unit = np.sqrt(self.scale / (self.shape * self.count))
+        low, high = (
+            Moments(
+                quantiles.student(p, 2 * self.shape, self.location, unit),
+                quantiles.inverse_gamma(p, self.shape, self.scale),
+            )
+            for p in quantiles.tails(prob)
+        )
+        return low, high
 
-        mean = t(2 * self.shape, self.location, np.sqrt(self.scale / (self.shape * self.count))).interval(prob)
-        variance = invgamma(self.shape, scale=self.scale).interval(prob)
-        return Moments(mean[0], variance[0]), Moments(mean[1], variance[1])
+    def quantile(self, p: float) -> Array:
+        unit = np.sqrt(self.scale * (1 + 1 / self.count) / self.shape)
+        return quantiles.student(p, 2 * self.shape, self.location, unit)
 
     def predictive(self) -> Any:
         from scipy.stats import t

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families import elliptic
+from bayesnb.families import elliptic, quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
 from bayesnb.families.capabilities import Narrowed, NumberUnit
 from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
@@ -367,12 +367,13 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return elliptic.log_density(self, theta)
 
     def interval(self, prob: float) -> tuple[Moments, Moments]:
-        from scipy.stats import invgamma, t
-
         free, spread = (self.dof - self.width + 1)[..., None], diagonal(self.scale)
-        mean = t(free, self.location, np.sqrt(spread / (free * self.count[..., None]))).interval(prob)
-        variance = invgamma(free / 2, scale=spread / 2).interval(prob)
-        return Moments(mean[0], variance[0]), Moments(mean[1], variance[1])
+        unit = np.sqrt(spread / (free * self.count[..., None]))
+        low, high = (
+            Moments(quantiles.student(p, free, self.location, unit), quantiles.inverse_gamma(p, free / 2, spread / 2))
+            for p in quantiles.tails(prob)
+        )
+        return low, high
 
     def predictive(self) -> Any:
         return elliptic.predictive(self)

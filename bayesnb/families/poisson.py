@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
+from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LinearDensity, PseudoCounts, independent_variances
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
@@ -321,9 +322,8 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         return {("rate", None): normalizer + (self.shape - 1) * theta.log_rate - self.rate * theta.rate}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
-        from scipy.stats import gamma
-
-        return gamma(self.shape, scale=1 / self.rate).interval(prob)
+        low, high = (quantiles.gamma(p, self.shape, self.rate) for p in quantiles.tails(prob))
+        return low, high
 
     def predictive(self) -> Any:
         from scipy.stats import nbinom

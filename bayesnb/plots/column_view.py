@@ -12,6 +12,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.joint import JointDirichlet
+from bayesnb.families.quantiles import tails
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, check_fitted, short
@@ -168,19 +169,25 @@ def grid_of(x: Array, belief: Belief) -> Array:
     Points are dense around the classes' means, so that a narrow peak among far outliers keeps its height.
     """
     low, high = middle(x)
-    predictive = belief.predictive()
+    reach = np.stack(_middle_part(belief, REACH))
     if not low < high:
-        ends = np.stack(predictive.interval(REACH))
+        ends = reach
         ends = ends[np.isfinite(ends)] if np.isfinite(ends).any() else np.array([-1.0, 1.0])
         low, high = float(ends.min()), float(ends.max())
         room = 0.0 if low < high else max(abs(low), 1.0) / 2  # of one value
         return np.linspace(low - room, high + room, GRID)
-    low, high = _reaching(low, high, np.stack(predictive.interval(REACH)))
+    low, high = _reaching(low, high, reach)
     room = 0.08 * (high - low)
     even = np.linspace(low - room, high + room, GRID)
-    middles, spread = predictive.median(), np.subtract(*predictive.interval(WITHIN_ONE)[::-1]) / 2
+    middles, spread = belief.quantile(0.5), np.subtract(*_middle_part(belief, WITHIN_ONE)[::-1]) / 2
     near = (middles[:, None] + spread[:, None] * np.linspace(-4, 4, AROUND)).ravel()
     return np.union1d(even, near[(near > even[0]) & (near < even[-1])])  # NaN, of no distribution, is outside
+
+
+def _middle_part(belief: Belief, prob: float) -> tuple[Array, Array]:
+    """Return the ends of the interval that a new cell is in with this probability, and as often below as above."""
+    low, high = map(belief.quantile, tails(prob))
+    return low, high
 
 
 def _reaching(low: float, high: float, ends: Array) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from typing import Any, cast
 import numpy as np
 from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -181,7 +182,11 @@ def list_names(ax: Axes, names: Sequence[str], top: float = -0.6) -> None:
 def width_in_points(ax: Axes) -> float:
     """Lay the figure out, and return how wide the axes are then."""
     figure = cast(Figure, ax.get_figure(root=True))
-    figure.draw_without_rendering()
+    layout = figure.get_layout_engine()
+    if layout is None:
+        figure.draw_without_rendering()
+    else:
+        layout.execute(figure)
     return ax.get_window_extent().width * 72 / figure.dpi
 
 
@@ -227,8 +232,13 @@ def svg(ax: Axes, label: str, salt: str = "", wide: float | None = None) -> str:
     text, figure = StringIO(), cast(Figure, ax.get_figure(root=True))
     if wide is not None:
         figure.set_size_inches(wide, figure.get_figheight())
+    inner: list[Any] = [child for axes in figure.axes for child in axes.child_axes]
+    for each in (figure, *figure.axes, *inner):
+        each.patch.set(facecolor="none", edgecolor="none")
+    before = figure.canvas
     with rc_context({"svg.hashsalt": salt or "bayesnb"}):
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})  # `savefig` would draw it twice
+    figure.set_canvas(before)
     shown = text.getvalue()
     shown = re.sub(
         r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", shown[shown.index("<svg") :], flags=re.DOTALL

@@ -127,10 +127,15 @@ class Comparisons:
         links = self.facts.model.schema_.links
         if links is None:
             return []
-        table = self.facts.model.links_.sortby("log_bayes_factor", ascending=False)
-        names = ("log_bayes_factor", "temper", "temper_sd", "in_forest")
-        columns = (table[name].values.tolist() for name in ("first", "second", *names))
-        return [LearntLink(*each) for each in zip(*columns, strict=True)]
+        count, (value, sd, _) = len(links.ends), self.facts.model._known_temper
+        tempers, sds = (
+            [each] * count if isinstance(each, float) else np.asarray(each)[-count:].tolist() for each in (value, sd)
+        )
+        in_forest, order = links.in_forest.astype(bool).tolist(), np.argsort(links.evidence, kind="stable")[::-1]
+        return [
+            LearntLink(first, second, float(links.evidence[k]), tempers[k], sds[k], in_forest[k])
+            for k, (first, second) in ((k, links.keys[k]) for k in order.tolist())
+        ]
 
     @cached_property
     def trees(self) -> dict[Hashable, int]:
