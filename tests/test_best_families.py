@@ -220,6 +220,7 @@ def test_the_concentration_by_evidence_is_the_best_there_is(base: str) -> None:
     assert np.allclose(np.ptp(np.log(best.concentration / unit.concentration)[:, :5], axis=1), 0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_words_take_a_pooled_base_too_and_rows_leave_under_the_same_prior() -> None:
     rng = np.random.default_rng(4)
     y = rng.integers(0, 2, 60)

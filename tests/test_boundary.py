@@ -155,6 +155,7 @@ def test_counts_and_thresholds_have_axes_too() -> None:
     assert plane_of(model, None).names == ["0", "2"]  # of numbers; a threshold has to be named
 
 
+@pytest.mark.slow
 def test_many_classes_and_one_class_can_be_drawn() -> None:
     y = np.arange(180) % 9
     x = np.random.default_rng(0).normal(np.column_stack([y % 3, y // 3]) * 4.0, 1.0)

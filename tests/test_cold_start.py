@@ -79,6 +79,7 @@ SMALL = """if True:
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_for_a_small_table(used: tuple[Path, Path], tmp_path: Path) -> None:
     answers = run(SMALL, **settings(used[0], tmp_path)).splitlines()
     assert answers == ["['Adelie', 'Adelie', 'Chinstrap'] (344, 3)", "none"]

@@ -182,6 +182,7 @@ BORDERS = """level_kernels.collect_whole row_kernels.look_up row_kernels.mark ro
 link_kernels.compare transform_kernels.student_cumulants cornish_fisher.quantiles"""
 
 
+@pytest.mark.slow
 def test_a_first_fit_and_interval_that_compile_less_have_the_same_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """At sizes at which the definitions of these kernels run."""
     rng = np.random.default_rng(0)

@@ -78,7 +78,7 @@ COMBINATIONS = [
 PARAMETERISATIONS = [*CODE_PATHS, *COMBINATIONS]
 
 
-@parametrize_with_checks(CODE_PATHS)
+@parametrize_with_checks([NaiveBayes(), GaussianNB(), MultinomialNB()])
 def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -86,7 +86,7 @@ def test_scikit_learns_checks_pass(estimator: Any, check: Any) -> None:
 
 
 @pytest.mark.slow
-@parametrize_with_checks(COMBINATIONS)
+@parametrize_with_checks(PARAMETERISATIONS)
 def test_scikit_learns_checks_pass_for_any_combination(estimator: Any, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -137,7 +137,9 @@ def test_a_clone_of_a_fitted_model_and_a_pickle_predict_the_same(estimator: Any)
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(x), model.predict_proba(x))
 
 
-@pytest.mark.parametrize("estimator", PARAMETERISATIONS, ids=repr)
+@pytest.mark.parametrize(
+    "estimator", [*CODE_PATHS, *(pytest.param(each, marks=pytest.mark.slow) for each in COMBINATIONS)], ids=repr
+)
 def test_threads_change_no_digit(estimator: Any) -> None:
     x = np.round(np.random.default_rng(0).gamma(2.0, 2.0, (20_000, 40)))
     y = np.arange(20_000) % 3

@@ -181,6 +181,7 @@ def test_batches_of_a_group_are_of_one_size_after_the_first_batch() -> None:
     assert [len(batch.frame) for batch in files.batches(files.kinds, 100)] == [100, 100, 50, 100, 100, 50, 100]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.csv"])
 def test_native_batches_hold_the_rows_and_go_on_where_they_ended(name: str) -> None:
     frame = mixed(60_000)  # text is split into several pieces

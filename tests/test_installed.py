@@ -71,6 +71,7 @@ def test_without_polars_a_model_of_its_tables_says_what_to_install(tmp_path: Pat
     assert message == 'ImportError: the model was learnt from a table of polars: pip install "polars".'
 
 
+@pytest.mark.slow
 def test_all_that_is_not_sampled_works_without_any_extra(tmp_path: Path) -> None:
     code = f"""
 import pandas as pd

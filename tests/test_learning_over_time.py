@@ -195,6 +195,7 @@ def test_rounding_leaves_nothing_where_nothing_is_left_and_one_row_of_many_where
             model.forget(x[:1], y[:1], [2.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pieces", [1, 7])
 def test_a_tenth_of_a_row_so_often_that_sums_are_off_leaves_nothing(pieces: int) -> None:
     """0.1 added up 200,000 times is 20000.000000028: the sums of parts add up to another number."""

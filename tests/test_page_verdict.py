@@ -51,7 +51,9 @@ def probabilities(facts: Facts) -> np.ndarray:
     return nb.calibration(facts.model, facts.X, facts.y)["probability"].values
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", ["penguins", *(pytest.param(name, marks=pytest.mark.slow) for name in TABLES if name != "penguins")]
+)
 def test_the_words_agree_with_the_scores_and_their_baselines(name: str) -> None:
     """Every number is computed again, by scikit-learn where it has it."""
     facts = facts_of(name)
@@ -223,6 +225,7 @@ def evaluated(code: str, facts: Facts) -> Any:
     return eval(code, {"model": facts.model, "X": facts.X, "y": facts.y, "np": np})
 
 
+@pytest.mark.slow
 def test_the_call_that_tempers_makes_probabilities_better() -> None:
     X, y = five_tables.spam_rows()
     facts = gather(nb.NaiveBayes({tuple(X.columns): nb.Multinomial()}), X, y)

@@ -159,6 +159,7 @@ def test_a_shard_of_labels_that_json_has_no_word_for_is_refused() -> None:
         dumps(own)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled_always")  # as when it was written
 def test_a_file_of_the_first_version_still_says_what_it_did() -> None:
     found, note = persistence.read_shard(DATA / "shard-1.0.bnb")

@@ -927,6 +927,7 @@ def test_whole_weights_are_rows_and_others_are_refused() -> None:
         dependence(NaiveBayes(MIXED), MIX, Y, sample_weight=np.full(ROWS, 0.5))
 
 
+@pytest.mark.slow
 def test_rows_that_are_counted_in_pieces_are_as_many_of_their_weight() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.random((13_500, 3)) < 0.4, rng.integers(0, 2, 13_500)

@@ -105,6 +105,7 @@ def test_small_concentrations_have_their_entropies_too() -> None:
     np.testing.assert_allclose(found.aleatoric, aleatoric, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_known_class_prior_and_one_gaussian_column_are_as_quadrature_has_them() -> None:
     """With the variances nearly known the score's only random part is the mean: a shifted square of a normal."""
     prior = NormalInverseGamma(np.array([[0.0], [1.0]]), 5.0, 1e9, 1e9)

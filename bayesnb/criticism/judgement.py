@@ -46,10 +46,7 @@ def chosen_exponents(model: Any) -> float:
         return 1.0
     if model._temper_rule != COLUMNS:
         return 0.0
-    links, value = model.schema_.links, model._known_temper.value
-    if isinstance(value, float):
-        return value * (1 if links is None else 1 + len(links.ends))
-    return float(value.sum())  # the exponents of links are the last; `links_` would load xarray
+    return float(np.sum(model._temper_of_columns.value) + model._temper_of_links[0].sum())
 
 
 def one_exponent(model: Any, rows: Rows, log_proba: Array) -> OneExponent | None:

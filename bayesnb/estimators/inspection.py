@@ -137,8 +137,7 @@ class InspectionMixin(ModelHolder):
         check_is_fitted(self)
         if self._dependence_rule is None:
             raise AttributeError("this model has no links, as it has dependence=None. Fit with dependence='forest'.")
-        value, sd, _ = self._known_temper
-        return results.datasets.links(self.schema_.links, value, sd)
+        return results.datasets.links(self.schema_.links, *self._temper_of_links)
 
     def summary(self) -> Any:
         """Summarise the fitted model: its columns, families, priors, evidence, exponents and relevance.

@@ -132,6 +132,18 @@ class ModelHolder(ABC):
         return TemperEstimate(*(each if each is None else each.iloc[: -len(links.ends)] for each in known))
 
     @property
+    def _temper_of_links(self) -> tuple[Array, Array]:
+        """The exponents of links, and their standard deviations; empty where there are none."""
+        count = 0 if self.schema_.links is None else len(self.schema_.links.ends)
+
+        def of_links(numbers: Any) -> Array:
+            return (
+                np.full(count, numbers) if isinstance(numbers, float) else np.asarray(numbers)[len(numbers) - count :]
+            )
+
+        return of_links(self._known_temper.value), of_links(self._known_temper.sd)
+
+    @property
     def _tempers(self) -> dict[str, Numbers]:
         """The exponents, their standard deviations and lengths, if there are any, as the model's blocks have them."""
         names = zip(("temper", "temper_sd", "temper_length"), self._temper, strict=True)

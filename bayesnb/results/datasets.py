@@ -361,24 +361,19 @@ class ColumnLinks(ResultDataset):
         return table.assign(temper=exponents)
 
 
-def links(block: Any, temper: Any, temper_sd: Any) -> xr.Dataset:
+def links(block: Any, temper: Array, temper_sd: Array) -> xr.Dataset:
     """Label links between columns; `block` is None where none were found."""
     ends = [] if block is None else block.keys
-    count = len(ends)
-
-    def of_links(values: Any) -> Any:
-        return np.full(count, values) if isinstance(values, float) else np.asarray(values)[len(values) - count :]
-
     names = [[name for name, _ in ends], [name for _, name in ends]]
     arrays = {
         "first": coordinate(names[0]),
         "second": coordinate(names[1]),
         "log_bayes_factor": np.empty(0) if block is None else block.evidence,
-        "temper": of_links(temper),
-        "temper_sd": of_links(temper_sd),
+        "temper": temper,
+        "temper_sd": temper_sd,
         "in_forest": np.empty(0, bool) if block is None else block.in_forest.astype(bool),
     }
-    table = ColumnLinks({name: ("link", array) for name, array in arrays.items()}, {"link": np.arange(count)})
+    table = ColumnLinks({name: ("link", array) for name, array in arrays.items()}, {"link": np.arange(len(ends))})
     table["log_bayes_factor"].attrs = {
         "long_name": "log Bayes factor against independence given the class",
         "units": "nats",

@@ -127,15 +127,10 @@ class Comparisons:
         links = self.facts.model.schema_.links
         if links is None:
             return []
-        count, (value, sd, _) = len(links.ends), self.facts.model._known_temper
-        tempers, sds = (
-            [each] * count if isinstance(each, float) else np.asarray(each)[-count:].tolist() for each in (value, sd)
-        )
-        in_forest, order = links.in_forest.astype(bool).tolist(), np.argsort(links.evidence, kind="stable")[::-1]
-        return [
-            LearntLink(first, second, float(links.evidence[k]), tempers[k], sds[k], in_forest[k])
-            for k, (first, second) in ((k, links.keys[k]) for k in order.tolist())
-        ]
+        ends = zip(*links.keys, strict=True)
+        numbers = (links.evidence, *self.facts.model._temper_of_links, links.in_forest.astype(bool))
+        each = list(map(LearntLink, *ends, *(array.tolist() for array in numbers)))
+        return [each[k] for k in np.argsort(-links.evidence, kind="stable").tolist()]
 
     @cached_property
     def trees(self) -> dict[Hashable, int]:
