@@ -146,8 +146,8 @@ def score(x: Array, threshold: float, table: Array, one: Array, zero: Array, fir
     bits, total = np.zeros(-(-features // GROUP) * GROUP, np.uint8), np.zeros(one.shape[1])
     words, places = bits.view(np.uint64), np.empty(groups, np.uint64)
     for i in range(len(x)):
-        strange = read_bits(x[i], level, bits)
-        if strange or strict:
+        strange = read_flags(x[i], bits) if strict else read_bits(x[i], level, bits)
+        if strange:
             for j in range(features):
                 invalid |= is_invalid(x[i, j], strict)
         if groups == 0 or strange:
@@ -179,6 +179,17 @@ def read_bits(row: Array, level: float, bits: Array) -> bool:
     for j in range(len(row)):
         bits[j] = np.uint8(row[j] > level)
         strange |= not abs(row[j]) <= LARGEST
+    return strange != 0
+
+
+@compiled
+def read_flags(row: Array, bits: Array) -> bool:
+    """Write a row's ones as bytes; return whether a cell is neither 0 nor 1."""
+    strange = 0
+    for j in range(len(row)):
+        one = row[j] > 0.5
+        bits[j] = np.uint8(one)
+        strange |= row[j] != (1.0 if one else 0.0)
     return strange != 0
 
 
