@@ -230,7 +230,7 @@ def score_eight(codes: Array, starts: Array, table: Array, first: int, out: Arra
     """Score rows for eight lanes, `(r, f), (f + 1,), (k, 8) -> (r, c)`, with the same sums as `score`.
 
     A total in memory is read back from where the last column has just put it, which takes longer than the addition.
-    Eight variables stay in registers. Reading entries is what takes time, so those of padding are passed over, in pairs.
+    Eight variables stay in registers. It is reading entries that takes time: those of padding are left out, in pairs.
     """
     total, size, unusual = np.zeros(8), sizes_of(starts), 0
     classes = out.shape[1] - first
