@@ -332,7 +332,12 @@ def test_flags_without_a_threshold_are_zeros_ones_and_missing_cells(dtype: str, 
     def is_valid(cell: float) -> bool:
         x = rng.integers(0, 2, (3, 9)).astype(dtype)
         x[1, 4] = cell
-        return numerics.flag_kernels.score.machine_code(x, np.nan, table, one, zero, 0, np.zeros((3, 8)))
+        ones, missing = np.zeros((2, 1, 9))
+        valid = numerics.flag_kernels.tally.machine_code(x, np.zeros(3, int), np.ones(3), np.nan, ones, missing)
+        assert (ones == (x > 0.5).sum(axis=0)).all()
+        assert (missing == np.isnan(x).sum(axis=0)).all()
+        assert valid == numerics.flag_kernels.score.machine_code(x, np.nan, table, one, zero, 0, np.zeros((3, 8)))
+        return valid
 
     whole = dtype == "u1"
     assert all(is_valid(cell) for cell in ([0, 1] if whole else [0.0, -0.0, 1.0, np.nan]))

@@ -48,14 +48,14 @@ def level_of(threshold: float) -> float:
 def tally(x: Array, labels: Array, weight: Array, threshold: float, ones: Array, missing: Array) -> bool:
     """Add the weights of the ones and of the missing cells, `(r, f), (r,), (r,) -> (c, f) each`.
 
-    Cells are looked at one by one only if a column's sum in `strange` says that one is missing or infinite.
+    Cells are looked at one by one only if a column's sum in `strange` says that one is missing or invalid.
     """
     strict = threshold != threshold
     level = 0.5 if strict else threshold
     strange, invalid = np.zeros(x.shape[1]), 0
     for i in range(len(x)):
-        add_ones(x[i], weight[i], level, ones[labels[i]], strange)
-    if strict or strange.sum() != 0.0:
+        add_ones(x[i], weight[i], level, strict, ones[labels[i]], strange)
+    if strange.sum() != 0.0:
         for i in range(len(x)):
             invalid |= add_missing(x[i], weight[i], strict, missing[labels[i]])
     return invalid == 0
@@ -71,11 +71,12 @@ def tally_by_definition(x: Array, labels: Array, weight: Array, threshold: float
 
 
 @compiled
-def add_ones(row: Array, w: float, level: float, ones: Array, strange: Array) -> None:
-    """Add the weight of a row's ones; v - v, which is NaN of a missing or infinite cell, is added to `strange`."""
+def add_ones(row: Array, w: float, level: float, strict: bool, ones: Array, strange: Array) -> None:
+    """Add the weight of a row's ones, and to `strange` what is not 0 where a cell is missing or invalid."""
     for j in range(len(row)):
-        ones[j] += w if row[j] > level else 0.0
-        strange[j] += row[j] - row[j]
+        one = row[j] > level
+        ones[j] += w if one else 0.0
+        strange[j] += abs(row[j] - (np.float64(one) if strict else row[j]))  # of an infinity and itself, NaN
 
 
 @compiled
