@@ -22,7 +22,7 @@ from scipy import sparse
 from scipy.special import bernoulli
 from threadpoolctl import threadpool_limits
 
-from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayes, PoissonNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayes, PoissonNB, numerics
 from bayesnb.families import Beta, Gamma, NormalInverseGamma
 from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.multinomial import DirichletMultinomial
@@ -30,7 +30,7 @@ from bayesnb.families.weight import one_hot
 from bayesnb.model.product import most_probable, normalised
 from bayesnb.numerics.compilation import Kernel
 from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import Coded, Columns, Dense, Flags, Lookup, Picked
+from bayesnb.numerics.views import Coded, Columns, Dense, Flags, Lookup, Picked, lanes
 from tests.conftest import Array, BernoulliStats, CategoricalStats, GaussianStats, MultinomialStats, PoissonStats, names
 
 MANY = 1 << 20
@@ -307,6 +307,41 @@ def test_rows_of_any_lengths_do_not_share_a_normaliser() -> None:
     length = rng.permutation(np.concatenate([np.arange(5000.0), np.arange(5000) + rng.random(5000)]))
     belief, x = DirichletMultinomial(rng.random((3, 1, 2)) * 9), np.column_stack([length, np.ones(len(length))])
     near(belief.score(x), belief.defined_score(x), 9 * x.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("classes", range(1, 10))
+@pytest.mark.parametrize("first", [0, 8])
+def test_levels_score_each_class_and_no_lane_of_padding(classes: int, first: int) -> None:
+    rng, sizes = np.random.default_rng(9), np.array([2, 5, 1, 7])
+    codes, starts = rng.integers(-1, sizes, (9, 4)), np.append(0, np.cumsum(sizes))
+    table, before = rng.normal(size=(starts[-1], classes)), rng.normal(size=(9, first + classes))
+    out, filled = before.copy(), lanes(table.T)
+    filled[:, classes:] = np.nan
+    assert numerics.level_kernels.score.machine_code(codes, starts, filled, first, out) == 1  # some are missing
+    entries = np.where((codes >= 0)[:, :, None], table[starts[:-1] + codes], 0.0)
+    near(out[:, first:], before[:, first:] + entries.sum(axis=1), 9)
+    assert (out[:, :first] == before[:, :first]).all()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "u1"])
+@pytest.mark.parametrize("groups", [0, 2])
+def test_flags_without_a_threshold_are_zeros_ones_and_missing_cells(dtype: str, groups: int) -> None:
+    rng = np.random.default_rng(9)
+    one, zero, table = rng.normal(size=(9, 8)), rng.normal(size=(9, 8)), rng.normal(size=(groups * 256, 8))
+
+    def is_valid(cell: float) -> bool:
+        x = rng.integers(0, 2, (3, 9)).astype(dtype)
+        x[1, 4] = cell
+        ones, missing = np.zeros((2, 1, 9))
+        valid = numerics.flag_kernels.tally.machine_code(x, np.zeros(3, int), np.ones(3), np.nan, ones, missing)
+        assert (ones == (x > 0.5).sum(axis=0)).all()
+        assert (missing == np.isnan(x).sum(axis=0)).all()
+        assert valid == numerics.flag_kernels.score.machine_code(x, np.nan, table, one, zero, 0, np.zeros((3, 8)))
+        return valid
+
+    whole = dtype == "u1"
+    assert all(is_valid(cell) for cell in ([0, 1] if whole else [0.0, -0.0, 1.0, np.nan]))
+    assert not any(is_valid(cell) for cell in ([2, 255] if whole else [-1.0, 0.3, 0.7, 2.0, np.inf, -np.inf]))
 
 
 @BOTH_FORMS

@@ -48,14 +48,14 @@ def level_of(threshold: float) -> float:
 def tally(x: Array, labels: Array, weight: Array, threshold: float, ones: Array, missing: Array) -> bool:
     """Add the weights of the ones and of the missing cells, `(r, f), (r,), (r,) -> (c, f) each`.
 
-    Cells are looked at one by one only if a column's sum in `strange` says that one is missing or infinite.
+    Cells are looked at one by one only if a column's sum in `strange` says that one is missing or invalid.
     """
     strict = threshold != threshold
     level = 0.5 if strict else threshold
     strange, invalid = np.zeros(x.shape[1]), 0
     for i in range(len(x)):
-        add_ones(x[i], weight[i], level, ones[labels[i]], strange)
-    if strict or strange.sum() != 0.0:
+        add_ones(x[i], weight[i], level, strict, ones[labels[i]], strange)
+    if strange.sum() != 0.0:
         for i in range(len(x)):
             invalid |= add_missing(x[i], weight[i], strict, missing[labels[i]])
     return invalid == 0
@@ -71,11 +71,12 @@ def tally_by_definition(x: Array, labels: Array, weight: Array, threshold: float
 
 
 @compiled
-def add_ones(row: Array, w: float, level: float, ones: Array, strange: Array) -> None:
-    """Add the weight of a row's ones; v - v, which is NaN of a missing or infinite cell, is added to `strange`."""
+def add_ones(row: Array, w: float, level: float, strict: bool, ones: Array, strange: Array) -> None:
+    """Add the weight of a row's ones, and to `strange` what is not 0 where a cell is missing or invalid."""
     for j in range(len(row)):
-        ones[j] += w if row[j] > level else 0.0
-        strange[j] += row[j] - row[j]
+        one = row[j] > level
+        ones[j] += w if one else 0.0
+        strange[j] += abs(row[j] - (np.float64(one) if strict else row[j]))  # of an infinity and itself, NaN
 
 
 @compiled
@@ -146,8 +147,8 @@ def score(x: Array, threshold: float, table: Array, one: Array, zero: Array, fir
     bits, total = np.zeros(-(-features // GROUP) * GROUP, np.uint8), np.zeros(one.shape[1])
     words, places = bits.view(np.uint64), np.empty(groups, np.uint64)
     for i in range(len(x)):
-        strange = read_bits(x[i], level, bits)
-        if strange or strict:
+        strange = read_flags(x[i], bits) if strict else read_bits(x[i], level, bits)
+        if strange:
             for j in range(features):
                 invalid |= is_invalid(x[i, j], strict)
         if groups == 0 or strange:
@@ -179,6 +180,17 @@ def read_bits(row: Array, level: float, bits: Array) -> bool:
     for j in range(len(row)):
         bits[j] = np.uint8(row[j] > level)
         strange |= not abs(row[j]) <= LARGEST
+    return strange != 0
+
+
+@compiled
+def read_flags(row: Array, bits: Array) -> bool:
+    """Write a row's ones as bytes; return whether a cell is neither 0 nor 1."""
+    strange = 0
+    for j in range(len(row)):
+        one = row[j] > 0.5
+        bits[j] = np.uint8(one)
+        strange |= row[j] != (1.0 if one else 0.0)
     return strange != 0
 
 
