@@ -18,6 +18,7 @@ from scipy import sparse
 import bayesnb
 from bayesnb import BernoulliNB, Beta, GaussianNB, MultinomialNB, NaiveBayes
 from bayesnb.datasets import penguins
+from bayesnb.families.sums import made_at
 from tests.conftest import plainly
 
 PACKAGE = str(Path(bayesnb.__file__).parent)
@@ -102,7 +103,8 @@ def test_a_row_without_ones_is_scored_once_for_all_rows() -> None:
     x = sparse.csr_array(np.eye(6))
     model = BernoulliNB(n_jobs=1).fit(x, [0, 0, 0, 1, 1, 1])
     before = model.predict_proba(x[[1]])
-    scores = model.model_.posterior.blocks[0]._once
+    belief = model.model_.posterior.blocks[0]
+    scores = made_at(belief, 1.0, belief.worth)
     scores.zero = None  # all that a sum over words could be of
     np.testing.assert_array_equal(model.predict_proba(x[[1]]), before)
 

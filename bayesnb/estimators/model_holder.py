@@ -1,8 +1,7 @@
 """What the capabilities of an estimator share: tables read at the door, and the reader of one fitted model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NoReturn, Self
 
@@ -289,14 +288,16 @@ def refuse_weightless(weight: Array | None) -> None:
         raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
 
 
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
+class unchanged_on_error:  # noqa: N801, a context manager as `contextmanager` makes them, for small batches
     """Leave the estimator as it was where the block fails."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.update(before)
-        for name in set(estimator.__dict__) - set(before):
-            del estimator.__dict__[name]
-        raise
+
+    def __init__(self, estimator: Any) -> None:
+        self.state = estimator.__dict__
+
+    def __enter__(self) -> None:
+        self.before = dict(self.state)
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is not None:
+            self.state.clear()
+            self.state.update(self.before)

@@ -8,7 +8,7 @@ analysis of the Gaussian distribution, section 3; the predictive is Student's t.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from math import factorial, pi
 from operator import add
 from typing import Any, ClassVar, NamedTuple, Self
@@ -35,7 +35,7 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import SLACK, Leaving, left_of, slack
-from bayesnb.families.sums import by_rows
+from bayesnb.families.sums import by_rows, made_at
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
@@ -102,9 +102,9 @@ class GaussianStats(Stats):
     def __add__(self, other: Self) -> Self:
         """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
         count = self.count + other.count
-        gap, share = other.mean - self.mean, ratio(other.count, count)
-        ssd = self.ssd + other.ssd + self.count * share * gap**2
-        return type(self)(count, self.mean + share * gap, ssd)
+        gap = other.mean - self.mean
+        step = ratio(other.count, count) * gap
+        return type(self)(count, self.mean + step, self.ssd + other.ssd + self.count * step * gap)
 
     def __mul__(self, times: Any) -> Self:
         return type(self)(times * self.count, self.mean, times * self.ssd)
@@ -163,9 +163,9 @@ class GaussianStats(Stats):
 
     def invalid_columns(self) -> Array:
         """Columns in which no class has a usual variance, or a mean is extreme, infinite or missing."""
-        spread = self.ssd.max(axis=0)
-        usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
-        return np.flatnonzero(~usual)
+        spread, farthest = np.maximum.reduce(self.ssd), np.maximum.reduce(np.abs(self.mean))
+        usual = (spread > 1e-280) & (spread < 1e280) & (farthest < 1e140)
+        return (~usual).nonzero()[0]
 
     def pooled(self) -> Self:
         """All classes as one, `(c, f) -> (f,)`."""
@@ -410,20 +410,12 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return silent(np.isnan(x), value)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_one(power):
-            terms = self._terms
-        elif is_by_row(power) or np.any(np.less_equal(power, 0) if np.ndim(power) == 0 else np.less(power, 0)):
+        if not is_one(power) and (is_by_row(power) or np.less(power, 0).any() or (np.ndim(power) == 0 and power == 0)):
             return super().score(x, power, out, n_jobs)
-        else:
-            terms = self._student(power)
-        kernel = numerics.gaussian_kernels.student
+        kernel, terms = numerics.gaussian_kernels.student, made_at(self, power, self._student)
         return by_rows(
             lambda rows: kernel_scores(kernel, terms, self, numbers(x, rows), power), x.shape, len(self), out, n_jobs
         )
-
-    @cached_property
-    def _terms(self) -> tuple[Any, ...]:
-        return self._student(1.0)
 
     def _student(self, s: Power) -> tuple[Any, ...]:
         """K(s) as height - exponent * log1p(width * (x - location)**2), and whether a class's exponents are alike."""

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb import numerics
-from bayesnb.families.record import Array, Cells
+from bayesnb.families.record import Array, Cells, Power, is_one
 from bayesnb.numerics.threads import in_order, pieces, threads_of
 from bayesnb.numerics.views import class_groups, pieces_of
 
@@ -59,6 +59,19 @@ class KernelTables:
             yield 0, self._only
         elif self._make is not None:
             yield from ((group.start, self._make(group)) for group in self.groups)
+
+
+def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Made:
+    """What a record's scores at a power are read from; kept for 1, and for the last of all other powers.
+
+    To make it takes longer than to score a row, and a model's exponents are the same in every call.
+    """
+    place, numbers = "_made_at_one" if is_one(power) else "_made_at_power", np.asarray(power, float).tobytes()
+    known, made = record.__dict__.get(place, (None, None))
+    if known != numbers:
+        made = make(power)
+        record.__dict__[place] = numbers, made  # both at once, as other threads may ask too
+    return made
 
 
 def by_tables(
