@@ -1,7 +1,8 @@
 """What the capabilities of an estimator share: tables read at the door, and the reader of one fitted model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, NoReturn, Self
 
@@ -228,7 +229,8 @@ class ModelHolder(ABC):
     def _check_arguments(self) -> None:
         if self.estimate not in ESTIMATES:
             raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
-        check_temper(self.temper)
+        if self.temper is not None:
+            check_temper(self.temper)
         kind = getattr(self, "dependence", None)
         if not (kind is None or (isinstance(kind, str) and kind == AUTO)):
             self._check_dependence(kind)
@@ -288,16 +290,14 @@ def refuse_weightless(weight: Array | None) -> None:
         raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
 
 
-class unchanged_on_error:  # noqa: N801, a context manager as `contextmanager` makes them, for small batches
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """Leave the estimator as it was where the block fails."""
-
-    def __init__(self, estimator: Any) -> None:
-        self.state = estimator.__dict__
-
-    def __enter__(self) -> None:
-        self.before = dict(self.state)
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        if error is not None:
-            self.state.clear()
-            self.state.update(self.before)
+    before = dict(estimator.__dict__)
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__.update(before)
+        for name in set(estimator.__dict__) - set(before):
+            del estimator.__dict__[name]
+        raise

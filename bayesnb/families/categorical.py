@@ -45,7 +45,7 @@ from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics.special import less, log_gamma_ratio
 from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import Coded, integers, lanes
+from bayesnb.numerics.views import INTEGERS, Coded, integers, lanes, readable
 
 MOST_VALUES = 1 << 20  # levels of the largest column, times columns
 
@@ -146,8 +146,8 @@ def tables_of(worth: Array) -> KernelTables:
 
 def codes_of(x: Cells, rows: slice) -> Array:
     """Some rows as kernels read them."""
-    if isinstance(x, Coded) and x.plain:
-        return integers(x.integers, rows)
+    if isinstance(x, Coded):
+        return readable(x.integers[rows], INTEGERS) if x.plain else x[rows]
     return integers(x, rows) if x.dtype.kind == "i" else np.ascontiguousarray(as_level(x[rows]), np.int32)
 
 

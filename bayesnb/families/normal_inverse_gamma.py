@@ -163,9 +163,11 @@ class GaussianStats(Stats):
 
     def invalid_columns(self) -> Array:
         """Columns in which no class has a usual variance, or a mean is extreme, infinite or missing."""
-        spread, farthest = np.maximum.reduce(self.ssd), np.maximum.reduce(np.abs(self.mean))
-        usual = (spread > 1e-280) & (spread < 1e280) & (farthest < 1e140)
-        return (~usual).nonzero()[0]
+        if self.ssd.min() > 1e-280 and self.ssd.max() < 1e280 and np.vdot(self.mean, self.mean) < 1e280:
+            return np.empty(0, np.intp)  # as in most batches: in every class
+        spread = self.ssd.max(axis=0)
+        usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
+        return np.flatnonzero(~usual)
 
     def pooled(self) -> Self:
         """All classes as one, `(c, f) -> (f,)`."""
@@ -455,7 +457,7 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         cells, w = numbers(x, EVERY), by_feature(power, self.shape.shape[1])
-        parameters = self.location, w * self._width, w / self.count, self.shape + tilt * w / 2, w
+        parameters = self.location, w / (2 * self.scale), w / self.count, self.shape + tilt * w / 2, w
         still = of_powers(self._still_cumulants(ORDER, tilt * w), power).sum(axis=-1)
         total, kernel = np.empty((ORDER, len(cells), len(self))), numerics.transform_kernels.student_cumulants
         if kernel(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
@@ -472,15 +474,11 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         often = np.stack([np.bincount(places, minlength=len(shared)) for places in place])
         each = shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
         out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
-        parameters = self.location, w * self._width, w / self.count, self.shape, w, s.real, s.imag
+        parameters = self.location, w / (2 * self.scale), w / self.count, self.shape, w, s.real, s.imag
         numerics.transform_kernels.student_transform(cells, *map(np.ascontiguousarray, parameters), _apart(each), out)
         real = w[:, None] * s.real
         exists = (s.imag != 0) | ((real / self.count[..., None] > -1) & (real > -2 * self.shape[..., None])).all(1)
         return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
-
-    @property
-    def _width(self) -> Array:
-        return 1 / (2 * self.scale)
 
     def _shared_moments(self, s: Array, power: Array) -> tuple[Array, Array]:
         """The part of K(w s) free of cells and scales, `(k, n)` for distinct shapes, counts and w; and their places."""

@@ -14,8 +14,8 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.record import Array, Cells, Power, is_one
-from bayesnb.numerics.threads import in_order, pieces, threads_of
-from bayesnb.numerics.views import class_groups, pieces_of
+from bayesnb.numerics.threads import blocks, in_order, pieces, threads_of
+from bayesnb.numerics.views import LANES, MOST_LANES, TABLE, pieces_of
 
 EVERY = slice(None)
 
@@ -49,7 +49,8 @@ class KernelTables:
     """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time; all are kept if they are few."""
 
     def __init__(self, make: Callable[[slice], tuple[Array, ...]], shape: tuple[int, ...]) -> None:
-        self.groups = class_groups(shape[0], shape[-1])
+        together = max(TABLE // shape[-1] // LANES, 1) * LANES  # classes whose tables take some megabytes at most
+        self.groups = blocks(shape[0], min(together, MOST_LANES))
         self._only = make(self.groups[0]) if len(self.groups) == 1 else None
         self._make = make if self._only is None else None  # which may hold an array that is as large
 
