@@ -153,8 +153,8 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if is_by_row(power):
             return super().score(x, power, out, n_jobs)
-        each = np.broadcast_to(power, len(self.sizes))
-        tables = made_at(self, power, lambda _: tables_of(self._real_moment(each, n_jobs)))
+        every = len(self.sizes)
+        tables = made_at(self, power, lambda s: tables_of(self._real_moment(np.broadcast_to(s, every), n_jobs)))
         return self.added(x, tables, len(self), out, n_jobs)
 
     def level_log_moment(self, s: Any) -> Array:
