@@ -67,7 +67,9 @@ def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Mad
 
     To make it takes longer than to score a row, and a model's exponents are the same in every call.
     """
-    place, numbers = "_made_at_one" if is_one(power) else "_made_at_power", np.asarray(power, float).tobytes()
+    place, numbers = "_made_at_one", b""
+    if not is_one(power):
+        place, numbers = "_made_at_power", np.asarray(power, float).tobytes()
     known, made = record.__dict__.get(place, (None, None))
     if known != numbers:
         made = make(power)
