@@ -51,7 +51,7 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
 
 def as_cells(family: Family, x: Any) -> Cells:
     """Return numbers of a table so that the family can read them: CSR as a view, if it takes none."""
-    return Dense(x) if sparse.issparse(x) and not (family.reads_sparse and family.support.has_zero) else x
+    return x if (family.reads_sparse and family.support.has_zero) or not sparse.issparse(x) else Dense(x)
 
 
 def are_within(family: Family, x: Any, n_jobs: int | None) -> bool:

@@ -43,6 +43,8 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
         table: Table = ArrayTable(x)
     elif isinstance(x, pd.DataFrame):
         table = PandasTable(x)
+    elif sparse.issparse(x):
+        table = SparseTable(x)
     elif isinstance(x, Table):
         table = x
     else:
@@ -52,8 +54,6 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
 
 
 def _table_of(x: Any, documents: bool) -> Table:
-    if sparse.issparse(x):
-        return SparseTable(x)
     if are_plain_rows(x):
         return DocumentTable(x) if are_documents(x, documents) else ArrayTable(x)
     x = lists_of_words(x)

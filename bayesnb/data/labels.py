@@ -117,8 +117,10 @@ def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
     if not isinstance(y, Named) and y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
         least, most = int(classes[0]), int(classes[-1])
         if most - least < MOST_CANDIDATES:
-            table, codes = np.full(most - least + 1, -1, np.int64), np.empty(len(y), np.int64)
-            table[classes.astype(np.int64) - least] = np.arange(len(classes))
+            table, codes = np.arange(most - least + 1, dtype=np.int64), np.empty(len(y), np.int64)
+            if len(table) > len(classes):  # there are gaps
+                table[:] = -1
+                table[classes.astype(np.int64) - least] = np.arange(len(classes))
             if numerics.row_kernels.look_up(integers(y, EVERY), least, table, codes) < 0:
                 return codes
     y = y if isinstance(y, Named) else Named.of(y)

@@ -487,8 +487,9 @@ class IncrementalMixin(ModelHolder):
 
     def _temper_as(self, temper: TemperEstimate) -> Self:
         """Hold the exponents in use."""
-        arrays = (each if each is None or isinstance(each, float) else np.asarray(each) for each in temper)
-        plain = TemperEstimate(*arrays)
+        plain = temper
+        if not isinstance(temper.value, float):
+            plain = TemperEstimate(*(each if each is None else np.asarray(each) for each in temper))
         self.__dict__.update(_temper=plain, _exponents=exponents_of(plain.value, self.schema_, plain.length))
         return self
 

@@ -241,7 +241,8 @@ class ModelHolder(ABC):
     def _check_arguments(self) -> None:
         if self.estimate not in ESTIMATES:
             raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
-        check_temper(self.temper)
+        if self.temper is not None:
+            check_temper(self.temper)
         kind = getattr(self, "dependence", None)
         if not (kind is None or (isinstance(kind, str) and kind == AUTO)):
             self._check_dependence(kind)

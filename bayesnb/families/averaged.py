@@ -12,7 +12,7 @@ K_common(s)).
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from numbers import Integral
 from operator import add
 from typing import Any, NamedTuple, NoReturn, Self
@@ -33,6 +33,7 @@ from bayesnb.families.capabilities import (
 )
 from bayesnb.families.record import Parts, Power, is_by_row, is_one, lead, of_powers
 from bayesnb.families.removal import Leaving
+from bayesnb.families.sums import made_at
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics import special
 from bayesnb.numerics.special import ratio
@@ -268,12 +269,8 @@ class Averaged(Belief):
             parts = (belief.score(x, power, None, n_jobs) for belief in (self.separate, self.common))
             total = mixed(self.log_odds, *parts)
             return total if out is None else np.add(out, total, out=out)
-        score = None if is_by_row(power) else self._once if is_one(power) else self._by_value(power)
+        score = None if is_by_row(power) else made_at(self, power, self._by_value)
         return super().score(x, power, out, n_jobs) if score is None else score(x, out, n_jobs)
-
-    @cached_property
-    def _once(self) -> Callable[..., Array] | None:
-        return self._by_value(1.0)
 
     def _by_value(self, power: Power) -> Callable[..., Array] | None:
         values = values_of(self.separate)

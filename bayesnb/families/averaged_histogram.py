@@ -30,7 +30,7 @@ from bayesnb.families.grid_levels import GridDensity, GridStats, RelativeScores
 from bayesnb.families.grid_numbers import GridHistogram, NumberMargins
 from bayesnb.families.record import Parameter, Power, checked, is_by_row, raised, silent
 from bayesnb.families.removal import PREDICTIVE, Leaving, RemainingLevels
-from bayesnb.families.sums import Entries, KernelTables
+from bayesnb.families.sums import Entries, made_at
 from bayesnb.families.sums import nodes as transform_nodes
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma
@@ -153,15 +153,9 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if is_by_row(power):
             return super().score(x, power, out, n_jobs)
-        return self.added(x, self._tables_at(power, n_jobs), len(self), out, n_jobs)
-
-    def _tables_at(self, power: Any, n_jobs: int | None) -> KernelTables:
-        """Tables of moments; those of the last power are kept, as a row costs little once they are there."""
-        s = np.array(np.broadcast_to(power, len(self.sizes)), float)
-        known = self.__dict__.get("_last")
-        if known is None or not np.array_equal(known[0], s):
-            known = self.__dict__["_last"] = s, tables_of(self._real_moment(s, n_jobs))
-        return known[1]
+        every = len(self.sizes)
+        tables = made_at(self, power, lambda s: tables_of(self._real_moment(np.broadcast_to(s, every), n_jobs)))
+        return self.added(x, tables, len(self), out, n_jobs)
 
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each level; s is a number, one for each feature, `(f,)`, or `(n, 1, 1)` places of a transform."""

@@ -65,6 +65,8 @@ class Stats(Removal):
 
         The weight is `one_hot` labels, or any sparse matrix of non-negative numbers for soft ones.
         """
+        if isinstance(weight, Weight):
+            return cls.counted(x, weight, n_jobs)
         return reduce(add, (cls.counted(x, labels, n_jobs) for labels in hard(weight)))
 
     def alone(self, x: Cells, weight: Weight) -> Self:

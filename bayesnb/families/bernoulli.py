@@ -37,7 +37,7 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import Leaving, RemainingLevels
-from bayesnb.families.sums import KernelTables, by_class_ranges, by_rows, by_tables, nodes
+from bayesnb.families.sums import KernelTables, by_class_ranges, by_rows, by_tables, made_at, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
@@ -238,24 +238,12 @@ class ScoredSides:
 
     worth: Callable[[Any], BernoulliScores]  # scores of a one and a zero, times a power
 
-    @cached_property
-    def _once(self) -> BernoulliScores:
-        return self.worth(1.0)
-
-    def _at(self, power: Power) -> BernoulliScores:
-        """Return the scores at a power; the last are kept, as a model's exponents are the same in every call."""
-        known, scores = self.__dict__.get("_last", (None, None))
-        if not np.array_equal(known, power):
-            scores = self.worth(power)
-            self.__dict__["_last"] = np.array(power), scores  # both at once, as other threads may ask too
-        return scores
-
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if is_by_row(power):
             if isinstance(x, Flags) and sparse.issparse(x.numbers):
                 x = Flags(Dense(x.numbers), x.threshold)
             return super().score(Dense(x) if sparse.issparse(x) else x, power, out, n_jobs)  # type: ignore[misc]
-        return (self._once if is_one(power) else self._at(power)).score(x, out, n_jobs)
+        return made_at(self, power, self.worth).score(x, out, n_jobs)
 
 
 def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:

@@ -38,14 +38,14 @@ from bayesnb.families.dirichlet import (
     tally,
 )
 from bayesnb.families.family import Seen, unless_alike
-from bayesnb.families.record import Power, VariableNames, is_by_row, is_one, of_powers, raised, silent
+from bayesnb.families.record import Power, VariableNames, is_by_row, of_powers, raised, silent
 from bayesnb.families.removal import Leaving, RemainingLevels
-from bayesnb.families.sums import Entries, KernelTables, by_tables, distinct_places, nodes
+from bayesnb.families.sums import Entries, KernelTables, by_tables, distinct_places, made_at, nodes
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics.special import less, log_gamma_ratio
 from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import Coded, integers, lanes
+from bayesnb.numerics.views import INTEGERS, Coded, integers, lanes, readable
 
 MOST_VALUES = 1 << 20  # levels of the largest column, times columns
 
@@ -127,12 +127,8 @@ class ScoredLevels(Row):
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         if is_by_row(power):
             return super().score(x, power, out, n_jobs)  # type: ignore[misc]
-        tables = self._tables if is_one(power) else tables_of(self.level_log_moment(power))
+        tables = made_at(self, power, lambda s: tables_of(self.level_log_moment(s)))
         return self.added(x, tables, len(self), out, n_jobs)
-
-    @cached_property
-    def _tables(self) -> KernelTables:
-        return tables_of(self.level_log_moment(1))
 
     def added(self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
         """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
@@ -150,8 +146,8 @@ def tables_of(worth: Array) -> KernelTables:
 
 def codes_of(x: Cells, rows: slice) -> Array:
     """Some rows as kernels read them."""
-    if isinstance(x, Coded) and x.plain:
-        return integers(x.integers, rows)
+    if isinstance(x, Coded):
+        return readable(x.integers[rows], INTEGERS) if x.plain else x[rows]
     return integers(x, rows) if x.dtype.kind == "i" else np.ascontiguousarray(as_level(x[rows]), np.int32)
 
 

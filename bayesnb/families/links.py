@@ -47,7 +47,7 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import PREDICTIVE, Leaving, staying
-from bayesnb.families.sums import Entries, nodes
+from bayesnb.families.sums import Entries, made_at, nodes
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio
@@ -342,7 +342,8 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return made
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        return self.added(x, tables_of(raised(self.of_levels(power), self.log_mean)), len(self), out, n_jobs)
+        tables = made_at(self, power, lambda s: tables_of(raised(self.of_levels(s), self.log_mean)))
+        return self.added(x, tables, len(self), out, n_jobs)
 
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
         return pick(raised(self.of_levels(power), self.log_mean), self.at(x[:])[:, None]).sum(axis=-1)

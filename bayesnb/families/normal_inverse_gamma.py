@@ -8,7 +8,7 @@ analysis of the Gaussian distribution, section 3; the predictive is Student's t.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from math import factorial, pi
 from operator import add
 from typing import Any, ClassVar, NamedTuple, Self
@@ -35,7 +35,7 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import SLACK, Leaving, left_of, slack
-from bayesnb.families.sums import by_rows
+from bayesnb.families.sums import by_rows, made_at
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
@@ -102,9 +102,9 @@ class GaussianStats(Stats):
     def __add__(self, other: Self) -> Self:
         """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
         count = self.count + other.count
-        gap, share = other.mean - self.mean, ratio(other.count, count)
-        ssd = self.ssd + other.ssd + self.count * share * gap**2
-        return type(self)(count, self.mean + share * gap, ssd)
+        gap = other.mean - self.mean
+        step = ratio(other.count, count) * gap
+        return type(self)(count, self.mean + step, self.ssd + other.ssd + self.count * step * gap)
 
     def __mul__(self, times: Any) -> Self:
         return type(self)(times * self.count, self.mean, times * self.ssd)
@@ -163,6 +163,8 @@ class GaussianStats(Stats):
 
     def invalid_columns(self) -> Array:
         """Columns in which no class has a usual variance, or a mean is extreme, infinite or missing."""
+        if self.ssd.min() > 1e-280 and self.ssd.max() < 1e280 and np.vdot(self.mean, self.mean) < 1e280:
+            return np.empty(0, np.intp)  # as in most batches: in every class
         spread = self.ssd.max(axis=0)
         usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
         return np.flatnonzero(~usual)
@@ -410,20 +412,12 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return silent(np.isnan(x), value)
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_one(power):
-            terms = self._terms
-        elif is_by_row(power) or np.any(np.less_equal(power, 0) if np.ndim(power) == 0 else np.less(power, 0)):
+        if not is_one(power) and (is_by_row(power) or np.less(power, 0).any() or (np.ndim(power) == 0 and power == 0)):
             return super().score(x, power, out, n_jobs)
-        else:
-            terms = self._student(power)
-        kernel = numerics.gaussian_kernels.student
+        kernel, terms = numerics.gaussian_kernels.student, made_at(self, power, self._student)
         return by_rows(
             lambda rows: kernel_scores(kernel, terms, self, numbers(x, rows), power), x.shape, len(self), out, n_jobs
         )
-
-    @cached_property
-    def _terms(self) -> tuple[Any, ...]:
-        return self._student(1.0)
 
     def _student(self, s: Power) -> tuple[Any, ...]:
         """K(s) as height - exponent * log1p(width * (x - location)**2), and whether a class's exponents are alike."""
@@ -463,7 +457,7 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         cells, w = numbers(x, EVERY), by_feature(power, self.shape.shape[1])
-        parameters = self.location, w * self._width, w / self.count, self.shape + tilt * w / 2, w
+        parameters = self.location, w / (2 * self.scale), w / self.count, self.shape + tilt * w / 2, w
         still = of_powers(self._still_cumulants(ORDER, tilt * w), power).sum(axis=-1)
         total, kernel = np.empty((ORDER, len(cells), len(self))), numerics.transform_kernels.student_cumulants
         if kernel(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
@@ -480,15 +474,11 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         often = np.stack([np.bincount(places, minlength=len(shared)) for places in place])
         each = shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
         out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
-        parameters = self.location, w * self._width, w / self.count, self.shape, w, s.real, s.imag
+        parameters = self.location, w / (2 * self.scale), w / self.count, self.shape, w, s.real, s.imag
         numerics.transform_kernels.student_transform(cells, *map(np.ascontiguousarray, parameters), _apart(each), out)
         real = w[:, None] * s.real
         exists = (s.imag != 0) | ((real / self.count[..., None] > -1) & (real > -2 * self.shape[..., None])).all(1)
         return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
-
-    @property
-    def _width(self) -> Array:
-        return 1 / (2 * self.scale)
 
     def _shared_moments(self, s: Array, power: Array) -> tuple[Array, Array]:
         """The part of K(w s) free of cells and scales, `(k, n)` for distinct shapes, counts and w; and their places."""

@@ -34,7 +34,7 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
-from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, nodes
+from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, made_at, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
@@ -257,6 +257,12 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         return out.T
 
     def _powered(self, x: Cells, power: Array, out: Array | None, n_jobs: int | None) -> Array:
+        def add(rows: slice, classes: tuple[Array, ...], first: int, part: Array) -> None:
+            numerics.rate_kernels.score_power(numbers(x, rows), *classes, power, first, part)
+
+        return by_tables(add, made_at(self, power, self._power_tables), x, len(self), out, n_jobs)
+
+    def _power_tables(self, power: Array) -> KernelTables:
         def of(classes: slice) -> tuple[Array, ...]:
             shape, rate = lanes(self.shape[classes]), lanes(self.rate[classes])
             rate[:, len(self.rate[classes]) :] = 1.0  # lanes of no class
@@ -264,10 +270,7 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
             numerics.rate_kernels.fill_power_tables(shape, rate, power, tables)
             return shape, rate, tables
 
-        def add(rows: slice, classes: tuple[Array, ...], first: int, part: Array) -> None:
-            numerics.rate_kernels.score_power(numbers(x, rows), *classes, power, first, part)
-
-        return by_tables(add, KernelTables(of, self.shape.shape), x, len(self), out, n_jobs)
+        return KernelTables(of, self.shape.shape)
 
     @cached_property
     def _largest(self) -> float:

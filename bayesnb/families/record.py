@@ -89,10 +89,11 @@ class Record:
 
     def map(self, change: Callable[..., Array], *others: Self) -> Self:
         """The record of `change(array, ...)`, field by field."""
-        names = self.__match_args__
-        values = ([getattr(record, name) for record in (self, *others)] for name in names)
-        pairs = zip(names, values, strict=True)
-        return type(self)(*(fields[0] if name in self.layout else change(*fields) for name, fields in pairs))
+        values = []
+        for name in self.__match_args__:
+            field = getattr(self, name)
+            values.append(field if name in self.layout else change(field, *[getattr(each, name) for each in others]))
+        return type(self)(*values)
 
     def __getstate__(self) -> dict[str, Any]:
         logs = getattr(self, "kept", "")  # of a density, more exact than what would be derived again
@@ -140,10 +141,11 @@ class Record:
     def overflow(self) -> str:
         """Message about numbers of which sums, and what is made of those, leave the range of floats; "" for none."""
         for name in self.__match_args__:
-            if name in self.layout:
+            field = getattr(self, name)
+            if name in self.layout or np.vdot(field, field) <= FARTHEST**2:  # quick, and the sum is then far below
                 continue
             with np.errstate(over="ignore"):
-                total = np.abs(getattr(self, name)).sum()
+                total = np.abs(field).sum()
             if not total <= LARGEST:
                 return (
                     f"{type(self).__name__}: the numbers in `{self.renamed.get(name, name)}` add up to {total:.3g}, "

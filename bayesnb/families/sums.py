@@ -13,9 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb import numerics
-from bayesnb.families.record import Array, Cells
-from bayesnb.numerics.threads import in_order, pieces, threads_of
-from bayesnb.numerics.views import class_groups, pieces_of
+from bayesnb.families.record import Array, Cells, Power, is_one
+from bayesnb.numerics.threads import blocks, in_order, pieces, threads_of
+from bayesnb.numerics.views import LANES, MOST_LANES, TABLE, pieces_of
 
 EVERY = slice(None)
 
@@ -49,7 +49,8 @@ class KernelTables:
     """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time; all are kept if they are few."""
 
     def __init__(self, make: Callable[[slice], tuple[Array, ...]], shape: tuple[int, ...]) -> None:
-        self.groups = class_groups(shape[0], shape[-1])
+        together = max(TABLE // shape[-1] // LANES, 1) * LANES  # classes whose tables take some megabytes at most
+        self.groups = blocks(shape[0], min(together, MOST_LANES))
         self._only = make(self.groups[0]) if len(self.groups) == 1 else None
         self._make = make if self._only is None else None  # which may hold an array that is as large
 
@@ -59,6 +60,21 @@ class KernelTables:
             yield 0, self._only
         elif self._make is not None:
             yield from ((group.start, self._make(group)) for group in self.groups)
+
+
+def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Made:
+    """What a record's scores at a power are read from; kept for 1, and for the last of all other powers.
+
+    To make it takes longer than to score a row, and a model's exponents are the same in every call.
+    """
+    place, numbers = "_made_at_one", b""
+    if not is_one(power):
+        place, numbers = "_made_at_power", np.asarray(power, float).tobytes()
+    known, made = record.__dict__.get(place, (None, None))
+    if known != numbers:
+        made = make(power)
+        record.__dict__[place] = numbers, made  # both at once, as other threads may ask too
+    return made
 
 
 def by_tables(

@@ -218,16 +218,13 @@ class Block:
             return coded(table, self.places, self.levels, self._unknown, self._whole)
         if self.family.listed:
             return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
-        return self.on_grid(read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs))
+        x = read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
+        return x if self.grid is None else self.grid.read(x)
 
     def read_numbers(self, x: Array, feature: int) -> Cells:
         """Return numbers of one column, `(r, 1)`, as its cells."""
         x = self.family.read(x)
         return x if self.grid is None else self.grid.only(feature).read(x)
-
-    def on_grid(self, x: Cells) -> Cells:
-        """Return numbers as codes of levels, where the block has a grid."""
-        return x if self.grid is None else self.grid.read(x)
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
         """Return the levels in cells that are not known, and how often each occurs, column by column."""

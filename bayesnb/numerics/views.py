@@ -192,22 +192,21 @@ class Coded:
 
     def unknown_levels(self, n_jobs: int | None = 1) -> list[Counter]:
         """Return the levels of each column that are not known, and how often each occurs."""
-        if not self._has_unknown(n_jobs):
-            return [Counter()] * self.shape[1]
-        parts = [self.integers[rows] for rows in pieces_of(self)]
-        columns = (np.concatenate([part[:, j] for part in parts]) for j in range(self.shape[1]))
-        return [self.lookup.unknown_in(j, column) for j, column in enumerate(columns)]
-
-    def _has_unknown(self, n_jobs: int | None) -> bool:
-        """Return whether a level may be unknown: by the distinct values, or by one pass over integers as they are."""
         lookup = self.lookup
-        if lookup.values is not None:
-            return any((np.asarray(place) == -2).any() for place in lookup.places)
 
         def has_unknown(rows: slice) -> bool:
             return numerics.level_kernels.any_unknown(readable(self.integers[rows], INTEGERS), *lookup.known)
 
-        return any(list(in_order(has_unknown, pieces_of(self), n_jobs)))
+        # by the distinct values, or by one pass over integers as they are
+        if lookup.values is not None:
+            unknown = any((np.asarray(place) == -2).any() for place in lookup.places)
+        else:
+            unknown = any(list(in_order(has_unknown, pieces_of(self), n_jobs)))
+        if not unknown:
+            return [Counter()] * self.shape[1]
+        parts = [self.integers[rows] for rows in pieces_of(self)]
+        columns = (np.concatenate([part[:, j] for part in parts]) for j in range(self.shape[1]))
+        return [lookup.unknown_in(j, column) for j, column in enumerate(columns)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,23 +321,20 @@ def as_it_is(x: Any) -> bool:
 
 def pieces_of(x: Any) -> list[slice]:
     """Blocks of a table's rows, dense or CSR, to hand to threads."""
-    return pieces(x.shape[0], _width(x))
+    rows, width = x.shape
+    return pieces(rows, _stored_width(x) if rows > 1 and sparse.issparse(x) else width)
 
 
 def sweeps_of(x: Any) -> list[slice]:
     """Blocks of rows that several threads go through at once, each for other classes; smaller where they are copied."""
     if not (sparse.issparse(x) and as_it_is(x)):
         return pieces_of(x)
-    return blocks(x.shape[0], max(SWEEP // max(_width(x), 1), 1))
+    return blocks(x.shape[0], max(SWEEP // max(_stored_width(x), 1), 1))
 
 
-def _width(x: Any) -> int:
-    return -(-x.nnz // max(x.shape[0], 1)) if sparse.issparse(x) else x.shape[1]
-
-
-def class_groups(classes: int, levels: int) -> list[slice]:
-    """Groups of classes that are scored together, whose tables of so many levels take some megabytes at most."""
-    return blocks(classes, min(max(TABLE // levels // LANES, 1) * LANES, MOST_LANES))
+def _stored_width(x: sparse.csr_array) -> int:
+    """Return how many cells of a row are stored, on average."""
+    return -(-x.nnz // max(x.shape[0], 1))
 
 
 def lanes(table: Array) -> Array:
