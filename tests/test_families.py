@@ -299,3 +299,18 @@ def test_a_list_of_cells_is_read_as_an_array_is(belief: Any) -> None:
     cells = [1.0, 0.0]
     for answer in (belief.log_predictive, lambda x: belief.log_moment(x, 2), lambda x: belief.cumulants(x, 2)):
         np.testing.assert_array_equal(answer(cells), answer(np.array(cells)))
+
+
+@pytest.mark.parametrize(
+    "belief",
+    [Beta([[2.0]], [[3.0]]), Gamma([[2.0]], [[3.0]]), NormalInverseGamma([[0.5]], [[1.0]], [[2.0]], [[3.0]])],
+    ids=lambda belief: type(belief).__name__,
+)
+def test_intervals_of_a_parameter_are_of_a_probability_and_of_1_all_that_it_can_be(belief: Any) -> None:
+    lower, upper = belief.interval(1.0)
+    ends = zip(lower, upper, strict=True) if isinstance(lower, tuple) else [(lower, upper)]  # of mean and variance
+    wanted = {"Beta": [(0, 1)], "Gamma": [(0, np.inf)], "NormalInverseGamma": [(-np.inf, np.inf), (0, np.inf)]}
+    assert [(np.asarray(a).item(), np.asarray(b).item()) for a, b in ends] == wanted[type(belief).__name__]
+    for prob in (90, -0.5, np.nan):
+        with pytest.raises(ValueError, match="prob is a probability, from 0 to 1"):
+            belief.interval(prob)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -332,6 +333,15 @@ def test_a_summary_has_the_numbers_of_the_model(name: str, tmp_path: Path) -> No
     model.save(tmp_path / "model.bnb")
     assert repr(nb.load(tmp_path / "model.bnb").summary()) == repr(summary)
     assert "<table>" in summary._repr_html_()
+
+
+def test_names_of_columns_are_shown_as_they_are_even_if_they_are_numbers() -> None:
+    x, y = np.random.default_rng(0).normal(size=(50, 2)), [0, 1] * 25
+    shown = repr(nb.GaussianNB().fit(x, y).summary()), repr(nb.GaussianNB().fit(x, y).explain(x[:1]))
+    assert all(re.search(r"^ *0  ", text, re.MULTILINE) for text in shown)
+    years = nb.GaussianNB().fit(pd.DataFrame(x, columns=[2020, 2021]), y)
+    assert "2020" in repr(years.summary())
+    assert "2,020" not in repr(years.summary())
 
 
 def test_a_summary_counts_missing_cells_and_names_what_families_were_chosen_over(model: nb.NaiveBayes) -> None:

@@ -33,7 +33,7 @@ class HidingFinder(LazyFinder):
 
 @contextmanager
 def deferred_import(name: str) -> Iterator[None]:
-    """Let a module that is imported meanwhile for the first time run at its first use."""
+    """Let a module that is imported meanwhile for the first time run at its first use, which must be in one thread."""
     finder = LazyFinder(name)
     sys.meta_path.insert(0, finder)
     try:

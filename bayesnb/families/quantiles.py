@@ -11,6 +11,8 @@ from bayesnb.families.base import Array
 
 def tails(prob: float) -> tuple[float, float]:
     """Return the probabilities below both ends of an interval, which leaves as much below as above."""
+    if not 0 <= prob <= 1:
+        raise ValueError(f"interval: prob is a probability, from 0 to 1, got {prob!r}.")
     return (1 - prob) / 2, (1 + prob) / 2
 
 
@@ -22,19 +24,22 @@ def beta(p: float, a: Array, b: Array) -> Array:
 
 def gamma(p: float, shape: Array, rate: Array) -> Array:
     """Quantile of Gamma(shape, rate)."""
-    quantile: Array = gammaincinv(positive(shape), p) / positive(rate)
+    with np.errstate(over="ignore"):
+        quantile: Array = gammaincinv(positive(shape), p) / positive(rate)
     return quantile
 
 
 def inverse_gamma(p: float, shape: Array, scale: Array) -> Array:
     """Quantile of InverseGamma(shape, scale)."""
-    quantile: Array = positive(scale) / gammainccinv(positive(shape), p)
+    with np.errstate(divide="ignore", over="ignore"):
+        quantile: Array = positive(scale) / gammainccinv(positive(shape), p)
     return quantile
 
 
 def student(p: float, dof: Array, location: Array, scale: Array) -> Array:
     """Quantile of Student's t of some degrees of freedom; `scale` is a standard deviation's, not a variance's."""
-    quantile: Array = location + positive(scale) * stdtrit(positive(dof), p)
+    standard = stdtrit(positive(dof), p) if p > 0 else -stdtrit(positive(dof), 1.0)  # of 0 SciPy returns +inf
+    quantile: Array = location + positive(scale) * standard
     return quantile
 
 

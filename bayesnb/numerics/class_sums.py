@@ -49,7 +49,8 @@ def cumulants_of_others(
     most probable class but c; `crude` is what approximations here add to errors of quantiles, infinite for that one.
     """
     few, widest = active.sum(axis=1), np.where(active, alone[1], 0.0).max(axis=1, initial=0.0)
-    good = (alone[1] < WIDE * WIDE) & (seen[1] < WIDE * WIDE) & (bends(alone) < WILD) & (bends(seen) < WILD)
+    with np.errstate(all="ignore"):
+        good = (alone[1] < WIDE * WIDE) & (seen[1] < WIDE * WIDE) & (bends(alone) < WILD) & (bends(seen) < WILD)
     narrow = (few > 2) & (widest < NARROW * NARROW)
     # Of two classes, only hopeless ones need W.
     wild = ~narrow & ((active & ~good).any(axis=1) | ((few == 2) & (widest > CHEAP)))
@@ -119,12 +120,12 @@ def narrow_others_by_definition(
         q = np.exp(level - most)
         total = q.sum(axis=1, keepdims=True)
         q /= total
-        others[1:, :, c] = [(q ** (n + 1) * alone[n]).sum(axis=1) for n in range(1, 4)]
-        others[0, :, c] = (0.5 * q * (1.0 - q) * alone[1]).sum(axis=1) + (most + np.log(total))[:, 0]
-        others_seen[:, :, c] = others[:, :, c]
         known = np.where(among, share, 0.0)
         with np.errstate(all="ignore"):
+            others[1:, :, c] = [(q ** (n + 1) * alone[n]).sum(axis=1) for n in range(1, 4)]
+            others[0, :, c] = (0.5 * q * (1.0 - q) * alone[1]).sum(axis=1) + (most + np.log(total))[:, 0]
             shift = np.where(among, known * q * (seen[0] - alone[0]), 0.0).sum(axis=1) / known.sum(axis=1)
+        others_seen[:, :, c] = others[:, :, c]
         others_seen[0, :, c] += shift
 
 

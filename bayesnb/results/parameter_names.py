@@ -220,8 +220,10 @@ def _diagonal(arrays: Sequence[Array]) -> Array:
 def coordinate(labels: Iterable[Any]) -> Array:
     """Return labels that any file format can hold: numbers, flags, dates and text; anything else becomes text."""
     if not isinstance(labels, np.ndarray) or labels.dtype.kind == "O":
-        plain = [label if isinstance(label, Real | str | np.generic) else str(label) for label in labels]
-        labels = np.array(plain, None if plain else str)
+        labels = list(labels)
+        kept = all(isinstance(label, Real | str | np.generic) for label in labels)
+        kept &= len({isinstance(label, bool | np.bool_) for label in labels}) == 1  # a flag among numbers would be 1
+        labels = np.array(labels) if kept else np.array([str(label) for label in labels], str)
     return labels.astype(str) if labels.dtype.kind in "OT" else labels
 
 

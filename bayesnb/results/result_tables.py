@@ -22,6 +22,7 @@ from bayesnb.results.display import Name, notebook, shortened
 HALF = 10  # lines of a table above those that are left out, and below them
 MOST_COLUMNS = 24  # in a notebook
 LONGEST = 60  # letters of a name in a terminal
+NAMES = ("obs_id", "link", "bin", "feature", "feature_2", "first", "second")  # that may be numbers
 GAP, MINUS = "…", "\N{MINUS SIGN}"
 Lines = list[list[str]]
 
@@ -180,7 +181,7 @@ def _columns(table: pd.DataFrame) -> list[tuple[Any, Any]]:
 
 
 def _is_number(name: Any, values: Any) -> bool:
-    return values.dtype.kind in "fiu" and name not in ("obs_id", "link", "bin")
+    return values.dtype.kind in "fiu" and name not in NAMES
 
 
 def _sparse(rows: Lines, levels: int) -> Lines:
