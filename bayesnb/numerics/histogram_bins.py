@@ -4,6 +4,7 @@ What binning_kernels.py and histogram_kernels.py compute in loops, and from the 
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,8 @@ from scipy.special import gammaln, log_expit
 from bayesnb.numerics.binning_kernels import HALF_LOG_TAU, UNDERFLOW
 from bayesnb.numerics.compilation import Array
 from bayesnb.numerics.count_kernels import STIRLING_FROM, stirling_tail
+
+MOST_KEPT = 1 << 14  # numbers, twice those of bins, of columns whose bins are kept: half a megabyte
 
 
 class BinArrays(NamedTuple):
@@ -32,9 +35,12 @@ class BinArrays(NamedTuple):
     @classmethod
     def of_one(cls, share: Array, counts: Array, concentration: float, log_odds: float) -> "BinArrays":
         """Bins of one class and column, `2 of (k,)`, without the two axes."""
-        bins = cls.of(share[None], counts[None, None], np.full((1, 1), concentration), np.full((1, 1), log_odds))
-        z, weight, total, rows = (each[0, 0] for each in (bins.z, bins.weight, bins.total, bins.rows))
-        return cls(bins.end, bins.start, bins.q[0], bins.log_q[0], z, weight, total, rows)
+        return cls.of(*as_one(share, counts, concentration, log_odds)).only()
+
+    def only(self) -> "BinArrays":
+        """Those of the first class and column, without the two axes."""
+        z, weight, total, rows = (each[0, 0] for each in (self.z, self.weight, self.total, self.rows))
+        return self._replace(q=self.q[0], log_q=self.log_q[0], z=z, weight=weight, total=total, rows=rows)
 
     @classmethod
     def of(cls, share: Array, counts: Array, concentration: Array, log_odds: Array) -> "BinArrays":
@@ -60,6 +66,11 @@ class BinArrays(NamedTuple):
         out = np.full((*values.shape[:-1], k, k), fill)
         out[..., self.end, self.start] = values
         return out
+
+
+def as_one(share: Array, counts: Array, concentration: float, log_odds: float) -> tuple[Array, Array, Array, Array]:
+    """Arguments of `BinArrays.of` for one class and column."""
+    return share[None], counts[None, None], np.full((1, 1), concentration), np.full((1, 1), log_odds)
 
 
 def from_the_end(values: Array) -> Array:
@@ -108,6 +119,27 @@ def probabilities(bins: BinArrays) -> Array:
         weight[..., here] *= boundary[..., m + 1 : m + 2]
         boundary[..., : m + 1] += weight[..., here]
     return weight
+
+
+def probable_bins(share: Array, counts: Array, concentration: Array, log_odds: Array) -> BinArrays:
+    """Bins with their probabilities in place of their log weights; arguments as of `BinArrays.of`.
+
+    Those of the last few columns are kept if they are small: a row asks for many moments of the same belief.
+    """
+    columns = share, counts, concentration, log_odds
+    if counts.size * counts.shape[-1] > MOST_KEPT:
+        bins = BinArrays.of(*columns)
+        probabilities(bins)
+        return bins
+    return _probable_bins(*((np.asarray(each, float).tobytes(), np.shape(each)) for each in columns))
+
+
+@lru_cache(maxsize=8)
+def _probable_bins(*columns: tuple[bytes, tuple[int, ...]]) -> BinArrays:
+    bins = BinArrays.of(*(np.frombuffer(numbers).reshape(shape) for numbers, shape in columns))
+    for each in (probabilities(bins), bins.z, bins.q, bins.log_q):
+        each.flags.writeable = False
+    return bins
 
 
 def sums_of_bins(bins: BinArrays, values: Array) -> Array:

@@ -30,10 +30,11 @@ from bayesnb.numerics.count_kernels import STIRLING_FROM, stirling_tail
 from bayesnb.numerics.histogram_bins import (
     BinArrays,
     alike,
+    as_one,
     bin_weights,
     log_ratio_moments,
     log_sums_of_bins,
-    probabilities,
+    probable_bins,
     stirling_tails,
     sums_before,
     sums_of_bins,
@@ -113,8 +114,8 @@ def log_moments_by_definition(
 ) -> None:
     for power, columns, levels in alike(bounds, s):
         with np.errstate(all="ignore"):
-            bins = BinArrays.of(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
-            chance = probabilities(bins)
+            bins = probable_bins(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
+            chance = bins.weight
             if power == 1.0:
                 value = np.log(sums_of_bins(bins, chance * (bins.z / (bins.total * bins.q))))
             else:
@@ -202,8 +203,7 @@ def cumulants_by_definition(
 ) -> None:
     for t, columns, levels in alike(bounds, tilt):
         with np.errstate(all="ignore"):
-            bins = BinArrays.of(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
-            probabilities(bins)
+            bins = probable_bins(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
             logs = tilts(bins, t)
             each = cumulants_of_log_gamma(bins.z + t) - cumulants_of_log_gamma(bins.total + t)
             each[0] -= bins.log_q
@@ -398,8 +398,7 @@ def transform_by_definition(
     real, wanted = s[0].real, np.flatnonzero(moment < np.inf)
     out[:] = 0.0
     with np.errstate(all="ignore"):
-        bins = BinArrays.of_one(share, counts, concentration, log_odds)
-        probabilities(bins)
+        bins = probable_bins(*as_one(share, counts, concentration, log_odds)).only()
         joint = tilts(bins, real)
         kept = np.flatnonzero((joint < np.inf) & (joint > wanted_part(bins, moment) + SMALLEST))
         total, levels = bins.total[0], wanted[:, None]
