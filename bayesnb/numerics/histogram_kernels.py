@@ -160,11 +160,12 @@ def log_ratio_moment(z: float, total: float, q: float, s: float) -> float:
 
 @compiled
 def cumulants(
-    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, out: Array
-) -> None:
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, wanted: Array,
+    out: Array,
+) -> None:  # fmt: skip
     """Four cumulants of log(theta / q) of the bin of each level, at a tilt; arguments as of `log_moments`, `(4, c, k)`.
 
-    Mixtures of mixtures, bin by bin, in the order of `sum_of_bins`.
+    Mixtures of mixtures, bin by bin, in the order of `sum_of_bins`. Levels that are not `wanted`, `(k,)`, have 0.
     """
     q, log_q, log_gamma, z, joint, sums = room(most_levels(bounds))
     of_total, of_bin = np.empty(4), np.empty(4)
@@ -192,15 +193,18 @@ def cumulants(
                                 of_bin[order] -= of_total[order]
                             of_bin[0] -= log_q[m, i]
                         tops[i] = mix(tops[i], of_bins[i], w[m, i], of_bin)
-                    top = mix(top, level, tops[i], of_bins[i])
+                    if wanted[low + m]:
+                        top = mix(top, level, tops[i], of_bins[i])
                 for order in range(4):
                     out[order, c, low + m] = level[order]
 
 
 @cumulants.defined(LITTLE // 2)  # as the work grows with the square of a column's levels
 def cumulants_by_definition(
-    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, out: Array
-) -> None:
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, wanted: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    out[:, :, bounds[0] : bounds[-1]] = 0.0
     for t, columns, levels in alike(bounds, tilt):
         with np.errstate(all="ignore"):
             bins = probable_bins(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
@@ -210,7 +214,9 @@ def cumulants_by_definition(
             each = np.where(bins.q == 1.0, 0.0, each)
             logs, each = bins.square(logs, -np.inf), bins.square(each, 0.0)
             for m in range(levels.shape[1]):  # the bins that hold it end there or later, and begin there or before
-                out[:, :, levels[:, m]] = mixture(logs[..., m:, : m + 1], each[..., m:, : m + 1])
+                at = np.flatnonzero(wanted[levels[:, m]])
+                if at.size:
+                    out[:, :, levels[at, m]] = mixture(logs[:, at, m:, : m + 1], each[:, :, at, m:, : m + 1])
 
 
 @compiled
