@@ -11,7 +11,6 @@ from scipy.special import gammaln
 
 from bayesnb.numerics.binning_kernels import (
     FAR,
-    SHIFT,
     before,
     bin_weight,
     bins_of,
@@ -32,16 +31,16 @@ from bayesnb.numerics.histogram_bins import (
     alike,
     as_one,
     bin_weights,
+    log_gamma_gaps,
     log_ratio_moments,
     log_sums_of_bins,
     probable_bins,
-    stirling_tails,
     sums_before,
     sums_of_bins,
     tilts,
     wanted_part,
 )
-from bayesnb.numerics.special import on_circle, stirling_series
+from bayesnb.numerics.special import on_circle
 
 SMALLEST = np.log(1e-14)  # part of a level's moment, in logs, below which a bin is left out of its transform
 LARGE = 1e100  # product of factors, of which a quotient is taken before more are multiplied
@@ -424,42 +423,6 @@ def transform_by_definition(
             held = (bins.start[at] <= levels) & (levels <= bins.end[at])
             part = np.where(held, np.exp(joint[at] - moment[levels]), 0.0)
             out[wanted] += (part @ ratio.view(float)).view(complex)
-
-
-def log_gamma_gaps(z: Array, s: Array) -> tuple[Array, Array]:
-    """ln Gamma(z + s) - ln Gamma(z), its real part and its imaginary one, the latter up to whole turns.
-
-    `(b,), (n,) -> 2 of (b, n)`; all s have the same real part. In numbers that are not complex, whose logarithms take a
-    tenth of the time, and in few arrays, as new ones take longer than what is computed in them.
-    """
-    real, turn = s[0].real, s.imag.copy()
-    small = (z < STIRLING_FROM) | (z + real < STIRLING_FROM)
-    far = np.where(small, z + SHIFT, z)[:, None]
-    tail, x, y = stirling_series(far + s), real / far, turn / far
-    angle = np.arctan(y / (1.0 + x))  # of log(1 + s / far), as `rise` is the real part
-    y *= y
-    y += x * (2.0 + x)
-    rise = np.log1p(y, out=y)
-    rise *= 0.5
-    power, log_far = far - 0.5 + real, np.log(far) - 1.0
-    size = power * rise
-    size -= turn * angle
-    size += real * log_far - stirling_tails(far)
-    size += tail.real
-    angle *= power
-    rise += log_far
-    rise *= turn
-    angle += rise
-    angle += tail.imag
-    if small.any():
-        near = z[small, None]
-        above, below = np.ones(near.shape), np.ones((len(near), len(s)), complex)
-        for n in range(SHIFT):
-            above *= near + n
-            below *= near + n + s
-        size[small] += np.log(above) - np.log(np.abs(below))
-        angle[small] -= np.angle(below)
-    return size, angle
 
 
 @compiled
