@@ -32,7 +32,7 @@ from bayesnb import (
 from bayesnb.cli import main
 from bayesnb.families.grid import Grid
 from bayesnb.families.grid_levels import GridDensity, GridStats
-from bayesnb.numerics import histogram_kernels
+from bayesnb.numerics import histogram_bins, histogram_kernels
 from tests.conftest import binning_by_binning
 
 Array = np.ndarray
@@ -99,6 +99,26 @@ def test_moments_are_those_of_draws(s: complex) -> None:
     error = values.std(axis=0) / np.sqrt(100_000)
     truth = np.exp(posterior.level_log_moment(s))
     assert (np.abs(values.mean(axis=0) - truth) <= 5 * error + 1e-12).all()
+
+
+@pytest.mark.parametrize("tilt", [0.0, 1.0])
+def test_a_row_alone_has_the_cumulants_that_it_has_among_many(tilt: float) -> None:
+    posterior = MODEL.model_.posterior.blocks[0]
+    cells = MODEL.schema_.read(open_table(X))[0]
+    together = posterior.score_cumulants(cells, tilt)
+    alone = [posterior.score_cumulants(cells[[row]], tilt) for row in range(ROWS)]
+    assert_array_equal(np.concatenate(alone, axis=1), together)
+
+
+def test_bins_that_are_kept_are_those_that_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = SIX.share[None], COUNTS[:, None], np.full((1, 1), 1.7), np.full((1, 1), -0.4)
+    kept = histogram_bins.probable_bins(*columns)
+    assert histogram_bins.probable_bins(*columns) is kept
+    assert histogram_bins.probable_bins(columns[0], 2 * columns[1], *columns[2:]) is not kept
+    monkeypatch.setattr(histogram_bins, "MOST_KEPT", 0)
+    computed = histogram_bins.probable_bins(*columns)
+    assert computed is not kept
+    assert_array_equal(computed.weight, kept.weight)
 
 
 def test_drawn_bins_are_as_probable_as_the_binnings_that_have_them() -> None:

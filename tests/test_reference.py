@@ -27,7 +27,7 @@ from bayesnb import (
 from bayesnb.data import open_table
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.model.product import Rows, normalised, observe
-from bayesnb.numerics.special import log_gamma_ratio
+from bayesnb.numerics.special import log_gamma_ratio, on_circle
 
 Array = np.ndarray
 RNG = np.random.default_rng(7)
@@ -373,3 +373,8 @@ def test_priors_are_another_name_of_class_prior_of_which_one_is_given() -> None:
         GaussianNB(priors=[0.2, 0.3, 0.5], class_prior="uniform").fit(REAL, Y)
     with pytest.raises(ValueError, match="sum to 1"):
         GaussianNB(priors=[0.2, 0.3, 0.4]).fit(REAL, Y)
+
+
+def test_numbers_on_the_unit_circle_are_numpys_exponentials() -> None:
+    angle = np.concatenate([np.linspace(-7, 7, 5001), np.linspace(-1e4, 1e4, 5001)])
+    np.testing.assert_allclose(on_circle(angle), np.exp(1j * angle), rtol=0, atol=5e-16)

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import betainc
 
 from bayesnb import numerics
-from bayesnb.families.base import Array, Belief, Cells, Parts, Rng
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
 from bayesnb.families.categorical import ColumnDirichlets, tables_of
 from bayesnb.families.dirichlet import pick
 from bayesnb.families.grid import Grid
@@ -204,11 +204,24 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
                     )[:, None]
         return out.reshape(len(s), *self.counts.shape[:-1], len(levels))
 
-    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
-        """Cumulants of the log of each level's ratio, at a tilt that is a number, or one for each feature."""
+    def level_cumulants(self, order: int, tilt: Any = 0.0, places: Array | None = None) -> Array:
+        """Cumulants of the log of each level's ratio, at a tilt that is a number, or one for each feature.
+
+        Where `places` are given, those of the levels there alone, and 0 of others: each takes long.
+        """
         out, tilt = np.empty((4, *self.counts.shape)), np.array(np.broadcast_to(tilt, len(self.sizes)), float)
-        self._by_columns(numerics.histogram_kernels.cumulants, (tilt,), out)
+        wanted = np.full(self.bounds[-1], places is None)
+        if places is not None:
+            wanted[places[places >= 0]] = True
+
+        def kernel(*args: Any) -> None:
+            numerics.histogram_kernels.cumulants(*args[:-1], wanted, args[-1])
+
+        self._by_columns(kernel, (tilt,), out)
         return out[:order]
+
+    def cumulants_for(self, x: Cells, tilt: Any) -> Array:
+        return self.level_cumulants(ORDER, tilt, self.at(x[:]) if x.shape[0] < max(self.sizes) else None)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         # not by tables of all levels, as each takes long: by those alone that the rows are on
@@ -230,7 +243,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         level = self.at(x)
-        return np.stack([pick(table, level) for table in self.level_cumulants(order, tilt)])
+        return np.stack([pick(table, level) for table in self.level_cumulants(order, tilt, level)])
 
     def sample(self, rng: Rng, size: Any = None) -> GridDensity:
         rng = np.random.default_rng(rng)

@@ -175,10 +175,14 @@ class LevelTables(ScoredLevels):
         return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        worth = of_powers(self.level_cumulants(ORDER, tilt * power), self.of_levels(power))
+        worth = of_powers(self.cumulants_for(x, tilt * power), self.of_levels(power))
         worth = worth.reshape(ORDER * len(self), -1)
         total = self.added(x, tables_of(worth), len(worth), None, 1)
         return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
+
+    def cumulants_for(self, x: Cells, tilt: Any) -> Array:
+        """Cumulants of levels, of those at least that the rows are on."""
+        return self.level_cumulants(ORDER, tilt)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         return Entries.of_table(self.at(x[:])).added(self.level_log_moment(nodes(s) * power))

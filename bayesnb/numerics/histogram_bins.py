@@ -4,14 +4,18 @@ What binning_kernels.py and histogram_kernels.py compute in loops, and from the 
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, log_expit
 
-from bayesnb.numerics.binning_kernels import HALF_LOG_TAU, UNDERFLOW
+from bayesnb.numerics.binning_kernels import HALF_LOG_TAU, SHIFT, UNDERFLOW
 from bayesnb.numerics.compilation import Array
 from bayesnb.numerics.count_kernels import STIRLING_FROM, stirling_tail
+from bayesnb.numerics.special import stirling_series
+
+MOST_KEPT = 1 << 14  # numbers, twice those of bins, of columns whose bins are kept: half a megabyte
 
 
 class BinArrays(NamedTuple):
@@ -32,9 +36,12 @@ class BinArrays(NamedTuple):
     @classmethod
     def of_one(cls, share: Array, counts: Array, concentration: float, log_odds: float) -> "BinArrays":
         """Bins of one class and column, `2 of (k,)`, without the two axes."""
-        bins = cls.of(share[None], counts[None, None], np.full((1, 1), concentration), np.full((1, 1), log_odds))
-        z, weight, total, rows = (each[0, 0] for each in (bins.z, bins.weight, bins.total, bins.rows))
-        return cls(bins.end, bins.start, bins.q[0], bins.log_q[0], z, weight, total, rows)
+        return cls.of(*as_one(share, counts, concentration, log_odds)).only()
+
+    def only(self) -> "BinArrays":
+        """Those of the first class and column, without the two axes."""
+        z, weight, total, rows = (each[0, 0] for each in (self.z, self.weight, self.total, self.rows))
+        return self._replace(q=self.q[0], log_q=self.log_q[0], z=z, weight=weight, total=total, rows=rows)
 
     @classmethod
     def of(cls, share: Array, counts: Array, concentration: Array, log_odds: Array) -> "BinArrays":
@@ -60,6 +67,11 @@ class BinArrays(NamedTuple):
         out = np.full((*values.shape[:-1], k, k), fill)
         out[..., self.end, self.start] = values
         return out
+
+
+def as_one(share: Array, counts: Array, concentration: float, log_odds: float) -> tuple[Array, Array, Array, Array]:
+    """Arguments of `BinArrays.of` for one class and column."""
+    return share[None], counts[None, None], np.full((1, 1), concentration), np.full((1, 1), log_odds)
 
 
 def from_the_end(values: Array) -> Array:
@@ -110,6 +122,27 @@ def probabilities(bins: BinArrays) -> Array:
     return weight
 
 
+def probable_bins(share: Array, counts: Array, concentration: Array, log_odds: Array) -> BinArrays:
+    """Bins with their probabilities in place of their log weights; arguments as of `BinArrays.of`.
+
+    Those of the last few columns are kept if they are small: a row asks for many moments of the same belief.
+    """
+    columns = share, counts, concentration, log_odds
+    if counts.size * counts.shape[-1] > MOST_KEPT:
+        bins = BinArrays.of(*columns)
+        probabilities(bins)
+        return bins
+    return _probable_bins(*((np.asarray(each, float).tobytes(), np.shape(each)) for each in columns))
+
+
+@lru_cache(maxsize=8)
+def _probable_bins(*columns: tuple[bytes, tuple[int, ...]]) -> BinArrays:
+    bins = BinArrays.of(*(np.frombuffer(numbers).reshape(shape) for numbers, shape in columns))
+    for each in (probabilities(bins), bins.z, bins.q, bins.log_q):
+        each.flags.writeable = False
+    return bins
+
+
 def sums_of_bins(bins: BinArrays, values: Array) -> Array:
     """As `sum_of_bins`: add up the values of the bins that hold each level, `-> (..., k)`."""
     until = np.cumsum(bins.square(values, 0.0)[..., ::-1, :], axis=-2)[..., ::-1, :]
@@ -145,6 +178,42 @@ def log_gamma_rise(z: Array, further: Array, step: Any) -> Array:
     rise += stirling_tails(beyond) - stirling_tails(far)
     rise = np.where((z >= STIRLING_FROM) & (further >= STIRLING_FROM), rise, gammaln(further) - gammaln(z))
     return np.where(step == 0.0, 0.0, np.where(further <= 0.0, np.inf, rise))
+
+
+def log_gamma_gaps(z: Array, s: Array) -> tuple[Array, Array]:
+    """ln Gamma(z + s) - ln Gamma(z), its real part and its imaginary one, the latter up to whole turns.
+
+    `(b,), (n,) -> 2 of (b, n)`; all s have the same real part. In numbers that are not complex, whose logarithms take a
+    tenth of the time, and in few arrays, as new ones take longer than what is computed in them.
+    """
+    real, turn = s[0].real, s.imag.copy()
+    small = (z < STIRLING_FROM) | (z + real < STIRLING_FROM)
+    far = np.where(small, z + SHIFT, z)[:, None]
+    tail, x, y = stirling_series(far + s), real / far, turn / far
+    angle = np.arctan(y / (1.0 + x))  # of log(1 + s / far), as `rise` is the real part
+    y *= y
+    y += x * (2.0 + x)
+    rise = np.log1p(y, out=y)
+    rise *= 0.5
+    power, log_far = far - 0.5 + real, np.log(far) - 1.0
+    size = power * rise
+    size -= turn * angle
+    size += real * log_far - stirling_tails(far)
+    size += tail.real
+    angle *= power
+    rise += log_far
+    rise *= turn
+    angle += rise
+    angle += tail.imag
+    if small.any():
+        near = z[small, None]
+        above, below = np.ones(near.shape), np.ones((len(near), len(s)), complex)
+        for n in range(SHIFT):
+            above *= near + n
+            below *= near + n + s
+        size[small] += np.log(above) - np.log(np.abs(below))
+        angle[small] -= np.angle(below)
+    return size, angle
 
 
 def log_ratio_moments(z: Array, total: Array, q: Array, log_q: Array, s: float) -> Array:

@@ -7,7 +7,7 @@ the bins that hold it, weighted by their probabilities. See binning_kernels.py, 
 from math import lgamma
 
 import numpy as np
-from scipy.special import gammaln, loggamma
+from scipy.special import gammaln
 
 from bayesnb.numerics.binning_kernels import (
     FAR,
@@ -29,22 +29,24 @@ from bayesnb.numerics.count_kernels import STIRLING_FROM, stirling_tail
 from bayesnb.numerics.histogram_bins import (
     BinArrays,
     alike,
+    as_one,
     bin_weights,
+    log_gamma_gaps,
     log_ratio_moments,
     log_sums_of_bins,
-    probabilities,
-    stirling_tails,
+    probable_bins,
     sums_before,
     sums_of_bins,
     tilts,
     wanted_part,
 )
+from bayesnb.numerics.special import on_circle
 
 SMALLEST = np.log(1e-14)  # part of a level's moment, in logs, below which a bin is left out of its transform
 LARGE = 1e100  # product of factors, of which a quotient is taken before more are multiplied
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)  # B_2, B_4, ...
 MANY = 1 << 19  # numbers up to which a transform is taken in NumPy: its logarithms and exponentials take as long there
-CHUNK = 1 << 14  # complex numbers that are worked on at once: they stay in a processor's cache
+CHUNK = 1 << 13  # complex numbers that are worked on at once: they stay in a processor's cache
 
 
 @compiled
@@ -111,8 +113,8 @@ def log_moments_by_definition(
 ) -> None:
     for power, columns, levels in alike(bounds, s):
         with np.errstate(all="ignore"):
-            bins = BinArrays.of(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
-            chance = probabilities(bins)
+            bins = probable_bins(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
+            chance = bins.weight
             if power == 1.0:
                 value = np.log(sums_of_bins(bins, chance * (bins.z / (bins.total * bins.q))))
             else:
@@ -157,11 +159,12 @@ def log_ratio_moment(z: float, total: float, q: float, s: float) -> float:
 
 @compiled
 def cumulants(
-    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, out: Array
-) -> None:
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, wanted: Array,
+    out: Array,
+) -> None:  # fmt: skip
     """Four cumulants of log(theta / q) of the bin of each level, at a tilt; arguments as of `log_moments`, `(4, c, k)`.
 
-    Mixtures of mixtures, bin by bin, in the order of `sum_of_bins`.
+    Mixtures of mixtures, bin by bin, in the order of `sum_of_bins`. Levels that are not `wanted`, `(k,)`, have 0.
     """
     q, log_q, log_gamma, z, joint, sums = room(most_levels(bounds))
     of_total, of_bin = np.empty(4), np.empty(4)
@@ -189,26 +192,30 @@ def cumulants(
                                 of_bin[order] -= of_total[order]
                             of_bin[0] -= log_q[m, i]
                         tops[i] = mix(tops[i], of_bins[i], w[m, i], of_bin)
-                    top = mix(top, level, tops[i], of_bins[i])
+                    if wanted[low + m]:
+                        top = mix(top, level, tops[i], of_bins[i])
                 for order in range(4):
                     out[order, c, low + m] = level[order]
 
 
 @cumulants.defined(LITTLE // 2)  # as the work grows with the square of a column's levels
 def cumulants_by_definition(
-    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, out: Array
-) -> None:
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, wanted: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    out[:, :, bounds[0] : bounds[-1]] = 0.0
     for t, columns, levels in alike(bounds, tilt):
         with np.errstate(all="ignore"):
-            bins = BinArrays.of(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
-            probabilities(bins)
+            bins = probable_bins(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
             logs = tilts(bins, t)
             each = cumulants_of_log_gamma(bins.z + t) - cumulants_of_log_gamma(bins.total + t)
             each[0] -= bins.log_q
             each = np.where(bins.q == 1.0, 0.0, each)
             logs, each = bins.square(logs, -np.inf), bins.square(each, 0.0)
             for m in range(levels.shape[1]):  # the bins that hold it end there or later, and begin there or before
-                out[:, :, levels[:, m]] = mixture(logs[..., m:, : m + 1], each[..., m:, : m + 1])
+                at = np.flatnonzero(wanted[levels[:, m]])
+                if at.size:
+                    out[:, :, levels[at, m]] = mixture(logs[:, at, m:, : m + 1], each[:, :, at, m:, : m + 1])
 
 
 @compiled
@@ -396,31 +403,26 @@ def transform_by_definition(
     real, wanted = s[0].real, np.flatnonzero(moment < np.inf)
     out[:] = 0.0
     with np.errstate(all="ignore"):
-        bins = BinArrays.of_one(share, counts, concentration, log_odds)
-        probabilities(bins)
+        bins = probable_bins(*as_one(share, counts, concentration, log_odds)).only()
         joint = tilts(bins, real)
         kept = np.flatnonzero((joint < np.inf) & (joint > wanted_part(bins, moment) + SMALLEST))
         total, levels = bins.total[0], wanted[:, None]
-        normaliser = log_gamma_gaps(bins.total, s)[0] if total + real > 0.0 else np.zeros(len(s))
-        for at in np.array_split(kept, 1 + kept.size * len(s) // CHUNK):
-            z, q, log_q = bins.z[at], bins.q[at], bins.log_q[at]
-            plus = s * log_q[:, None] + log_ratio_moments(z, total, q, log_q, real)[:, None]
-            ratio = np.exp(log_gamma_gaps(z, s) - (normaliser + plus))
-            ratio[q == 1.0] = 1.0
+        of_total = np.zeros((2, len(s)))
+        if total + real > 0.0:
+            of_total[:] = np.squeeze(log_gamma_gaps(bins.total, s), axis=1)
+        kept = kept[np.argsort(bins.z[kept])]  # so that few parts have bins of small z
+        moments = log_ratio_moments(bins.z[kept], total, bins.q[kept], bins.log_q[kept], real) + real * bins.log_q[kept]
+        parts = 1 + kept.size * len(s) // CHUNK
+        for at, each in zip(np.array_split(kept, parts), np.array_split(moments, parts), strict=True):
+            size, angle = log_gamma_gaps(bins.z[at], s)
+            size -= of_total[0] + each[:, None]
+            angle -= of_total[1] + s.imag * bins.log_q[at, None]
+            ratio = on_circle(angle)
+            ratio *= np.exp(size, out=size)
+            ratio[bins.q[at] == 1.0] = 1.0
             held = (bins.start[at] <= levels) & (levels <= bins.end[at])
             part = np.where(held, np.exp(joint[at] - moment[levels]), 0.0)
             out[wanted] += (part @ ratio.view(float)).view(complex)
-
-
-def log_gamma_gaps(z: Array, s: Array) -> Array:
-    """ln Gamma(z + s) - ln Gamma(z), up to whole turns, `(b,), (n,) -> (b, n)`; all s have the same real part."""
-    out, small = np.empty((len(z), len(s)), complex), (z < STIRLING_FROM) | (z + s[0].real < STIRLING_FROM)
-    near, far = z[small, None], z[~small, None]
-    out[small] = loggamma(near + s) - gammaln(near)
-    x, y = s[0].real / far, s.imag / far
-    log1p = 0.5 * np.log1p(x * (2.0 + x) + y * y) + 1j * np.arctan(y / (1.0 + x))
-    out[~small] = (far - 0.5 + s) * log1p + s * (np.log(far) - 1.0) + stirling_tails(far + s) - stirling_tails(far)
-    return out
 
 
 @compiled

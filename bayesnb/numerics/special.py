@@ -11,6 +11,10 @@ Array = np.ndarray
 STIRLING_FROM = 16.0  # from here on the series below is exact: its first term left out, z**-13 / 156, is 1.4e-18
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 PSI_STIRLING = tuple((2 * k + 1) * term for k, term in enumerate(STIRLING))  # the series of its derivative
+ARCS = 1 << 10  # of a circle, which have an entry each in a table that stays in a processor's first cache
+ARC_HIGH = float(np.float32(2 * np.pi)) / ARCS  # times a whole number below 2**29 it is exact
+ARC_LOW = (2 * np.pi - float(np.float32(2 * np.pi)) + 2.4492935982947064e-16) / ARCS
+CIRCLE = np.exp(1j * ARC_HIGH * np.arange(ARCS)) * np.exp(1j * ARC_LOW * np.arange(ARCS))
 TRIGAMMA_STIRLING = tuple((2 * k + 2) * term for k, term in enumerate(PSI_STIRLING))  # and of the next
 
 
@@ -37,6 +41,26 @@ def times(x: Array, logs: Array) -> Array:
     return np.where(x == 0, 0.0, x * np.where(x == 0, 0.0, logs))
 
 
+def on_circle(angle: Array) -> Array:
+    """exp(i angle): that of the nearest of ARCS, and the first terms of the series of what is left.
+
+    NumPy's complex exponential takes five times as long, and so do its sine and cosine together.
+    """
+    arc = np.rint(angle * (ARCS / (2 * np.pi)))
+    entry = arc.astype(np.int64)
+    entry &= ARCS - 1
+    x = angle - arc * ARC_HIGH
+    arc *= ARC_LOW
+    x -= arc
+    square, out = np.multiply(x, x, out=arc), np.empty(x.shape, complex)
+    out.real = 1.0 - square * (0.5 - square / 24)  # x is .0031 at most: the next terms are below 2e-18
+    square *= square / 120 - 1 / 6
+    square += 1.0
+    out.imag = np.multiply(x, square, out=x)
+    out *= CIRCLE[entry]
+    return out
+
+
 def draw_log_gamma(shape: Array, rng: np.random.Generator, size: Any = None) -> Array:
     """Draws of log G, G ~ Gamma(shape, 1), `size` in front: at a shape of 1e-3 most of G itself underflows."""
     axes = (() if size is None else tuple(np.atleast_1d(size))) + np.shape(shape)
@@ -44,13 +68,17 @@ def draw_log_gamma(shape: Array, rng: np.random.Generator, size: Any = None) -> 
     return np.log(rng.standard_gamma(shape + 1, axes)) + small
 
 
-def _stirling_tail(z: Array) -> Array:
-    """ln Gamma(z) - [(z - 1/2) ln z - z + ln(2 pi) / 2] for large z."""
-    inverse: Array = 1 / z
-    total: Any = 0.0
-    for term in reversed(STIRLING):
-        total = term + total * inverse**2
-    return total * inverse
+def stirling_series(z: Array) -> Array:
+    """ln Gamma(z) - [(z - 1/2) ln z - z + ln(2 pi) / 2] for large z, real or complex."""
+    inverse = np.asarray(1 / z)
+    square = inverse * inverse
+    total = square * STIRLING[-1]
+    for term in STIRLING[-2:0:-1]:
+        total += term
+        total *= square
+    total += STIRLING[0]
+    total *= inverse
+    return total
 
 
 def _tail(z: Array, terms: tuple[float, ...]) -> Array:
@@ -82,7 +110,7 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
             far, step = np.broadcast_to(a, z.shape)[large], np.broadcast_to(s, z.shape)[large]
             # The step is not z - a, which is 0 at a = 1e17.
             leading = (far - 0.5) * accurate_log1p(step / far) + step * np.log(z[large]) - step
-            value[large] = leading + _stirling_tail(z[large]) - _stirling_tail(far)
+            value[large] = leading + stirling_series(z[large]) - stirling_series(far)
             value[near] = lgamma(z[near]) - lgamma(np.broadcast_to(a, z.shape)[near])
         value = np.where(s == 0, 0.0, value)
         return np.where((z.real <= 0) & (s != 0), np.inf, value)
