@@ -227,7 +227,7 @@ def svg(ax: Axes, label: str, salt: str = "", wide: float | None = None) -> str:
     """Return the figure as inline SVG, with `label` for screen readers: no header, no style, no randomness.
 
     Each figure of a page needs a different salt: it goes into the ids. `wide` is its width in inches, if that is not
-    the one it was drawn with.
+    the one it was drawn with. The figure is for the page alone: it is left without backgrounds.
     """
     text, figure = StringIO(), cast(Figure, ax.get_figure(root=True))
     if wide is not None:
