@@ -39,7 +39,7 @@ class BinArrays(NamedTuple):
         return cls.of(*as_one(share, counts, concentration, log_odds)).only()
 
     def only(self) -> "BinArrays":
-        """Those of the first class and column, without the two axes."""
+        """Bins of the first class and column, without the two axes."""
         z, weight, total, rows = (each[0, 0] for each in (self.z, self.weight, self.total, self.rows))
         return self._replace(q=self.q[0], log_q=self.log_q[0], z=z, weight=weight, total=total, rows=rows)
 
