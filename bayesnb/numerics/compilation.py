@@ -1,9 +1,9 @@
 """Kernels: what runs where there is little to do, how the rest is compiled, and where the result is kept.
 
 A kernel has two forms: loops, which are compiled, and a definition in NumPy, which needs no compiler. The definition
-runs where the arguments are small, so that a first answer on a small table takes no seconds of compilation. The sizes
-of the arguments alone decide it, never what has been compiled before: the digits are the same on every day. A service
-that answers row after row for weeks may `always_compile`.
+runs where the arguments are small, so that a first answer on a small table takes no seconds of compilation. The
+arguments alone decide it, in nearly all kernels by their sizes, and never what has been compiled before: the digits are
+the same on every day. A service that answers row after row for weeks may `always_compile`.
 
 Machine code is run unseen: code of another signature reads its arguments as what they are not (integers as floats),
 and no error follows. So each file carries a stamp of all that its code depends on. Only a file with the stamp that is
