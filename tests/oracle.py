@@ -255,8 +255,10 @@ class TwoClassLaw:
     @cached_property
     def _on_the_line(self) -> tuple[Array, Array, Array]:
         """Log-odds, quadrature weights, and the CDF; panels as short as the CDF and the logistic function need."""
-        nodes, weight = panels(np.linspace(-38.0, 38.0, int(np.ceil(76 / min(4.0, 16.0 / self.top))) + 1))
-        return nodes, weight, inverted(self.transform, self.top, nodes)
+        edges = np.linspace(-38.0, 38.0, int(np.ceil(76 / min(4.0, 16.0 / self.top))) + 1)
+        nodes, weight = panels(edges)
+        inside = (LEGENDRE[0] + 1) / 2 * (edges[1] - edges[0])
+        return nodes, weight, inverted(self.transform, self.top, edges[:-1], inside)
 
     def mean(self) -> float:
         """E[p_1], by parts: 1 - the integral of F(x) dsigmoid(x)."""
@@ -308,16 +310,20 @@ def centre(transform: Transform) -> float:
     return mean
 
 
-def inverted(transform: Transform, top: float, x: Array) -> Array:
-    """P(X <= x) by Gil-Pelaez: 1/2 - (1/pi) integral of Im[exp(-i t x) E exp(i t X)] / t."""
+def inverted(transform: Transform, top: float, x: Array, more: Array | None = None) -> Array:
+    """P(X <= x) by Gil-Pelaez: 1/2 - (1/pi) integral of Im[exp(-i t x) E exp(i t X)] / t.
+
+    With `more`, at all sums of an x and one of these, x by x: exp(-i t (x + more)) is a product of two tables.
+    """
+    more = np.zeros(1) if more is None else more
     assert top < np.inf, "the transform decays too slowly for this quadrature"
     middle = centre(transform)
-    t, w = dyadic(top, 16.0 / (1.0 + abs(middle) + np.abs(x - middle).max()))
-    wave = transform(t) * np.exp(-1j * t * middle) * w / t
-    value = np.empty(len(x))
+    t, w = dyadic(top, 16.0 / (1.0 + abs(middle) + np.abs(x - middle).max() + more.max()))
+    wave = (transform(t) * np.exp(-1j * t * middle) * w / t)[:, None] * np.exp(-1j * np.outer(t, more))
+    value = np.empty((len(x), len(more)))
     for some in np.array_split(np.arange(len(x)), max(len(x) * len(t) // 1_000_000, 1)):
         value[some] = (np.exp(-1j * np.outer(x[some] - middle, t)) @ wave).imag
-    return 0.5 - value / np.pi
+    return 0.5 - value.ravel() / np.pi
 
 
 # Any number of classes: Monte Carlo ------------------------------------------------------------------------------

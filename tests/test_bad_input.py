@@ -37,6 +37,7 @@ from bayesnb import (
     PoissonNB,
     UnseenLevelWarning,
 )
+from bayesnb.data import SparseTable
 from bayesnb.families import FAMILIES
 from tests.conftest import plainly
 
@@ -578,6 +579,19 @@ def test_parameters_of_a_prior_that_would_overflow_are_refused_at_fit(make: Any)
     model = make(1e290).fit(ROWS, LABELS)
     assert math.isfinite(model.log_evidence_)
     assert_allclose(model.predict_proba(ROWS).sum(axis=1), 1)
+
+
+def test_a_number_that_a_prior_repeats_for_all_words_counts_once_for_each() -> None:
+    counts = sparse.csr_array(np.eye(4, 100))
+    with pytest.raises(ValueError, match="overflow"):
+        NaiveBayes(Multinomial(Dirichlet(1e301))).fit(counts, LABELS)
+    assert NaiveBayes(Multinomial(Dirichlet(1e300))).fit(counts, LABELS).classes_.tolist() == sorted(set(LABELS))
+
+
+def test_many_words_are_not_asked_one_by_one_whether_they_are_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparseTable, "has_lists", lambda table, column: pytest.fail(f"word {column} was asked"))
+    counts = sparse.csr_array(np.eye(4, 100))
+    assert NaiveBayes(Multinomial()).fit(counts, LABELS).predict(counts).tolist() == list(LABELS)
 
 
 @pytest.mark.parametrize("dtype", [np.uint64, object])

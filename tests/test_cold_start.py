@@ -118,7 +118,8 @@ COMMAND = """if True:
     from bayesnb.cli.command_line import main
     sys.argv, sys.stderr = ["bayesnb", *sys.argv[1:]], sys.stdout
     assert main() == 0
-    print({"numba", "dask.array", "sparse", "scipy.stats._stats_py"} & {*sys.modules} or "none")
+    unused = {"numba", "dask.array", "sparse", "scipy.stats._stats_py", "numpy.f2py.f2py2e", "mpl_toolkits.mplot3d"}
+    print(unused & {*sys.modules} or "none")
 """
 
 
@@ -141,11 +142,11 @@ IMPORTS = "import pandas, sklearn.base, matplotlib.figure, xarray"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "most"), [("report", 3.3), ("predict", 1.05)])
+@pytest.mark.parametrize(("command", "most"), [("report", 3.0), ("predict", 1.05)])
 def test_a_command_takes_few_times_the_processor_seconds_of_its_libraries_imports(
     tmp_path: Path, command: str, most: float
 ) -> None:
-    """Measured 2.0 to 2.6 and 0.64 to 0.81; by a ratio, as other work on the machine slows both down."""
+    """Measured 1.9 to 2.4 and 0.64 to 0.81; by a ratio, as other work on the machine slows both down."""
     table, model = tmp_path / "table.csv", tmp_path / "model.bnb"
     words: dict[str, list[Any]] = {"report": [], "predict": [model, table]}
     if command == "predict":

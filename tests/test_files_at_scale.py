@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from bayesnb import (
     Poisson,
     UnseenLevelWarning,
 )
-from bayesnb.data import read_file
+from bayesnb.data import read_file, text_cells, text_files
 from bayesnb.data.frames import PandasTable
 from bayesnb.integrations.many_files import TableFiles
 from bayesnb.scale import Reading, Shard, fit_files, predict_files
@@ -176,9 +177,91 @@ def test_batches_of_a_group_are_of_one_size_after_the_first_batch() -> None:
     table = pa.Table.from_pandas(mixed(), preserve_index=False)
     parquet.write_table(table, "t.parquet", row_group_size=250)
     files = opened("t.parquet")
-    sizes = [len(batch.frame) for batch in files.native_batches(files.kinds, 100)]
-    assert sizes == [100, 25, 125, 125, 125, 100]
+    sizes = [len(batch.frame) for batch in files.native_batches(files.kinds, 60)]
+    assert sizes == [60, 65, 125, 125, 125, 100]
     assert [len(batch.frame) for batch in files.batches(files.kinds, 100)] == [100, 100, 50, 100, 100, 50, 100]
+
+
+LATE = [
+    "1.5",
+    "nan",
+    " 2.5\u00a0",
+    "\t2.5",
+    "",
+    "NA",
+    '"NA"',
+    '"1""5"',
+    "+7",
+    "0x1F",
+    "007",
+    "inf",
+    "true",
+    "12345678901234567890",
+]
+
+UNLIKE = ["0x1F", "007", "true", "12345678901234567890"]  # the first rows: refused where those were a guess
+
+
+@pytest.mark.parametrize("guessed", [False, True])
+@pytest.mark.parametrize("before", ["", "\n\n"])
+@pytest.mark.parametrize("late", LATE)
+def test_numbers_read_at_once_are_those_of_their_text(
+    late: str, before: str, guessed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a later one is not, in a block behind many others, reading goes on there as text."""
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 12)
+    rows = [f"{j / 8},{j % 3},p" for j in range(5000)]
+    rows[4500] = f"{late},0x1F,p"
+    Path("t.csv").write_text(f"{before}1,2,label\n" + "\n".join(rows), encoding="utf-8")
+    files, kinds = opened("t.csv"), {"1": "number", "2": "text", "label": "text"}
+    if guessed:
+        files.guess(["1"])
+
+    def read(batches: Callable[..., Any]) -> Any:
+        try:
+            return pd.concat([batch.frame.astype({"2": str, "label": str}) for batch in batches(kinds, 400)])
+        except ValueError as error:
+            return str(error)
+
+    at_once, as_text = read(files.native_batches), read(files.batches)
+    assert isinstance(as_text, str) or not (guessed and late in UNLIKE)
+    if isinstance(as_text, str):
+        assert at_once == as_text
+    else:
+        assert len(as_text) == 5000
+        pd.testing.assert_frame_equal(at_once.reset_index(drop=True), as_text.reset_index(drop=True))
+
+
+def test_where_a_stray_quote_changes_the_reader_does_not_depend_on_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 14)
+    rows = [f"{j / 8},p" for j in range(6000)]
+    rows[5000] = '3"4,p'
+    Path("t.csv").write_text("x,label\n" + "\n".join(rows), encoding="utf-8")
+    files = opened("t.csv")
+    kinds = {"x": "text", "label": "text"}
+    sizes = {tuple(len(batch.frame) for batch in files.batches(kinds, 10_000)) for _ in range(20)}
+    assert (len(sizes), sum(next(iter(sizes))), min(map(len, sizes)) > 2) == (1, 6000, True)
+
+
+def test_a_row_that_lies_across_the_place_where_the_reader_changes_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow is given no more than the part before a stray quote, which ends within a long cell."""
+    monkeypatch.setattr(text_files, "BLOCK", 1 << 14)
+    labels = [f"{j:0>200}" for j in range(300)]
+    lines = [f"3,{label}" for label in labels]
+    lines[100] = f'3"4,{labels[100]}'
+    Path("t.csv").write_text("x,label\n" + "\n".join(lines), encoding="utf-8")
+    files, kinds = opened("t.csv"), {"x": "text", "label": "text"}
+    for read in (files.batches, files.native_batches):
+        assert [label for batch in read(kinds, 50) for label in batch.frame["label"]] == labels
+
+
+def test_numbers_of_a_text_become_no_text_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("t.csv").write_text("x,label\n" + 5000 * "0.5,p\n,q\n", encoding="utf-8")
+    files = opened("t.csv")
+    kinds = files.kinds
+    monkeypatch.setattr(text_cells, "as_numbers", lambda cells, decimal: pytest.fail("text was cast to numbers"))
+    batches = [batch.frame["x"] for batch in files.native_batches(kinds, 400)]
+    assert (sum(map(len, batches)), sum(map(np.nansum, batches))) == (10_000, 2500.0)
 
 
 @pytest.mark.slow

@@ -175,9 +175,9 @@ def test_distributions_hold_the_package_and_what_describes_it(distributions: Pat
 
 
 @pytest.mark.slow  # a new environment, with all dependencies from an index
-@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
-def test_a_distribution_installs_by_pip_in_an_empty_environment(distributions: Path, kind: str, tmp_path: Path) -> None:
-    (distribution,) = distributions.glob(kind)
+def test_a_distribution_installs_by_pip_in_an_empty_environment(distributions: Path, tmp_path: Path) -> None:
+    """First the wheel, with all that it needs; then, in place of it, what pip builds from the sources."""
+    (wheel,), (sources,) = distributions.glob("*.whl"), distributions.glob("*.tar.gz")
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
     binaries = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")
     python = str(binaries / "python")
@@ -187,8 +187,13 @@ def test_a_distribution_installs_by_pip_in_an_empty_environment(distributions: P
     def run(*command: str) -> str:
         return subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
 
-    run(python, "-m", "pip", "install", "-q", str(distribution))
-    assert run(python, "-m", "pip", "check").strip() == "No broken requirements found."
-    assert run(python, "-c", "import bayesnb; print(bayesnb.__version__)").strip() == bayesnb.__version__
-    run(str(binaries / "bayesnb"), "report", "--quiet", "-o", "report.html")
-    assert "penguins" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    needs = []
+    for what in ([str(wheel)], ["--force-reinstall", "--no-deps", str(sources)]):
+        run(python, "-m", "pip", "install", "-q", *what)
+        assert run(python, "-m", "pip", "check").strip() == "No broken requirements found."
+        assert run(python, "-c", "import bayesnb; print(bayesnb.__version__)").strip() == bayesnb.__version__
+        run(str(binaries / "bayesnb"), "report", "--quiet", "-o", "report.html")
+        assert "penguins" in (tmp_path / "report.html").read_text(encoding="utf-8")
+        (tmp_path / "report.html").unlink()
+        needs.append(run(python, "-c", "import importlib.metadata; print(importlib.metadata.requires('bayesnb'))"))
+    assert needs[0] == needs[1]

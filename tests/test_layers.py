@@ -6,6 +6,7 @@ import sys
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -61,8 +62,15 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
 
+@cache
+def nodes_of(path: Path) -> list[ast.Import | ast.ImportFrom | ast.ClassDef]:
+    """Imports and classes, wherever in the file: several tests look at them."""
+    kinds = ast.Import, ast.ImportFrom, ast.ClassDef
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+
+
 def imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -75,7 +83,6 @@ def test_no_module_lies_beside_the_rooms() -> None:
     assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "safe_output.py", "scale.py"}
 
 
-@pytest.mark.slow
 def test_imports_point_down() -> None:
     upward = [
         f"{name_of(path)} imports {name}"
@@ -106,7 +113,7 @@ def test_names_of_files_and_classes_are_unique() -> None:
     classes = Counter(
         node.name
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert not [name for name, count in (files + classes).items() if count > 1]

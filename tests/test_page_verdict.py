@@ -198,11 +198,11 @@ def test_numbers_of_a_verdict_are_those_of_scikit_learn() -> None:
 @pytest.mark.parametrize(("rows", "share"), [(60, 0.5), (60, 0.2), (150, 0.5)])
 def test_noise_is_called_no_better_than_guessing(rows: int, share: float) -> None:
     words = []
-    for seed in range(100):
+    for seed in range(60):
         facts = gather(nb.NaiveBayes(), *five_tables.noise_rows(seed, rows, share))
         assert facts.held_out.verdict is not None
         words.append(facts.held_out.verdict.labels)
-    assert words.count("no better than guessing") >= 95
+    assert words.count("no better than guessing") >= 57
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

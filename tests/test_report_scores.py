@@ -362,13 +362,15 @@ def test_few_rows_are_no_proof_for_nor_against_their_probabilities() -> None:
     assert "probabilities are not well calibrated:" not in six
 
 
-@pytest.mark.parametrize(("seed", "word"), [(0, "harmful"), (2, "do not visibly help")])
+@pytest.mark.parametrize(("seed", "word"), [(18, "harmful"), (0, "do not visibly help")])
 def test_columns_that_do_not_help_are_harmful_only_beyond_chance(seed: int, word: str) -> None:
     X, y = np.random.default_rng(seed).normal(size=(60, 2)), np.arange(60) % 2
     facts = gather(nb.GaussianNB(), X, y)
-    assert facts.held_out.held is not None
-    assert (facts.held_out.held.log_loss.lower > np.log(2)) == (word == "harmful")
-    assert facts.held_out.held.log_loss.value > np.log(2)
+    observed, held = facts.held_out.observed, facts.held_out.held
+    assert observed is not None
+    assert held is not None
+    assert held.log_loss.lower > np.log(2)  # beyond chance, were it not compared row by row with the shares
+    assert observed.is_harmful == (word == "harmful")
     assert word in section("scores", facts)
 
 

@@ -3,6 +3,7 @@
 0: done. 1: the job failed. 2: bad usage. 130: interrupted.
 """
 
+import atexit
 import gc
 import os
 import shlex
@@ -25,7 +26,7 @@ from bayesnb.cli import (
 )
 from bayesnb.cli.command_options import TABLES, CommandHelp, Parser
 from bayesnb.cli.messages import Console, UsageError, print_line, readable
-from bayesnb.cli.unused_imports import deferred_import, hide_lazy_arrays
+from bayesnb.cli.unused_imports import AXES3D_WARNING, avoid_unused_imports
 from bayesnb.safe_output import visible
 
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -95,10 +96,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _set_up_process() -> None:
-    """Settle what concerns all of a process that runs one command: it lives for seconds, and has no lazy tables."""
+    """Settle what concerns all of a process that runs one command: it is short, and has no lazy tables."""
     signal.signal(signal.SIGTERM, _terminate)  # so that a half-written file is removed
-    gc.set_threshold(20_000, 20)  # the default goes through all that is imported, again and again: a tenth of the time
-    hide_lazy_arrays()
+    gc.set_threshold(200_000, 20)  # the default goes through all that is imported, again and again: a tenth of the time
+    atexit.register(gc.freeze)  # nor is it gone through when Python exits: another tenth
+    avoid_unused_imports()
 
 
 def _run(args: Namespace) -> int:
@@ -107,9 +109,9 @@ def _run(args: Namespace) -> int:
         with warnings.catch_warnings():
             for category in HIDDEN:
                 warnings.simplefilter("ignore", category)
+            warnings.filterwarnings("ignore", AXES3D_WARNING)
             warnings.showwarning = args.console.show_warning
-            with deferred_import("scipy.stats"):  # half of scikit-learn's import, which needs nothing of it
-                args.run(args)
+            args.run(args)
             args.console.warn_of_unseen_levels()
             _flush()
         return 0

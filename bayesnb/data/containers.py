@@ -266,7 +266,7 @@ class SparseTable(Table):
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
         indices = self.x.indices[: self.x.indptr[-1]]  # what is behind has no meaning
         whole = indices.view(np.uint32 if indices.itemsize == 4 else np.uint64)  # negative ones are the largest there
-        if len(whole) and whole.max() >= self.width:
+        if len(whole) and np.maximum.reduce(whole) >= self.width:  # `max` asks more questions than one row has cells
             raise ValueError(
                 f"X is a damaged sparse table: an index of a column is not within its {self.width} columns."
             )

@@ -138,7 +138,8 @@ def of_lists(blocks: Iterable[tuple[Any, Sequence[int]]], table: Table) -> Itera
         if isinstance(family, BestOf):
             yield family, places
             continue
-        lists = [place for place in places if table.has_lists(place)] if isinstance(family, Multinomial) else []
+        may_have = isinstance(family, Multinomial) and not isinstance(table, SparseTable)  # columns of which are many
+        lists = [place for place in places if table.has_lists(place)] if may_have else []
         rest = [place for place in places if place not in lists] if lists else places
         if family.listed and rest:
             raise ValueError(

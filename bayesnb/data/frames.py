@@ -237,6 +237,9 @@ class PandasTable(FrameTable):
     def _categories(self, column: int) -> tuple[Any, ...] | None:
         return None if self.columns[column] in self.coded else super()._categories(column)
 
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        return self._categories(column)
+
     @property
     def index(self) -> Array:
         """Names of the rows, those of an index of several levels as tuples."""

@@ -78,8 +78,8 @@ class FileSheet(ABC):
     ) -> Iterator[Batch]:
         """Yield rows after the first `skip`, at most `rows` at a time; the columns `kept` stay as they are.
 
-        Native batches suit the file: they may have nearly twice as many rows, and texts as categories, of which they
-        say so.
+        Native batches suit the file: they may have nearly four times as many rows, and texts as categories, which they
+        name.
         """
 
     @cached_property
@@ -95,6 +95,14 @@ class FileSheet(ABC):
     def most(self, rows: int) -> int:
         """Return how many rows are read at once, if `rows` are asked for."""
         return max(min(rows, MOST_CELLS // max(len(self.columns), 1)), 1)
+
+
+def after(skip: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield batches without the first `skip` rows."""
+    for batch in batches:
+        if skip < len(batch):
+            yield batch.slice(skip)
+        skip = max(skip - len(batch), 0)
 
 
 def check_names(name: str, columns: list[str]) -> None:

@@ -1,7 +1,9 @@
 """CSV and TSV: encodings, delimiters, quotes, lines that are not like the header; in memory and past it.
 
 Arrow splits the text, single-threaded, two megabytes at a time, and every column is text until all of it, or its first
-rows, were seen: so codes keep their zeros, and a type is decided once, for whole columns (`text_cells`).
+rows, were seen: so codes keep their zeros, and a type is decided once, for whole columns (`text_cells`). Where rows
+stream past and the first of a column were real numbers, Arrow reads later ones as such at once, up to the first block
+that could mean something else by the rules: from there on all columns are text again.
 
 Why Arrow: pyarrow, Polars and DuckDB were tried on the tables of the tests. Polars fills short rows with missing cells,
 does not end lines at a lone carriage return and refuses a quote within a cell; DuckDB's sniffer drops a header above
@@ -21,7 +23,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,9 +36,9 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from bayesnb.data.amounts import UnreadableCellError, is_for_people, plain_numbers
-from bayesnb.data.sheets import MEANT, Batch, FileSheet, check_names, framed
-from bayesnb.data.sources import Reading, Source, release
-from bayesnb.data.text_cells import MISSING, ColumnSummary, TextCells, layout, series_of
+from bayesnb.data.sheets import MEANT, Batch, FileSheet, after, check_names, framed
+from bayesnb.data.sources import Reading, Source
+from bayesnb.data.text_cells import LARGE, MISSING, ColumnSummary, TextCells, layout, series_of
 from bayesnb.numerics.threads import ahead, in_order, threads_of
 
 Array = np.ndarray
@@ -44,7 +46,7 @@ DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 BLANK = re.compile(r"\s")
 BLOCK, ROWS = 1 << 21, 1 << 12  # bytes that Arrow splits at once, and rows that `csv` does
-CACHED = 1 << 16  # bytes that stay near the processor
+CACHED = 1 << 18  # bytes that stay near the processor
 SNIFFED = 50  # records by which a delimiter is recognised
 
 
@@ -162,9 +164,11 @@ class Records:
 
 
 class CheckedText(io.RawIOBase):
-    """The bytes of a text as UTF-8, which notes whether all quotes in them mean the same to Arrow and to `csv`.
+    """The bytes of a text as UTF-8, up to where quotes in them might not mean the same to Arrow and to `csv`.
 
-    They do if each opens at the beginning of a cell, closes at its end, or is doubled within it.
+    They do if each opens at the beginning of a cell, closes at its end, or is doubled within it. There, or at bytes
+    that cannot be decoded, the text ends: Arrow reads ahead, so that after how many rows an error reached it would
+    depend on time.
     """
 
     def __init__(self, stream: Any, encoding: str, delimiter: str) -> None:
@@ -180,6 +184,15 @@ class CheckedText(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
+        if self.is_plain:
+            try:
+                data = self._decoded(size)
+                self._check(data)
+            except UnicodeDecodeError:
+                self.is_plain = False
+        return data if self.is_plain else b""
+
+    def _decoded(self, size: int) -> bytes:
         if self.is_utf8:
             data = self.stream.read(size)
             if not (data and data.isascii() and self.decoder.getstate()[0] == b""):
@@ -189,9 +202,10 @@ class CheckedText(io.RawIOBase):
             while not data and (raw := self.stream.read(max(size // 4, 4))):
                 data = self.decoder.decode(raw).encode()
             data = data or self.decoder.decode(b"", final=True).encode()
-        data = data.removeprefix(codecs.BOM_UTF8) if self.is_first else data
+        if self.is_first:
+            data = data.removeprefix(codecs.BOM_UTF8)
+            data = data.lstrip(b"\r\n") or data  # Arrow would take a blank line for the header
         self.is_first = False
-        self._check(data)
         return data
 
     def _check(self, data: bytes) -> None:
@@ -206,9 +220,9 @@ class CheckedText(io.RawIOBase):
         self.may_have_codes = self.may_have_codes or has_led_zeros(block)
         if b'"' in data:
             quotes = np.flatnonzero(block[len(self.last) :] == ord('"')) + len(self.last)
-            opening, after = quotes[int(self.is_open) :: 2], quotes[1 - int(self.is_open) :: 2] + 1
-            self.has_just_closed = len(after) > 0 and bool(after[-1] == len(block))
-            inside = after[: len(after) - self.has_just_closed]
+            opening, closed = quotes[int(self.is_open) :: 2], quotes[1 - int(self.is_open) :: 2] + 1
+            self.has_just_closed = len(closed) > 0 and bool(closed[-1] == len(block))
+            inside = closed[: len(closed) - self.has_just_closed]
             self.is_plain &= bool(self.bounds[block[opening - 1]].all() and self.bounds[block[inside]].all())
             self.is_open ^= bool(len(quotes) % 2)
         self.last = (self.last + data[-2:])[-2:]
@@ -222,6 +236,8 @@ def has_led_zeros(data: Array) -> bool:
         led = part[1:-1] == zero
         led &= part[2:] - zero < 10
         led &= part[:-2] - point > ord("9") - ord(".")  # a slash stands between the two, and begins no cell
+        if not led.any():
+            continue
         before = np.flatnonzero(led)
         signs, letters = part[before], part[before - 1] | np.uint8(ord(" "))  # small ones
         exponents = (before > 0) & (letters == ord("e")) & ((signs == ord("-")) | (signs == ord("+")))
@@ -326,25 +342,36 @@ class TextSheet(FileSheet):
         self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], skip: int = 0, native: bool = False
     ) -> Iterator[Batch]:
         rows = self.most(rows)
-        pieces = self._pieces(kinds, rows, list(dict.fromkeys([*kinds, *kept])), skip, native)
+        numbers = self._readable_numbers({*kinds} - {*kept}, kinds) if native else None
+        pieces = self._pieces(kinds, rows, list(dict.fromkeys([*kinds, *kept])), skip, numbers)
         for group in together(pieces, rows) if native else ([piece] for piece in pieces):
             yield self._batch(group, kinds, kept)
-            release()
 
     def _pieces(
-        self, kinds: Mapping[str, str], rows: int, names: Sequence[str], skip: int, coded: bool
+        self, kinds: Mapping[str, str], rows: int, names: Sequence[str], skip: int, numbers: Collection[str] | None
     ) -> Iterator[Piece]:
-        """Yield rows after the first `skip`, at most `rows` at a time, and no more than Arrow splits at once."""
+        """Yield rows after the first `skip`, at most `rows` at a time, and no more than Arrow splits at once.
+
+        With `numbers`, which may be none, columns of text are coded.
+        """
         start = 0
-        for batch in self._texts(names or self.columns[:1]):
+        for batch in self._texts(names or self.columns[:1], numbers or ()):
             for at in range(0, len(batch), rows):
                 part = batch.slice(at, rows)
                 if start >= skip:
-                    yield self._piece(start, part, kinds, coded)
+                    yield self._piece(start, part, kinds, coded=numbers is not None)
                 start += len(part)
 
-    def _piece(self, start: int, part: Any, kinds: Mapping[str, str], coded: bool) -> Piece:
+    def _readable_numbers(self, names: Collection[str], kinds: Mapping[str, str]) -> Collection[str]:
+        """Return columns that Arrow may read as numbers at once; none where that is known to differ from the rules."""
+        if self._may_have_codes or self.rules.has_missing_numbers or self.rules.decimal != ".":
+            return ()
+        return [name for name in names if kinds[name] == "number" and name not in self.reading.numbers]
+
+    def _piece(self, start: int, part: Any, kinds: Mapping[str, str], *, coded: bool) -> Piece:
         def values(name: str) -> Any:
+            if is_number(part.column(name)):
+                return part.column(name)
             cells = self._cells(name, start, part.column(name))
             return cells.codes if coded and kinds[name] == "text" else self._values(name, start, cells, kinds[name])
 
@@ -381,46 +408,71 @@ class TextSheet(FileSheet):
             f"{self.name}, {self._place(start + row)}, column {name!r}: {cell!r} is {MEANT[kind]}.{advice}"
         )
 
-    def _texts(self, names: Sequence[str]) -> Generator[Any]:
-        """Yield columns as text without blanks around it, some rows at a time, from the first row on."""
+    def _texts(self, names: Sequence[str], numbers: Collection[str] = ()) -> Generator[Any]:
+        """Yield columns as text without blanks around it, some rows at a time, from the first row on.
+
+        Of these `numbers` are read as such at once, up to where a cell may be anything else.
+        """
         start = 0
         try:
-            for batch in self._split_by_arrow(names):
+            for batch in self._split_by_arrow(names, numbers):
                 yield batch
                 start += len(batch)
         except UncertainError:
+            if numbers:
+                yield from after(start, self._texts(names))
+                return
             self._may_have_codes = True
             places = [self.columns.index(name) for name in names]
             for columns in self.records.columns(ROWS, start):
                 arrays = [pa.array(columns[place], pa.string()) for place in places]
                 yield pa.record_batch(arrays, list(names))
 
-    def _split_by_arrow(self, names: Sequence[str]) -> Iterator[Any]:
-        """Yield columns of text as long as nothing is uncertain; the first row is the header."""
+    def _split_by_arrow(self, names: Sequence[str], numbers: Collection[str]) -> Iterator[Any]:
+        """Yield columns of text, and of numbers, as long as nothing is uncertain; the first row is the header."""
         records = self.records
         places = [f"f{self.columns.index(name)}" for name in names]
         if len(records.delimiter.encode()) != 1:
             raise UncertainError
         options = (
-            arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK, autogenerate_column_names=True),
+            arrow_csv.ReadOptions(
+                use_threads=False, block_size=BLOCK, autogenerate_column_names=True, skip_rows_after_names=1
+            ),
             arrow_csv.ParseOptions(delimiter=records.delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(places, pa.string()), include_columns=places, check_utf8=False
+                column_types={
+                    place: pa.float64() if name in numbers else pa.string()
+                    for place, name in zip(places, names, strict=True)
+                },
+                include_columns=places,
+                null_values=list(self.rules.missing),  # of numbers: those of text stay
+                check_utf8=False,
             ),
         )
         with self.source.open() as raw:
             text = CheckedText(raw, records.encoding, records.delimiter)
             try:
-                for number, batch in enumerate(arrow_csv.open_csv(text, *options)):
-                    columns = [stripped(column) for column in batch.slice(number == 0).columns]
-                    if not text.is_plain:
+                for batch, is_last in with_last(arrow_csv.open_csv(text, *options)):
+                    if (is_last and not text.is_plain) or (numbers and text.may_have_codes):
                         raise UncertainError
+                    columns = [checked_numbers(c) if is_number(c) else stripped(c) for c in batch.columns]
                     self._may_have_codes = text.may_have_codes
                     yield pa.record_batch(columns, list(names))
-                if not text.is_plain:
-                    raise UncertainError
-            except (pa.ArrowInvalid, UnicodeDecodeError):
+            except pa.ArrowInvalid:
                 raise UncertainError from None
+            if not text.is_plain:  # there was no row before
+                raise UncertainError
+
+
+def with_last(batches: Iterable[Any]) -> Iterator[tuple[Any, bool]]:
+    """Yield batches, and whether each is the last one: its last row may have been cut where a text ends early."""
+    waiting = None
+    for batch in batches:
+        if waiting is not None:
+            yield waiting, False
+        waiting = batch
+    if waiting is not None:
+        yield waiting, True
 
 
 def together(pieces: Iterator[Piece], rows: int) -> Iterator[list[Piece]]:
@@ -454,6 +506,20 @@ def stacked_pieces(pieces: Sequence[tuple[ColumnSummary, Any]], kind: str) -> An
     dtype = {"text": pa.string(), "flag": pa.bool_(), "integer": pa.int64()}.get(kind, pa.float64())
     values = [pa.nulls(len(part), dtype) if summary.kind == "empty" else part for summary, part in pieces]
     return pa.chunked_array([part if part.type == dtype else part.cast(dtype, safe=False) for part in values], dtype)
+
+
+def is_number(column: Any) -> bool:
+    """Return whether a column of Arrow was read as numbers."""
+    return pa.types.is_floating(column.type)
+
+
+def checked_numbers(column: Any) -> Any:
+    """Return numbers as they are, unless their cells might mean something else: NaN, or very long whole numbers."""
+    there = column.drop_null() if column.null_count else column
+    values = there.to_numpy()
+    if len(values) and not (values.min() > -LARGE and values.max() < LARGE):
+        raise UncertainError
+    return column
 
 
 def stripped(column: Any) -> Any:

@@ -15,13 +15,14 @@ import pyarrow as pa
 from pyarrow import compute, ipc, parquet
 
 from bayesnb.data.amounts import UnreadableCellError, plain_numbers
-from bayesnb.data.sheets import MEANT, NO_ROWS, Batch, FileSheet, check_names, framed, kind_of_type, nothing
-from bayesnb.data.sources import named_errors, release
+from bayesnb.data.sheets import MEANT, NO_ROWS, Batch, FileSheet, after, check_names, framed, kind_of_type, nothing
+from bayesnb.data.sources import named_errors
 from bayesnb.data.text_cells import CellRules, ColumnSummary, TextCells, text_of
 
 HIDDEN = "__index_level_0__"  # an index without a name, as pandas writes it
 BUFFER = 1 << 16  # bytes of every column of a Parquet file that are read at once
 SMALL = 1 << 23  # bytes of a file whose columns are read whole: a buffer grows to what a damaged page says it has
+NATIVE = 2  # times the rows asked for, in a native batch of a large group: few large ones cost less Python
 CODE, LEVELS = 2, 1 << 12  # bytes of a cell that is a code, and of all levels of a column
 BITS = (8, 16, 32, 64)
 WORDS = "lists of words"
@@ -229,7 +230,7 @@ class ArrowSheet(TypedSheet):
         size = self.source.size / max(file.metadata.num_rows, 1) if self.source.place == self.source.path else 0.0
         for groups, count in stretches([file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)], rows):
             if count > skip:
-                step = -(-count // max(count // rows, 1)) if is_native else rows
+                step = -(-count // max(count // (NATIVE * rows), 1)) if is_native else rows
                 batches = file.iter_batches(step, groups, list(names), use_threads=self.use_threads)
                 for batch in after(skip, batches):
                     yield batch
@@ -241,7 +242,6 @@ class ArrowSheet(TypedSheet):
     ) -> Iterator[pd.DataFrame]:
         with named_errors(self.name):
             for batch in self._batches(rows, names, skip, coded):
-                release()
                 yield self._frame(batch, names)
 
     def _frame(self, batch: Any, names: Sequence[str]) -> pd.DataFrame:
@@ -284,14 +284,6 @@ def distinct_levels(column: Any) -> Any:
 def are_codes(chunk: Any) -> bool:
     """Return whether texts of a Parquet file lie there as codes of a few levels: by themselves they take more bytes."""
     return chunk.has_dictionary_page and chunk.total_uncompressed_size <= CODE * chunk.num_values + LEVELS
-
-
-def after(skip: int, batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield batches without the first `skip` rows."""
-    for batch in batches:
-        if skip < len(batch):
-            yield batch.slice(skip)
-        skip = max(skip - len(batch), 0)
 
 
 def stretches(sizes: Sequence[int], least: int) -> Iterator[tuple[list[int], int]]:

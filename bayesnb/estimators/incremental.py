@@ -419,11 +419,12 @@ class IncrementalMixin(ModelHolder):
         declared: Any = None,
         known: Schema | None = None,
         first: int | None = None,
+        bound: int | None = None,
     ) -> Shard | None:
         """Return the stats of X, y and sample_weight, to be learnt with those of other shards; None for no row.
 
         Families and grids are those of a schema that is `known`, if one is, so that the stats can be added up. `first`
-        is the number of rows before these, where that is known.
+        is the number of rows before these, and `bound` the largest key of those that stay, where they are known.
         """
         self._check_arguments()
         X, y, sample_weight = rows
@@ -441,7 +442,7 @@ class IncrementalMixin(ModelHolder):
         shard.schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         if self._temper_rule not in (COLUMNS, LOO):
             return shard
-        return replace(shard, kept=KeptRows.of(schema, len(classes), read, first))
+        return replace(shard, kept=KeptRows.of(schema, len(classes), read, first, bound))
 
     def _learns_from_first_rows(self) -> bool:
         """Return whether the first rows decide on families, grids or links, so that all others are read like them."""

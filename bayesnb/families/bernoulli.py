@@ -151,8 +151,9 @@ class BernoulliStats(Stats):
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         flags = as_flags(x)
         count = _count_entries if sparse.issparse(flags.numbers) else _count_cells
-        ones, missing = count(flags, weight, n_jobs)
-        return cls(ones, weight.rest(ones + missing))
+        ones, cells = count(flags, weight, n_jobs)
+        cells += ones  # that are no zeros: in place, as words times classes are many numbers
+        return cls(ones, weight.rest(cells))
 
     @classmethod
     def defined(cls, x: Cells, weight: Weight) -> Self:

@@ -142,7 +142,11 @@ class Record:
         """Message about numbers of which sums, and what is made of those, leave the range of floats; "" for none."""
         for name in self.__match_args__:
             field = getattr(self, name)
-            if name in self.layout or np.vdot(field, field) <= FARTHEST**2:  # quick, and the sum is then far below
+            if name in self.layout:
+                continue
+            once = unrepeated(field)
+            largest = max(once.max(initial=0.0), -once.min(initial=0.0))  # no product of BLAS, whose threads then spin
+            if largest <= LARGEST / max(field.size, 1):
                 continue
             with np.errstate(over="ignore"):
                 total = np.abs(field).sum()
@@ -222,11 +226,18 @@ def silent(missing: Array, value: Array) -> Array:
     return np.where(missing, 0.0, value) if np.any(missing) else value
 
 
+def unrepeated(array: Array) -> Array:
+    """Return an array without what broadcasting repeats: a prior is often a few numbers, of the shape of all words."""
+    return array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)]
+
+
 def checked(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> Array:
     """A belief's parameter as floats, all finite and within bounds."""
     array = np.asarray(value, float)
-    good = np.isfinite(array) & (array >= least) & (array <= most)
-    if not good.all():
+    once = unrepeated(array)
+    lowest, highest = once.min(initial=np.inf), once.max(initial=-np.inf)  # NaN if one is
+    if not (least <= lowest and highest <= most and -np.inf < lowest and highest < np.inf):
+        good = np.isfinite(array) & (array >= least) & (array <= most)
         bound = "" if least == -np.inf else f" and at least {least:g}"
         bound = bound if most == np.inf else f" and from {least:g} to {most:g}"
         raise ValueError(f"{name} must be finite{bound}, got {array[~good].flat[0]:g}.")

@@ -38,10 +38,11 @@ class Weight:
         """The weight of the rows that are not in the part, `(c, f) -> (c, f)`: nothing, if no more than rounding."""
         total = self.totals()[:, None]
         rest, rounding = total - part, len(self.counts) * EPSILON * total
+        np.maximum(rest, 0.0, out=rest)
         doubtful = (rest != 0) & (rest <= rounding)
         if doubtful.any() and (self.counts % 1 != 0).any():
-            rest = np.where(doubtful, 0.0, rest)
-        return np.maximum(rest, 0.0)
+            rest[doubtful] = 0.0
+        return rest
 
 
 def one_hot(codes: Array, classes: int, counts: Array | None = None) -> Weight:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from bayesnb.data import FileSheet, Reading, cell_kind, format_of_name, joined, nothing, open_stream, read_cells
+from bayesnb.data.sources import release
 
 NONE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
 BYTES, FEWEST = 1 << 23, 1 << 21  # of a batch: fewer for many columns, as each has buffers of its own
@@ -19,6 +20,7 @@ COLUMN = 1 << 17  # bytes that each takes from a batch
 HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"} | {
     "words": "lists of words"
 }
+RELEASED = 8  # batches after which Arrow gives memory back: to ask for it anew takes as long as to read into it
 LEAST, MOST = 1 << 8, 1 << 16  # rows of a batch
 HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one file, and of each of many
 
@@ -219,6 +221,7 @@ class TableFiles:
     ) -> Iterator[FileBatch]:
         inside = {name: kind for name, kind in kinds.items() if name in self.inside}
         keep = [name for name in kept if name in self.inside]
+        count = 0
         for place in range(after[0], len(self.files)):
             sheet, cells = self.sheets[place], self.files[place].cells
             for part in sheet.parts(inside, rows, keep, after[1] if place == after[0] else 0, native):
@@ -226,6 +229,9 @@ class TableFiles:
                 frame = beside_folder(part.frame, folder, list(kinds))
                 also = beside_folder(self._carried(sheet, part.kept_for("parquet")), folder, kept) if kept else None
                 yield FileBatch(place, sheet.name, part.start, frame, also, part.coded)
+                count += 1
+                if count % RELEASED == 0:
+                    release()
 
     def _carried(self, sheet: FileSheet, kept: Any) -> Any:
         """Return columns of a file, which may be narrower than in others, as all files need them."""

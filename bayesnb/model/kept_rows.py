@@ -53,19 +53,25 @@ class KeptRows:
     rows: int
 
     @classmethod
-    def of(cls, schema: Schema, classes: int, rows: Rows, first: int | None) -> Self:
+    def of(cls, schema: Schema, classes: int, rows: Rows, first: int | None, bound: int | None = None) -> Self:
         """Keep rows of a part of a table; `first` is the place of its first row, where that is known.
 
-        Where it is not, the part's first cells stand for it, so that parts are sampled independently.
+        Where it is not, the part's first cells stand for it, so that parts are sampled independently. No row whose key
+        is above a `bound`, that of rows before these, would stay beside them.
         """
         keys = _hashed(_place_of(rows) if first is None else first, len(rows.codes))
-        order = _smallest(keys, MOST_ROWS)
+        order = _smallest(keys, MOST_ROWS, bound)
         cells = tuple(_plain(x[order]) for x in rows.cells)
         kept = cls(cells, rows.codes[order], rows.counts[order], keys[order], len(rows.codes))
         return kept._bounded(schema, classes)
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def bound(self) -> int | None:
+        """The largest key that a row may have to stay beside these; None where any may."""
+        return int(self.keys[-1]) if self.rows > len(self) else None
 
     def joined(self, other: Self, schema: Schema, classes: int) -> Self:
         """Keep what stays of two parts, both read by the same schema; which one comes first makes no difference."""
@@ -98,9 +104,12 @@ class KeptRows:
         return type(self)(cells, self.codes[:size], self.weight[:size], self.keys[:size], self.rows)
 
 
-def _smallest(keys: Array, size: int) -> Array:
-    """Places of the smallest keys in their order; of equal ones the first."""
-    return np.argsort(keys, kind="stable")[:size]
+def _smallest(keys: Array, size: int, bound: int | None = None) -> Array:
+    """Places of the smallest keys in their order, up to a bound; of equal ones the first."""
+    if bound is None and size < len(keys):
+        bound = np.partition(keys, size - 1)[size - 1]  # much quicker than to sort all of them
+    low = np.arange(len(keys)) if bound is None else np.flatnonzero(keys <= np.uint64(bound))
+    return low[np.argsort(keys[low], kind="stable")][:size]
 
 
 def _hashed(first: int, rows: int) -> Array:

@@ -164,7 +164,7 @@ def tally(
             w, total, logs = weight[i], 0.0, 0.0
             for p in range(indptr[i], indptr[i + 1]):
                 x = float(data[p])
-                class_counts[indices[p]] += w * x
+                class_counts[np.uint64(indices[p])] += w * x  # unsigned: of others it is asked whether they are below 0
                 total += x
                 if x != 1.0:
                     logs += log_factorial(x)

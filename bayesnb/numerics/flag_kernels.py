@@ -93,7 +93,8 @@ def add_missing(row: Array, w: float, strict: bool, missing: Array) -> int:
 def tally_bytes(x: Array, labels: Array, threshold: float, ones: Array) -> bool:
     """Add the number of ones of unweighted rows of bytes, `(r, f), (r,) -> (c, f)`."""
     strict = threshold != threshold
-    level = 0.5 if strict else threshold
+    # a byte too, as the bytes of a row are then compared at once
+    level = np.uint8(0.0 if strict else min(np.floor(threshold), 255.0))
     classes, features = ones.shape
     few, rows = np.zeros((classes, features), np.uint8), np.zeros(classes, np.int64)
     invalid = 0
@@ -116,7 +117,7 @@ def tally_bytes_by_definition(x: Array, labels: Array, threshold: float, ones: A
 
 
 @compiled
-def add_bytes(row: Array, level: float, few: Array) -> int:
+def add_bytes(row: Array, level: np.uint8, few: Array) -> int:
     """Add a row's ones to counts of one byte each; return 1 if a cell is neither 0 nor 1, else 0."""
     invalid = np.uint8(0)
     for j in range(len(row)):
@@ -188,9 +189,8 @@ def read_flags(row: Array, bits: Array) -> bool:
     """Write a row's ones as bytes; return whether a cell is neither 0 nor 1."""
     strange = 0
     for j in range(len(row)):
-        one = row[j] > 0.5
-        bits[j] = np.uint8(one)
-        strange |= row[j] != (1.0 if one else 0.0)
+        bits[j] = np.uint8(row[j] == 1)
+        strange |= (row[j] != 0) & (row[j] != 1)
     return strange != 0
 
 
@@ -210,13 +210,14 @@ def tally_entries(
         class_ones, class_missing = ones[c], missing[c]
         for e in range(starts[c], starts[c + 1]):
             i = order[e]
-            for p in range(indptr[i], indptr[i + 1]):
-                v = data[p]
-                if v > level:
-                    class_ones[indices[p]] += weight[i]
-                elif v != v:
-                    class_missing[indices[p]] += weight[i]
-                invalid |= is_invalid(v, strict)
+            w, cells, words, strange = weight[i], data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]], 0
+            for v in cells:  # several at once
+                strange |= (v - v != 0) | (strict & (v != 0) & (v != 1))
+            for p in range(len(cells)):
+                class_ones[np.uint64(words[p])] += w if cells[p] > level else 0.0
+            for p in range(len(cells) if strange else 0):
+                invalid |= is_invalid(cells[p], strict)
+                class_missing[words[p]] += 0.0 if cells[p] == cells[p] else w
     return invalid == 0
 
 

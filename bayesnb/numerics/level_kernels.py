@@ -66,10 +66,15 @@ def any_unknown_by_definition(x: Array, least: Array, size: Array, starts: Array
 
 @compiled
 def extent(x: Array, least: Array, most: Array) -> None:
-    """Update the least and the largest integer of each column, `(r, f) -> 2 of (f,)`."""
+    """Update the least and the largest integer of each column, `(r, f) -> 2 of (f,)`.
+
+    Most rows are within what the rows before them span: to see that takes two comparisons of several columns at once.
+    """
     for i in range(x.shape[0]):
-        row = x[i]
+        row, beyond = x[i], False
         for j in range(len(row)):
+            beyond |= (row[j] < least[j]) | (row[j] > most[j])
+        for j in range(len(row) if beyond else 0):
             least[j] = min(least[j], row[j])
             most[j] = max(most[j], row[j])
 
@@ -109,7 +114,7 @@ def collect_whole(x: Array, distinct: Array, count: Array, least: Array) -> bool
     return left
 
 
-# By the cells that are read: it sorts, which of so many takes 5 milliseconds longer. A table of reals takes no time.
+# By the cells that are read: it sorts, which of so many takes 5 milliseconds longer. Columns of reals are not read.
 @collect_whole.defined(1 << 15, lambda x, distinct, count, least: len(x) * int(begun_whole(x, count).sum()))
 def collect_whole_by_definition(x: Array, distinct: Array, count: Array, least: Array) -> bool:
     columns = np.flatnonzero(begun_whole(x, count))

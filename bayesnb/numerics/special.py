@@ -21,7 +21,7 @@ TRIGAMMA_STIRLING = tuple((2 * k + 2) * term for k, term in enumerate(PSI_STIRLI
 def ratio(part: Array, whole: Array) -> Array:
     """`part / whole`, and 0 where the whole is 0."""
     part, whole = np.asarray(part, float), np.asarray(whole, float)
-    if whole.all():
+    if np.count_nonzero(whole) == whole.size:  # a third of the time that `all` takes of few numbers
         return np.asarray(part / whole)
     part, whole = np.broadcast_arrays(part, whole)
     return np.divide(part, whole, out=np.zeros(part.shape), where=whole != 0)

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 GAIN = 1.7  # of a second thread, where there is one
 SLACK = 2.0  # memory and first calls above what they may take by more than this factor have failed
-RATIO_SLACK = 2.5  # ratios too, of which processors differ: where memory is slow, two thirds of the goals are missed
+RATIO_SLACK = 2.0  # ratios too: below half a goal, or what is half of it where a second thread gains less
 SLOPE, SLOPE_SLACK = 1.1, 1.25
 FIRST_CALLS = {"fit": 3.0, "predict": 3.0}  # processor seconds
 

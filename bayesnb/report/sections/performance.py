@@ -15,7 +15,7 @@ from bayesnb.report.remedies import mends, possible, settling, tempering
 from bayesnb.report.wording import NOTHING, as_name, count, fixed, percent, percent_span
 from bayesnb.results.display import phrase
 from bayesnb.selection.probability_scores import Estimate
-from bayesnb.selection.verdict import HARM, TOO_CAUTIOUS, TOO_SURE, UNEVEN, UNSETTLED, calibration_state
+from bayesnb.selection.verdict import TOO_CAUTIOUS, TOO_SURE, UNEVEN, UNSETTLED, calibration_state
 
 LEAST = 1e-3  # of a loss, that is shown
 MOST_PANELS = 8
@@ -39,7 +39,7 @@ def scores(facts: Facts) -> Values:
             if line is not None
         ],
         "gained": gained(facts),
-        "harmful": is_harmful(facts),
+        "harmful": held_out.observed is not None and held_out.observed.is_harmful,
         "extreme": mends(facts) or (held_out.observed is not None and held_out.observed.is_too_sure),
         "tempering": tempering(facts),
         "temper": in_words(facts.model._temper_of_columns),
@@ -76,15 +76,9 @@ def gained(facts: Facts) -> str:
         return "labels"
     if held_out.tempered is not None and held_out.tempered.over_constant.lower > 0:
         return "tempered"
-    if is_harmful(facts):
+    if observed.is_harmful:
         return "harmful"
     return "may help" if held.log_loss.value < most else "no help"
-
-
-def is_harmful(facts: Facts) -> bool:
-    """Whether the held-out log loss is clearly worse than that of the best constant guess."""
-    held, most = facts.held_out.held, facts.held_out.constant.log_loss.value
-    return held is not None and held.log_loss.lower > most and held.log_loss.value > (1 + HARM) * most
 
 
 def reliability(facts: Facts) -> Values:
