@@ -458,8 +458,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
     def _check_distribution(self, scores: Scores, numbers: Array) -> None:
         """Raise for a row with a bad cell, or without a distribution, whose numbers are NaN."""
-        undefined = ~np.isfinite(numbers).all(axis=1)
-        if undefined.any():
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            undefined = ~finite.all(axis=1)
             self.schema_.check_cells(scores.cells)
             raise ValueError(
                 f"row {undefined.argmax()} has no distribution of p(y | x, theta) ({undefined.sum()} such rows): it is "

@@ -65,7 +65,10 @@ class ScoreCumulants(NamedTuple):
     def finite(self) -> Array:
         """Whether all cumulants of a row exist, `(r,)`."""
         finite = np.isfinite(self.alone) & np.isfinite(self.seen)
-        return finite.all(axis=(0, 2)) & np.isfinite(self.common).all(axis=(0, 1))
+        common = np.isfinite(self.common)
+        if finite.all() and common.all():  # as nearly always, which takes a twentieth of the time
+            return np.ones(len(self.log_mean), bool)
+        return finite.all(axis=(0, 2)) & common.all(axis=(0, 1))
 
 
 class OneAgainstOthers(NamedTuple):

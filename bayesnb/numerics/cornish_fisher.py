@@ -31,6 +31,7 @@ EXPANDED, MIXED = 0.02, 0.01  # see above: by bend, the largest errors were 5e-4
 LEAST_SLOPE = 0.2  # of the expansion in z: where it bends back, Newton's steps stay finite and densities positive
 FAR = 8.0  # normal quantile that is never passed: its tail is 6e-16, and cubics of larger z say nothing
 FLAT = 1000.0  # standard deviation next to which the logistic function is a step, within 1e-3 of the result
+NARROW, NARROW_STEP = 1.6, 0.75  # a standard deviation, and a step of z that is short enough below it
 REACH_OF_Z = 7  # of a normal, when a function of it is summed: what is beyond has probability 3e-12
 LITTLE = 1 << 13  # numbers of some 1,500 rows: a definition takes some milliseconds longer
 # Numbers of some 3,000 rows: a definition takes up to 7 milliseconds longer than loops do, if all are mixtures whose
@@ -38,11 +39,20 @@ LITTLE = 1 << 13  # numbers of some 1,500 rows: a definition takes some millisec
 MIXTURES = 53_000
 CELLS = 1 << 14  # that are summed at once in a definition
 NEAR = 1e-7  # how close to its level, relative to it, a quantile of a mixture is found
+LANES = 64  # rows that are summed at once
 ROOT_2, ROOT_2PI = np.sqrt(2.0), np.sqrt(2.0 * np.pi)
+
+type Cumulants = tuple[float, float, float, float]
 
 
 @compiled
-def mixture(a: Array, b: Array, w: float) -> tuple[float, float, float, float]:
+def row(cumulants: Array, i: int) -> Cumulants:
+    """The four cumulants of a row; a slice of an array would keep loops over rows from being vectorised."""
+    return cumulants[0, i], cumulants[1, i], cumulants[2, i], cumulants[3, i]
+
+
+@compiled
+def mixture(a: Cumulants, b: Cumulants, w: float) -> Cumulants:
     """Cumulants of a mixture of two distributions, the first of weight w, from central moments about its mean."""
     gap = a[0] - b[0]
     da, db = (1.0 - w) * gap, -w * gap
@@ -56,17 +66,16 @@ def mixture(a: Array, b: Array, w: float) -> tuple[float, float, float, float]:
 
 
 @compiled
-def standardised(cumulants: Array) -> tuple[float, float, float]:
+def standardised(cumulants: Cumulants) -> tuple[float, float, float]:
     """Standard deviation, skewness and excess kurtosis; all 0 where the variance is rounding."""
-    if cumulants[1] < CERTAIN:
-        return 0.0, 0.0, 0.0
-    spread = np.sqrt(cumulants[1])
+    known = 1.0 if cumulants[1] >= CERTAIN else 0.0  # no branch, so that several rows are standardised at once
+    spread = np.sqrt(max(cumulants[1], CERTAIN))
     square = spread * spread
-    return spread, cumulants[2] / (square * spread), cumulants[3] / (square * square)
+    return known * spread, known * cumulants[2] / (square * spread), known * cumulants[3] / (square * square)
 
 
 @compiled
-def bend(cumulants: Array) -> float:
+def bend(cumulants: Cumulants) -> float:
     """Distance from a normal distribution, on which the error of the expansion depends."""
     _, skew, kurtosis = standardised(cumulants)
     return max(abs(skew), np.sqrt(0.5 * abs(kurtosis)))
@@ -87,6 +96,15 @@ def expansion_slope(z: float, skew: float, kurtosis: float) -> float:
 
 
 @compiled
+def powers_of_z(cumulants: Cumulants) -> tuple[float, float, float, float]:
+    """Coefficients of 1, z, z**2 and z**3 in the quantile of a distribution of four cumulants where a normal's is z."""
+    spread, skew, kurtosis = standardised(cumulants)
+    square, sixth = skew * skew, spread * skew / 6.0
+    linear = spread * (1.0 - kurtosis / 8.0 + 5.0 / 36.0 * square)
+    return cumulants[0] - sixth, linear, sixth, spread * (kurtosis / 24.0 - square / 18.0)
+
+
+@compiled
 def quantiles(
     a: Array, b: Array, share: Array, z: Array, tolerance: float, out: Array, error: Array, cumulants: Array
 ) -> None:
@@ -95,18 +113,21 @@ def quantiles(
     Also writes bounds of their errors, `(r,)`, and the mixtures' cumulants, `(4, r)`. Four cumulants of the mixture are
     enough where its two parts are close; otherwise the parts' distribution functions are mixed.
     """
-    for i in range(len(share)):
-        w, one, two = share[i], a[:, i], b[:, i]
-        mean, second, third, fourth = mixture(one, two, w)
-        cumulants[0, i], cumulants[1, i], cumulants[2, i], cumulants[3, i] = mean, second, third, fourth
-        spread, skew, kurtosis = standardised(cumulants[:, i])
-        gap = abs(one[0] - two[0]) / spread if spread > 0 else 0.0
-        square, bent = gap * gap, bend(cumulants[:, i])
-        error[i] = EXPANDED * (bent * bent) + MIXED * w * (1.0 - w) * (square * square * gap)
-        if error[i] <= tolerance or one[0] == two[0]:
-            for q in range(len(z)):
-                out[q, i] = mean + spread * expansion(z[q], skew, kurtosis)
-        else:
+    rows = len(share)
+    for i in range(rows):
+        cumulants[0, i], cumulants[1, i], cumulants[2, i], cumulants[3, i] = mixture(row(a, i), row(b, i), share[i])
+    for i in range(rows):
+        spread, skew, kurtosis = standardised(row(cumulants, i))
+        gap = abs(a[0, i] - b[0, i]) / spread if spread > 0 else 0.0
+        square = gap * gap
+        mixed = MIXED * share[i] * (1.0 - share[i]) * (square * square * gap)
+        error[i] = EXPANDED * max(skew * skew, 0.5 * abs(kurtosis)) + mixed
+    for q in range(len(z)):
+        for i in range(rows):
+            out[q, i] = quantile(row(cumulants, i), z[q])
+    for i in range(rows):
+        if not (error[i] <= tolerance or a[0, i] == b[0, i]):
+            w, one, two = share[i], row(a, i), row(b, i)
             bent, other = bend(one), bend(two)
             error[i] = EXPANDED * (w * (bent * bent) + (1.0 - w) * (other * other))
             for q in range(len(z)):
@@ -131,7 +152,7 @@ def quantiles_by_definition(
 
 
 @compiled
-def quantile_of_two(a: Array, b: Array, w: float, z: float) -> float:
+def quantile_of_two(a: Cumulants, b: Cumulants, w: float, z: float) -> float:
     """Quantile of a mixture where a normal's is z, by Newton's steps between the quantiles of its two parts."""
     level = 0.5 * erfc(-z / ROOT_2)
     low, high = quantile(a, z), quantile(b, z)
@@ -155,14 +176,14 @@ def quantile_of_two(a: Array, b: Array, w: float, z: float) -> float:
 
 
 @compiled
-def quantile(cumulants: Array, z: float) -> float:
+def quantile(cumulants: Cumulants, z: float) -> float:
     """Quantile of a distribution of four cumulants where a normal's is z."""
     spread, skew, kurtosis = standardised(cumulants)
     return cumulants[0] + spread * expansion(z, skew, kurtosis)
 
 
 @compiled
-def distribution(cumulants: Array, x: float) -> tuple[float, float]:
+def distribution(cumulants: Cumulants, x: float) -> tuple[float, float]:
     """P(X <= x) and the density at x of a distribution of four cumulants, the expansion solved for z."""
     spread, skew, kurtosis = standardised(cumulants)
     if spread == 0:
@@ -179,35 +200,59 @@ def logistic_mean(cumulants: Array, out: Array) -> None:
     """Mean of 1 / (1 + exp(-x)) under distributions of four cumulants, `(4, r) -> (r,)`, by a sum over normal z.
 
     The sum over z = k step is exact to exp(-2 pi**2 / (sd step)), as the logistic function has poles i pi / sd off the
-    axis of z: 7e-8 for a step of 1.2 / sd, or of 0.75 up to a standard deviation of 1.6.
+    axis of z: 7e-8 for a step of 1.2 / sd, or of 0.75 up to a standard deviation of 1.6. Rows of that step, which are
+    most, are summed several at once.
     """
-    value = np.empty(REACH_OF_Z * 2000)
-    for i in range(cumulants.shape[1]):
-        mean, (spread, skew, kurtosis) = cumulants[0, i], standardised(cumulants[:, i])
-        if spread > FLAT:  # next to which the logistic function is a step
-            share, _ = distribution(cumulants[:, i], 0.0)
-            out[i] = 1.0 - share
-            continue
-        step = 0.75 if spread < 1.6 else 1.2 / spread
-        half = min(int(REACH_OF_Z / step), REACH_OF_Z * 1000 - 1)
-        n = 2 * half + 1
-        for k in range(n):
-            z = (k - half) * step
-            x = mean + spread * expansion(z, skew, kurtosis)
-            tail = exp(-abs(x))
-            value[k] = exp(-0.5 * z * z) * (1.0 if x > 0 else tail) / (1.0 + tail)
-        total = 0.0
-        for k in range(n):
-            total += value[k]
-        out[i] = min(total * step / ROOT_2PI, 1.0)
+    rows, half = cumulants.shape[1], int(REACH_OF_Z / NARROW_STEP)
+    one, z, square, cube, total = np.empty((5, LANES))
+    for start in range(0, rows, LANES):
+        n = min(LANES, rows - start)
+        for i in range(n):
+            one[i], z[i], square[i], cube[i] = powers_of_z(row(cumulants, start + i))
+            total[i] = 0.0
+        for k in range(-half, half + 1):
+            at = k * NARROW_STEP
+            density = exp(-0.5 * at * at)
+            for i in range(n):
+                x = ((cube[i] * at + square[i]) * at + z[i]) * at + one[i]
+                tail = exp(-abs(x))
+                total[i] += density * ((1.0 if x > 0 else tail) / (1.0 + tail))
+        for i in range(n):
+            out[start + i] = min(total[i] * NARROW_STEP / ROOT_2PI, 1.0)
+    value = np.empty(int(2 * REACH_OF_Z * FLAT))
+    for i in range(rows):
+        if cumulants[1, i] >= NARROW * NARROW:
+            out[i] = wide_logistic_mean(row(cumulants, i), value)
+
+
+@compiled
+def wide_logistic_mean(cumulants: Cumulants, value: Array) -> float:
+    """Mean of 1 / (1 + exp(-x)) under a distribution of four cumulants, whose sum needs short steps."""
+    spread = np.sqrt(cumulants[1])
+    if spread > FLAT:  # next to which the logistic function is a step
+        share, _ = distribution(cumulants, 0.0)
+        return 1.0 - share
+    one, z, square, cube = powers_of_z(cumulants)
+    step = 1.2 / spread
+    half = int(REACH_OF_Z / step)
+    n = 2 * half + 1
+    for k in range(n):
+        at = (k - half) * step
+        x = ((cube * at + square) * at + z) * at + one
+        tail = exp(-abs(x))
+        value[k] = exp(-0.5 * at * at) * (1.0 if x > 0 else tail) / (1.0 + tail)
+    total = 0.0
+    for k in range(n):
+        total += value[k]
+    return min(total * step / ROOT_2PI, 1.0)
 
 
 @logistic_mean.defined(LITTLE)
 def logistic_mean_by_definition(cumulants: Array, out: Array) -> None:
     parts = polynomials(cumulants)
     spread = parts[1]
-    step = np.where(spread < 1.6, 0.75, 1.2 / np.maximum(spread, 1.6))
-    half = np.minimum((REACH_OF_Z / step).astype(int), REACH_OF_Z * 1000 - 1)
+    step = np.where(spread < NARROW, NARROW_STEP, 1.2 / np.clip(spread, NARROW, FLAT))
+    half = (REACH_OF_Z / step).astype(int)
     for rows in of_like_length(2 * half + 1, CELLS):
         k = np.arange(-half[rows[-1]], half[rows[-1]] + 1)
         z = step[rows, None] * k
@@ -232,10 +277,21 @@ def of_like_length(lengths: Array, cells: int) -> Iterator[Array]:
 @compiled
 def two_class_ends(ends: Array, median: Array, lower: Array, upper: Array) -> None:
     """Ends of two classes' probabilities from quantiles of the second's log-odds, `(3, r) -> 3 of (r, 2)`."""
-    for i in range(ends.shape[1]):
-        lower[i, 0], lower[i, 1] = logistic(-ends[2, i]), logistic(ends[0, i])
-        median[i, 0], median[i, 1] = logistic(-ends[1, i]), logistic(ends[1, i])
-        upper[i, 0], upper[i, 1] = logistic(-ends[0, i]), logistic(ends[2, i])
+    rows = ends.shape[1]
+    first, second = np.empty((2, 3, LANES))
+    for start in range(0, rows, LANES):
+        n = min(LANES, rows - start)
+        for q in range(3):
+            for i in range(n):
+                x = ends[q, start + i]
+                tail = exp(-abs(x))
+                low, high = tail / (1.0 + tail), 1.0 / (1.0 + tail)
+                first[q, i], second[q, i] = low if x > 0 else high, high if x > 0 else low
+        for i in range(n):
+            j = start + i
+            lower[j, 0], lower[j, 1] = first[2, i], second[0, i]
+            median[j, 0], median[j, 1] = first[1, i], second[1, i]
+            upper[j, 0], upper[j, 1] = first[0, i], second[2, i]
 
 
 @two_class_ends.defined()

@@ -1,6 +1,7 @@
 """What it costs to know how sure a prediction is: ours against ours, call by call in turn, on one thread.
 
-It is the processor's time: what others do meanwhile then stretches a long call no more than a short one.
+It is the processor's time: what others do meanwhile then stretches a long call no more than a short one. BLAS has one
+thread too, as its others would spin for milliseconds after every product, whatever they had to do.
 
 Two classes: intervals from cumulants ("auto") against `predict_proba`, exact ones against posterior draws. Ten classes:
 "auto" against draws and their quantiles. Draws are those of rows that were fixed; an observed row would need its own.
@@ -14,6 +15,7 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from bayesnb import CategoricalNB, GaussianNB
 
@@ -92,7 +94,9 @@ class Sureness:
         known, asked = x[: self.training], x[self.training :]
         model = self.make(n_jobs=1).fit(known, y[: self.training])
         for turn in self.turns:
-            yield from self.costs(model, asked[: max(FEWEST, round(turn.rows * (how.scale or 1)))], turn, how)
+            with threadpool_limits(1):
+                costs = list(self.costs(model, asked[: max(FEWEST, round(turn.rows * (how.scale or 1)))], turn, how))
+            yield from costs
 
     def costs(self, model: Any, x: Array, turn: Turn, how: How) -> Iterator[Cost]:
         """Of one turn, after a first call of each."""
