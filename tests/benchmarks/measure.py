@@ -20,6 +20,7 @@ import numpy as np
 PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas")
 FEWEST = 3  # rounds
 SHORT, LONG = 0.5, 1.5  # seconds
+SPINNING = 0.12  # seconds after which threads that have nothing to do are asleep
 SMALLER = {"avx2": "znver3"}  # instructions, and a processor that has no larger ones
 PROCESS = Path("/proc/self")
 
@@ -32,8 +33,8 @@ def interleaved(
     """Seconds of each call, taken in turn: A B A B ..., three rounds at least, until `seconds` in all are spent.
 
     Where less than LONG is to be spent, and a round takes longer, two rounds will do: long calls vary by little.
-    A short call that is timed alone is made once before, untimed: what the other side left in the caches, and a
-    processor that has to be woken, are not what is measured.
+    A short call that is timed alone is made before, untimed: what the other side left in the caches, its threads of
+    BLAS, which spin for a tenth of a second after their work, and a processor that has to be woken are not measured.
     """
     gc.collect()
     taken: list[list[float]] = [[] for _ in calls]
@@ -41,9 +42,17 @@ def interleaved(
     while len(taken[-1]) < fewest(taken, seconds) or perf_counter() < end:
         for call, own in zip(calls, taken, strict=True):
             if loops == 1 and (not own or own[-1] < SHORT):
-                call()
+                settle(call)
             own.append(timeit(call, timer=clock, number=loops) / loops)  # with the garbage collector off
     return taken
+
+
+def settle(call: Callable[[], Any]) -> None:
+    """Make a call once, and again until the other side's threads sleep."""
+    end = perf_counter() + SPINNING
+    call()
+    while perf_counter() < end:
+        call()
 
 
 def fewest(taken: Sequence[list[float]], seconds: float) -> int:
