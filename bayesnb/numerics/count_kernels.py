@@ -15,6 +15,7 @@ from bayesnb.numerics import special
 from bayesnb.numerics.compilation import Array, Csr, compiled, inlined
 from bayesnb.numerics.elementary import ROUNDING, log, remaining
 from bayesnb.numerics.row_kernels import (
+    AHEAD,
     CHEAP,
     add_and_clear,
     add_lanes,
@@ -23,6 +24,7 @@ from bayesnb.numerics.row_kernels import (
     add_times_rows,
     lanes_of,
     longest_row,
+    prefetch_row,
     sums_of_entries,
 )
 
@@ -160,7 +162,8 @@ def tally(
     for c in range(first, last):
         class_counts = counts[c]
         for e in range(starts[c], starts[c + 1]):
-            i = order[e]
+            i, later = order[e], order[min(e + AHEAD, len(order) - 1)]
+            prefetch_row(data, indices, indptr[later], indptr[later + 1])
             w, total, logs = weight[i], 0.0, 0.0
             for p in range(indptr[i], indptr[i + 1]):
                 x = float(data[p])

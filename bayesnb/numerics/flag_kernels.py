@@ -9,6 +9,7 @@ import numpy as np
 from bayesnb.numerics.compilation import Array, Csr, compiled
 from bayesnb.numerics.count_kernels import add_entries, labels_of
 from bayesnb.numerics.row_kernels import (
+    AHEAD,
     CHEAP,
     add_and_clear,
     add_by_class,
@@ -17,6 +18,7 @@ from bayesnb.numerics.row_kernels import (
     add_times,
     lanes_of,
     longest_row,
+    prefetch_row,
     sums_of_cells,
     sums_of_entries,
 )
@@ -209,16 +211,31 @@ def tally_entries(
     for c in range(first, last):
         class_ones, class_missing = ones[c], missing[c]
         for e in range(starts[c], starts[c + 1]):
-            i = order[e]
-            w, cells, words, strange = weight[i], data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]], 0
-            for v in cells:  # several at once
-                strange |= (v - v != 0) | (strict & (v != 0) & (v != 1))
+            i, later = order[e], order[min(e + AHEAD, len(order) - 1)]
+            prefetch_row(data, indices, indptr[later], indptr[later + 1])
+            w, cells, words = weight[i], data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
             for p in range(len(cells)):
                 class_ones[np.uint64(words[p])] += w if cells[p] > level else 0.0
-            for p in range(len(cells) if strange else 0):
+            for p in range(len(cells) if any_strange(cells, strict) else 0):
                 invalid |= is_invalid(cells[p], strict)
                 class_missing[words[p]] += 0.0 if cells[p] == cells[p] else w
     return invalid == 0
+
+
+@compiled
+def any_strange(cells: Array, strict: bool) -> bool:
+    """Whether a cell is missing or infinite or, if strict, neither 0 nor 1.
+
+    Each loop reads several cells at once, which one that asks for `strict` within would not.
+    """
+    strange = 0
+    if strict:
+        for v in cells:
+            strange |= (v != 0) & (v != 1)
+    else:
+        for v in cells:
+            strange |= v - v != 0
+    return strange != 0
 
 
 @tally_entries.defined()
