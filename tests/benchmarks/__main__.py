@@ -40,6 +40,7 @@ type Work = Workload | Sureness | Trust | Refits | Growing
 EVERY: list[Work] = [*WORKLOADS, *SURENESS, *TRUST, *REFITS, *GROWING]
 SCALES = {"quick": None, "full": 1.0}
 CHECKED = "G1,G3,M1,B1,B2,C1"  # on a smaller processor too; G1 includes G1-holes
+AGAIN = 2  # times that a workload is measured once more: what missed its goal by far each time has failed
 SECONDS = {"quick": 0.2, "full": 3.0}
 
 
@@ -82,9 +83,11 @@ def measured(asked: argparse.Namespace) -> Results:
     for work in asked.only:
         say(f"{work.name}: {work.about}")
         records = list(work.measure(how))
-        if asked.check and any(record.failed for record in records):
-            say(f"{work.name}: again, for a machine that was busy")
-            records = list(work.measure(how))
+        for _ in range(AGAIN if asked.check else 0):
+            if any(record.failed for record in records):
+                say(f"{work.name}: again, for a machine that was busy")
+                again = work.measure(how)
+                records = [new if old.failed else old for old, new in zip(records, again, strict=True)]
         found += records
     by_kind: dict[str, Any] = {name: [each for each in found if isinstance(each, kind)] for name, kind in KINDS.items()}
     results = Results(machine() | {"scale": asked.scale, "threads": how.threads}, **by_kind)
