@@ -3,15 +3,17 @@
 import json
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.benchmarks import __main__ as running
 from tests.benchmarks import cold, scaled
 from tests.benchmarks.__main__ import main
 from tests.benchmarks.calibrated import METHODS, SPLITS, TRUST
-from tests.benchmarks.records import Results, Scaling, Start
+from tests.benchmarks.records import Results, Scaling, Start, Timing
 from tests.benchmarks.scaling import GROWING
 from tests.benchmarks.sureness import AUTO, EXACT, SURENESS, UNCERTAINTY
 from tests.benchmarks.workloads import WORKLOADS
@@ -264,3 +266,19 @@ def test_a_command_takes_the_processors_time_that_it_takes_and_its_failure_is_to
     assert 0.01 < missing.seconds["all"] < 60
     assert failing.failed
     assert "gone.csv" in failing.said
+
+
+@pytest.mark.parametrize(
+    ("fit", "predict", "status"),
+    [((1, 4, 1), (4, 1, 1), 0), ((1, 1, 4), (4, 4, 4), 0), ((1, 1, 1), (4, 4, 4), 1), ((4, 1, 1), (1, 1, 1), 1)],
+)
+def test_check_fails_where_a_target_is_missed_by_far_each_time(
+    fit: tuple[float, ...], predict: tuple[float, ...], status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timing(operation: str, times: float) -> Timing:
+        return Timing("A", "", (1, 1), operation, times, 1.0, times, (times, times), 3, target=4.0)
+
+    tries = iter([[timing("fit", a), timing("predict", b)] for a, b in zip(fit, predict, strict=True)])
+    work = SimpleNamespace(name="A", about="", measure=lambda how: iter(next(tries)))
+    monkeypatch.setattr(running, "chosen", lambda names: [work])
+    assert main(["--check", "--only", "A", "--no-slopes", "--no-starts"]) == status
