@@ -251,7 +251,8 @@ def wide_logistic_mean(cumulants: Cumulants, value: Array) -> float:
 def logistic_mean_by_definition(cumulants: Array, out: Array) -> None:
     parts = polynomials(cumulants)
     spread = parts[1]
-    step = np.where(spread < NARROW, NARROW_STEP, 1.2 / np.clip(spread, NARROW, FLAT))
+    narrow = cumulants[1] < NARROW * NARROW
+    step = np.where(narrow, NARROW_STEP, 1.2 / np.clip(spread, NARROW, FLAT))
     half = (REACH_OF_Z / step).astype(int)
     for rows in of_like_length(2 * half + 1, CELLS):
         k = np.arange(-half[rows[-1]], half[rows[-1]] + 1)

@@ -11,6 +11,7 @@ from bayesnb.numerics.elementary import exp, log
 TILE = 512  # scores that are exponentiated at once: four KiB of a core's first-level cache
 LANES = 64  # rows of a transposed strip
 LINE = 64  # bytes of memory that are fetched together
+FETCHED = 256  # entries of a row at most: by then the processor has guessed how it goes on
 AHEAD = 2  # compressed rows between the one that is read and the one that is fetched: one is too few to be in time
 # Numbers: definitions of a few steps in NumPy, without logarithms, take at most about 2 ms longer than loops. 569 rows
 # of 30 columns are 66,000 numbers for a kernel that reads cells, has a guide to each column's levels, and writes codes.
@@ -264,7 +265,8 @@ def add_times_rows(total: Array, times: Array, table: Array, places: Array, n: i
 
 @inlined
 def prefetch_row(data: Array, indices: Array, start: int, end: int) -> None:
-    """Bring a compressed row near the processor, which cannot guess it where rows are read class by class."""
+    """Bring the beginning of a compressed row near the processor, which cannot guess it where rows are in no order."""
+    end = min(end, start + FETCHED)
     for p in range(start, end, LINE // data.itemsize):
         prefetch(data, p)
     for p in range(start, end, LINE // indices.itemsize):

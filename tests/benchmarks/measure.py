@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
-from timeit import timeit
+from timeit import repeat, timeit
 from typing import Any
 
 import numpy as np
@@ -72,8 +72,9 @@ def gain() -> float:
         work[1]()
         other.join()
 
-    alone, both = interleaved([work[0], together], 0.0)
-    return 2 * min(alone) / min(both)
+    settle(together)
+    alone, both = (min(repeat(call, number=1, repeat=FEWEST)) for call in (work[0], together))
+    return 2 * alone / both
 
 
 def peak[**P, Out](call: Callable[P, Out], *args: P.args, **kwargs: P.kwargs) -> tuple[Out, int | None]:
