@@ -1,10 +1,8 @@
-"""The plan of the house as facts: imports point down, each dependency has one home, names are unique and plain."""
+"""The plan of the house as facts: imports point down, each dependency has one home, the import is light."""
 
 import ast
 import subprocess
 import sys
-import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -51,7 +49,6 @@ HOMES = {
     "argcomplete": {"cli"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
-BANNED = {"own", "its", "said", "found", "odd", "some", "told", "thing"}
 
 
 def room_of(path: Path) -> str:
@@ -102,31 +99,6 @@ def test_each_heavy_dependency_has_one_home() -> None:
         if room_of(path) not in HOMES.get(name.split(".")[0], {room_of(path)})
     ]
     assert not strays
-
-
-def test_a_module_has_at_most_600_lines() -> None:
-    assert not [name_of(path) for path in MODULES if len(path.read_text().splitlines()) > 600]
-
-
-def test_names_of_files_and_classes_are_unique() -> None:
-    files = Counter(path.name for path in MODULES if path.name != "__init__.py")
-    classes = Counter(
-        node.name
-        for path in MODULES
-        for node in nodes_of(path)
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
-    )
-    assert not [name for name, count in (files + classes).items() if count > 1]
-
-
-def test_no_identifier_is_a_word_that_names_nothing() -> None:
-    used = set()
-    for path in MODULES:
-        with tokenize.open(path) as file:
-            for token in tokenize.generate_tokens(file.readline):
-                if token.type == tokenize.NAME and BANNED & {*token.string.lower().split("_")}:
-                    used.add(f"{name_of(path)}:{token.start[0]} {token.string}")
-    assert not used
 
 
 def loaded_after(statement: str) -> set[str]:

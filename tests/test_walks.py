@@ -1,11 +1,10 @@
-"""How far a question walks: the functions and files of bayesnb that a call enters, warm; and by what name they go."""
+"""What a call on one row does not do, and by what name methods go."""
 
 import inspect
 import pickle
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,48 +26,9 @@ from bayesnb import (
     NaiveBayes,
     Poisson,
 )
-from bayesnb.datasets import penguins
 from bayesnb.families.sums import made_at
-from tests.conftest import plainly
 
 PACKAGE = str(Path(bayesnb.__file__).parent)
-MOST = {"fit": (160, 33), "predict_proba": (70, 19), "predict_interval": (179, 28), "loo": (183, 31)}
-
-
-def walk_of(call: Callable[[], Any]) -> tuple[int, int]:
-    """Return how many functions and files of the package a call enters, on one thread and without comprehensions."""
-    call()  # warm: what is derived once is there
-    entered = set()
-
-    def enter(frame: FrameType, event: str, _: Any) -> None:
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(PACKAGE) and not code.co_name.startswith("<"):
-            entered.add((code.co_filename, code.co_qualname))
-
-    before = sys.getprofile()
-    sys.setprofile(enter)
-    try:
-        call()
-    finally:
-        sys.setprofile(before)
-    return len(entered), len({file for file, _ in entered})
-
-
-@pytest.mark.usefixtures("compiled_always")  # what a kernel's definition calls is inside of the kernel otherwise
-@pytest.mark.parametrize("name", MOST)
-def test_a_walk_enters_no_more_functions_and_files_than_it_needs(name: str) -> None:
-    table = penguins()
-    X, y = table.drop(columns="species"), table["species"]
-    plain = plainly(X)
-    model = NaiveBayes(n_jobs=1, **plain).fit(X, y)
-    calls: dict[str, Callable[[], Any]] = {
-        "fit": lambda: NaiveBayes(n_jobs=1, **plain).fit(X, y),
-        "predict_proba": lambda: model.predict_proba(X),
-        "predict_interval": lambda: model.predict_interval(X),
-        "loo": lambda: model.loo(X, y),
-    }
-    functions, files = walk_of(calls[name])
-    assert (functions <= MOST[name][0], files <= MOST[name][1]) == (True, True), (functions, files)
 
 
 @pytest.mark.parametrize("kind", ["frame", "list", "sparse"])
