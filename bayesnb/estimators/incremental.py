@@ -28,6 +28,7 @@ from bayesnb.estimators.tempering import (
     COLUMNS,
     LOO,
     TemperEstimate,
+    covariance_by_block,
     exponents_of,
     in_words,
     tempered_again,
@@ -491,7 +492,9 @@ class IncrementalMixin(ModelHolder):
         plain = temper
         if not isinstance(temper.value, float):
             plain = TemperEstimate(*(each if each is None else np.asarray(each) for each in temper))
-        self.__dict__.update(_temper=plain, _exponents=exponents_of(plain.value, self.schema_, plain.length))
+        exponents = exponents_of(plain.value, self.schema_, plain.length)
+        covariance = covariance_by_block(plain.covariance, self.schema_)
+        self.__dict__.update(_temper=plain, _exponents=exponents, _covariance=covariance)
         return self
 
     def _exponents_by(self, model: Model, rows: Rows) -> Exponents:
@@ -506,7 +509,7 @@ class IncrementalMixin(ModelHolder):
             return tempered_by(None, model, shard.schema, None, n_jobs) if before is None else self._known_temper
         if rule == COLUMNS and before is not None and rows is not None and not isinstance(self._temper.value, float):
             held_out = before_rows(model, before.laid_out(shard.classes, shard.schema))
-            return tempered_again(self._known_temper, held_out, shard.schema, rows, n_jobs)
+            return tempered_again(self._known_temper, held_out, shard.schema, rows)
         return tempered_by(rule, model, shard.schema, rows, n_jobs)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:

@@ -53,6 +53,7 @@ class ModelHolder(ABC):
     n_features_in_: int
     _temper: TemperEstimate  # in arrays, where by column: skops keeps no Series
     _exponents: Exponents  # the same exponents as the model's blocks take them
+    _covariance: Array | None  # of exponents that were found, in the order of blocks
 
     @abstractmethod
     def _families(self) -> Any:
@@ -129,7 +130,9 @@ class ModelHolder(ABC):
         links, known = self.schema_.links, self._known_temper
         if links is None or isinstance(known.value, float):
             return known
-        return TemperEstimate(*(each if each is None else each.iloc[: -len(links.ends)] for each in known))
+        count = -len(links.ends)
+        each = (numbers if numbers is None else numbers.iloc[:count] for numbers in known[:3])
+        return TemperEstimate(*each, None if known.covariance is None else known.covariance[:count, :count])
 
     @property
     def _temper_of_links(self) -> tuple[Array, Array]:
@@ -146,7 +149,7 @@ class ModelHolder(ABC):
     @property
     def _tempers(self) -> dict[str, Numbers]:
         """The exponents, their standard deviations and lengths, if there are any, as the model's blocks have them."""
-        names = zip(("temper", "temper_sd", "temper_length"), self._temper, strict=True)
+        names = zip(("temper", "temper_sd", "temper_length"), self._temper[:3], strict=True)
         known = {name: each for name, each in names if each is not None}
         return {
             name: each if isinstance(each, float) else of_empty_rows(exponents_of(each, self.schema_))

@@ -351,8 +351,9 @@ class NaiveBayes(
         if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
             params["classes"] = np.asarray(params["classes"])
         named = "feature_names_in_" in self.__dict__
-        value, sd, length = self._temper
-        return Saved(kind.__name__, params, self._seen, self.model_.prior, value, sd, named, temper_length=length)
+        value, sd, length, covariance = self._temper
+        seen, prior = self._seen, self.model_.prior
+        return Saved(kind.__name__, params, seen, prior, value, sd, named, None, length, covariance)
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
@@ -369,7 +370,8 @@ class NaiveBayes(
             estimator.__dict__.pop("feature_names_in_", None)
         estimator.classes_, estimator.schema_ = seen.classes, seen.schema
         estimator.model_ = Model(saved.prior, seen.stats, seen.integer_weights)
-        return estimator._temper_as(TemperEstimate(saved.temper, saved.temper_sd, saved.temper_length))
+        temper = saved.temper, saved.temper_sd, saved.temper_length, saved.temper_covariance
+        return estimator._temper_as(TemperEstimate(*temper))
 
     def _check_declared(self) -> None:
         """Raise for parameters that no table could be learnt with."""

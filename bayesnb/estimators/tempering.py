@@ -24,11 +24,13 @@ class TemperEstimate(NamedTuple):
     """The exponents in use and their standard deviations, Series by column or numbers; 0 for one that was given.
 
     And the lengths at which those of words are half, a Series by column, infinite where nothing falls; None if none do.
+    And the covariance of exponents that were found, in the table's order, `(f, f)` or `(1, 1)`.
     """
 
     value: Any
     sd: Any
     length: Any = None
+    covariance: Array | None = None
 
 
 def check_temper(temper: Any) -> None:
@@ -41,28 +43,24 @@ def check_temper(temper: Any) -> None:
 def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_jobs: int | None) -> TemperEstimate:
     """Return the exponents found from rows that were learnt, or those that are declared."""
     if temper == LOO and rows is not None:
-        return TemperEstimate(*one_by_loo(model, rows, n_jobs))
+        value, sd = one_by_loo(model, rows, n_jobs)
+        return TemperEstimate(value, sd, None, np.array([[sd**2]]) if np.isfinite(sd) else None)
     if temper == COLUMNS and rows is not None:
         return _of_columns(by_column(model, rows, n_jobs), schema)
     return TemperEstimate(1.0 if temper is None else float(temper), 0.0)
 
 
-def tempered_again(
-    known: TemperEstimate, model: Model, schema: Schema, rows: Rows, n_jobs: int | None
-) -> TemperEstimate:
+def tempered_again(known: TemperEstimate, model: Model, schema: Schema, rows: Rows) -> TemperEstimate:
     """Return the exponents by column after a batch, from its scores by the model before it and those known before."""
     ridge = Ridge(by_block(known.value, schema), by_block(known.sd, schema))
     length = np.full(len(ridge.mean), np.inf) if known.length is None else by_block(known.length, schema)
-    return _of_columns(by_batch(model, rows, ColumnExponents(ridge, length), n_jobs), schema)
+    return _of_columns(by_batch(model, rows, ridge, length), schema)
 
 
 def exponents_of(value: Any, schema: Schema, length: Any = None) -> Exponents:
-    """Return the exponents as the blocks of a model take them.
-
-    One number for all multiplies what is summed over blocks; but the power of a link has a constant beside it.
-    """
+    """Return the exponents as the blocks of a model take them."""
     if isinstance(value, float):
-        return value if value == 1 or schema.links is None else (value,) * len(schema.blocks)
+        return value
     each, parts, start = by_block(value, schema), [], 0
     lengths = np.full(len(each), np.inf) if length is None else by_block(length, schema)
     for block in schema.blocks:
@@ -85,6 +83,15 @@ def by_block(values: Any, schema: Schema) -> Array:
     return each
 
 
+def covariance_by_block(covariance: Array | None, schema: Schema) -> Array | None:
+    """Return the covariance of exponents in the order of blocks; that of one for all stays."""
+    if covariance is None or len(covariance) == 1:
+        return covariance
+    places, result = _places(schema), np.empty_like(covariance)
+    result[np.ix_(places, places)] = covariance
+    return result
+
+
 def by_name(values: Array, schema: Schema, name: str) -> Any:
     """Return numbers of the features in the table's order as a Series; columns modelled jointly are one tuple."""
     return series_by_key(values, [key for key, _, _ in schema.keys], name)
@@ -94,8 +101,9 @@ def restored(plain: TemperEstimate, schema: Schema) -> TemperEstimate:
     """Return the exponents by name, from numbers in the table's order."""
     if isinstance(plain.value, float):
         return plain
-    names = zip(plain, ("temper", "temper_sd", "temper_length"), strict=True)
-    return TemperEstimate(*(None if each is None else by_name(each, schema, name) for each, name in names))
+    names = zip(plain[:3], ("temper", "temper_sd", "temper_length"), strict=True)
+    named = (None if each is None else by_name(each, schema, name) for each, name in names)
+    return TemperEstimate(*named, plain.covariance)
 
 
 def in_words(temper: TemperEstimate, digits: int = 3) -> str:
@@ -127,7 +135,9 @@ def as_attributes(temper: TemperEstimate) -> dict[str, Any]:
 def _of_columns(made: ColumnExponents, schema: Schema) -> TemperEstimate:
     places = _places(schema)
     length = made.length[places] if np.isfinite(made.length).any() else None
-    return restored(TemperEstimate(made.ridge.mean[places], made.ridge.sd[places], length), schema)
+    found = made.found
+    covariance = found.covariance[np.ix_(places, places)]
+    return restored(TemperEstimate(found.mean[places], found.sd[places], length, covariance), schema)
 
 
 def _places(schema: Schema) -> Array:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -439,6 +440,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
     def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:
         table, scores = self._scores(X)
+        scores = replace(scores, covariance=None)
         if scores.belief.closed:
             result = entropies(scores, observed, self.n_jobs)
         else:
@@ -450,7 +452,11 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     def _scores(self, X: Any) -> tuple[Table, Scores]:
         table, cells = self._read(X)
         self._reader("predictive")  # an error where the posterior is no distribution
-        return table, Scores(self.model_.posterior, cells, self._exponents)
+        return table, self._scores_of(cells)
+
+    def _scores_of(self, cells: Sequence[Cells]) -> Scores:
+        """Return the scores of rows, whose exponents are not known where they were found by rows."""
+        return Scores(self.model_.posterior, cells, self._exponents, self._covariance)
 
     def _observers(self, observed: bool) -> list[Observer] | None:
         """Return what makes stats of rows, or None where the rows are not evidence about theta."""
@@ -472,7 +478,13 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         """Return the model to draw from, and what its parameters, or those of some columns, are called."""
         layout = results.parameter_names.layout_of(self, features)
         return results.drawn_trees.Subject(
-            self.model_, layout, self._exponents, self._once, as_attributes(self._known_temper), self.n_jobs
+            self.model_,
+            layout,
+            self._exponents,
+            self._once,
+            as_attributes(self._known_temper),
+            self.n_jobs,
+            self._covariance,
         )
 
     def _sheet(self, X: Any, y: Any = None) -> Any:

@@ -11,7 +11,7 @@ K_common(s)).
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from numbers import Integral
 from operator import add
@@ -31,7 +31,7 @@ from bayesnb.families.capabilities import (
     strengthened,
     words_of,
 )
-from bayesnb.families.record import Parts, Power, is_by_row, is_one, lead, of_powers
+from bayesnb.families.record import Parts, Power, lead, of_powers, raised
 from bayesnb.families.removal import Leaving
 from bayesnb.families.sums import made_at
 from bayesnb.families.weight import one_hot
@@ -138,11 +138,11 @@ class MixedLeaveOneOut(NamedTuple):
 
         A row that lacks cells was not learnt, so its evidence is not taken back.
         """
-        once = replace(leaving, power=leaving.each)
         separate, shared = self.prior.separate[c : c + 1], self.prior.common
-        evidence = separate.score_left_out(self.stats[c : c + 1], once) - shared.score_left_out(self.pooled, once)
-        evidence = np.where(self.stats.learnt(leaving.x), evidence, 0.0)
-        scores = self.posterior.separate.score(leaving.x, leaving.power)
+        seen = self.posterior.separate[c : c + 1], self.posterior.common
+        alone, together = (belief.row_log_moment(leaving.x, -leaving.each)[:, 0] for belief in seen)
+        evidence = np.where(self.stats.learnt(leaving.x), together - alone, 0.0)
+        scores = self.posterior.separate.score(leaving.x)
         scores[:, c] = separate.score_left_out(self.stats[c : c + 1], leaving)
         common = shared.score_left_out(self.pooled, leaving)
         return mixed(self.posterior.log_odds[0] - evidence[:, None], scores, common[:, None])
@@ -153,7 +153,7 @@ class MixedLeaveOneOut(NamedTuple):
         A value that the class never saw has a score too, but no row that leaves can have it.
         """
         codes, weight = np.full(len(values), c), np.full(len(values), leaving.each)
-        every = Leaving(values, codes, weight, leaving.kind, leaving.power)
+        every = Leaving(values, codes, weight, leaving.kind)
         scores = self._cells(c, every, lambda stats: stats.map(lambda array: np.maximum(array, 0.0)))
         return self.prior.separate.by_value(scores)(leaving.x, None, 1)
 
@@ -174,9 +174,9 @@ class MixedLeaveOneOut(NamedTuple):
         common = self.prior.common[rows].update(rest(self.pooled[rows] - alone))
         x, gone = self.prior.cells(leaving.x), leaving.weight[:, None]
         log_odds = self.posterior.log_odds - separate.log_moment(x, gone) + common.log_moment(x, gone)
-        logs = self.posterior.separate.log_moment(x[:, None], leaving.power)
-        logs[:, c] = separate.log_moment(x, leaving.power)
-        return mixed(log_odds[:, None], logs, common.log_moment(x, leaving.power)[:, None])
+        logs = self.posterior.separate.log_predictive(x[:, None])
+        logs[:, c] = separate.log_predictive(x)
+        return mixed(log_odds[:, None], logs, common.log_predictive(x)[:, None])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -263,24 +263,27 @@ class Averaged(Belief):
             log_odds = log_odds + self.separate.log_moment(x, tilt) - self.common.log_moment(x, tilt)
         return mixed_cumulants(log_odds, self.separate.cumulants(x, order, tilt), self.common.cumulants(x, order, tilt))
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         """Compiled where a cell has few values, or is a whole row; else cell by cell, a block of rows at once."""
         if self.log_odds.size == 1:
-            parts = (belief.score(x, power, None, n_jobs) for belief in (self.separate, self.common))
-            total = mixed(self.log_odds, *parts)
+            parts = (belief.score(x, 1.0, None, n_jobs) for belief in (self.separate, self.common))
+            total = raised(power, mixed(self.log_odds, *parts))
             return total if out is None else np.add(out, total, out=out)
-        score = None if is_by_row(power) else made_at(self, power, self._by_value)
-        return super().score(x, power, out, n_jobs) if score is None else score(x, out, n_jobs)
+        score = made_at(self, power, self._by_value)
+        return super().add_scores(x, power, out, n_jobs) if score is None else score(x, out, n_jobs)
 
     def _by_value(self, power: Power) -> Callable[..., Array] | None:
         values = values_of(self.separate)
-        return None if values is None else self.separate.by_value(_moment(self, values[:, None], power))
+        if values is None:
+            return None
+        return self.separate.by_value(raised(power, self.log_predictive(values[:, None])))
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         cells = self.cells(x)
-        common, total = _moment(self.common[0], cells, power), np.empty((len(cells), len(self)))
+        common, total = self.common[0].log_predictive(cells), np.empty((len(cells), len(self)))
         for c in range(len(self)):
-            total[:, c] = mixed(self.log_odds[0], _moment(self.separate[c], cells, power), common).sum(axis=1)
+            logs = mixed(self.log_odds[0], self.separate[c].log_predictive(cells), common)
+            total[:, c] = raised(power, logs).sum(axis=1)
         return total
 
     def cells(self, x: Cells) -> Array:
@@ -453,10 +456,6 @@ def unlike(prior: Belief) -> Array:
         elif differing.any():
             differs[feature or 0] = True
     return differs
-
-
-def _moment(belief: Belief, cells: Array, power: Any) -> Array:
-    return belief.log_predictive(cells) if is_one(power) else belief.log_moment(cells, power)
 
 
 def _along(flags: Array, like: Array) -> Array:

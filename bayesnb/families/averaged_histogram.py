@@ -16,6 +16,7 @@ Binnings are averaged as by Endres and Foeldiak (2005), Bayesian bin distributio
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,9 +29,9 @@ from bayesnb.families.dirichlet import pick
 from bayesnb.families.grid import Grid
 from bayesnb.families.grid_levels import GridDensity, GridStats, RelativeScores
 from bayesnb.families.grid_numbers import GridHistogram, NumberMargins
-from bayesnb.families.record import Parameter, Power, checked, is_by_row, raised, silent
-from bayesnb.families.removal import PREDICTIVE, Leaving, RemainingLevels
-from bayesnb.families.sums import Entries, made_at
+from bayesnb.families.record import Parameter, Power, checked, raised, silent
+from bayesnb.families.removal import Leaving, RemainingLevels
+from bayesnb.families.sums import Entries, KernelTables
 from bayesnb.families.sums import nodes as transform_nodes
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma
@@ -150,12 +151,13 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
                 span, c = self.span(j), classes[0]
                 yield classes, j, (self.grid.share[span], counts[c, span], *(each[c, j] for each in columns))
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_by_row(power):
-            return super().score(x, power, out, n_jobs)
-        every = len(self.sizes)
-        tables = made_at(self, power, lambda s: tables_of(self._real_moment(np.broadcast_to(s, every), n_jobs)))
-        return self.added(x, tables, len(self), out, n_jobs)
+    @cached_property
+    def log_mean(self) -> Array:
+        """The log predictive ratio of each level, `(c, k)`."""
+        return self._real_moment(np.ones(len(self.sizes)))
+
+    def tables_at(self, power: Any) -> KernelTables:
+        return tables_of(raised(self.of_levels(power), self.log_mean))
 
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each level; s is a number, one for each feature, `(f,)`, or `(n, 1, 1)` places of a transform."""
@@ -341,7 +343,6 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         codes = self.at(leaving.x[:])
         if leaving.alike and leaving.kind != "map":
             return pick(self._levels_left_out(stats, leaving), codes)
-        power, s = self._powers_left_out(leaving)
         cells = np.zeros(codes.shape)
         for _, j, column in self.update(stats)._pairs():
             known = codes[:, j] >= 0
@@ -351,30 +352,24 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
             if leaving.kind == "map":
                 numerics.histogram_removal.left_out_modes(*column, *of_rows, each)
             else:
-                numerics.histogram_removal.left_out_one_by_one(*column, *of_rows, s[j], each)
-            each = each if leaving.kind == PREDICTIVE else raised(power[j], each)
+                numerics.histogram_removal.left_out_one_by_one(*column, *of_rows, 1.0, each)
             cells[known, j] = each[which.ravel()]
         return cells
 
     def _levels_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
         """The score of each level once the same weight of it has left, `(k,)`."""
-        power, s = self._powers_left_out(leaving)
         worth, arrays = np.empty(self.bounds[-1]), (each[0] for each in self.update(stats)._flat())
-        numerics.histogram_removal.left_out(self.grid.share, self.bounds, *arrays, leaving.each, s, worth)
-        return worth if leaving.kind == PREDICTIVE else raised(self.of_levels(power), worth)
-
-    def _powers_left_out(self, leaving: Leaving) -> tuple[Array, Array]:
-        """The power of each column, and that of the moment of which the score is made, `(f,)`."""
-        power = np.array(np.broadcast_to(leaving.power, len(self.sizes)), float)
-        return power, power if leaving.kind == PREDICTIVE else np.ones(len(power))
+        once = np.ones(len(self.sizes))
+        numerics.histogram_removal.left_out(self.grid.share, self.bounds, *arrays, leaving.each, once, worth)
+        return worth
 
     def _left_out_of_counts(self, stats: GridStats, leaving: Leaving) -> Array:
         """Logs of shares of the rows that stay, over those of all rows."""
         remaining = RemainingLevels.of(np.zeros_like(stats.counts), stats.counts, leaving.kind, self.total_of_levels)
         index = self.at(leaving.x[:])
         cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
-        worth = cells.worth(leaving.each, leaving.kind, 1.0) - pick(self.grid.log_share, index)
-        return silent(index < 0, raised(leaving.power, worth))
+        worth = cells.worth(leaving.each, leaving.kind) - pick(self.grid.log_share, index)
+        return silent(index < 0, worth)
 
 
 def _column_transform(column: tuple[Any, ...], s: Array, levels: Array, moments: Array) -> Array:

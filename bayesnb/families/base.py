@@ -30,7 +30,6 @@ from bayesnb.families.record import (
     Power,
     Record,
     Rng,
-    is_by_row,
     is_one,
     of_powers,
     raised,
@@ -97,18 +96,23 @@ class RowScores(Record):
     """Scores of rows, which a family computes by a kernel where it overrides `score`."""
 
     def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        """Log density or log moment at a power, summed over features, `(r, f) -> (r, c)`; added to `out`, if given.
+        """Log density, or log predictive, times exponents, summed over features: `(r, f) -> (r, c)`.
 
-        The power is a number, `(f,)` numbers, one for each feature, or, for beliefs, `(r, 1)` numbers. A feature of the
-        power 0 says nothing, even of a cell that is impossible.
+        It is added to `out`, if that is given. The exponents are a number, `(f,)` numbers, one for each feature, or
+        `(r, 1)` numbers, one for each row. A feature of the exponent 0 says nothing, even of a cell that is impossible.
         """
-        power = np.asarray(power, float)
-        each = (lambda rows: power[rows]) if is_by_row(power) else (lambda rows: power)
-        return by_rows(lambda rows: self.defined_score(x[rows], each(rows)), x.shape, len(self), out, n_jobs)
+        if is_one(power) or np.ndim(power) == 1:
+            return self.add_scores(x, power, out, n_jobs)
+        total = raised(power, self.add_scores(x, 1.0, None, n_jobs))
+        return total if out is None else np.add(out, total, out=out)
+
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        """Scores with the exponent 1, or with one for each feature, `(f,)`."""
+        return by_rows(lambda rows: self.defined_score(x[rows], power), x.shape, len(self), out, n_jobs)
 
     @abstractmethod
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        """What `score` means, spelled in NumPy."""
+        """Spell `add_scores` in NumPy."""
 
 
 class Density(RowScores, ABC):
@@ -155,9 +159,7 @@ class Density(RowScores, ABC):
         return cls(*(parts[cls.symbols.get(name, name), None] for name in cls.__match_args__))
 
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        if np.ndim(power):
-            return summed(lambda record: raised(power, record.log_density(x)), self, len(x))
-        return power * summed(lambda record: record.log_density(x), self, len(x))
+        return summed(lambda record: raised(power, record.log_density(x)), self, len(x))
 
     def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
         """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
@@ -478,9 +480,11 @@ class BeliefScores[S: Stats, D: Density](BeliefCore[S, D], RowScores):
         return self.log_moment(x, 1)
 
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        if np.ndim(power) == 0 and power == 1:
-            return summed(lambda record: record.log_predictive(x), self, len(x))
-        return summed(lambda record: record.log_moment(x, power), self, len(x))
+        return summed(lambda record: raised(power, record.log_predictive(x)), self, len(x))
+
+    def row_log_moment(self, x: Cells, s: Power) -> Array:
+        """K(s) summed over features, `(r, f) -> (r, c)`; s is a number, `(f,)` or `(r, 1)` of them."""
+        return self.log_moment(self.broadcast(x), s if np.ndim(s) < 2 else s[:, None]).sum(axis=-1)  # type: ignore[index]
 
     def broadcast(self, x: Cells) -> Array:
         """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is `(r, 1, 1, f)`."""
@@ -510,7 +514,7 @@ class LeaveOneOut[S: Stats, D: Density](BeliefScores[S, D]):
 
         Of the other classes they are those of `reader`, which predicts. NaN where the class must be counted again.
         """
-        every = reader.score(leaving.x, leaving.power, None, leaving.n_jobs)
+        every = reader.score(leaving.x, 1.0, None, leaving.n_jobs)
         return leaving.scored(lambda c, rows: self[c : c + 1].score_left_out(stats[c : c + 1], rows), every)
 
     def score_left_out(self, stats: S, leaving: Leaving) -> Array:

@@ -30,8 +30,6 @@ from bayesnb.families.record import (
     Power,
     VariableNames,
     checked,
-    is_by_row,
-    is_one,
     of_powers,
     raised,
     silent,
@@ -237,14 +235,14 @@ def sides_of(x: Cells, one: Array, zero: Array) -> Array:
 class ScoredSides:
     """Densities and beliefs, which score a cell by its outcome, 0 or 1."""
 
-    worth: Callable[[Any], BernoulliScores]  # scores of a one and a zero, times a power
+    sides: tuple[Array, Array]  # scores of a one and of a zero
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_by_row(power):
-            if isinstance(x, Flags) and sparse.issparse(x.numbers):
-                x = Flags(Dense(x.numbers), x.threshold)
-            return super().score(Dense(x) if sparse.issparse(x) else x, power, out, n_jobs)  # type: ignore[misc]
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         return made_at(self, power, self.worth).score(x, out, n_jobs)
+
+    def worth(self, power: Power) -> BernoulliScores:
+        """Return what scores rows whose features have exponents."""
+        return BernoulliScores(*(raised(power, side) for side in self.sides))
 
 
 def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:
@@ -303,9 +301,9 @@ class BernoulliDensity(ScoredSides, LinearDensity, Density):
     def sample(self, rng: Rng) -> Array:
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
-    def worth(self, power: Power) -> BernoulliScores:
-        one, zero = self.logs
-        return BernoulliScores(raised(power, one), raised(power, zero))
+    @property
+    def sides(self) -> tuple[Array, Array]:  # type: ignore[override]
+        return self.logs
 
     def linear(self) -> Linear:
         one, zero = self.logs
@@ -411,8 +409,7 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         prior, counts = np.stack([self.a, self.b], axis=-1), np.stack([stats.ones, stats.zeros], axis=-1)
         remaining = RemainingLevels.of(prior, counts, leaving.kind, lambda sides: sides.sum(axis=-1, keepdims=True))
         weight = leaving.each if leaving.alike else leaving.weight[:, None, None]
-        power = leaving.power if is_one(leaving.power) else np.expand_dims(leaving.power, -1)
-        one, zero = np.moveaxis(remaining.worth(weight, leaving.kind, power), -1, 0)
+        one, zero = np.moveaxis(remaining.worth(weight, leaving.kind), -1, 0)
         return one, zero
 
     @property
@@ -422,11 +419,9 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     def by_value(self, worth: Array) -> Callable[..., Array]:
         return BernoulliScores(worth[1], worth[0]).score
 
-    def worth(self, power: Power) -> BernoulliScores:
-        one, zero = np.ones(1), np.zeros(1)
-        if is_one(power):
-            return BernoulliScores(self.log_predictive(one), self.log_predictive(zero))
-        return BernoulliScores(self.log_moment(one, power), self.log_moment(zero, power))
+    @property
+    def sides(self) -> tuple[Array, Array]:  # type: ignore[override]
+        return self.log_predictive(np.ones(1)), self.log_predictive(np.zeros(1))
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         each: Any = tilt * power

@@ -38,7 +38,7 @@ from bayesnb.families.dirichlet import (
     tally,
 )
 from bayesnb.families.family import Seen, unless_alike
-from bayesnb.families.record import Power, VariableNames, is_by_row, of_powers, raised, silent
+from bayesnb.families.record import Power, VariableNames, of_powers, raised, silent
 from bayesnb.families.removal import Leaving, RemainingLevels
 from bayesnb.families.sums import Entries, KernelTables, by_tables, distinct_places, made_at, nodes
 from bayesnb.families.support import AnyLevel, Support
@@ -124,11 +124,13 @@ class ScoredLevels(Row):
 
     level_log_moment: Callable[[Any], Array]
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_by_row(power):
-            return super().score(x, power, out, n_jobs)  # type: ignore[misc]
-        tables = made_at(self, power, lambda s: tables_of(self.level_log_moment(s)))
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        tables = made_at(self, power, self.tables_at)
         return self.added(x, tables, len(self), out, n_jobs)
+
+    def tables_at(self, power: Any) -> KernelTables:
+        """The log density, or log predictive, of each level, times exponents of the features."""
+        return tables_of(raised(self.of_levels(power), self.level_log_moment(1.0)))
 
     def added(self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
         """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
@@ -316,16 +318,16 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
         if not leaving.alike:
             return self.cells_left_out(stats, leaving).sum(axis=1)
         remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
-        worth = remaining.worth(leaving.each, leaving.kind, self.of_levels(leaving.power))
+        worth = remaining.worth(leaving.each, leaving.kind)
         return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
 
     def cells_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
         remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
         index = self.at(leaving.x[:])
         if leaving.alike:
-            return pick(remaining.worth(leaving.each, leaving.kind, self.of_levels(leaving.power))[0], index)
+            return pick(remaining.worth(leaving.each, leaving.kind)[0], index)
         cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
-        return silent(index < 0, cells.worth(leaving.each, leaving.kind, leaving.power))
+        return silent(index < 0, cells.worth(leaving.each, leaving.kind))
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""

@@ -12,7 +12,7 @@ import numpy as np
 from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Rng
 from bayesnb.families.capabilities import words_of
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
-from bayesnb.families.record import Parameter, Parts, VariableNames, is_by_row, lead
+from bayesnb.families.record import Parameter, Parts, VariableNames, lead
 from bayesnb.families.removal import Leaving
 from bayesnb.numerics import special
 from bayesnb.numerics.special import log, ratio
@@ -85,10 +85,8 @@ class Certain(CertainBelief):
     def parts(self) -> Parts:
         return self.theta.parts()
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_by_row(power) and words_of(self.theta, x) is None:
-            return super().score(x, power, out, n_jobs)
-        return self.theta.score(x, power, out, n_jobs)
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        return self.theta.add_scores(x, power, out, n_jobs)
 
     def words(self, x: Cells) -> Array | None:
         return words_of(self.theta, x)
@@ -99,7 +97,7 @@ class Certain(CertainBelief):
         return Contributions(each, nothing, each, nothing[..., 0])
 
     def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
-        return self.theta.score(leaving.x, leaving.power, None, leaving.n_jobs)
+        return self.theta.score(leaving.x, 1.0, None, leaving.n_jobs)
 
     def sample(self, rng: Rng, size: Any = None) -> Density:
         return self.theta.moved(lambda array: np.broadcast_to(array, lead(size) + array.shape))

@@ -169,18 +169,18 @@ def left_out_terms(belief: Any, leaving: Leaving, beyond: float, hidden: int = 0
 
     An estimate is that of the whole block, of which so many columns are hidden.
     """
-    w, kind, power, width = leaving.each, leaving.kind, leaving.power, belief.width
+    w, kind, width = leaving.each, leaving.kind, belief.width
     (g, dof, fine), count = gone(belief, w, kind), belief.count - w
     with np.errstate(all="ignore"):
         if kind == PREDICTIVE:
-            gain = multi_gamma_ratio(dof / 2, power / 2, width) - power / 2 * (width * LOG_PI + belief.log_det)
-            height = gain - width / 2 * accurate_log1p(power / count)
-            c = (power - w) * (belief.count / (count + power))
-            a, b, k = dof / 2, np.where(c == 0, 0.0, (dof + power) / 2), np.zeros_like(g)
+            gain = multi_gamma_ratio(dof / 2, 0.5, width) - (width * LOG_PI + belief.log_det) / 2
+            height = gain - width / 2 * accurate_log1p(1 / count)
+            c = (1 - w) * (belief.count / (count + 1))
+            a, b, k = dof / 2, np.where(c == 0, 0.0, (dof + 1) / 2), np.zeros_like(g)
         else:
             worthy = worth(dof + hidden, kind, width + hidden, beyond)
-            height = -power / 2 * (width * (LOG_2PI - np.log(worthy)) + belief.log_det)
-            a, k = np.full_like(g, -power / 2), power / 2 * worthy * (belief.count / count) ** 2
+            height = -(width * (LOG_2PI - np.log(worthy)) + belief.log_det) / 2
+            a, k = np.full_like(g, -0.5), worthy * (belief.count / count) ** 2 / 2
             b = c = np.zeros_like(g)
     return np.where(fine, height, np.nan), a, g, b, c, k
 
@@ -190,14 +190,14 @@ def stayed(belief: Any, distance: Array, rest: Array, dof: Array, leaving: Leavi
 
     `rest` is log(1 - g u), by the determinant lemma the log of what is left of the shared scale's, `(r, 1)`.
     """
-    s, width, count = leaving.power, belief.width, np.where(belief.count > 0, belief.count, np.nan)[:, 0]
+    width, count = belief.width, np.where(belief.count > 0, belief.count, np.nan)[:, 0]
     log_det = belief.log_det[:, 0] + rest
     if leaving.kind != PREDICTIVE:
         worthy = worth(dof, leaving.kind, width, belief.beyond)
-        return -s / 2 * (width * (LOG_2PI - np.log(worthy)) + log_det + worthy * distance) + 0 * count
-    still = multi_gamma_ratio(dof / 2, s / 2, width) - s / 2 * (width * LOG_PI + log_det)
-    still = still - width / 2 * accurate_log1p(s / count)
-    return still - (dof + s) / 2 * np.log1p(s * (count / (count + s)) * distance)
+        return -(width * (LOG_2PI - np.log(worthy)) + log_det + worthy * distance) / 2 + 0 * count
+    still = multi_gamma_ratio(dof / 2, 0.5, width) - (width * LOG_PI + log_det) / 2
+    still = still - width / 2 * accurate_log1p(1 / count)
+    return still - (dof + 1) / 2 * np.log1p(count / (count + 1) * distance)
 
 
 def variables(belief: Any, pm: Any, names: VariableNames, classes: int = 1) -> VectorDensity:

@@ -157,7 +157,7 @@ class JointDensity(Combined, LevelDensity):
 
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
         logs = self.gathered(self.log_probability[:, 0], as_level(x), np.logaddexp).T
-        return power * silent(says_nothing(x), logs)
+        return silent(says_nothing(x), logs)
 
     def contributed(self, x: Array, power: Any, words: Array | None = None) -> Array:
         return raised(power, self.log_density(x[:, None, None]))
@@ -273,8 +273,12 @@ class JointDirichlet(Combined, DirichletBelief):
         return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
 
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
-        concentration = self.gathered(self.concentration[:, 0], as_level(x)).T
-        return log_level_moment(concentration, self.level_sums(self.concentration)[:, 0], says_nothing(x), power)
+        return self.row_log_moment(x, 1.0)
+
+    def row_log_moment(self, x: Cells, s: Any) -> Array:
+        cells = np.asarray(x[:])
+        concentration = self.gathered(self.concentration[:, 0], as_level(cells)).T
+        return log_level_moment(concentration, self.level_sums(self.concentration)[:, 0], says_nothing(cells), s)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         logs = self._distinct(x, lambda each: log_gamma_cumulants(each + tilt * power, ORDER))
@@ -295,14 +299,14 @@ class JointDirichlet(Combined, DirichletBelief):
     def score_left_out(self, stats: JointStats, leaving: Leaving) -> Array:
         """A row with missing cells has not been counted, so it leaves nothing behind, and takes nothing away."""
         codes, reader = as_level(leaving.x[:]), reader_of(self, stats, leaving.kind)
-        out = reader.score(codes, leaving.power)[:, 0]
+        out = reader.score(codes)[:, 0]
         out[(codes >= 0).any(axis=1) & ~reader.proper[0, 0]] = np.nan
         wide, stats = self.aligned(stats)
         remaining = RemainingLevels.of(wide.concentration, stats.counts, leaving.kind, wide.total_of_levels)
         rows = np.flatnonzero((codes >= 0).all(axis=1))
         at = wide.places(codes[rows])
         cells = RemainingLevels(*(np.broadcast_to(each, wide.concentration.shape)[0, 0, at] for each in remaining))
-        out[rows] = cells.worth(leaving.weight[rows], leaving.kind, leaving.power)
+        out[rows] = cells.worth(leaving.weight[rows], leaving.kind)
         return out
 
     def sample(self, rng: Rng, size: Any = None) -> JointDensity:

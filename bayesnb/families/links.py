@@ -15,10 +15,6 @@ So given the counts the p_a are independent Dirichlets, and all that is asked of
     sum_a log B(strength m + n_a) / B(strength m) - sum_b n(b) log m(b)        B the Beta function of several numbers
 
 compares rows that are spread by one p for each a with rows that are spread by m.
-
-A link with the exponent w has the ratio E[r]**w, not E[r**w]: r is near 0 with a sizeable probability where a cell of
-the table is empty, and the expectation of a root would be ruled by that. So its law is that of r**w, times a constant
-by which its expectation is E[r]**w.
 """
 
 from collections.abc import Callable
@@ -31,23 +27,20 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayesnb.families import quantiles
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng
+from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng
 from bayesnb.families.capabilities import Narrowed
 from bayesnb.families.categorical import CategoricalStats, CodedStats, LevelTables, Row, ScoredLevels, tables_of
 from bayesnb.families.dirichlet import draw_level, log_share_cumulants, pick
 from bayesnb.families.record import (
-    Contributions,
     Exponent,
     Parameter,
     Power,
     checked,
-    is_one,
-    of_powers,
     raised,
     silent,
 )
 from bayesnb.families.removal import PREDICTIVE, Leaving, staying
-from bayesnb.families.sums import Entries, made_at, nodes
+from bayesnb.families.sums import Entries, KernelTables, nodes
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio
@@ -170,46 +163,27 @@ class LinkStats(OnPairs, CodedStats):
         return LinkDensity.of_logs(log(np.where(independent > 0, ratio(self.counts, independent), 1.0)), self.pairs)
 
 
-def constants(concentration: Array, total: Array, power: Any) -> Any:
-    """The log of the factor by which the expectation of ratio**power is that of the ratio, to the power, `(c, k)`.
-
-    A concentration of 0 stands for a ratio that is known.
-    """
-    if is_one(power):
-        return 0.0
-    known = (concentration == 0) | np.equal(power, 0)
-    c, t = np.where(known, 1.0, concentration), np.where(known, 1.0, total)
-    moment = log_gamma_ratio(c, power) - log_gamma_ratio(t, power)
-    return np.where(known, 0.0, power * (np.log(c) - np.log(t)) - moment)
-
-
 @dataclass(frozen=True, eq=False)
 class LinkDensity(OnPairs, ScoredLevels, Density):
-    """Ratios of pairs of levels, p(b | a) / m(b), `(c, k)`, and the Dirichlets that they were drawn from.
-
-    These, concentrations and totals, are 0 where the ratios are not drawn; they are there for powers of ratios.
-    """
+    """Ratios of pairs of levels, p(b | a) / m(b), `(c, k)`."""
 
     symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
     theta: ClassVar[str] = "ratio"
     kept: ClassVar[str] = "log_ratio"
     ratio: Array
-    concentration: Array
-    total: Array
     pairs: Pairs
 
     @classmethod
-    def of_logs(cls, logs: Array, pairs: Pairs, concentration: Any = 0.0, total: Any = 0.0) -> Self:
+    def of_logs(cls, logs: Array, pairs: Pairs) -> Self:
         """Ratios whose logs are kept: small ones underflow."""
-        drawn_from, of_all = (np.broadcast_to(each, logs.shape) for each in (concentration, total))
-        density = cls(np.exp(logs), drawn_from, of_all, pairs)
+        density = cls(np.exp(logs), pairs)
         density.__dict__["log_ratio"] = logs
         return density
 
     @classmethod
     def of_parts(cls, parts: Parts, like: Any) -> Self:
         ratios = np.concatenate([parts["ratio{}", j] for j in range(len(like.sizes))], axis=-1)
-        return cls.of_logs(log(ratios), like.pairs, like.concentration, like.total)
+        return cls.of_logs(log(ratios), like.pairs)
 
     def parts(self) -> Parts:
         return {("ratio{}", j): self.of_link(self.ratio, j) for j in range(len(self.sizes))}
@@ -223,8 +197,7 @@ class LinkDensity(OnPairs, ScoredLevels, Density):
         return np.isfinite(self.level_sums(self.ratio))
 
     def level_log_moment(self, s: Any) -> Array:
-        power = self.of_levels(s)
-        return raised(power, self.log_ratio) + constants(self.concentration, self.total, power)
+        return raised(self.of_levels(s), self.log_ratio)
 
     def log_density(self, x: Array) -> Array:
         return pick(self.log_ratio, self.at(x))
@@ -332,42 +305,19 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         """log E[ratio] of each pair of levels, `(c, k)`."""
         return log(ratio(self.concentration, self.total)) - self.log_margin
 
-    def _constants(self, power: Any) -> Any:
-        return constants(self.concentration, self.total, self.of_levels(power))
-
     def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
         tilt = self.of_levels(tilt)
         made = log_share_cumulants(self.concentration + tilt, self.total + tilt, order)
         made[0] -= self.log_margin
         return made
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        tables = made_at(self, power, lambda s: tables_of(raised(self.of_levels(s), self.log_mean)))
-        return self.added(x, tables, len(self), out, n_jobs)
-
-    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        return pick(raised(self.of_levels(power), self.log_mean), self.at(x[:])[:, None]).sum(axis=-1)
-
-    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        worth = of_powers(self.level_cumulants(ORDER, tilt * power), self.of_levels(power))
-        worth[0] += self._constants(power)
-        worth = worth.reshape(ORDER * len(self), -1)
-        return self.added(x, tables_of(worth), len(worth), None, 1).reshape(-1, ORDER, len(self)).swapaxes(0, 1)
+    def tables_at(self, power: Any) -> KernelTables:
+        return tables_of(raised(self.of_levels(power), self.log_mean))
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         pairs, entries = Entries.of_distinct(self.at(x[:]).reshape(x.shape))
         at = np.broadcast_to(self.of_levels(power), self.counts.shape[-1:])
-        shift = np.broadcast_to(self._constants(power), self.counts.shape)[..., pairs]
-        worth = self._log_moment_at(pairs, nodes(s) * at[pairs]) + nodes(s) * shift
-        return entries.added(worth)
-
-    def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
-        at = self.at(x[:])[:, None]
-        mean, variance = (pick(table, at) for table in self.level_cumulants(2))
-        shift = np.broadcast_to(self._constants(power), self.counts.shape)
-        each = raised(np.square(power), variance)
-        gain = pick(raised(self.of_levels(power), self.log_mean), at)
-        return Contributions(raised(power, mean) + pick(shift, at), each, gain, each.sum(axis=-1))
+        return entries.added(self._log_moment_at(pairs, nodes(s) * at[pairs]))
 
     def log_moment(self, x: Array, s: Exponent) -> Array:
         level = self.at(x)
@@ -388,7 +338,7 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
 
     def sample(self, rng: Rng, size: Any = None) -> LinkDensity:
         logs = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
-        return LinkDensity.of_logs(self._log_ratios(logs), self.pairs, self.concentration, self.total)
+        return LinkDensity.of_logs(self._log_ratios(logs), self.pairs)
 
     def estimate(self, kind: str) -> LinkDensity:
         """The expected ratio, `"mean"`; or, `"map"`, that of the modes; of one without a peak the expected one."""
@@ -444,7 +394,7 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         margin = ratio(*every)
         expected = ratio(strength * margin + left(counts), strength + left(pairs.of_parents(counts)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.where(margin > 0, raised(leaving.power, np.log(expected) - np.log(margin)), -np.inf)
+            value = np.where(margin > 0, np.log(expected) - np.log(margin), -np.inf)
         return silent(level < 0, value)
 
     def _left_out_of_estimate(self, stats: LinkStats, leaving: Leaving) -> Array:
@@ -455,7 +405,7 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
             alone = stats.alone(one.x[:], Weight(np.zeros(1, np.int64), one.weight, 1))
             rest = stats - alone
             reader: Any = rest.mle() if leaving.kind == "mle" else self.update(rest).estimate(leaving.kind)
-            cells[i] = raised(leaving.power, reader.log_density(one.x[:])[0])
+            cells[i] = reader.log_density(one.x[:])[0]
         return cells
 
 

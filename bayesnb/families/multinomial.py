@@ -31,7 +31,7 @@ from bayesnb.families.dirichlet import (
     simplex,
 )
 from bayesnb.families.family import Seen, shaped
-from bayesnb.families.record import Power, Record, VariableNames, by_row, is_by_row, is_one, of_powers
+from bayesnb.families.record import Power, Record, VariableNames, is_by_row, of_powers
 from bayesnb.families.removal import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.sums import (
     DistinctCells,
@@ -145,17 +145,16 @@ class OrderedCounts(Record):
         size = counts.sum(axis=-1, keepdims=True)
         return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
 
-    def in_order(self, x: Cells, power: Power, scores: Array, n_jobs: int | None) -> Array:
-        """Scores that kernels gave to counts at a power, in place: of their order, if that is known.
+    def in_order(self, x: Cells, scores: Array, n_jobs: int | None) -> Array:
+        """Scores that kernels gave to counts, in place: of their order, if that is known.
 
         The log-probabilities of counts, and of one of their orders, are both negative: no digit is lost.
         """
         if self.ordered:
-            powers = by_row(power, x.shape[0])
 
             def part(rows: slice) -> None:
                 data, _, ends = entries(x, rows)
-                numerics.count_kernels.take_orders(data, ends, powers[rows], scores[rows])
+                numerics.count_kernels.take_orders(data, ends, scores[rows])
 
             list(in_order(part, pieces_of(x), n_jobs))
         return scores
@@ -181,17 +180,15 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
     def sample(self, rng: Rng, total: int = 1) -> Array:
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        powers = by_row(power, x.shape[0])
-
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_known(entries(x, rows), *tables, powers[rows], first, part)
+            numerics.count_kernels.score_known(entries(x, rows), *tables, first, part)
 
-        return self.in_order(x, power, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
+        return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        return power * (dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None])
+        return dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None]
 
     @cached_property
     def _tables(self) -> KernelTables:
@@ -237,19 +234,15 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         each = log_rising_binomial(self.concentration, x).sum(axis=-1)
         return each - log_rising_binomial(self.concentration.sum(axis=-1), x.sum(axis=-1))
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         if self._largest >= numerics.count_kernels.LARGEST:
-            return super().score(x, power, out, n_jobs)
-        if not is_one(power):
-            powered = np.ndim(power) != 1 and np.all(np.greater_equal(power, 0))
-            return self._powered(x, power, out, n_jobs) if powered else super().score(x, power, out, n_jobs)
+            return super().add_scores(x, power, out, n_jobs)
         totals = self._totals
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
             numerics.count_kernels.score_dirichlet(entries(x, rows), *tables, totals, first, part)
 
-        scores = by_tables(add, self._tables, x, len(self), out, n_jobs)
-        return self.in_order(x, power, scores, n_jobs)
+        return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def score_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
         extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
@@ -257,37 +250,9 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         totals[1] = -1.0 if (extra < 0).any() else totals[1]
         even, known = -np.log(len(extra)) if leaving.kind == "map" else np.nan, leaving.kind != PREDICTIVE
         tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), totals
-        out, power = np.empty(len(leaving.codes)), by_row(leaving.power, len(leaving.codes))
-        numerics.count_kernels.left_out(entries(leaving.x), leaving.weight, *tables, known, power, even, out)
-        return self.in_order(leaving.x, leaving.power, out[:, None], 1)[:, 0]
-
-    def _powered(self, x: Cells, power: Power, out: Array | None, n_jobs: int | None) -> Array:
-        cells, powers = x.nnz if sparse.issparse(x) else x.shape[0] * x.shape[1], by_row(power, x.shape[0])
-        few = min(numerics.count_kernels.SMALL, cells // x.shape[1])  # a table costs as much as a cell of each word
-        tabled = few > 0 and not is_by_row(power)  # and is of one power
-        tables = self._power_tables(few + 1, float(power)) if tabled else self._no_power_tables
-
-        def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_power(entries(x, rows), *tables, self._totals, powers[rows], first, part)
-
-        return self.in_order(x, power, by_tables(add, tables, x, len(self), out, n_jobs), n_jobs)
-
-    def _power_tables(self, counts: int, power: float) -> KernelTables:
-        """Concentrations, and a table for each of so many counts of what it is worth at a power."""
-
-        def of(piece: slice) -> tuple[Array, Array]:
-            concentration = lanes(self.concentration[piece, 0])
-            tables = np.empty((counts, *concentration.shape))
-            if counts:
-                numerics.count_kernels.fill_power_tables(concentration, power, tables)
-            return concentration, tables
-
-        return KernelTables(of, self.concentration.shape)
-
-    @cached_property
-    def _no_power_tables(self) -> KernelTables:
-        """What few rows need, at any power: laying out all words for each call would take longer than to score one."""
-        return self._power_tables(0, 1.0)
+        out = np.empty(len(leaving.codes))
+        numerics.count_kernels.left_out(entries(leaving.x), leaving.weight, *tables, known, even, out)
+        return self.in_order(leaving.x, out[:, None], 1)[:, 0]
 
     @cached_property
     def _totals(self) -> Array:
@@ -306,13 +271,16 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         return self.concentration.max()
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
+        return self.row_log_moment(x, 1.0)
+
+    def row_log_moment(self, x: Cells, s: Any) -> Array:
         counts, concentration = as_csr(x), self.concentration[:, 0]
-        scaled = counts.data * np.broadcast_to(power, (counts.shape[0], 1))[row_of_entry(counts), 0]
-        binomial = not self.ordered and bool(np.all(np.equal(power, 1)))
+        scaled = counts.data * np.broadcast_to(s, (counts.shape[0], 1))[row_of_entry(counts), 0]
+        binomial = not self.ordered and bool(np.all(np.equal(s, 1)))
         worth = log_rising_binomial if binomial else log_gamma_ratio
         words = by_entry(counts, lambda c: worth(concentration[c, counts.indices], scaled), len(concentration))
-        length = worth(concentration.sum(axis=1), power * counts.sum(axis=1)[:, None])
-        return words - length if binomial else less(words, length) + power * self.orders(counts)[:, None]
+        length = worth(concentration.sum(axis=1), s * counts.sum(axis=1)[:, None])
+        return words - length if binomial else less(words, length) + s * self.orders(counts)[:, None]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         counts, orders, power = self._at_power(x, power)

@@ -28,8 +28,6 @@ from bayesnb.families.record import (
     VariableNames,
     by_feature,
     checked,
-    is_by_row,
-    is_one,
     lead,
     of_powers,
     silent,
@@ -216,7 +214,7 @@ class GaussianDensity(LinearDensity, Density):
             z = (x - self.mean) / np.sqrt(self.variance)
             return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
 
-    def score(self, x: Cells, power: Power = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         with np.errstate(divide="ignore"):
             height = -power * (LOG_2PI + np.log(self.variance)) / 2
             terms = (np.array(self.mean), power / self.variance, height)
@@ -411,20 +409,21 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         value = height - (self.shape + 0.5) * tail
         return silent(np.isnan(x), value)
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if not is_one(power) and (is_by_row(power) or np.less(power, 0).any() or (np.ndim(power) == 0 and power == 0)):
-            return super().score(x, power, out, n_jobs)
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         kernel, terms = numerics.gaussian_kernels.student, made_at(self, power, self._student)
         return by_rows(
             lambda rows: kernel_scores(kernel, terms, self, numbers(x, rows), power), x.shape, len(self), out, n_jobs
         )
 
-    def _student(self, s: Power) -> tuple[Any, ...]:
-        """K(s) as height - exponent * log1p(width * (x - location)**2), and whether a class's exponents are alike."""
-        exponent = self.shape + s / 2
-        width = s / ((1 + s / self.count) * 2 * self.scale)
-        height = log_gamma_ratio(self.shape, s / 2) - (s / 2) * (LOG_2PI + np.log(self.scale))
-        height = height - np.log1p(s / self.count) / 2
+    def _student(self, power: Power) -> tuple[Any, ...]:
+        """Student's t, times exponents, as height - exponent * log1p(width * (x - location)**2).
+
+        And whether a class's exponents are alike.
+        """
+        exponent = power * (self.shape + 0.5)
+        width = 1 / ((1 + 1 / self.count) * 2 * self.scale)
+        height = log_gamma_ratio(self.shape, 0.5) - (LOG_2PI + np.log(self.scale)) / 2
+        height = power * (height - np.log1p(1 / self.count) / 2)
         return np.array(self.location), width, exponent, height, bool((exponent == exponent[:, :1]).all())
 
     def score_left_out(self, stats: GaussianStats, leaving: Leaving) -> Array:

@@ -305,23 +305,26 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         height = multi_gamma_ratio(self.dof / 2, s / 2, self.width) - s / 2 * (self.width * LOG_PI + self.log_det)
         return height - self.width / 2 * np.log1p(s / self.count)
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        power = np.asarray(power, float)
-        each = (lambda rows: power[rows]) if power.ndim else (lambda rows: power)
-        return by_rows(lambda rows: self._score(numbers(x, rows), each(rows)), x.shape, len(self), out, n_jobs)
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        return by_rows(lambda rows: self._score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
-    def _score(self, x: Array, power: Array) -> Array:
+    def _score(self, x: Array) -> Array:
+        """Log density of the multivariate t, `(r, c)`."""
         total = np.zeros((len(x), len(self)))
         for rows, narrowed, cells in self.patterns(x):
-            distance, s = narrowed.distances(cells), power[rows] if power.ndim else power
-            if power.ndim or power <= 0:
-                total[rows] = narrowed.moment_at(distance[..., None], s[..., None])[..., 0]
-            else:
-                exponent, width = (narrowed.dof + s)[:, 0] / 2, (s / (1 + s / narrowed.count))[:, 0]
-                total[rows] = narrowed._height(s)[:, 0] - exponent * np.log1p(width * distance)
+            exponent = (narrowed.dof + 1)[:, 0] / 2
+            width = (1 / (1 + 1 / narrowed.count))[:, 0]
+            total[rows] = narrowed._height(1.0)[:, 0] - exponent * np.log1p(width * narrowed.distances(cells))
         overflowed = ~np.isfinite(total).all(axis=1)
-        if overflowed.any() and not power.ndim:
-            total[overflowed] = self.defined_score(x[overflowed], float(power))
+        if overflowed.any():
+            total[overflowed] = self.defined_score(x[overflowed])
+        return total
+
+    def row_log_moment(self, x: Cells, s: Any) -> Array:
+        total = np.zeros((x.shape[0], len(self)))
+        for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
+            at = np.broadcast_to(s, (x.shape[0], 1))[rows][..., None]
+            total[rows] = narrowed.moment_at(narrowed.distances(cells)[..., None], at)[..., 0]
         return total
 
     def distances(self, x: Array) -> Array:
@@ -329,8 +332,7 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return distances(x, self.location[:, 0], self.whitening[:, 0])
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        cells = np.asarray(x[:], float)[:, None, None]
-        return (self.log_predictive(cells) if power == 1 else self.log_moment(cells, power))[..., 0]
+        return self.log_predictive(np.asarray(x[:], float)[:, None, None])[..., 0]
 
     def score_left_out(self, stats: VectorStats, leaving: Leaving) -> Array:
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self

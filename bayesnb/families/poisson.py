@@ -28,13 +28,13 @@ from bayesnb.families.record import (
     VariableNames,
     by_feature,
     checked,
-    is_by_row,
     is_one,
     of_powers,
+    raised,
     silent,
 )
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
-from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, made_at, nodes
+from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
@@ -121,12 +121,11 @@ class PoissonDensity(LinearDensity, Density):
         events = stats.events * xp.log(xp.where(stats.events > 0, self.rate, 1.0))
         return events - stats.count * self.rate - stats.log_factorial
 
-    def score(self, x: Cells, power: Power = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        several = isinstance(power, np.ndarray)
-        each, once = by_feature(power if several else 1.0, x.shape[1]), 1.0 if several else float(power)
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        each = by_feature(power, x.shape[1])
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.rate_kernels.score_known(numbers(x, rows), *tables, each, once, first, part)
+            numerics.rate_kernels.score_known(numbers(x, rows), *tables, each, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
 
@@ -227,16 +226,20 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         rows = self.shape * np.log1p(1 / self.rate) + x * np.log1p(self.rate)
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        if is_by_row(power) or np.any(np.less(power, 0)) or self._largest >= numerics.count_kernels.LARGEST:
-            return super().score(x, power, out, n_jobs)
-        if not is_one(power):
-            return self._powered(x, by_feature(power, x.shape[1]), out, n_jobs)
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        if not is_one(power) or self._largest >= numerics.count_kernels.LARGEST:
+            return super().add_scores(x, power, out, n_jobs)
 
         def add(rows: slice, tables: tuple[Array, ...], first: int, part: Array) -> None:
             numerics.rate_kernels.score_gamma(numbers(x, rows), *tables, first, part)
 
         return by_tables(add, self._tables, x, len(self), out, n_jobs)
+
+    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
+        cells = DistinctCells.of_table(x[:])
+        each = by_feature(power, x.shape[1])[cells.feature]
+        worth = raised(each, self[:, cells.feature].log_predictive(cells.value))
+        return cells.entries.added(worth[None])[..., 0]
 
     def score_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
         return self._left_out_of(stats, leaving, [slice(None)])[:, 0]
@@ -250,27 +253,11 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
         terms = np.stack([each[0] for each in (extra, rate, stats.events, stats.count)])
         x, out = numbers(leaving.x, EVERY), np.empty((len(groups), len(leaving.codes)))
-        powers, known = by_feature(leaving.power, x.shape[1]), leaving.kind != PREDICTIVE
+        known = leaving.kind != PREDICTIVE
         for group, sums in zip(groups, out, strict=True):
             cells, part = (np.ascontiguousarray(each[:, group]) for each in (x, terms))
-            numerics.rate_kernels.left_out(cells, leaving.weight, part, known, powers[group], sums)
+            numerics.rate_kernels.left_out(cells, leaving.weight, part, known, sums)
         return out.T
-
-    def _powered(self, x: Cells, power: Array, out: Array | None, n_jobs: int | None) -> Array:
-        def add(rows: slice, classes: tuple[Array, ...], first: int, part: Array) -> None:
-            numerics.rate_kernels.score_power(numbers(x, rows), *classes, power, first, part)
-
-        return by_tables(add, made_at(self, power, self._power_tables), x, len(self), out, n_jobs)
-
-    def _power_tables(self, power: Array) -> KernelTables:
-        def of(classes: slice) -> tuple[Array, ...]:
-            shape, rate = lanes(self.shape[classes]), lanes(self.rate[classes])
-            rate[:, len(self.rate[classes]) :] = 1.0  # lanes of no class
-            tables = np.empty((numerics.count_kernels.SMALL + 1, *shape.shape))
-            numerics.rate_kernels.fill_power_tables(shape, rate, power, tables)
-            return shape, rate, tables
-
-        return KernelTables(of, self.shape.shape)
 
     @cached_property
     def _largest(self) -> float:

@@ -208,6 +208,13 @@ def raised(power: Any, logs: Array) -> Array:
     return np.where(np.equal(power, 0), 0.0, power * np.where(np.equal(power, 0), 0.0, logs))
 
 
+def difference(one: Array, two: Array) -> Array:
+    """`one - two`, and 0 where both are infinite: of a cell that is impossible."""
+    with np.errstate(invalid="ignore"):
+        gap = one - two
+    return np.where(np.isfinite(gap), gap, 0.0)
+
+
 def of_powers(cumulants: Array, power: Any) -> Array:
     """The cumulants of numbers times a power, stacked on a leading axis: the nth times power**n."""
     if is_one(power):

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.record import Array, Record, is_by_row, is_one, raised
+from bayesnb.families.record import Array, Record
 from bayesnb.families.weight import one_hot
-from bayesnb.numerics.special import less, log, log_gamma_ratio
+from bayesnb.numerics.special import log
 from bayesnb.numerics.threads import blocks, in_order
 
 PREDICTIVE = "predictive"
@@ -42,7 +42,6 @@ class Leaving:
     codes: Array
     weight: Array
     kind: str = PREDICTIVE
-    power: Any = 1.0  # a number, `(f,)` or `(r, 1)` numbers
     n_jobs: int | None = 1
 
     @property
@@ -56,9 +55,7 @@ class Leaving:
         return float(self.weight[0]) if self.alike else self.weight[:, None]
 
     def __getitem__(self, rows: Any) -> Self:
-        power = self.power[rows] if is_by_row(self.power) else self.power
-        taken = {"x": self.x[rows], "codes": self.codes[rows], "weight": self.weight[rows]}
-        return replace(self, **taken, power=power, n_jobs=1)
+        return replace(self, x=self.x[rows], codes=self.codes[rows], weight=self.weight[rows], n_jobs=1)
 
     def scored(self, score: Callable[[int, "Leaving"], Array], out: Array) -> Array:
         """Write `score(class, rows of it)` into the rows' entries of their class, `(r, c)`."""
@@ -108,23 +105,15 @@ class RemainingLevels(NamedTuple):
         total = level_sums(np.maximum(extra + counts, 0.0))
         return cls(extra, counts, level_sums(ones * extra), level_sums(ones * counts), total, level_sums(ones))
 
-    def worth(self, weight: Any, kind: str, power: Any) -> Array:
-        """The score of a level once so much of it has left; NaN where no distribution is left.
-
-        A power for each level, or cell, broadcasts as the rest does.
-        """
+    def worth(self, weight: Any, kind: str) -> Array:
+        """The score of a level once so much of it has left; NaN where no distribution is left."""
         left = np.maximum(self.extra + staying(self.counts - weight, self.column_counts), 0.0)
         rest = self.column_extra + staying(self.column_counts - weight, self.column_counts)
         if (self.extra < 0).any():
             rest = self.column_total - (np.maximum(self.extra + self.counts, 0.0) - left)
         with np.errstate(invalid="ignore", divide="ignore"):
-            if kind == PREDICTIVE and not is_one(power):
-                value = less(log_gamma_ratio(left, power), log_gamma_ratio(rest, power))
-                value = np.where((left > 0) | np.equal(power, 0), value, -np.inf)
-            else:
-                value = raised(power, log(left) - log(rest))
-            nothing = -np.asarray(power) * np.log(self.levels) if kind == "map" else np.nan
-            return np.where(rest > 0, value, nothing)
+            nothing = -np.log(self.levels) if kind == "map" else np.nan
+            return np.where(rest > 0, log(left) - log(rest), nothing)
 
 
 def left_out_by_definition(prior: Any, stats: Any, leaving: Leaving) -> Array:
@@ -133,10 +122,7 @@ def left_out_by_definition(prior: Any, stats: Any, leaving: Leaving) -> Array:
     every, alone = np.zeros(rows, np.intp), stats.alone(leaving.x, one_hot(np.arange(rows), rows, leaving.weight))
     reader = reader_of(prior[every], stats[every] - alone, leaving.kind)
     x = leaving.x[:, None] if prior.multivariate else leaving.x
-    if leaving.kind == PREDICTIVE:
-        value = reader.log_moment(x, leaving.power)
-    else:
-        value = raised(leaving.power, reader.log_density(x))
+    value = reader.log_predictive(x) if leaving.kind == PREDICTIVE else reader.log_density(x)
     return np.where(reader.proper | missing(leaving.x, prior.multivariate), value, np.nan).sum(axis=-1)
 
 

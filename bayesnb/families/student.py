@@ -60,7 +60,7 @@ def left_by(belief: Any, c: int, leaving: Leaving) -> Array:
     For a class k that the row was not in, location and count stay. With u_k = (x - location_k)**2, the shape has lost
     w / 2 and the scale its part g u_c, so that the score is a function of u_k / (1 - g u_c).
     """
-    x, s, kind = numbers(leaving.x, EVERY), leaving.power / 2, leaving.kind
+    x, kind = numbers(leaving.x, EVERY), leaving.kind
     total = np.empty((len(x), len(belief)))
     g, shape, _ = gone(belief[c], leaving.each)
     with np.errstate(all="ignore"):
@@ -70,21 +70,19 @@ def left_by(belief: Any, c: int, leaving: Leaving) -> Array:
             count, u = belief.count[k], (x - belief.location[k]) ** 2
             scale = np.where(count > 0, belief.scale[k], np.nan)
             if kind == PREDICTIVE:
-                reach = s / scale * (count / (count + 2 * s)) * u
-                score = height_at(shape, count, scale, leaving.power)
-                score = score + shape * rest - (shape + s) * np.log1p(reach - lost)
+                reach = count / (count + 1) / (2 * scale) * u
+                score = height_at(shape, count, scale) + shape * rest - (shape + 0.5) * np.log1p(reach - lost)
             else:
                 w = worth(shape, kind, belief.beyond)
-                score = -s * (LOG_2PI + np.log(scale / w) + rest + w / scale * u / (1 - lost))
+                score = -(LOG_2PI + np.log(scale / w) + rest + w / scale * u / (1 - lost)) / 2
             total[:, k] = np.where(np.isnan(x), 0.0, score).sum(axis=1)
     total[:, c] = left_out(belief[c : c + 1], leaving, belief.beyond)
     return total
 
 
-def height_at(shape: Array, count: Array, scale: Array, power: Any) -> Array:
-    """K(power) of a cell at the location."""
-    height = log_gamma_ratio(shape, power / 2) - power / 2 * (LOG_2PI + np.log(scale))
-    return height - accurate_log1p(power / count) / 2
+def height_at(shape: Array, count: Array, scale: Array) -> Array:
+    """The log predictive of a cell at the location."""
+    return log_gamma_ratio(shape, 0.5) - (LOG_2PI + np.log(scale) + accurate_log1p(1 / count)) / 2
 
 
 def worth(shape: Array, kind: str, beyond: float) -> Array:
@@ -102,16 +100,16 @@ def gone(belief: Any, w: Any) -> tuple[Array, Array, Array]:
 
 def left_out_terms(belief: Any, leaving: Leaving, beyond: float) -> tuple[Array, ...]:
     """mean, height, a, g, b, c and k of: height + a log(1 - g u) - b log(1 + c u) - k u / (1 - g u)."""
-    w, kind, power = leaving.each, leaving.kind, leaving.power
+    w, kind = leaving.each, leaving.kind
     (g, shape, fine), count, scale = gone(belief, w), belief.count - w, belief.scale
     with np.errstate(all="ignore"):
         if kind == PREDICTIVE:
-            height = height_at(shape, count, scale, power)
-            c = (power - w) / (2 * scale) * (belief.count / (count + power))
-            a, b, k = shape, np.where(c == 0, 0.0, shape + power / 2), np.zeros_like(g)
+            height = height_at(shape, count, scale)
+            c = (1 - w) / (2 * scale) * (belief.count / (count + 1))
+            a, b, k = shape, np.where(c == 0, 0.0, shape + 0.5), np.zeros_like(g)
         else:
             worthy = worth(shape, kind, beyond)
-            height = -power / 2 * (LOG_2PI + np.log(scale / worthy))
-            a, k = np.full_like(g, -power / 2), power / 2 * worthy * (belief.count / count) ** 2 / scale
+            height = -(LOG_2PI + np.log(scale / worthy)) / 2
+            a, k = np.full_like(g, -0.5), worthy * (belief.count / count) ** 2 / (2 * scale)
             b = c = np.zeros_like(g)
     return belief.location, np.where(fine, height, np.nan), a, g, b, c, k

@@ -361,19 +361,19 @@ class VectorDensity(Whitened, LinearDensity, Density):
         """The log-density at a squared distance from the mean, in units of the covariance."""
         return -(self.mean.shape[-1] * LOG_2PI + self.log_det + distance) / 2
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        return by_rows(lambda rows: self._score(numbers(x, rows), power), x.shape, len(self), out, n_jobs)
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        return by_rows(lambda rows: self._score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
-    def _score(self, x: Array, power: float) -> Array:
+    def _score(self, x: Array) -> Array:
         total = np.zeros((len(x), len(self)))
         for rows, there in patterns_of(x):
             narrowed = self if isinstance(there, slice) else self.of_columns(there)
             apart = distances(x[rows][:, there], narrowed.mean[:, 0], narrowed.whitening[:, 0])
-            total[rows] = power * (narrowed._at(np.zeros(()))[:, 0] - apart / 2)
+            total[rows] = narrowed._at(np.zeros(()))[:, 0] - apart / 2
         return total
 
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
-        return power * self.log_density(np.asarray(x[:], float)[:, None, None])[..., 0]
+        return self.log_density(np.asarray(x[:], float)[:, None, None])[..., 0]
 
     def contributed(self, x: Array, power: Any, words: Array | None = None) -> Array:
         return raised(power, self.log_density(x[:, None, None]))

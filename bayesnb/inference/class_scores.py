@@ -1,18 +1,28 @@
 """The scores of the classes: independent of one another, though the probabilities that they make are not.
 
-    U_c = log G_c + sum_f w_f log p(x_f | theta_cf),   G_c ~ Gamma(alpha_c),   w_f the exponents
+    U_c = log G_c + sum_f w_f log p(x_f | theta_cf) + a_c,   G_c ~ Gamma(alpha_c),   w_f the exponents
 
 G / sum(G) has the Dirichlet distribution of the class probabilities, and a softmax ignores a common factor, so
 softmax(U) has exactly the distribution of p(y | x, theta): the classes' weights are independent of one another.
 
-K_c(s) = log E exp(s U_c) is a sum of log moments, those of the features at w_f s. Where two classes have parameters in
-common, log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all blocks whose classes are independent, plus the joint log
-moments of the others.
+K_c(s) = log E exp(s U_c) is a sum of log moments, those of the features at w_f s. The constants a_c, 0 where exponents
+are 1, make K_c(1) the score that predicts, in which a feature has the exponent times its log predictive: see
+`tempering_shift`. Where two classes have parameters in common, log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all
+blocks whose classes are independent, plus the joint log moments of the others.
+
+Exponents that were found are not known. With S their covariance, and A_c the log predictives of the row's features
+under class c, the log-odds of two classes vary besides with the variance
+
+    v = (A_1 - A_0)' S (A_1 - A_0)      log E exp(s U_1 + u U_0) + v ((s - u)**2 - (s + u)) / 8
+
+as if U_1 and U_0 had v / 4 each, of opposite sign, and constants by which the expectations of exp(U) stay: so the mean
+of p(y | x, theta) given the row stays the predictive. Against several classes, log-odds change with w by
+A_c - sum_k q_k A_k, q being the others' shares of their probability.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +30,7 @@ import numpy as np
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.record import Power, of_powers
 from bayesnb.model.powers import Exponents, is_silent, of_rows
-from bayesnb.model.product import Product
+from bayesnb.model.product import Product, feature_scores, normalised, tempering_shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +40,13 @@ class Scores:
     belief: Product
     cells: Sequence[Cells]
     power: Exponents = 1.0
+    covariance: Array | None = None  # of exponents that were found, `(f, f)` or, of one for all, `(1, 1)`
 
     def __len__(self) -> int:
         return self.cells[0].shape[0]
 
     def __getitem__(self, rows: Any) -> Self:
-        return type(self)(self.belief, [x[rows] for x in self.cells], self.power)
+        return replace(self, cells=[x[rows] for x in self.cells])
 
     @property
     def classes(self) -> int:
@@ -44,7 +55,43 @@ class Scores:
     def of(self, classes: Any) -> Self:
         """Scores of the given classes only."""
         blocks = tuple(block[classes] for block in self.belief.blocks)
-        return type(self)(Product(self.belief.classes[classes], blocks), self.cells, self.power)
+        return replace(self, belief=Product(self.belief.classes[classes], blocks))
+
+    @cached_property
+    def shift(self) -> Array | float:
+        """The constants a_c, `(r, c)`."""
+        return tempering_shift(self.belief.blocks, self.cells, self.power)
+
+    @property
+    def shift_of_rows(self) -> Array:
+        """The constants as `(r, c)` also where all are 0."""
+        return np.broadcast_to(self.shift, (len(self), self.classes))
+
+    @cached_property
+    def by_exponent(self) -> Array | None:
+        """How much each score changes with each exponent, A_c, `(r, c, f)`; None where exponents are known."""
+        if self.covariance is None:
+            return None
+        each = feature_scores(self.belief.blocks, self.cells, self.power)
+        # A class that a cell makes impossible stays so, whatever the exponent.
+        each = np.where(np.isneginf(each), 0.0, each)
+        return each if len(self.covariance) == each.shape[2] else each.sum(axis=2, keepdims=True)
+
+    @cached_property
+    def exponent_variance(self) -> Array:
+        """Variance of each class's log-odds against the others by exponents that are not known, `(r, c)`."""
+        if self.by_exponent is None:
+            return np.zeros((len(self), self.classes))
+        share = np.exp(normalised(self.log_mean()))
+        rows, best = np.arange(len(share)), share.argmax(axis=1)
+        mean = np.einsum("rc,rcf->rf", share, self.by_exponent)
+        least = np.minimum(share, 0.5)[..., None]  # of the most probable class, which comes next
+        gap = (self.by_exponent - mean[:, None]) / (1 - least)
+        # 1 - p has few digits where p is near 1: its others are weighed among themselves
+        others = np.where(np.arange(self.classes) == best[:, None], -np.inf, self.log_mean())
+        mean = np.einsum("rc,rcf->rf", np.exp(normalised(others)), self.by_exponent)
+        gap[rows, best] = self.by_exponent[rows, best] - mean
+        return np.einsum("rcf,fg,rcg->rc", gap, self.covariance, gap, optimize=True)
 
     def log_mean(self) -> Array:
         """K_c(1): the log joint predictive, `(r, c)`."""
@@ -73,6 +120,7 @@ class Scores:
         parts = [block.score_cumulants(x, *self._at(w, tilt)) for block, x, w in blocks]
         total = reduce(np.add, parts) if parts else np.zeros((4, len(self), self.classes))
         total = of_powers(total, once)
+        total[0] += self.shift
         total += self.belief.classes.weight_cumulants(4, tilt)[:, None]
         return np.ascontiguousarray(total)
 
@@ -82,10 +130,12 @@ class Scores:
         parts = [block.score_transform(x, *self._at(w, s)) for block, x, w in self._blocks(independent_classes=True)]
         features = reduce(np.add, parts) if parts else np.zeros((len(self), 1, 1))
         total = features + self.belief.classes.weight_log_moment(s[:, None]).T
+        if not isinstance(self.shift, float):
+            total = total + self.shift[:, :, None] * s
         return np.where(np.isnan(total), np.inf, total)
 
     def pair_cumulants(self, observed: bool) -> Array:
-        """Cumulants of U_1 - U_0 from blocks in which two classes share parameters, `(2, 4, r)`.
+        """Cumulants of U_1 - U_0 from blocks in which two classes share parameters, and from exponents, `(2, 4, r)`.
 
         If the row is `observed`: once the second class, or the first, has also seen it.
         """
@@ -93,16 +143,21 @@ class Scores:
         for block, x, w in self._blocks(independent_classes=False):
             t, power = self._at(w, 1.0 if observed else 0.0)
             total += np.stack([block.pair_cumulants(x, t, 0.0, power), block.pair_cumulants(x, 0.0, t, power)])
-        return np.stack([of_powers(each, self._once) for each in total])
+        total = np.stack([of_powers(each, self._once) for each in total])
+        return total + exponent_cumulants(self.exponent_variance[:, -1], observed)
 
     def pair_transform(self, s: Array, u: Array) -> Any:
-        """log E exp(s U_1 + u U_0) from blocks in which two classes share parameters, `(n,), (n,) -> (r, n)`.
+        """log E exp(s U_1 + u U_0) from what both scores have in common, `(n,), (n,) -> (r, n)`.
 
-        Real, or with real parts of 0 or more; infinite where the moment does not exist.
+        That is blocks in which two classes share parameters, and exponents. Real, or with real parts of 0 or more;
+        infinite where the moment does not exist.
         """
         shared = self._blocks(independent_classes=False)
         parts = ((block, x, *self._at(w, s), self._at(w, u)[0]) for block, x, w in shared)
-        return sum((block.pair_moment(x, at, other, w) for block, x, at, w, other in parts), start=0.0)
+        total = sum((block.pair_moment(x, at, other, w) for block, x, at, w, other in parts), start=0.0)
+        if self.covariance is None:
+            return total
+        return total + self.exponent_variance[:, -1:] * ((s - u) ** 2 - (s + u)) / 8
 
     @property
     def _once(self) -> float:
@@ -112,3 +167,12 @@ class Scores:
     def _at(self, exponent: Power, place: Any) -> tuple[Any, Power]:
         """Where a block is asked for its cumulants or transform, and the exponents that multiply its features."""
         return (place, exponent) if isinstance(self.power, tuple) else (place * self.power, 1.0)
+
+
+def exponent_cumulants(variance: Array, observed: bool) -> Array:
+    """Cumulants that exponents add to those of log-odds, `(r,) -> (2, 4, r)`: see `Scores.pair_cumulants`."""
+    cumulants = np.zeros((2, 4, len(variance)))
+    cumulants[:, 1] = variance
+    if observed:
+        cumulants[:, 0] = variance / 2, -variance / 2
+    return cumulants

@@ -1,10 +1,11 @@
 """Why a row gets its class: what every feature adds to the scores of the classes.
 
-    U_c = log G_c + t * sum_j log p(x_j | theta_cj)      p(y | x, theta) = softmax_c(U)
+    U_c = log G_c + sum_j w_j log p(x_j | theta_cj) + a_jc      p(y | x, theta) = softmax_c(U)
 
 G_c are independent Gamma variates whose shares are the probabilities of the classes. The terms are independent, so
-their means and variances, the first two cumulants, add. Integrated out, they are K_j(t) = log E[p(x_j | theta_cj)^t]
-and log E[pi_c], whose sum is the log-joint that predicts.
+their means and variances, the first two cumulants, add. Integrated out, they are w_j K_j(1), an exponent times the log
+predictive of the cell, and log E[pi_c], whose sum is the log-joint that predicts. The constants a_jc = w_j K_j(1) -
+K_j(w_j), 0 where an exponent is 1, make that so: see `inference.class_scores`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions
 from bayesnb.families.capabilities import HasBaseDensity, words_of
-from bayesnb.families.record import Power, is_by_row
+from bayesnb.families.record import Power, difference, is_by_row, is_one, raised
 from bayesnb.model.powers import Exponents, is_silent, of_rows
 from bayesnb.model.product import Product
 from bayesnb.numerics.threads import blocks
@@ -79,19 +80,30 @@ def explain(belief: Product, cells: Sequence[Cells], power: Exponents = 1.0) -> 
 
 def _of_block(block: Belief, x: Cells, words: Array | None, power: Power, classes: int) -> Contributions:
     """Contributions of one block's cells."""
-    width = x.shape[1] if words is None else len(words)
-    step = max(AT_ONCE // max(classes * width, 1), 1)
-    once: Power = 1.0 if is_silent(power) else power
-    parts = (
-        block.contributions(_as_read(x[rows], words), once[rows] if is_by_row(once) else once, words)  # type: ignore[index]
-        for rows in blocks(x.shape[0], step)
-    )
-    result = Contributions(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    if is_silent(power):
+        shape = (x.shape[0], classes, x.shape[1] if words is None else len(words))
+        nothing = np.zeros(shape)
+        return Contributions(nothing, nothing, nothing, nothing[..., 0])
+    result = _by_cells(block, x, words, power, classes)
+    each = power[:, None] if is_by_row(power) else power  # type: ignore[index]
+    if not is_one(power):
+        predictive = raised(each, _by_cells(block, x, words, 1.0, classes).log_moment)
+        shift = difference(predictive, result.log_moment)
+        result = result._replace(mean=result.mean + shift, log_moment=predictive)
     if isinstance(block, HasBaseDensity):
-        each = once[:, None] if is_by_row(once) else once  # type: ignore[index]
         base = each * block.cell_log_base(x)[:, None]
         result = result._replace(mean=result.mean + base, log_moment=result.log_moment + base)
-    return Contributions(*(np.zeros_like(array) if is_silent(power) else array for array in result))
+    return result
+
+
+def _by_cells(block: Belief, x: Cells, words: Array | None, power: Power, classes: int) -> Contributions:
+    """Contributions to powers of the densities, some rows at once."""
+    width = x.shape[1] if words is None else len(words)
+    parts = []
+    for rows in blocks(x.shape[0], max(AT_ONCE // max(classes * width, 1), 1)):
+        each = power[rows] if is_by_row(power) else power  # type: ignore[index]
+        parts.append(block.contributions(_as_read(x[rows], words), each, words))
+    return Contributions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def _as_read(x: Cells, words: Array | None) -> Cells:

@@ -16,7 +16,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Rng
-from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.class_scores import Scores, exponent_cumulants
 from bayesnb.inference.many_classes import CharacteristicFunctions, active, characters, rays
 from bayesnb.inference.posterior_draws import drawn_proba, drawn_rows, quantile_error, warn_drawn
 from bayesnb.inference.two_classes import invert, pairs_of, too_heavy
@@ -172,7 +172,8 @@ def _of_many(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals
     crude = np.empty(len(share))
     numerics.class_sums.cumulants_of_others(known.alone, known.seen, share, kept, others, others_seen, mean, crude)
     score, rest = ([array.reshape(4, -1) for array in pair] for pair in (known[:2], (others, others_seen)))
-    ends, error, cumulants = _expanded((score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target)
+    common = exponent_cumulants(scores.exponent_variance.reshape(-1), target.observed)
+    ends, error, cumulants = _expanded((score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target, common)
     ends, cumulants = ends.reshape(-1, *share.shape), cumulants.reshape(4, *share.shape)
     if not target.observed:  # from the sums over classes, and where there are none from the cumulants
         logistic = np.empty(share.size)
@@ -212,6 +213,7 @@ def _invert_many(
         many, needed = many[light], needed.of(light)
     for part in characters(scores[many], kept[many], target.observed, needed):
         at = many[part.rows][:, None], part.classes
+        part = part.widened(scores.exponent_variance[at], target.observed)
         middle = np.clip(logit(result.mean[at]), -FAR, FAR) if target.observed else cumulants[0][at]
         below = 1 - result.mean[at] if target.observed else None
         result.quantiles[:, *at] = _search(part, middle, result.quantiles[:, *at], level, below)

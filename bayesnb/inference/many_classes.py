@@ -38,7 +38,7 @@ from scipy.special import loggamma
 
 from bayesnb.families.base import Array
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.two_classes import FINE, HALF_WIDTH, SPARE, chernoff, too_heavy
+from bayesnb.inference.two_classes import FINE, HALF_WIDTH, RARE, SPARE, chernoff, too_heavy
 from bayesnb.numerics.threads import blocks
 
 # Nats lost on the way back at the last t, half the last tau. exp(13.75) = 9e5 times rounding is 2e-10, about CUT; on
@@ -165,6 +165,13 @@ class CharacteristicFunctions(NamedTuple):
     def t(self) -> Array:
         return (np.arange(self.phi.shape[-1]) + 0.5) * self.step
 
+    def widened(self, variance: Array, observed: bool) -> "CharacteristicFunctions":
+        """Add normal noise of a variance, `(r, a)`, to log-odds, as exponents do: see `Scores`."""
+        if not variance.any():
+            return self
+        exponent = -variance[..., None] * (self.t**2 / 2 + (0.125 if observed else 0.0))
+        return self._replace(phi=self.phi * np.exp(exponent))
+
     def means(self) -> Array:
         """E p_c = 1/2 + int Im phi_c(t) / sinh(pi t) dt, on the line 0; where t > 100 the kernel is 0 to any digit."""
         return 0.5 + self.step * (self.phi.imag / np.sinh(np.pi * np.minimum(self.t, 100))).sum(axis=-1)
@@ -242,7 +249,8 @@ def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
 
     lower, upper = chernoff(moments, np.where(kept, np.sqrt(scores.cumulants()[1]), 1.0))
     least, most = np.where(kept, lower, np.inf).min(axis=1), np.where(kept, upper, -np.inf).max(axis=1)
-    width = FINE ** np.ceil(np.log(2 * (most - least) + SPARE) / np.log(FINE))
+    noise = np.sqrt(-2 * np.log(RARE) * scores.exponent_variance.max(axis=1))
+    width = FINE ** np.ceil(np.log(2 * (most - least + noise) + SPARE) / np.log(FINE))
     first = shift - most - SURE  # there exp(v + U) is below exp(-SURE), but for the probability of leaving the window
     return width, np.floor(first / 8) * 8  # rounded, so that rows of one width share their start
 

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -113,9 +113,9 @@ def _draws(product: Product, draws: int, rngs: Sequence[np.random.Generator]) ->
         yield part, theta
 
 
-def another(rng: np.random.Generator) -> np.random.Generator:
+def another(rng: np.random.Generator, number: int = 1) -> np.random.Generator:
     """Return a generator seeded by the state of this one, which does not change; not all generators can spawn."""
-    return np.random.default_rng([int(deepcopy(rng).integers(1 << 63)), 1])
+    return np.random.default_rng([int(deepcopy(rng).integers(1 << 63)), number])
 
 
 def repeated(classes: int, draws: int) -> Array:
@@ -133,23 +133,64 @@ def _width(belief: Belief) -> int:
     return max(np.size(array) // len(belief) for array in belief.parts().values())
 
 
-def draw_proba(product: Product, cells: Sequence[Cells], draws: int, power: Exponents, **how: Any) -> Array:
-    """p(y | x, theta), theta drawn from a belief, `(r, f) per block -> (s, r, c)`; `how` is `rng` and `n_jobs`.
+class Additions(NamedTuple):
+    """What is added to log p(x, y | theta): constants of rows, `(r, c)`, and what steps of exponents add to each draw.
+
+    `steps` are `(s, f)`, and `by_exponent`, `(r, c, f)`, is how much scores change with each; None where exponents are
+    known. `fixed` is `(s, c)`, or 0.
+    """
+
+    shift: Array
+    by_exponent: Array | None = None
+    steps: Array | None = None
+    fixed: Array | float = 0.0
+
+    def of(self, rows: slice, draws: slice) -> Array:
+        """For some rows and draws, `(r, s, c)`."""
+        shift = self.shift[rows, None]
+        if self.steps is None:
+            return shift
+        fixed = self.fixed if isinstance(self.fixed, float) else self.fixed[draws]
+        steps = np.einsum("rcf,sf->rsc", self.by_exponent[rows], self.steps[draws], optimize=True)
+        return shift + fixed + steps
+
+
+def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None = None) -> Array:
+    """p(y | x, theta), theta and unknown exponents drawn from what is believed of them, `-> (s, r, c)`.
 
     A class of probability 0 keeps it, whatever its features say.
     """
-    out, live = np.zeros((draws, cells[0].shape[0], len(product.live))), product.live
-    if not product.all_live:
-        possible = Product(product.classes[live], tuple(block[live] for block in product.blocks))
-        out[..., live] = draw_proba(possible, cells, draws, power, **how)
+    out, live = np.zeros((draws, len(scores), len(scores.belief.live))), scores.belief.live
+    if not live.all():
+        out[..., live] = draw_proba(scores.of(live), draws, rng, n_jobs)
         return out
-    n_jobs, rng = how.get("n_jobs"), np.random.default_rng(how.get("rng"))
+    rng = np.random.default_rng(rng)
+    return _draw_proba(scores, out, rng, n_jobs, draw_additions(scores, draws, another(rng, 2)))
+
+
+def _draw_proba(
+    scores: Scores, out: Array, rng: np.random.Generator, n_jobs: int | None, additions: Additions
+) -> Array:
+    """Write p(y | x, theta) of draws, `(s, r, c)`, theta from a belief under which every class is possible."""
     further = another(rng)
-    for part, plain in draw_theta(product, draws, rng):
-        theta = plain.opened(product.blocks, cells, further)
-        for rows, joint in theta.by_rows(cells, power, n_jobs):
+    for part, plain in draw_theta(scores.belief, len(out), rng):
+        theta = plain.opened(scores.belief.blocks, scores.cells, further)
+        for rows, joint in theta.by_rows(scores.cells, scores.power, n_jobs):
+            joint += additions.of(rows, part)
             out[part, rows] = theta.proba(joint, n_jobs).swapaxes(0, 1)
     return out
+
+
+def draw_additions(scores: Scores, draws: int, rng: np.random.Generator) -> Additions:
+    """Draw what is added to the scores of rows that are not evidence about the exponents."""
+    return Additions(scores.shift_of_rows, scores.by_exponent, draw_steps(scores.covariance, draws, rng))
+
+
+def draw_steps(covariance: Array | None, draws: int, rng: np.random.Generator) -> Array | None:
+    """Draw how far exponents are from those that were found, `(s, f)`; None where they are known."""
+    if covariance is None:
+        return None
+    return rng.multivariate_normal(np.zeros(len(covariance)), covariance, draws, method="eigh")
 
 
 class DrawnWarning(UserWarning):
@@ -167,7 +208,7 @@ class DrawnWarning(UserWarning):
 
 def drawn_proba(scores: Scores) -> Array:
     """Draws of p(y | x, theta) for rows that have no closed form, `(s, r, c)`, always by the same seed."""
-    return draw_proba(scores.belief, scores.cells, FALLBACK, scores.power, rng=0)
+    return draw_proba(scores, FALLBACK, rng=0)
 
 
 def warn_drawn(rows: int, error: float) -> None:
@@ -226,7 +267,7 @@ def drawn_rows(
         if observers:
             yield rows, share[rows], once_seen(part, observers, rng.multinomial(draws, share[rows.start]), rng)
         else:
-            proba = draw_proba(part.belief, part.cells, draws, part.power, rng=seed)
+            proba = draw_proba(part, draws, rng=seed)
             yield rows, proba.mean(axis=0), proba
 
 
@@ -235,15 +276,34 @@ def once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: 
 
     Blocks are narrowed to the levels that the row holds, as no others need draws. Its features count by exponents.
     """
-    parts, belief, power = [], scores.belief, scores.power
+    belief = scores.belief
     each = zip(belief.blocks, scores.cells, observers, strict=True)
     beliefs, cells, narrow = zip(*(narrowed(block, x, observer) for block, x, observer in each), strict=True)
+    proba, live, start = np.zeros((times.sum(), 1, scores.classes)), belief.live, 0
     for c in np.flatnonzero(times):
-        seen = observed_by(Rows(narrow, cells, np.array([c])), scores.classes, power)
+        seen = observed_by(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)
         of_class = DirichletStats(np.eye(scores.classes)[c])
         posterior = Product(belief.classes, beliefs).update(replace(seen, classes=of_class))
-        parts.append(draw_proba(posterior, cells, int(times[c]), power, rng=rng))
-    return np.concatenate(parts)
+        given = replace(scores, belief=posterior, cells=cells, covariance=None).of(live)
+        drawn = np.empty((times[c], 1, int(live.sum())))
+        _draw_proba(given, drawn, rng, 1, _once_seen(scores.of(live), int(live[:c].sum()), times[c], rng))
+        proba[start : start + times[c], :, live] = drawn
+        start += times[c]
+    return proba
+
+
+def _once_seen(scores: Scores, c: int, draws: int, rng: np.random.Generator) -> Additions:
+    """Additions for one row once class c has seen it: which makes exponents likelier that speak for c.
+
+    With B_k = A_k - A_c and z ~ Normal(0, S), S the covariance of exponents, the score of class k gains
+    B_k z - B_k S B_k / 2 against that of c: its expectation stays, as that of exp(U) does under `Scores`.
+    """
+    if scores.covariance is None:
+        return Additions(scores.shift_of_rows)
+    against = scores.by_exponent - scores.by_exponent[:, [c]]
+    half = np.einsum("cf,fg,cg->c", against[0], scores.covariance, against[0]) / 2
+    steps = draw_steps(scores.covariance, draws, another(rng, 3))
+    return Additions(scores.shift_of_rows, against, steps, np.broadcast_to(-half, (draws, len(half))))
 
 
 def observed_by(rows: Rows, classes: int, power: Exponents) -> ProductStats:

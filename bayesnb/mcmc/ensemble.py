@@ -29,7 +29,7 @@ from bayesnb.inference.explanation import explain as explain_model
 from bayesnb.inference.posterior_draws import CELLS, Theta, at_once, observed_by, repeated
 from bayesnb.inference.row_sampling import draw_cells, stacked
 from bayesnb.model.powers import Exponents, is_silent, of_rows
-from bayesnb.model.product import Model, Observer, Product, ProductStats, Rows
+from bayesnb.model.product import Model, Observer, Product, ProductStats, Rows, tempering_shift
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.special import log
 from bayesnb.numerics.threads import blocks
@@ -278,10 +278,13 @@ class RowConditioner:
             before = Theta(class_prob, tuple(part.belief for part in parts))
             with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
                 joint = before.log_joint(narrowed_cells, self.power)
+                shift = tempering_shift(before.blocks, narrowed_cells, self.power)
                 log_weight[draws] = np.logaddexp.reduce(joint[0], axis=1)
                 codes = draw_level(before.proba(joint)[0], rng)
                 after = Theta(self._class_prob(draws, codes, rng), self._densities(parts, codes, rng))
-            proba[draws] = after.proba(after.log_joint(narrowed_cells, self.power))[0]
+            joint = after.log_joint(narrowed_cells, self.power)
+            shift = np.broadcast_to(shift, (1, joint.shape[1] * joint.shape[2])).reshape(joint.shape)
+            proba[draws] = after.proba(joint + shift)[0]
         return log_weight, proba
 
     def _class_prob(self, draws: Array, codes: Array, rng: np.random.Generator) -> DirichletDensity:

@@ -39,7 +39,7 @@ class StudentDensity(Density):
     def _height(self) -> Array:
         return log_gamma_ratio(self.freedom / 2, 0.5) - (LOG_PI + np.log(self.freedom) + np.log(self.variance)) / 2
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         width, exponent = 1 / (self.freedom * self.variance), power * (self.freedom + 1) / 2
         terms = np.array(self.mean), width, exponent, power * self._height, bool((exponent == exponent[:, :1]).all())
         score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, self)

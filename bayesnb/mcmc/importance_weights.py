@@ -174,7 +174,7 @@ class EnsembleLOO:
         """log p(x, y | draw, all other rows) of rows with weights w: 1 / E[p(x | theta)**-w] once all were seen."""
         total, places = np.zeros((len(rows.codes), self.ensemble.classes)), np.arange(len(rows.codes))
         for belief, x in zip(model.posterior.blocks, rows.cells, strict=True):
-            belief.score(x, -rows.counts[:, None], total, self.n_jobs)
+            total += belief.row_log_moment(x, -rows.counts[:, None])
         held_out = -total[places, rows.codes]
         if self.ensemble.class_prob is None:
             return held_out

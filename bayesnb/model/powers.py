@@ -26,7 +26,11 @@ class LengthPower:
 
     def of(self, x: Cells) -> Array:
         """The exponent of each row, `(r, k) -> (r, 1)`."""
-        return self.value * shares_at(lengths_of(x), self.length)[:, None]
+        return self.value * self.shares(x)
+
+    def shares(self, x: Cells) -> Array:
+        """What is left of the exponent in each row, `(r, k) -> (r, 1)`."""
+        return shares_at(lengths_of(x), self.length)[:, None]
 
 
 Numbers = float | tuple[Power, ...]  # exponents on the evidence of features: one, or of each block a number or `(f,)`

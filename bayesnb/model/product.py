@@ -12,17 +12,19 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats
 from bayesnb.families.capabilities import HasBaseDensity, HasPairMoment
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
-from bayesnb.families.record import fields_alone
+from bayesnb.families.record import difference, fields_alone
 from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
-from bayesnb.model.powers import Exponents, is_silent, of_rows
+from bayesnb.model.powers import Exponents, LengthPower, is_silent, of_blocks, of_rows
 from bayesnb.numerics.threads import MOST, in_order, pieces
+from bayesnb.numerics.views import EVERY
 
 Observer = Callable[[Cells, Weight, int | None], Stats]
 
@@ -166,6 +168,51 @@ def _log_joint(
         if not is_silent(exponent):
             block.score(x, exponent, total, n_jobs)
     return total
+
+
+def tempering_shift(blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents) -> Array | float:
+    """What makes the expectation of exp(w log p(x | theta)) the predictive to the power w, as a log, `(r, c)`.
+
+    A score under an exponent is the exponent times the score: sum_j w_j K_j(1) - K_j(w_j) over features, and 0 where
+    all exponents are 1. K is the log moment, see `Belief.log_moment`.
+    """
+    total: Array | float = 0.0
+    for block, x, exponent in zip(blocks, cells, of_rows(power, cells), strict=True):
+        if not (is_silent(exponent) or np.all(np.equal(exponent, 1))):
+            total = total + difference(block.score(x, exponent), block.row_log_moment(x, exponent))
+    return total
+
+
+def features_of(block: Any) -> int:
+    """The number of a block's features."""
+    return int(block.proper.shape[-1])
+
+
+def feature_scores(blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
+    """Scores of rows by feature, those of all blocks end to end, `(r, c, f)`.
+
+    They have the exponent 1, but for words, whose exponent falls with the length of a row: theirs is the part of it
+    that is left.
+    """
+    parts = []
+    for block, x, exponent in zip(blocks, cells, of_blocks(power, len(blocks)), strict=True):
+        if block.multivariate:
+            share = exponent.shares(x) if isinstance(exponent, LengthPower) else 1.0
+            parts.append(block.score(x, share))
+            continue
+        column = column_of(x)
+        parts.extend(block.only(j).score(column(j)) for j in range(features_of(block)))
+    return np.stack(parts, axis=2)
+
+
+def column_of(x: Cells) -> Callable[[int], Array]:
+    """Return each column of a block as an array, `(r, 1)`."""
+    cells = x[EVERY]
+    if sparse.issparse(cells):
+        by_column = cells.tocsc()
+        return lambda j: by_column[:, [j]].toarray()
+    by_column = np.ascontiguousarray(cells.T)
+    return lambda j: by_column[j][:, None]
 
 
 @dataclass(frozen=True, eq=False)

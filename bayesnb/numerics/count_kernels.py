@@ -117,18 +117,18 @@ def log_orders(data: Array) -> float:
 
 
 @compiled
-def take_orders(data: Array, indptr: Array, power: Array, out: Array) -> None:
-    """Subtract each row's log multinomial coefficient, times the row's power, from its scores `(r, c)`."""
+def take_orders(data: Array, indptr: Array, out: Array) -> None:
+    """Subtract each row's log multinomial coefficient from its scores `(r, c)`."""
     for i in range(len(indptr) - 1):
-        orders = power[i] * log_orders(data[indptr[i] : indptr[i + 1]])
+        orders = log_orders(data[indptr[i] : indptr[i + 1]])
         for c in range(out.shape[1]):
             out[i, c] -= orders
 
 
 @take_orders.defined()
-def take_orders_by_definition(data: Array, indptr: Array, power: Array, out: Array) -> None:
+def take_orders_by_definition(data: Array, indptr: Array, out: Array) -> None:
     x, starts = data[indptr[0] : indptr[-1]].astype(float), indptr - indptr[0]
-    out -= (power * log_orders_of(x, starts))[:, None]
+    out -= log_orders_of(x, starts)[:, None]
 
 
 def log_orders_of(x: Array, starts: Array) -> Array:
@@ -205,8 +205,8 @@ def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> 
 
 
 @compiled
-def score_known(rows: Csr, logs: Array, power: Array, first: int, out: Array) -> None:
-    """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`, times each row's power."""
+def score_known(rows: Csr, logs: Array, first: int, out: Array) -> None:
+    """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`."""
     (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
     longest = longest_row(indptr)
     words, counts = np.empty(longest, np.uint64), np.empty(longest)
@@ -220,16 +220,15 @@ def score_known(rows: Csr, logs: Array, power: Array, first: int, out: Array) ->
             if x != 1.0:  # most words occur once
                 factorials += log_factorial(x)
         add_times_rows(total, counts, logs, words, n)
-        add_and_clear(total, power[i], power[i] * (log_factorial(length) - factorials), out[i], first)
+        add_and_clear(total, 1.0, log_factorial(length) - factorials, out[i], first)
 
 
 @score_known.defined()
-def score_known_by_definition(rows: Csr, logs: Array, power: Array, first: int, out: Array) -> None:
+def score_known_by_definition(rows: Csr, logs: Array, first: int, out: Array) -> None:
     x, words, starts = read_entries(rows)
     terms = special.times(x[:, None], lanes_of(logs, out, first)[words])
     total = sums_of_entries(starts, np.arange(len(x)), terms) + log_orders_of(x, starts)[:, None]
-    with np.errstate(invalid="ignore"):  # 0 times the log of 0
-        add_lanes(power[:, None] * total, out, first)
+    add_lanes(total, out, first)
 
 
 @compiled
@@ -356,90 +355,20 @@ def gamma_ratio(a: float, s: float) -> float:
 
 
 @compiled
-def log_rising_moment(a: float, x: float, power: float) -> float:
-    """log E[g**(power * x)] - power * ln x!, where g ~ Gamma(a, 1)."""
-    if power == 1.0:
-        return log_rising_binomial(a, x)
-    return gamma_ratio(a, power * x) - power * log_factorial(x)
-
-
-@compiled
-def fill_power_tables(concentration: Array, power: float, tables: Array) -> None:
-    """Fill tables of ln Gamma(a + power x) - ln Gamma(a) for each count x, `(k, lanes) -> (x, k, lanes)`."""
-    for x in range(len(tables)):
-        for k in range(concentration.shape[0]):
-            for c in range(concentration.shape[1]):
-                tables[x, k, c] = gamma_ratio(concentration[k, c], power * x)
-
-
-@fill_power_tables.defined(1 << 12)
-def fill_power_tables_by_definition(concentration: Array, power: float, tables: Array) -> None:
-    for x, table in enumerate(tables):
-        table[:] = special.log_gamma_ratio(concentration, power * x)
-
-
-@compiled
-def score_power(
-    rows: Csr, concentration: Array, tables: Array, totals: Array, power: Array, first: int, out: Array
-) -> None:
-    """Add log E[p(x | theta)**power] of Dirichlet-multinomials, `(k, lanes)`, `(c,) -> (r, c)`; a power for each row.
-
-    Terms of small counts are looked up in tables, if rows of one power have any; others are computed.
-    """
-    (data, indices, indptr), lanes = rows, concentration.shape[1]
-    total, remembered = np.zeros(lanes), min(REMEMBERED, len(indptr) - 1)
-    lengths, of_length = np.full(remembered, -1.0), np.zeros((remembered, lanes))
-    for i in range(len(indptr) - 1):
-        a, b, length, t = indptr[i], indptr[i + 1], 0.0, power[i]
-        for p in range(a, b):
-            x, word = float(data[p]), indices[p]
-            length += x
-            if x < len(tables) and x == np.floor(x):
-                add_times(total, 1.0, tables[int(x), word])
-            else:
-                for c in range(lanes):
-                    total[c] += gamma_ratio(concentration[word, c], t * x)
-        place, scaled = int(length) % remembered, t * length
-        if lengths[place] != scaled:
-            lengths[place] = scaled
-            for c in range(min(lanes, out.shape[1] - first)):
-                of_length[place, c] = gamma_ratio(totals[first + c], scaled)
-        add_times(total, -1.0, of_length[place])
-        add_and_clear(total, 1.0, t * log_orders(data[a:b]), out[i], first)
-
-
-@score_power.defined(1 << 12)
-def score_power_by_definition(
-    rows: Csr, concentration: Array, tables: Array, totals: Array, power: Array, first: int, out: Array
-) -> None:
-    x, words, starts = read_entries(rows)
-    concentration, tables = lanes_of(concentration, out, first), lanes_of(tables, out, first)
-    terms, known = np.empty((len(x), concentration.shape[1])), (x < len(tables)) & (x == np.floor(x))
-    terms[known] = tables[x[known].astype(int), words[known]]
-    scaled = np.repeat(power, np.diff(starts)) * x
-    terms[~known] = special.log_gamma_ratio(concentration[words[~known]], scaled[~known, None])
-    lengths, total = (sums_of_entries(starts, np.arange(len(x)), each) for each in (x[:, None], terms))
-    part = totals[first : first + total.shape[1]]
-    total -= special.log_gamma_ratio(part, power[:, None] * lengths)
-    add_lanes(total + (power * log_orders_of(x, starts))[:, None], out, first)
-
-
-@compiled
 def left_out(
-    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, power: Array, even: float,
-    out: Array,
-) -> None:  # fmt: skip
+    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, even: float, out: Array
+) -> None:
     """Scores of rows of one class once each row's weight has left the class's counts, `-> (r,)`.
 
     A level's concentration is max(extra + count, 0), `(k,)` each: `extra` is the prior, or the prior less one for a
-    mode, and each row has a power. `sums` are the sums over levels of that maximum, of `extra`, and of `counts`. Where
+    mode. `sums` are the sums over levels of that maximum, of `extra`, and of `counts`. Where
     nothing is left of the total, the score is that of even shares, their logs `even`; NaN if that is impossible.
     """
     data, indices, indptr = rows
     never_clipped = sums[1] >= 0.0  # then the total is a difference of two sums, which rounds less
     for i in range(len(indptr) - 1):
         a, b = indptr[i], indptr[i + 1]
-        w, t, length, removed, total = weight[i], power[i], 0.0, 0.0, 0.0
+        w, length, removed, total = weight[i], 0.0, 0.0, 0.0
         for p in range(a, b):
             x, k = float(data[p]), indices[p]
             if x == 0.0:
@@ -447,22 +376,21 @@ def left_out(
             left = max(extra[k] + remaining(counts[k], w * x), 0.0)
             length += x
             removed += max(extra[k] + counts[k], 0.0) - left
-            total += x * np.log(left) - log_factorial(x) if known else log_rising_moment(left, x, t)
+            total += x * np.log(left) - log_factorial(x) if known else log_rising_binomial(left, x)
         rest = sums[1] + remaining(sums[2], w * length) if never_clipped else sums[0] - removed
         if rest <= 0.0:
             no_words = length == 0.0 and even == even
-            out[i] = 0.0 if no_words else t * (length * even + log_orders(data[a:b]))
+            out[i] = 0.0 if no_words else length * even + log_orders(data[a:b])
         elif known:
-            out[i] = t * (total - length * np.log(rest) + log_factorial(length))
+            out[i] = total - length * np.log(rest) + log_factorial(length)
         else:
-            out[i] = total - log_rising_moment(rest, length, t)
+            out[i] = total - log_rising_binomial(rest, length)
 
 
 @left_out.defined(1 << 12)
 def left_out_by_definition(
-    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, power: Array, even: float,
-    out: Array,
-) -> None:  # fmt: skip
+    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, even: float, out: Array
+) -> None:
     x, words, starts = read_entries(rows)
     orders, row = log_orders_of(x, starts), np.repeat(np.arange(len(out)), np.diff(starts))
     occurs = x != 0.0
@@ -472,7 +400,7 @@ def left_out_by_definition(
         if known:
             terms = x * np.log(left) - gammaln(x + 1.0)
         else:
-            terms = log_rising_moments(left, x, power[row])
+            terms = log_rising_binomials(left, x)
         # `astype` as there are whole numbers where x is empty
         length, total = (np.bincount(row, each, len(out)).astype(float) for each in (x, terms))
         if sums[1] >= 0.0:
@@ -480,11 +408,11 @@ def left_out_by_definition(
         else:
             rest = sums[0] - np.bincount(row, np.maximum(extra[words] + counts[words], 0.0) - left, len(out))
         if known:
-            total = power * (total - length * np.log(rest) + gammaln(length + 1.0))
+            total = total - length * np.log(rest) + gammaln(length + 1.0)
         else:
-            total -= log_rising_moments(np.maximum(rest, 0.0), length, power)
+            total -= log_rising_binomials(np.maximum(rest, 0.0), length)
         evenly = 0.0 if even == even else np.nan
-        nothing = np.where(length == 0.0, evenly, power * (length * even + orders))
+        nothing = np.where(length == 0.0, evenly, length * even + orders)
     out[:] = np.where(rest <= 0.0, nothing, total)
 
 
@@ -492,11 +420,3 @@ def what_remains(count: Array, gone: Array) -> Array:
     """Return `remaining` of arrays."""
     left = count - gone
     return np.where(left > ROUNDING * count, left, 0.0)
-
-
-def log_rising_moments(a: Array, x: Array, power: Array) -> Array:
-    """Return `log_rising_moment` of arrays."""
-    rising = log_rising_binomials(a, x)
-    if (power == 1.0).all():
-        return rising
-    return np.where(power == 1.0, rising, special.log_gamma_ratio(a, power * x) - power * gammaln(x + 1.0))

@@ -6,10 +6,9 @@ from scipy.special import gammaln
 from bayesnb.numerics import special
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.count_kernels import (
-    gamma_ratio,
     log_factorial,
-    log_rising_moment,
-    log_rising_moments,
+    log_rising_binomial,
+    log_rising_binomials,
     log_rising_words,
     room_for_words,
     score_words,
@@ -74,8 +73,8 @@ def score_gamma_by_definition(
 
 
 @compiled
-def score_known(x: Array, rate: Array, logs: Array, each: Array, power: float, first: int, out: Array) -> None:
-    """Add power * each * [x log(rate) - rate - log x!]; rates and their logs are `(f, lanes)`, powers `each` `(f,)`."""
+def score_known(x: Array, rate: Array, logs: Array, each: Array, first: int, out: Array) -> None:
+    """Add each * [x log(rate) - rate - log x!]; rates and their logs are `(f, lanes)`, exponents `each` `(f,)`."""
     total = np.zeros(rate.shape[1])
     for i in range(x.shape[0]):
         orders = 0.0
@@ -86,78 +85,21 @@ def score_known(x: Array, rate: Array, logs: Array, each: Array, power: float, f
             if v > 0.0 and each[j] > 0.0:
                 add_times(total, each[j] * v, logs[j])
                 orders += each[j] * log_factorial(v)
-        add_and_clear(total, power, -power * orders, out[i], first)
+        add_and_clear(total, 1.0, -orders, out[i], first)
 
 
 @score_known.defined()
-def score_known_by_definition(
-    x: Array, rate: Array, logs: Array, each: Array, power: float, first: int, out: Array
-) -> None:
+def score_known_by_definition(x: Array, rate: Array, logs: Array, each: Array, first: int, out: Array) -> None:
     rate, logs = lanes_of(rate, out, first), lanes_of(logs, out, first)
     v = np.where(np.isnan(x), 0.0, x.astype(float))
     terms = special.times((each * v)[:, :, None], logs) - each[:, None] * rate
     total = np.where(np.isnan(x)[:, :, None], 0.0, terms).sum(axis=1) - (gammaln(v + 1.0) @ each)[:, None]
-    with np.errstate(invalid="ignore"):  # 0 times the log of 0
-        add_lanes(power * total, out, first)
+    add_lanes(total, out, first)
 
 
 @compiled
-def gamma_moment(shape: float, rate: float, x: float, power: float) -> float:
-    """log E[p(x | rate)**power] of a Poisson count x, its rate having a Gamma belief."""
-    rows = shape * np.log1p(power / rate) + power * x * np.log(rate + power)
-    return gamma_ratio(shape, power * x) - rows - power * log_factorial(x)
-
-
-def gamma_moments(shape: Array, rate: Array, x: Array, power: Array) -> Array:
-    """Return `gamma_moment` of arrays."""
-    rows = shape * np.log1p(power / rate) + power * x * np.log(rate + power)
-    return special.log_gamma_ratio(shape, power * x) - rows - power * gammaln(x + 1.0)
-
-
-@compiled
-def fill_power_tables(shape: Array, rate: Array, power: Array, tables: Array) -> None:
-    """Fill tables of the log moment of each count under each Gamma belief, 2 of `(f, lanes), (f,) -> (x, f, lanes)`."""
-    for x in range(len(tables)):
-        for k in range(shape.shape[0]):
-            for c in range(shape.shape[1]):
-                tables[x, k, c] = gamma_moment(shape[k, c], rate[k, c], float(x), power[k])
-
-
-@fill_power_tables.defined(1 << 12)
-def fill_power_tables_by_definition(shape: Array, rate: Array, power: Array, tables: Array) -> None:
-    for x, table in enumerate(tables):
-        table[:] = gamma_moments(shape, rate, np.array(float(x)), power[:, None])
-
-
-@compiled
-def score_power(x: Array, shape: Array, rate: Array, tables: Array, power: Array, first: int, out: Array) -> None:
-    """Add log E[p(x | rate)**power] of counts under Gamma rates, `(r, f), 2 of (f, lanes), (f,) -> (r, c)`."""
-    total = np.zeros(shape.shape[1])
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            v = float(x[i, j])
-            if v != v:
-                continue
-            if v < len(tables) and v == np.floor(v):
-                add_times(total, 1.0, tables[int(v), j])
-            else:
-                for c in range(len(total)):
-                    total[c] += gamma_moment(shape[j, c], rate[j, c], v, power[j])
-        add_and_clear(total, 1.0, 0.0, out[i], first)
-
-
-@score_power.defined(1 << 12)
-def score_power_by_definition(
-    x: Array, shape: Array, rate: Array, tables: Array, power: Array, first: int, out: Array
-) -> None:
-    shape, rate = lanes_of(shape, out, first), lanes_of(rate, out, first)
-    terms = gamma_moments(shape, rate, np.where(np.isnan(x), 0.0, x.astype(float))[:, :, None], power[:, None])
-    add_lanes(np.where(np.isnan(x)[:, :, None], 0.0, terms).sum(axis=1), out, first)
-
-
-@compiled
-def left_out(x: Array, weight: Array, terms: Array, known: bool, powers: Array, out: Array) -> None:
-    """Scores of a class's rows once each row's weight has left the class, `(r, f), (r,), (4, f), (f,) -> (r,)`.
+def left_out(x: Array, weight: Array, terms: Array, known: bool, out: Array) -> None:
+    """Scores of a class's rows once each row's weight has left the class, `(r, f), (r,), (4, f) -> (r,)`.
 
     The terms are (extra, rate, events, count): the shape that is left is `extra` plus the events that are left. NaN
     where no distribution is left.
@@ -169,34 +111,28 @@ def left_out(x: Array, weight: Array, terms: Array, known: bool, powers: Array, 
             v = float(x[i, j])
             if v != v:
                 continue
-            power, left = powers[j], max(extra[j] + remaining(events[j], w * v), 0.0)
+            left = max(extra[j] + remaining(events[j], w * v), 0.0)
             rows = rate[j] + remaining(count[j], w)
             if rows <= 0.0 or (left <= 0.0 and not known):
                 total = np.nan
-            elif power == 0.0:
-                continue
             elif known:
                 logs = v * np.log(left / rows) if v > 0.0 else 0.0
-                total += power * (logs - left / rows - log_factorial(v))
+                total += logs - left / rows - log_factorial(v)
             else:
-                total += (
-                    log_rising_moment(left, v, power) - left * np.log1p(power / rows) - power * v * np.log(rows + power)
-                )
+                total += log_rising_binomial(left, v) - left * np.log1p(1.0 / rows) - v * np.log(rows + 1.0)
         out[i] = total
 
 
 @left_out.defined(1 << 12)
-def left_out_by_definition(x: Array, weight: Array, terms: Array, known: bool, powers: Array, out: Array) -> None:
+def left_out_by_definition(x: Array, weight: Array, terms: Array, known: bool, out: Array) -> None:
     extra, rate, events, count = terms
     missing, w = np.isnan(x), weight[:, None]
     v = np.where(missing, 0.0, x.astype(float))
     left, rows = np.maximum(extra + what_remains(events, w * v), 0.0), rate + what_remains(count, w)
     with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
         if known:
-            scores = powers * (special.times(v, np.log(left / rows)) - left / rows - gammaln(v + 1.0))
+            scores = special.times(v, np.log(left / rows)) - left / rows - gammaln(v + 1.0)
         else:
-            scores = log_rising_moments(left, v, powers) - left * np.log1p(powers / rows)
-            scores -= powers * v * np.log(rows + powers)
-    scores = np.where(powers == 0.0, 0.0, scores)
+            scores = log_rising_binomials(left, v) - left * np.log1p(1.0 / rows) - v * np.log(rows + 1.0)
     scores[(rows <= 0.0) | ((left <= 0.0) & (not known))] = np.nan
     out[:] = np.where(missing, 0.0, scores).sum(axis=1)

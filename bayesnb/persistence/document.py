@@ -48,6 +48,7 @@ class Saved:
     named: bool  # whether the columns' names are those of a frame
     note: Any = None
     temper_length: Any = None  # of each feature, `(f,)`, at which its exponent is half, or infinite; None: none falls
+    temper_covariance: Any = None  # of exponents that were found, `(f, f)`, or `(1, 1)` of one for all
 
 
 def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
@@ -55,12 +56,10 @@ def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
     params = {name: pack(value, writer, f"parameter {name}") for name, value in saved.params.items()}
     seen = describe_shard(saved.shard, writer)
     blocks = zip(seen["blocks"], saved.shard.schema.blocks, saved.prior.blocks, strict=True)
-    length = (
-        {} if saved.temper_length is None else {"temper_length": pack(saved.temper_length, writer, "temper_length_")}
-    )
+    optional = {"temper_length": saved.temper_length, "temper_covariance": saved.temper_covariance}
     return (
         seen
-        | length
+        | {name: pack(value, writer, name) for name, value in optional.items() if value is not None}
         | {
             "estimator": saved.estimator,
             "params": params,
@@ -88,8 +87,10 @@ def model_of(document: Mapping[str, Any], reader: ArrayReader) -> Saved:
     length = unpack(document.get("temper_length"), reader)  # a model whose exponents do not fall has none
     check_temper(temper, temper_sd, len(shard.schema.keys))
     check_temper_length(length, temper, shard.schema)
+    covariance = unpack(document.get("temper_covariance"), reader)  # none of exponents that are known
+    check_temper_covariance(covariance, temper)
     prior = Product(class_prior, priors)
-    return Saved(document["estimator"], params, shard, prior, temper, temper_sd, named, note, length)
+    return Saved(document["estimator"], params, shard, prior, temper, temper_sd, named, note, length, covariance)
 
 
 def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:
@@ -353,6 +354,19 @@ def check_temper_length(length: Any, temper: Any, schema: Schema) -> None:
         raise ValueError(f"the length of the temper is not one number for each of {len(words)} features")
     if not (length > 0).all() or np.isfinite(length[~words]).any():
         raise ValueError("the length of the temper is not above 0, or of a feature that has no words")
+
+
+def check_temper_covariance(covariance: Any, temper: Any) -> None:
+    """Raise unless it is a covariance of the exponents, or None."""
+    if covariance is None:
+        return
+    shape = (np.size(temper), np.size(temper))
+    if not (isinstance(covariance, np.ndarray) and covariance.dtype == float and covariance.shape == shape):
+        raise ValueError(f"the covariance of the temper is not an array of {shape} numbers")
+    if not (np.isfinite(covariance).all() and (np.diag(covariance) >= 0).all()):
+        raise ValueError("the covariance of the temper is not finite, or a variance is below 0")
+    if not np.allclose(covariance, covariance.T, rtol=1e-9, atol=0.0):
+        raise ValueError("the covariance of the temper is not symmetric")
 
 
 def check_class_prior(prior: Any, classes: int) -> None:

@@ -22,7 +22,7 @@ from bayesnb.inference.intervals import intervals
 from bayesnb.inference.posterior_draws import draw_theta
 from bayesnb.model.linked import LinkBlock, levels_of_written
 from bayesnb.model.powers import Exponents, of_feature
-from bayesnb.model.product import Joint, Product
+from bayesnb.model.product import Joint, Product, tempering_shift
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import Flags, column
 from bayesnb.plots.column_view import label_codes, middle, shown_classes, unknown_column
@@ -111,8 +111,10 @@ class Plane:
         rows, classes = cells[0].shape[0], int(live.sum())
         draws = int(np.clip(SCORES // (rows * classes), FEWEST, DRAWS))
         times = np.zeros((rows, classes))
+        shift = np.broadcast_to(tempering_shift(possible.blocks, cells, self.power), times.shape)
         for _, theta in draw_theta(possible, draws, rng):
             for part, joint in theta.by_rows(cells, self.power, self.n_jobs):
+                joint += shift[part, None]
                 times[part] += (joint.argmax(axis=-1)[..., None] == np.arange(classes)).sum(axis=1)
         return times.max(axis=1) / draws
 

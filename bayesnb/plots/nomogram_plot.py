@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
-from bayesnb.families.record import Power, is_one
+from bayesnb.families.record import Power, raised
 from bayesnb.model.powers import LengthPower, of_blocks, of_empty_rows, of_feature
 from bayesnb.model.schema import Block
 from bayesnb.plots.column_view import combined, level_names
@@ -116,8 +116,8 @@ def worth_of(pair: Belief, x: Array, power: Power) -> Array:
     """Log-odds of cells for the first class, `(n, f) -> (n, f)`."""
     cells = x[:, None]
     with np.errstate(invalid="ignore"):
-        moment = pair.log_predictive(cells) if is_one(power) else pair.log_moment(cells, power)
-        return moment[:, 0] - moment[:, 1]
+        scores = raised(power, pair.log_predictive(cells))
+        return scores[:, 0] - scores[:, 1]
 
 
 def influence(family: Family, pair: Any, power: Power) -> Array:
@@ -139,9 +139,9 @@ def _level_influence(pair: Any, power: Power) -> Array:
 
 
 def _level_points(pair: Any, power: Power) -> Array:
-    moment = pair.level_log_moment(power)
+    scores = raised(power, pair.level_log_moment(1.0))
     with np.errstate(invalid="ignore"):
-        return moment[0] - moment[1]
+        return scores[0] - scores[1]
 
 
 def lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:

@@ -17,7 +17,15 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.families.capabilities import log_density_of
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import draw_level
-from bayesnb.inference.posterior_draws import Theta, another, draw_proba, draw_theta, refuse_large
+from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.posterior_draws import (
+    Theta,
+    another,
+    draw_additions,
+    draw_proba,
+    draw_theta,
+    refuse_large,
+)
 from bayesnb.model.powers import Exponents, of_blocks
 from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
@@ -38,6 +46,11 @@ class Subject:
     once: Exponents
     temper: Mapping[str, Any]  # the exponents as attributes of results
     n_jobs: int | None
+    covariance: Array | None = None  # of exponents that were found
+
+    def scores(self, cells: Sequence[Cells]) -> Scores:
+        """Return the scores of rows."""
+        return Scores(self.model.posterior, cells, self.exponents, self.covariance)
 
     @property
     def certain(self) -> bool:
@@ -87,8 +100,7 @@ class DrawPlan:
 def probabilities(subject: Subject, sheet: RowsToDraw, plan: DrawPlan) -> xr.DataArray:
     """Return p(y | x, theta) of every draw and row."""
     refuse_probabilities(plan, sheet.rows, len(subject.layout.classes))
-    how = {"rng": plan.rng, "n_jobs": subject.n_jobs}
-    drawn = draw_proba(subject.model.posterior, sheet.cells, plan.size, subject.exponents, **how)
+    drawn = draw_proba(subject.scores(sheet.cells), plan.size, plan.rng, subject.n_jobs)
     return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**LIBRARY_ATTRS, **subject.temper})
 
 
@@ -246,8 +258,9 @@ class GroupWriter:
         sheet: Any = self.sheet
         draws, classes = theta.shape
         y, p = np.empty((draws, sheet.rows), np.int32), np.empty((draws, sheet.rows if with_p else 0, classes))
+        additions = draw_additions(self.subject.scores(sheet.cells), draws, another(rng, 2))
         for rows, joint in theta.by_rows(sheet.cells, self.subject.exponents, self.subject.n_jobs):
-            proba = theta.proba(joint, self.subject.n_jobs)
+            proba = theta.proba(joint + additions.of(rows, slice(draws)), self.subject.n_jobs)
             y[:, rows] = draw_level(proba, rng).T
             if with_p:
                 p[:, rows] = proba.swapaxes(0, 1)

@@ -26,7 +26,16 @@ from bayesnb.families.links import Links
 from bayesnb.model.powers import lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
-from bayesnb.selection.exponents import UNLIKELY, LabelScores, Ridge, centre, highest, largest, over_widths
+from bayesnb.selection.exponents import (
+    UNLIKELY,
+    FoundExponents,
+    LabelScores,
+    Ridge,
+    centre,
+    highest,
+    largest,
+    over_widths,
+)
 from bayesnb.selection.leave_one_out import are_there
 
 MARGIN = 1.0  # nats by which a finite length must be better
@@ -37,7 +46,7 @@ OF_LINKS = 0.25  # the prior mean of a link's exponent, relative to that of colu
 class ColumnExponents(NamedTuple):
     """The exponents of all columns, and the lengths at which those of words are half, infinite for others, `(f,)`."""
 
-    ridge: Ridge
+    found: FoundExponents
     length: Array
 
 
@@ -57,7 +66,7 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
     return ColumnExponents(known, length)
 
 
-def _averaged(scores: LabelScores, linked: Array) -> Ridge:
+def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
     """The exponents of columns whose prior is around one for all of them, and of links, around a part of it."""
     t = centre(scores.of_columns(~linked))
     return over_widths(scores, np.where(linked, OF_LINKS * t, t))
@@ -69,12 +78,12 @@ def are_links(model: Model) -> Array:
     return np.concatenate([np.full(features_of(block), isinstance(block, Links)) for block in blocks])
 
 
-def by_batch(model: Model, rows: Rows, known: ColumnExponents, n_jobs: int | None = None) -> ColumnExponents:
+def by_batch(model: Model, rows: Rows, known: Ridge, length: Array) -> ColumnExponents:
     """The exponents after rows that the model has not learnt yet, from what was known of them before."""
     few = _part(model, rows)
-    scores = LabelScores.of(predictive_scores(model, few, n_jobs), few, np.zeros(len(few.codes), bool))
-    scores = shortened(scores, words_of_rows(model, few)[scores.places], known.length)
-    return known._replace(ridge=largest(scores, known.ridge).exponents)
+    scores = LabelScores.of(predictive_scores(model, few), few, np.zeros(len(few.codes), bool))
+    scores = shortened(scores, words_of_rows(model, few)[scores.places], length)
+    return ColumnExponents(largest(scores, known).exponents, length)
 
 
 def _part(model: Model, rows: Rows) -> Rows:

@@ -6,20 +6,16 @@ A column is a feature of a block: one that is modelled jointly with others, or a
 of a row's scores and `log_class_left_out` is `leave_one_out`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.capabilities import HasCellsLeftOut
 from bayesnb.families.removal import PREDICTIVE, Leaving, missing
 from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
-from bayesnb.model.product import Joint, Model, Rows
-from bayesnb.numerics.views import EVERY
-from bayesnb.selection.leave_one_out import are_there, stats_without
+from bayesnb.model.product import Joint, Model, Rows, column_of, feature_scores, features_of
+from bayesnb.selection.leave_one_out import are_there, features_left_out, stats_without
 
 MANY = 100_000  # rows
 
@@ -49,30 +45,10 @@ def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[
     features = list(_features(model, reader, rows))
     for b, (prior, stats, x) in enumerate(zip(model.prior.blocks, model.stats.blocks, rows.cells, strict=True)):
         places = [k for k, feature in enumerate(features) if feature.block == b]
-        part, leaving = table[:, :, places[0] : places[-1] + 1], Leaving(x, rows.codes, one, n_jobs=threads)
-        columns = [features[k] for k in places]
-        if isinstance(prior, HasCellsLeftOut) and prior.independent_classes:
-            _score_at_once((prior, stats), columns, leaving, part)
-        else:
-            _score_one_by_one(stats, columns, leaving, part)
+        leaving = Leaving(x, rows.codes, one, n_jobs=threads)
+        table[:, :, places[0] : places[-1] + 1] = features_left_out(prior, stats, reader.blocks[b], leaving)
     _count_missed(model, rows, features, table)
     return log_class, table
-
-
-def _score_at_once(block: tuple[Any, Any], columns: Sequence[_Feature], leaving: Leaving, out: Array) -> None:
-    """Write the scores of a block's columns, of which rows leave class by class and not column by column."""
-    prior, stats = block
-    for k, column in enumerate(columns):
-        out[:, :, k] = column.reader.score(column.cells, 1.0, None, leaving.n_jobs)
-    for c, rows in leaving.groups():
-        out[rows, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[rows])
-
-
-def _score_one_by_one(stats: Any, columns: Sequence[_Feature], leaving: Leaving, out: Array) -> None:
-    """Write the scores of a block's columns, of which rows leave by themselves."""
-    for k, column in enumerate(columns):
-        seen = stats if column.prior.multivariate else stats.only(column.place)
-        out[:, :, k] = column.prior.left_out(seen, column.reader, replace(leaving, x=column.cells))
 
 
 def _count_missed(model: Model, rows: Rows, features: Sequence[_Feature], table: Array) -> None:
@@ -86,16 +62,10 @@ def _count_missed(model: Model, rows: Rows, features: Sequence[_Feature], table:
             _count_again(model, rows, (i, b, one), [(k, features[k]) for k in places], table)
 
 
-def predictive_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
+def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
     """Scores of rows that the model has not learnt, laid out as those of `column_scores`."""
     log_class = np.repeat(model.posterior.log_class[None], len(rows.codes), axis=0)
-    parts = _features(model, model.posterior, rows)
-    return log_class, np.stack([feature.reader.score(feature.cells, 1.0, None, n_jobs) for feature in parts], axis=2)
-
-
-def features_of(block: Any) -> int:
-    """The number of a block's features."""
-    return int(block.proper.shape[-1])
+    return log_class, feature_scores(model.posterior.blocks, rows.cells)
 
 
 def _features(model: Model, reader: Joint, rows: Rows) -> Iterator[_Feature]:
@@ -103,19 +73,9 @@ def _features(model: Model, reader: Joint, rows: Rows) -> Iterator[_Feature]:
         if prior.multivariate:
             yield _Feature(b, 0, prior, part, x)
             continue
-        column = _columns(x)
+        column = column_of(x)
         for j in range(features_of(part)):
             yield _Feature(b, j, prior.only(j), part.only(j), column(j))
-
-
-def _columns(x: Cells) -> Callable[[int], Array]:
-    """Return each column of a block as an array, `(r, 1)`."""
-    cells = x[EVERY]
-    if sparse.issparse(cells):
-        by_column = cells.tocsc()
-        return lambda j: by_column[:, [j]].toarray()
-    by_column = np.ascontiguousarray(cells.T)
-    return lambda j: by_column[j][:, None]
 
 
 def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _Feature]], table: Array) -> None:

@@ -27,7 +27,7 @@ from scipy.optimize import minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.product import Model, Rows, normalised
-from bayesnb.selection.leave_one_out import PredictiveRule, are_there, loo_log_proba
+from bayesnb.selection.leave_one_out import are_there, leave_one_out
 
 SPREAD = 0.5  # standard deviation of the log of the one exponent
 LEAST = 1e-3  # the smallest one that is tried
@@ -55,6 +55,18 @@ class Ridge:
 
 
 @dataclass(frozen=True, eq=False)
+class FoundExponents:
+    """The exponents by rows, their standard deviations, `(f,)`, and covariance, `(f, f)`.
+
+    One that is held at 0 has a standard deviation, but no covariance.
+    """
+
+    mean: Array
+    sd: Array
+    covariance: Array
+
+
+@dataclass(frozen=True, eq=False)
 class LabelScores:
     """What columns say of the labels of rows: the scores of classes, `(r, c)` and `(r, c, f)`, labels and weights.
 
@@ -68,14 +80,14 @@ class LabelScores:
     places: Array  # of these rows among those that were given
 
     @classmethod
-    def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array) -> Self:
+    def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array, parameter: str = "temper='columns'") -> Self:
         """Take rows with a score; raise for one that its label's cells make impossible.
 
         A row whose class is impossible without it, as one of a class alone may be, says nothing of exponents.
         """
         (log_class, table), label = scores, (np.arange(len(rows.codes)), rows.codes)
         plain = normalised(log_class + table.sum(axis=2))[label]
-        refuse_impossible(np.where(np.isneginf(log_class[label]), 0.0, plain), there, "temper='columns'")
+        refuse_impossible(np.where(np.isneginf(log_class[label]), 0.0, plain), there, parameter)
         good = np.isfinite(plain)
         never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
         log_class, table = np.where(never, -np.inf, log_class), np.where(never[:, :, None], 0.0, table)
@@ -146,13 +158,11 @@ class _Precision:
             return cho_solve(self.cholesky, slope)
         return slope / self.weight - self.scaled.T @ cho_solve(self.cholesky, self.scaled @ slope)
 
-    def variances(self) -> Array:
-        """The diagonal of the inverse."""
+    def inverse(self) -> Array:
         if not self.is_wide:
-            root = solve_triangular(self.cholesky[0], np.eye(len(self.weight)), lower=True, overwrite_b=True)
-            return np.square(root).sum(axis=0)
+            return cho_solve(self.cholesky, np.eye(len(self.weight)))
         root = solve_triangular(self.cholesky[0], self.scaled, lower=True)
-        return 1 / self.weight - np.square(root).sum(axis=0)
+        return np.diag(1 / self.weight) - root.T @ root
 
     def log_volume(self) -> float:
         """log of how much smaller the rows make the volume of a ridge, `det(1 + B diag(1 / weight) B')`."""
@@ -167,17 +177,14 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
     last of the rows that were learnt, a row without which its class has no distribution is passed over. The standard
     deviation is that of the second derivative in log t, by differences.
     """
-    one, places = np.minimum(rows.counts, 1.0), np.arange(len(rows.codes))
-
-    def scores(log_t: float) -> Array:
-        way = PredictiveRule(power=float(np.exp(log_t)))
-        return loo_log_proba(model, rows, way, one, n_jobs)[places, rows.codes]
-
+    one = np.minimum(rows.counts, 1.0)
     log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
-    plain, there = scores(0.0), are_there(model, rows)[rows.codes]
-    refuse_impossible(np.where(np.isneginf(log_class[places, rows.codes]), 0.0, plain), there, "temper='loo'")
-    good = np.isfinite(plain)
-    return _one(lambda log_t: float(rows.counts @ np.where(good, scores(log_t), 0.0)))
+    with np.errstate(invalid="ignore"):
+        total = leave_one_out(model, rows, gone=one, n_jobs=n_jobs)
+        features = np.where(np.isneginf(log_class), 0.0, total - log_class)
+    there = are_there(model, rows)[rows.codes]
+    scores = LabelScores.of((log_class, features[:, :, None]), rows, there, "temper='loo'")
+    return _one(lambda log_t: scores.total(np.exp([log_t])))
 
 
 def centre(scores: LabelScores) -> float:
@@ -197,7 +204,7 @@ def centre(scores: LabelScores) -> float:
     return float(weight @ np.exp(points) / weight.sum())
 
 
-def over_widths(scores: LabelScores, means: Array) -> Ridge:
+def over_widths(scores: LabelScores, means: Array) -> FoundExponents:
     """The exponents with these prior means, `(f,)`, averaged over the width of the ridge by the evidence of each.
 
     log width ~ Normal(0, 1), in units of the means.
@@ -215,15 +222,18 @@ def over_widths(scores: LabelScores, means: Array) -> Ridge:
         maxima[width] = made._replace(log_evidence=made.log_evidence - np.log(width) ** 2 / 2)
     logs = np.array([each.log_evidence for each in maxima.values()])
     share = np.exp(logs - np.logaddexp.reduce(logs))
-    mean = sum(p * each.exponents.mean for p, each in zip(share, maxima.values(), strict=True))
-    spread = ((each.exponents.sd**2 + (each.exponents.mean - mean) ** 2) for each in maxima.values())
-    return Ridge(mean, np.sqrt(sum(p * each for p, each in zip(share, spread, strict=True))))
+    each = [made.exponents for made in maxima.values()]
+    means, variances = (np.stack(arrays) for arrays in ([e.mean for e in each], [e.sd**2 for e in each]))
+    mean = share @ means
+    gaps = np.sqrt(share)[:, None] * (means - mean)
+    covariance = np.tensordot(share, [e.covariance for e in each], 1) + gaps.T @ gaps
+    return FoundExponents(mean, np.sqrt(share @ variances + (gaps**2).sum(axis=0)), covariance)
 
 
 class Maximum(NamedTuple):
     """The most probable exponents, their standard deviations, and the log evidence of their ridge (Laplace)."""
 
-    exponents: Ridge
+    exponents: FoundExponents
     log_evidence: float
 
 
@@ -250,9 +260,10 @@ def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Ma
         moved, w = np.abs(after - w).max(), after
         if moved <= TOLERANCE:
             break
-    sd = (slope**2 + (factor**2).sum(axis=0) + weight) ** -0.5
-    sd[free] = np.sqrt(precision.variances())
-    return Maximum(Ridge(w, sd), height(w) - precision.log_volume() / 2)
+    sd, covariance = (slope**2 + (factor**2).sum(axis=0) + weight) ** -0.5, np.zeros((len(w), len(w)))
+    covariance[np.ix_(free, free)] = precision.inverse()
+    sd[free] = np.sqrt(np.diag(covariance)[free])
+    return Maximum(FoundExponents(w, sd, covariance), height(w) - precision.log_volume() / 2)
 
 
 def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:

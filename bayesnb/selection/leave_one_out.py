@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Array, Rng
+from bayesnb.families.capabilities import HasCellsLeftOut
+from bayesnb.families.record import Power, raised
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model.powers import Exponents, is_silent, of_rows
@@ -24,11 +26,15 @@ from bayesnb.model.product import (
     Product,
     ProductStats,
     Rows,
+    column_of,
+    features_of,
     normalised,
     observe,
 )
+from bayesnb.numerics.threads import blocks
 
 PACKAGE = str(Path(__file__).parent.parent)
+CELLS = 1 << 22  # of a table of scores by row, class and feature, at once
 
 
 class PredictiveRule(NamedTuple):
@@ -147,14 +153,48 @@ def leave_one_out(
     for b, (x, power) in enumerate(zip(rows.cells, of_rows(way.power, rows.cells), strict=True)):
         if is_silent(power):
             continue
-        leaving = Leaving(x, rows.codes, gone, way.kind, power, n_jobs)
-        score = model.prior.blocks[b].left_out(model.stats.blocks[b], reader.blocks[b], leaving)
+        leaving = Leaving(x, rows.codes, gone, way.kind, n_jobs)
+        score = _block_left_out(model, reader, b, leaving, power)
         for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes]) & there):
             again = counted_again(model, rows, b, int(i), gone, way)
             score[i] = np.where(np.isnan(again) & (np.arange(len(again)) != rows.codes[i]), score[i], again)
         total += score
     total[:, ~reader.live] = -np.inf
     return total
+
+
+def _block_left_out(model: Model, reader: Joint, b: int, leaving: Leaving, power: Power) -> Array:
+    """Scores of a block under exponents, each row having left its class, `(r, c)`."""
+    prior, stats, part = model.prior.blocks[b], model.stats.blocks[b], reader.blocks[b]
+    if np.ndim(power) != 1:
+        return raised(power, prior.left_out(stats, part, leaving))
+    score = np.zeros((len(leaving.codes), len(part)))
+    for rows in blocks(len(score), max(CELLS // (len(part) * len(power)), 1)):
+        score[rows] = raised(power, features_left_out(prior, stats, part, leaving[rows])).sum(axis=2)
+    return score
+
+
+def features_left_out(prior: Any, stats: Any, reader: Any, leaving: Leaving) -> Array:
+    """Scores of a block's features, each row having left its class, `(r, f) -> (r, c, f)`.
+
+    NaN where too few digits stay, so that the row's class must be counted again.
+    """
+    if prior.multivariate:
+        return prior.left_out(stats, reader, leaving)[..., None]
+    column = column_of(leaving.x)
+    out = np.empty((len(leaving.codes), len(reader), features_of(reader)))
+    at_once = isinstance(prior, HasCellsLeftOut) and prior.independent_classes
+    for j in range(out.shape[2]):
+        x = column(j)
+        if at_once:
+            out[:, :, j] = reader.only(j).score(x, 1.0, None, leaving.n_jobs)
+        else:
+            one = replace(leaving, x=x)
+            out[:, :, j] = prior.only(j).left_out(stats.only(j), reader.only(j), one)
+    if at_once:
+        for c, rows in leaving.groups():
+            out[rows, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[rows])
+    return out
 
 
 def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: PredictiveRule) -> Array:

@@ -62,7 +62,7 @@ def left_out_row(row: int, facts: "Facts", in_brackets: bool = True) -> RowLeftO
         return RowLeftOut(row, facts.left_out[row], lower, upper, None)
     cells = [x[[row]] for x in facts.cells]
     if in_brackets:
-        lower, upper = interval_ends(Scores(belief, cells, facts.model._exponents), facts)
+        lower, upper = interval_ends(Scores(belief, cells, facts.model._exponents, facts.model._covariance), facts)
     why = explain(belief, cells, facts.model._exponents)
     held = [as_numbers(x)[[row]] for x in facts.cells]  # as the table has them, not as levels of a grid
     named = results.explanations.explained(
@@ -161,7 +161,7 @@ def entropies_of(belief: Product | None, rows: Array, facts: "Facts") -> list[En
     if belief is None or not settled(belief):
         nothing = np.full((len(rows), len(facts.classes)), np.nan), *np.full((3, len(rows)), np.nan)
         return [Entropies(*nothing)] * batches
-    scores = Scores(belief, [x[rows] for x in facts.cells], model._exponents)
+    scores = Scores(belief, [x[rows] for x in facts.cells], model._exponents, model._covariance)
     if belief.closed:
         return [entropies(scores, True, model.n_jobs)]
     return [drawn_entropies(scores, model.schema_.observers, DRAWS // BATCHES, seed)[0] for seed in range(BATCHES)]
