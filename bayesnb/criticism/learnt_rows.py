@@ -45,7 +45,8 @@ class LearntRows:
         families, widths = [block.family for block in schema.blocks], [len(block.keys) for block in schema.blocks]
         rows = self.rows.where(self.rows.counts > 0)
         rows = replace(rows, cells=[read(x) for x in rows.cells])
-        return PriorVariants(start, families, widths, learnt, rows, estimator._exponents, estimator.n_jobs)
+        exponents, n_jobs = estimator._exponents, estimator.n_jobs
+        return PriorVariants(start, families, widths, learnt, rows, exponents, n_jobs, estimator._covariance)
 
     def of_whole_weights(self) -> "LearntRows":
         """Return the rows of positive weight; an error if weights or counts are not whole numbers."""

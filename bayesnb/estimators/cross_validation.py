@@ -9,7 +9,7 @@ from bayesnb.data import Table
 from bayesnb.data.labels import encode
 from bayesnb.estimators.model_holder import ModelHolder, refuse_weightless
 from bayesnb.families.base import Array, Rng
-from bayesnb.model.product import ProductStats, Rows, observe
+from bayesnb.model.product import ProductStats, Rows, normalised, observe
 from bayesnb.selection.leave_one_out import (
     Pointwise,
     PredictiveRule,
@@ -24,13 +24,14 @@ from bayesnb.selection.leave_one_out import (
 )
 
 TARGETS = ("label", "joint")
+LEFT, KEPT = "left", "kept"  # what a row that is held out does to exponents that were found with it
 NEVER = "Give rows that the model has learnt from, or an estimator that is not fitted."
 
 
 class CrossValidation(ModelHolder):
     """Rows that were learnt are taken back by algebra; the prior stays as it is, also where it came from the data."""
 
-    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
+    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None, exponents: str = "left") -> Any:
         """Score every row by the model that has learnt all other rows: exact leave-one-out, without a refit.
 
         Parameters
@@ -47,6 +48,9 @@ class CrossValidation(ModelHolder):
             other rows), which the evidence is made of; no temper enters it.
         sample_weight : array-like, optional
             The weights of the rows, as they were learnt.
+        exponents : {"left", "kept"}, default "left"
+            Whether each row leaves the exponents that were found with it, too, by one Newton step; "kept" scores it
+            under `temper_` as it is, which is too good.
 
         Returns
         -------
@@ -78,7 +82,46 @@ class CrossValidation(ModelHolder):
         (-0.709, 0.086, [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08])
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
-        return results.elpd.elpd(self._left_out(rows, target), index)
+        return results.elpd.elpd(
+            self._left_out(rows, target, exponents), index, selection=self._selection_note(exponents)
+        )
+
+    def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> Any:
+        """Predict every row by the model that has learnt all other rows, without a refit.
+
+        These are the probabilities whose log scores are `loo`: what `calibration` and the verdict are made of.
+
+        Parameters
+        ----------
+        X : table of rows
+            The rows that were learnt, or some of them, as in `loo`.
+        y : array-like
+            Their labels.
+        sample_weight : array-like, optional
+            The weights of the rows, as they were learnt.
+
+        Returns
+        -------
+        xarray.DataArray
+            By (obs_id, class): p(y | x_i, all other rows). Its attribute `selection` says what rows chose, and which of
+            it a row that is held out leaves.
+
+        See Also
+        --------
+        NaiveBayes.loo : Their log scores.
+        calibration : Whether the probabilities can be trusted.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
+        >>> GaussianNB().fit(x, y).loo_proba(x, y).values.round(2)[:2].tolist()
+        [[0.92, 0.08], [0.9, 0.1]]
+        """
+        index, rows = self._learnt_rows(X, y, sample_weight)
+        log_proba = normalised(self._joint_left_out(rows))
+        warn_undefined(log_proba.max(axis=1))
+        return results.datasets.held_out_proba(np.exp(log_proba), index, self.classes_, self._selection_note())
 
     def kfold(
         self, X: Any, y: Any, folds: Any = 10, target: str = "label", *, sample_weight: Any = None, rng: Rng = 0
@@ -123,23 +166,44 @@ class CrossValidation(ModelHolder):
         warn_undefined(scores.score)
         return results.elpd.elpd(scores, index, len(np.unique(fold)))
 
-    def _way(self, target: str) -> PredictiveRule:
-        """Return the estimate and the exponent under which rows are scored."""
+    def _way(self, target: str, exponents: str = LEFT) -> PredictiveRule:
+        """Return the estimate and the exponents under which rows are scored."""
         if target not in TARGETS:
             raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
-        return PredictiveRule(self.estimate, self._exponents if target == "label" else self._once)
+        if exponents not in (LEFT, KEPT):
+            raise ValueError(f"exponents must be 'left' or 'kept', got {exponents!r}.")
+        if target == "joint":
+            return PredictiveRule(self.estimate, self._once)
+        return PredictiveRule(self.estimate, self._exponents, self._covariance if exponents == LEFT else None)
 
-    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+    def _left_out(self, rows: Rows, target: str, exponents: str = LEFT) -> Pointwise:
         """Return the scores of `loo`."""
-        scores = self._pointwise(rows, self._joint_left_out(rows, target), target)
+        scores = self._pointwise(rows, self._joint_left_out(rows, target, exponents), target)
         warn_undefined(scores.score)
         return scores
 
-    def _joint_left_out(self, rows: Rows, target: str = "label") -> Array:
+    def _joint_left_out(self, rows: Rows, target: str = "label", exponents: str = LEFT) -> Array:
         """Return log p(x, y | all rows but this one), `(r, c)`; NaN where the others leave no distribution."""
-        joint = leave_one_out(self.model_, rows, self._way(target), n_jobs=self.n_jobs)
+        joint = leave_one_out(self.model_, rows, self._way(target, exponents), n_jobs=self.n_jobs)
         refuse_stuck(stuck(self.model_, rows, joint))
         return joint
+
+    def _selection_note(self, exponents: str = LEFT) -> str:
+        """Return in words what rows chose, and which of it those that are held out leave; "" if they chose nothing."""
+        found = 0 if self._covariance is None else len(self._covariance)
+        number = f"{found} exponent{'' if found == 1 else 's'}"
+        kept = [number] if found and exponents == KEPT else []
+        if self.schema_.choices:
+            kept.append("families")
+        if self.schema_.links is not None:
+            kept.append("links")
+        sentences = []
+        if found and exponents == LEFT:
+            sentences.append(f"Each row leaves the {number}, too, by one Newton step.")
+        if kept:
+            listed = " and ".join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
+            sentences.append(f"Kept, though chosen by all rows: {listed}.")
+        return " ".join(sentences)
 
     def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Return the scores of rows held out, beside those of the model that has seen them."""

@@ -131,8 +131,9 @@ class ModelHolder(ABC):
         if links is None or isinstance(known.value, float):
             return known
         count = -len(links.ends)
-        each = (numbers if numbers is None else numbers.iloc[:count] for numbers in known[:3])
-        return TemperEstimate(*each, None if known.covariance is None else known.covariance[:count, :count])
+        length = None if known.length is None else known.length.iloc[:count]
+        covariance = None if known.covariance is None else known.covariance[:count, :count]
+        return TemperEstimate(known.value.iloc[:count], known.sd.iloc[:count], length, covariance)
 
     @property
     def _temper_of_links(self) -> tuple[Array, Array]:

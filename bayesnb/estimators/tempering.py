@@ -101,9 +101,9 @@ def restored(plain: TemperEstimate, schema: Schema) -> TemperEstimate:
     """Return the exponents by name, from numbers in the table's order."""
     if isinstance(plain.value, float):
         return plain
-    names = zip(plain[:3], ("temper", "temper_sd", "temper_length"), strict=True)
-    named = (None if each is None else by_name(each, schema, name) for each, name in names)
-    return TemperEstimate(*named, plain.covariance)
+    length = None if plain.length is None else by_name(plain.length, schema, "temper_length")
+    value, sd = by_name(plain.value, schema, "temper"), by_name(plain.sd, schema, "temper_sd")
+    return TemperEstimate(value, sd, length, plain.covariance)
 
 
 def in_words(temper: TemperEstimate, digits: int = 3) -> str:

@@ -80,7 +80,7 @@ class Scores:
     @cached_property
     def exponent_variance(self) -> Array:
         """Variance of each class's log-odds against the others by exponents that are not known, `(r, c)`."""
-        if self.by_exponent is None:
+        if self.covariance is None or self.by_exponent is None:
             return np.zeros((len(self), self.classes))
         share = np.exp(normalised(self.log_mean()))
         rows, best = np.arange(len(share)), share.argmax(axis=1)

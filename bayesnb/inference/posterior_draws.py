@@ -148,7 +148,7 @@ class Additions(NamedTuple):
     def of(self, rows: slice, draws: slice) -> Array:
         """For some rows and draws, `(r, s, c)`."""
         shift = self.shift[rows, None]
-        if self.steps is None:
+        if self.steps is None or self.by_exponent is None:
             return shift
         fixed = self.fixed if isinstance(self.fixed, float) else self.fixed[draws]
         steps = np.einsum("rcf,sf->rsc", self.by_exponent[rows], self.steps[draws], optimize=True)
@@ -298,7 +298,7 @@ def _once_seen(scores: Scores, c: int, draws: int, rng: np.random.Generator) -> 
     With B_k = A_k - A_c and z ~ Normal(0, S), S the covariance of exponents, the score of class k gains
     B_k z - B_k S B_k / 2 against that of c: its expectation stays, as that of exp(U) does under `Scores`.
     """
-    if scores.covariance is None:
+    if scores.covariance is None or scores.by_exponent is None:
         return Additions(scores.shift_of_rows)
     against = scores.by_exponent - scores.by_exponent[:, [c]]
     half = np.einsum("cf,fg,cg->c", against[0], scores.covariance, against[0]) / 2

@@ -67,6 +67,24 @@ def of_empty_rows(power: Exponents) -> Numbers:
     return tuple(each.value if isinstance(each, LengthPower) else each for each in power)
 
 
+def feature_exponents(power: Exponents, widths: Sequence[int]) -> Array:
+    """The exponents of features in rows without words, all blocks end to end, `(f,)`; `(1,)` of one for all."""
+    if not isinstance(power, tuple):
+        return np.array([power])
+    numbers = [each.value if isinstance(each, LengthPower) else each for each in power]
+    return np.concatenate([np.broadcast_to(each, width) for each, width in zip(numbers, widths, strict=True)])
+
+
+def length_shares(power: Exponents, cells: Sequence[Cells], widths: Sequence[int]) -> Array:
+    """What is left of the exponents of features by the length of a row, `(r, f)`: 1 but for words."""
+    share = np.ones((cells[0].shape[0], sum(widths)))
+    starts = np.cumsum([0, *widths])
+    for start, exponent, x in zip(starts, of_blocks(power, len(cells)), cells, strict=False):
+        if isinstance(exponent, LengthPower):
+            share[:, [start]] = exponent.shares(x)
+    return share
+
+
 def of_feature(exponent: Power | LengthPower, feature: int) -> float:
     """The exponent of one feature of a block, in a row without words."""
     if isinstance(exponent, LengthPower):

@@ -136,6 +136,12 @@ def dataset(
     return kind(variables, {"obs_id": row_names(index), "class": classes}, attrs)
 
 
+def held_out_proba(proba: Array, index: Array, classes: Array, selection: str) -> xr.DataArray:
+    """Label the probabilities of rows that are held out, `(r, c)`."""
+    coords = {"obs_id": coordinate(index), "class": coordinate(classes)}
+    return xr.DataArray(proba, coords, ["obs_id", "class"], "p", {"selection": selection})
+
+
 def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None) -> xr.Dataset:
     """Label the action chosen for each row, None where none is, and the expected losses of all actions."""
     names = _names(actions)

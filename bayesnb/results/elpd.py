@@ -58,10 +58,17 @@ class ShownELPD:
 
 @dataclass(kw_only=True, repr=False)
 class ExactLOO(ShownELPD, ELPDDataLOO):
-    """Exact leave-one-out: neither draws nor importance weights, so no Pareto k."""
+    """Leave-one-out in closed form: neither draws nor importance weights, so no Pareto k.
+
+    `selection` says what the rows chose, and which of it a row that is held out leaves; nothing, if all is declared.
+    """
+
+    selection: str = ""
 
     def _header(self) -> str:
-        return f"Exact leave-one-out over {self.n_data_points} rows, in closed form."
+        if not self.selection:
+            return f"Exact leave-one-out over {self.n_data_points} rows, in closed form."
+        return f"Leave-one-out over {self.n_data_points} rows, in closed form.\n{self.selection}"
 
 
 @dataclass(kw_only=True, repr=False)
@@ -83,10 +90,10 @@ class SampledLOO(ShownELPD, ELPDDataLOO):
         )
 
 
-def elpd(pointwise: Pointwise, index: Array, folds: int | None = None) -> ExactLOO | ExactKFold:
+def elpd(pointwise: Pointwise, index: Array, folds: int | None = None, selection: str = "") -> ExactLOO | ExactKFold:
     """Return pointwise scores with their sum, its standard error, and the effective number of parameters."""
     fields = {**_elpd_fields(pointwise, index), "n_samples": 0, "warning": False, "good_k": None}
-    return ExactLOO(**fields) if folds is None else ExactKFold(**fields, n_folds=folds)
+    return ExactLOO(**fields, selection=selection) if folds is None else ExactKFold(**fields, n_folds=folds)
 
 
 @dataclass(kw_only=True, repr=False)

@@ -68,8 +68,8 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
 
 def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
     """The exponents of columns whose prior is around one for all of them, and of links, around a part of it."""
-    t = centre(scores.of_columns(~linked))
-    return over_widths(scores, np.where(linked, OF_LINKS * t, t))
+    t, sd = centre(scores.of_columns(~linked))
+    return over_widths(scores, np.where(linked, OF_LINKS * t, t), sd / t)
 
 
 def are_links(model: Model) -> Array:

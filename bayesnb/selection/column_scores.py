@@ -6,60 +6,81 @@ A column is a feature of a block: one that is modelled jointly with others, or a
 of a row's scores and `log_class_left_out` is `leave_one_out`.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.removal import PREDICTIVE, Leaving, missing
+from bayesnb.families.base import Array
+from bayesnb.families.capabilities import HasCellsLeftOut
+from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
+from bayesnb.families.weight import one_hot
 from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
-from bayesnb.model.product import Joint, Model, Rows, column_of, feature_scores, features_of
-from bayesnb.selection.leave_one_out import are_there, features_left_out, stats_without
+from bayesnb.model.product import Model, Rows, column_of, feature_scores, features_of
+from bayesnb.numerics.threads import blocks
 
 MANY = 100_000  # rows
 
 
-class _Feature(NamedTuple):
-    """A feature by itself: its block and place there, its prior and reader, and its cells."""
-
-    block: int
-    place: int
-    prior: Belief
-    reader: Any
-    cells: Cells
-
-
-def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
+def column_scores(
+    model: Model, rows: Rows, n_jobs: int | None = None, gone: Array | None = None, kind: str = PREDICTIVE
+) -> tuple[Array, Array]:
     """Log probability of the classes and of each column's cells, `(r, c)` and `(r, c, f)`, the row left out.
 
-    The features are in the order of blocks, blocks end to end. A row of weight w counts as w rows, one of which is
-    left out. A missing cell's score is 0; a cell that is impossible has -inf; NaN where the other rows leave no
-    distribution, or must be counted again to know it and are not all there.
+    The features are in the order of blocks, blocks end to end. `gone` is the weight that leaves: by default a row of
+    weight w counts as w rows, one of which is left out. A missing cell's score is 0; a cell that is impossible has
+    -inf; NaN where the other rows leave no distribution, or must be counted again to know it and are not all there.
     """
-    one, reader = np.minimum(rows.counts, 1.0), model.posterior
-    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
-    log_class[:, ~reader.live] = -np.inf
-    table = np.empty((*log_class.shape, sum(features_of(block) for block in reader.blocks)))
-    threads = n_jobs if len(rows.codes) > MANY else 1  # a column of fewer rows takes less than to start a thread
-    features = list(_features(model, reader, rows))
-    for b, (prior, stats, x) in enumerate(zip(model.prior.blocks, model.stats.blocks, rows.cells, strict=True)):
-        places = [k for k, feature in enumerate(features) if feature.block == b]
-        leaving = Leaving(x, rows.codes, one, n_jobs=threads)
-        table[:, :, places[0] : places[-1] + 1] = features_left_out(prior, stats, reader.blocks[b], leaving)
-    _count_missed(model, rows, features, table)
+    gone = np.minimum(rows.counts, 1.0) if gone is None else gone
+    _, log_class, table = next(column_scores_by_parts(model, rows, len(rows.codes), gone, kind, n_jobs))
     return log_class, table
 
 
-def _count_missed(model: Model, rows: Rows, features: Sequence[_Feature], table: Array) -> None:
-    """Write the scores of rows of which too few digits would stay: all other rows are counted again."""
-    one, there = np.minimum(rows.counts, 1.0), are_there(model, rows)[rows.codes]
-    again: dict[tuple[int, int], list[int]] = {}
-    for i, k in np.argwhere(np.isnan(table[np.arange(len(rows.codes)), rows.codes])).tolist():
-        again.setdefault((i, features[k].block), []).append(k)
-    for (i, b), places in again.items():
-        if there[i]:
-            _count_again(model, rows, (i, b, one), [(k, features[k]) for k in places], table)
+def column_scores_by_parts(
+    model: Model, rows: Rows, at_once: int, gone: Array, kind: str, n_jobs: int | None
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Yield the `column_scores` of some rows after others: which they are, and both arrays."""
+    reader, there = model.read(kind), are_there(model, rows)[rows.codes]
+    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, kind)
+    log_class[:, ~reader.live] = -np.inf
+    widths = [features_of(block) for block in reader.blocks]
+    ends = np.cumsum(widths)
+    for part in blocks(len(rows.codes), at_once):
+        threads = n_jobs if part.stop - part.start > MANY else 1  # fewer rows take less than to start a thread
+        table = np.empty((*log_class[part].shape, sum(widths)))
+        for b, x in enumerate(rows.cells):
+            leaving = Leaving(x[part], rows.codes[part], gone[part], kind, threads)
+            scores = features_left_out(model.prior.blocks[b], model.stats.blocks[b], reader.blocks[b], leaving)
+            places = np.arange(len(leaving.codes)), leaving.codes
+            again = np.isnan(scores[places]).any(axis=1) & there[part]
+            for i in np.flatnonzero(again):
+                _count_again(model, rows, (b, part.start + int(i), gone, kind), scores[i])
+            table[:, :, ends[b] - widths[b] : ends[b]] = scores
+        yield part, log_class[part], table
+
+
+def features_left_out(prior: Any, stats: Any, reader: Any, leaving: Leaving) -> Array:
+    """Scores of a block's features, each row having left its class, `(r, f) -> (r, c, f)`.
+
+    NaN where too few digits stay, so that the row's class must be counted again.
+    """
+    if prior.multivariate:
+        return prior.left_out(stats, reader, leaving)[..., None]
+    column = column_of(leaving.x)
+    out = np.empty((len(leaving.codes), len(reader), features_of(reader)))
+    at_once = prior.independent_classes and isinstance(prior, HasCellsLeftOut)
+    for j in range(out.shape[2]):
+        x = column(j)
+        if at_once:
+            out[:, :, j] = reader.only(j).score(x, 1.0, None, leaving.n_jobs)
+        else:
+            one = replace(leaving, x=x)
+            out[:, :, j] = prior.only(j).left_out(stats.only(j), reader.only(j), one)
+    if at_once:
+        for c, rows in leaving.groups():
+            out[rows, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[rows])
+    return out
 
 
 def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
@@ -68,34 +89,54 @@ def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
     return log_class, feature_scores(model.posterior.blocks, rows.cells)
 
 
-def _features(model: Model, reader: Joint, rows: Rows) -> Iterator[_Feature]:
-    for b, (prior, part, x) in enumerate(zip(model.prior.blocks, reader.blocks, rows.cells, strict=True)):
-        if prior.multivariate:
-            yield _Feature(b, 0, prior, part, x)
-            continue
-        column = column_of(x)
-        for j in range(features_of(part)):
-            yield _Feature(b, j, prior.only(j), part.only(j), column(j))
-
-
-def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _Feature]], table: Array) -> None:
-    """Score columns of a row in whose class too few digits would stay, all other rows being counted again."""
-    i, b, gone = at
-    prior, c = model.prior.blocks[b], int(rows.codes[i])
-    rest, classes = stats_without(model, rows, b, i, gone), len(model.stats.classes)
+def _count_again(model: Model, rows: Rows, at: tuple[int, int, Array, str], scores: Array) -> None:
+    """Write the scores of a row in whose class too few digits would stay, `(c, f)`: all others are counted again."""
+    b, i, gone, kind = at
+    prior, c, x = model.prior.blocks[b], int(rows.codes[i]), rows.cells[b][[i]]
+    rest = stats_without(model, rows, b, i, gone)
     changed = slice(c, c + 1) if prior.independent_classes else slice(None)
-    for k, feature in features:
-        stats = rest if prior.multivariate else rest.only(feature.place)
-        reader = feature.prior[changed].update(stats[changed])
-        good = (reader.proper | missing(feature.cells[[i]], prior.multivariate)).all(axis=1)
+    reader = reader_of(prior[changed], rest[changed], kind)
+    column, classes = column_of(x), np.arange(len(model.stats.classes))[changed]
+    for j in np.flatnonzero(np.isnan(scores[c])):
+        one, cells = (reader, x) if prior.multivariate else (reader.only(int(j)), column(int(j)))
+        good = (one.proper | missing(cells, prior.multivariate)).all(axis=1)
         if good.any():
-            table[i, np.arange(classes)[changed][good], k] = reader[good].score(feature.cells[[i]])[0]
+            scores[classes[good], j] = one[good].score(cells)[0]
 
 
-def stratified(rows: Rows, classes: int, columns: int) -> Rows:
-    """Rows as they are if they are at most MOST_ROWS; else PART of them, evenly spaced in every class, always the same.
+def stats_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
+    """Count a block's rows again but for one, of those classes that it was in."""
+    c, weight = rows.codes[row], np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
+    keep = np.flatnonzero((weight > 0) & (rows.codes == c if model.prior.blocks[b].independent_classes else True))
+    labels = one_hot(rows.codes[keep], len(model.stats.classes), weight[keep])
+    rest = rows.observers[b](rows.cells[b][keep], labels, 1)
+    return rest if rows.elsewhere is None else rest + rows.elsewhere.blocks[b]
+
+
+def are_there(model: Model, rows: Rows) -> Array:
+    """Classes of which these rows, with the known stats of others, are all that the model has learnt, `(c,)`."""
+    known = 0.0 if rows.elsewhere is None else rows.elsewhere.classes.counts
+    return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)) + known)
+
+
+def are_all(model: Model, counts: Array) -> Array:
+    """Classes of which `counts` rows are all that the model has learnt, `(c,)`."""
+    learnt = model.stats.classes.counts
+    there = np.abs(counts - learnt) <= SLACK * learnt
+    return there if model.prior.independent_classes else np.broadcast_to(there.all(), there.shape)
+
+
+def chosen_rows(rows: Rows, classes: int, columns: int) -> Array:
+    """Rows by which exponents are found, `(r,)`: all, or PART of them, evenly spaced in every class, always the same.
 
     They are fewer where the table of their scores would be too large, or exponents take too long to find.
     """
     most = most_scored(classes, columns)
-    return rows if len(rows.codes) <= min(MOST_ROWS, most) else rows.where(evenly(rows.codes, min(PART, most)))
+    if len(rows.codes) <= min(MOST_ROWS, most):
+        return np.ones(len(rows.codes), bool)
+    return evenly(rows.codes, min(PART, most))
+
+
+def stratified(rows: Rows, classes: int, columns: int) -> Rows:
+    """Return the rows by which exponents are found."""
+    return rows.where(chosen_rows(rows, classes, columns))

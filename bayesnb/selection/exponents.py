@@ -187,8 +187,8 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
     return _one(lambda log_t: scores.total(np.exp([log_t])))
 
 
-def centre(scores: LabelScores) -> float:
-    """The mean of the one exponent around which those of columns lie."""
+def centre(scores: LabelScores) -> Exponent:
+    """The mean of the one exponent around which those of columns lie, and its standard deviation."""
     once, prior = scores.at_once, -np.log(scores.table.shape[2]) / 2
 
     def height(log_t: float) -> float:
@@ -201,13 +201,16 @@ def centre(scores: LabelScores) -> float:
     heights = np.array([height(point) for point in points])
     weight = np.exp(heights - heights.max())
     weight[[0, -1]] /= 2  # the trapezoidal rule
-    return float(weight @ np.exp(points) / weight.sum())
+    weight /= weight.sum()
+    mean = float(weight @ np.exp(points))
+    return Exponent(mean, float(np.sqrt(weight @ (np.exp(points) - mean) ** 2)))
 
 
-def over_widths(scores: LabelScores, means: Array) -> FoundExponents:
+def over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> FoundExponents:
     """The exponents with these prior means, `(f,)`, averaged over the width of the ridge by the evidence of each.
 
-    log width ~ Normal(0, 1), in units of the means.
+    log width ~ Normal(0, 1), in units of the means. All means have one factor, which is `unsure` by so much of itself:
+    the exponents follow it as far as the ridge pulls them.
 
     Columns differ in what they are worth, and by how much is told best by the rows: one width for all tables is too
     narrow where some columns repeat others, and too wide where all are worth the same.
@@ -223,9 +226,11 @@ def over_widths(scores: LabelScores, means: Array) -> FoundExponents:
     logs = np.array([each.log_evidence for each in maxima.values()])
     share = np.exp(logs - np.logaddexp.reduce(logs))
     each = [made.exponents for made in maxima.values()]
-    means, variances = (np.stack(arrays) for arrays in ([e.mean for e in each], [e.sd**2 for e in each]))
-    mean = share @ means
-    gaps = np.sqrt(share)[:, None] * (means - mean)
+    found, variances = (np.stack(arrays) for arrays in ([e.mean for e in each], [e.sd**2 for e in each]))
+    mean = share @ found
+    gaps = np.sqrt(share)[:, None] * (found - mean)
+    pulled = np.stack([e.covariance @ (1 / (width**2 * means)) for width, e in zip(maxima, each, strict=True)])
+    gaps = np.concatenate([gaps, unsure * np.sqrt(share)[:, None] * pulled])
     covariance = np.tensordot(share, [e.covariance for e in each], 1) + gaps.T @ gaps
     return FoundExponents(mean, np.sqrt(share @ variances + (gaps**2).sum(axis=0)), covariance)
 

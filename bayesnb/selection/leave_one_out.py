@@ -15,23 +15,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Array, Rng
-from bayesnb.families.capabilities import HasCellsLeftOut
-from bayesnb.families.record import Power, raised
-from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
-from bayesnb.families.weight import one_hot
-from bayesnb.model.powers import Exponents, is_silent, of_rows
+from bayesnb.families.record import raised
+from bayesnb.families.removal import PREDICTIVE, Leaving, missing, reader_of
+from bayesnb.model.powers import Exponents, feature_exponents, is_silent, length_shares, of_rows
 from bayesnb.model.product import (
     Joint,
     Model,
     Product,
     ProductStats,
     Rows,
-    column_of,
     features_of,
     normalised,
     observe,
 )
-from bayesnb.numerics.threads import blocks
+from bayesnb.selection.column_scores import (
+    are_all,
+    are_there,
+    chosen_rows,
+    column_scores_by_parts,
+    stats_without,
+)
+from bayesnb.selection.left_exponents import leave_exponents
 
 PACKAGE = str(Path(__file__).parent.parent)
 CELLS = 1 << 22  # of a table of scores by row, class and feature, at once
@@ -42,6 +46,7 @@ class PredictiveRule(NamedTuple):
 
     kind: str = PREDICTIVE
     power: Exponents = 1.0
+    covariance: Array | None = None  # of exponents that were found, which held-out rows leave; None: they are kept
 
 
 PREDICT = PredictiveRule()
@@ -145,59 +150,47 @@ def leave_one_out(
 ) -> Array:
     """log p(x, y | all rows but this one), `(r, c)`.
 
-    NaN where the others leave no distribution, or must be counted again to know it and are not all there.
+    Each row leaves exponents that were found, too, where their covariance is known: see `left_exponents`. NaN where the
+    others leave no distribution, or must be counted again to know it and are not all there.
     """
-    there = are_there(model, rows)[rows.codes]
-    gone, reader = rows.counts if gone is None else gone, model.read(way.kind)
+    gone = rows.counts if gone is None else gone
+    if any(np.ndim(power) == 1 for power in of_rows(way.power, rows.cells)) or way.covariance is not None:
+        return _by_features(model, rows, way, gone, n_jobs)
+    there, reader = are_there(model, rows)[rows.codes], model.read(way.kind)
     total = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, way.kind)
     for b, (x, power) in enumerate(zip(rows.cells, of_rows(way.power, rows.cells), strict=True)):
         if is_silent(power):
             continue
         leaving = Leaving(x, rows.codes, gone, way.kind, n_jobs)
-        score = _block_left_out(model, reader, b, leaving, power)
+        score = model.prior.blocks[b].left_out(model.stats.blocks[b], reader.blocks[b], leaving)
         for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes]) & there):
-            again = counted_again(model, rows, b, int(i), gone, way)
+            again = counted_again(model, rows, b, int(i), gone, way.kind)
             score[i] = np.where(np.isnan(again) & (np.arange(len(again)) != rows.codes[i]), score[i], again)
-        total += score
+        total += raised(power, score)
     total[:, ~reader.live] = -np.inf
     return total
 
 
-def _block_left_out(model: Model, reader: Joint, b: int, leaving: Leaving, power: Power) -> Array:
-    """Scores of a block under exponents, each row having left its class, `(r, c)`."""
-    prior, stats, part = model.prior.blocks[b], model.stats.blocks[b], reader.blocks[b]
-    if np.ndim(power) != 1:
-        return raised(power, prior.left_out(stats, part, leaving))
-    score = np.zeros((len(leaving.codes), len(part)))
-    for rows in blocks(len(score), max(CELLS // (len(part) * len(power)), 1)):
-        score[rows] = raised(power, features_left_out(prior, stats, part, leaving[rows])).sum(axis=2)
-    return score
+def _by_features(model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None) -> Array:
+    """Sum the scores of features under their exponents, which rows leave if the covariance is given."""
+    classes, widths = len(model.stats.classes), [features_of(block) for block in model.prior.blocks]
+    total, at_once = np.empty((len(rows.codes), classes)), max(CELLS // (classes * sum(widths)), 1)
+    w = feature_exponents(way.power, widths)
+    chose = chosen_rows(rows, classes, sum(widths))
+    for part, log_class, table in column_scores_by_parts(model, rows, at_once, gone, way.kind, n_jobs):
+        table = raised(length_shares(way.power, [x[part] for x in rows.cells], widths)[:, None], table)
+        if isinstance(way.power, float):
+            table = table.sum(axis=2, keepdims=True)
+        without: Array = w
+        if way.covariance is not None:
+            scores = log_class, table
+            without = leave_exponents(scores, rows.codes[part], rows.counts[part], w, way.covariance)
+            without = np.where(chose[part, None], without, w)[:, None]
+        total[part] = log_class + raised(without, table).sum(axis=2)
+    return total
 
 
-def features_left_out(prior: Any, stats: Any, reader: Any, leaving: Leaving) -> Array:
-    """Scores of a block's features, each row having left its class, `(r, f) -> (r, c, f)`.
-
-    NaN where too few digits stay, so that the row's class must be counted again.
-    """
-    if prior.multivariate:
-        return prior.left_out(stats, reader, leaving)[..., None]
-    column = column_of(leaving.x)
-    out = np.empty((len(leaving.codes), len(reader), features_of(reader)))
-    at_once = isinstance(prior, HasCellsLeftOut) and prior.independent_classes
-    for j in range(out.shape[2]):
-        x = column(j)
-        if at_once:
-            out[:, :, j] = reader.only(j).score(x, 1.0, None, leaving.n_jobs)
-        else:
-            one = replace(leaving, x=x)
-            out[:, :, j] = prior.only(j).left_out(stats.only(j), reader.only(j), one)
-    if at_once:
-        for c, rows in leaving.groups():
-            out[rows, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[rows])
-    return out
-
-
-def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: PredictiveRule) -> Array:
+def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, kind: str) -> Array:
     """Scores of a row by a block that all other rows are counted into again, `(c,)`; NaN for no proper distribution.
 
     For rows whose subtraction would leave too few digits. Classes whose scores do not change are NaN too.
@@ -206,33 +199,11 @@ def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, way: 
     classes, changed = len(model.stats.classes), slice(c, c + 1) if prior.independent_classes else slice(None)
     rest = stats_without(model, rows, b, row, gone)
     x, score = [cells[[row]] for cells in rows.cells], np.full(classes, np.nan)
-    reader = reader_of(prior[changed], rest[changed], way.kind)
+    reader = reader_of(prior[changed], rest[changed], kind)
     good = (reader.proper | missing(x[b], prior.multivariate)).all(axis=1)
     if good.any():
-        score[np.arange(classes)[changed][good]] = reader[good].score(x[b], of_rows(way.power, x)[b])[0]
+        score[np.arange(classes)[changed][good]] = reader[good].score(x[b])[0]
     return score
-
-
-def stats_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
-    """Count a block's rows again but for one, of those classes that it was in."""
-    c, weight = rows.codes[row], np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
-    keep = np.flatnonzero((weight > 0) & (rows.codes == c if model.prior.blocks[b].independent_classes else True))
-    labels = one_hot(rows.codes[keep], len(model.stats.classes), weight[keep])
-    rest = rows.observers[b](rows.cells[b][keep], labels, 1)
-    return rest if rows.elsewhere is None else rest + rows.elsewhere.blocks[b]
-
-
-def are_there(model: Model, rows: Rows) -> Array:
-    """Classes of which these rows, with the known stats of others, are all that the model has learnt, `(c,)`."""
-    known = 0.0 if rows.elsewhere is None else rows.elsewhere.classes.counts
-    return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)) + known)
-
-
-def are_all(model: Model, counts: Array) -> Array:
-    """Classes of which `counts` rows are all that the model has learnt, `(c,)`."""
-    learnt = model.stats.classes.counts
-    there = np.abs(counts - learnt) <= SLACK * learnt
-    return there if model.prior.independent_classes else np.broadcast_to(there.all(), there.shape)
 
 
 def warn_unverified(model: Model, counts: Array) -> None:

@@ -77,7 +77,8 @@ class Strengths:
         seen = ProductStats(self.model.stats.classes, (stats,))
         exponent = of_blocks(self.way.power, len(prior.blocks))[b]
         by_length = isinstance(exponent, LengthPower)
-        way = self.way._replace(power=(exponent,) if by_length else of_feature(exponent, f))
+        power = (exponent,) if by_length else of_feature(exponent, f)
+        way = self.way._replace(power=power, covariance=None)
 
         def score(belief: Belief) -> Array:
             alone = Model(Product(prior.classes, (belief,)), seen)

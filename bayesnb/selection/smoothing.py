@@ -68,6 +68,7 @@ class PriorVariants:
     rows: Rows
     power: Exponents = 1.0
     n_jobs: int | None = None
+    covariance: Array | None = None  # of exponents that were found, which rows leave
 
     def outcome(self, setting: Setting, prob: float) -> Outcome:
         """Score a setting, with intervals of this probability."""
@@ -85,7 +86,8 @@ class PriorVariants:
         """log p(y | x, all rows but this one), `(r, c)`; NaN where the others leave no proper distribution."""
         if first_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
-        return loo_log_proba(model, self.rows, PredictiveRule(estimate, self.power), n_jobs=self.n_jobs)
+        rule = PredictiveRule(estimate, self.power, self.covariance)
+        return loo_log_proba(model, self.rows, rule, n_jobs=self.n_jobs)
 
     def of_labels(self, log_proba: Array) -> Array:
         return log_proba[np.arange(len(log_proba)), self.rows.codes]
