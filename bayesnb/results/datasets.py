@@ -252,6 +252,40 @@ class Relevance(ResultDataset):
         return notes + [f"The {MOST_SHOWN} features with the most evidence of {total:,}."] * (total > MOST_SHOWN)
 
 
+class Importance(ResultDataset):
+    """What held-out log loss loses without each feature; `to_frame` has a row for each feature, in the table's order.
+
+    The table that is shown begins with the most important feature.
+    """
+
+    __slots__ = ()
+    _form: ClassVar = dict.fromkeys(("importance", "lower", "upper", "temper"), ("feature",))
+
+    def _title(self, whole: xr.Dataset) -> str:
+        kind = sentence(whole.attrs.get("ci_prob"))
+        return f"What held-out log loss loses without each feature (nats a row), with {kind}"
+
+    def _parts(self, whole: xr.Dataset) -> list[Any]:
+        order = np.argsort(-whole["importance"].values, kind="stable")
+        return [self._frame(whole.isel(feature=order[:MOST_SHOWN]))]
+
+    def _notes(self, whole: xr.Dataset) -> list[str]:
+        attrs, total = whole.attrs, whole.sizes["feature"]
+        notes = [f"Log loss of the whole model: {number(attrs['log_loss'])}."] if "log_loss" in attrs else []
+        if attrs.get("exponents") == "kept":
+            notes.append("The exponents (temper) of the other columns are kept, though a refit would find others.")
+        return notes + [f"The {MOST_SHOWN} most important features of {total:,}."] * (total > MOST_SHOWN)
+
+
+def important(names: Sequence[Hashable], estimate: Array, temper: Array, attrs: dict[str, Any]) -> xr.Dataset:
+    """Label what is lost without each feature with its interval, `(3, f)`, and the exponents, `(f,)`."""
+    columns = dict(zip(("importance", "lower", "upper"), estimate, strict=True)) | {"temper": temper}
+    variables = {name: ("feature", values) for name, values in columns.items()}
+    table = Importance(variables, {"feature": coordinate(names)}, attrs)
+    table["importance"].attrs = {"long_name": "held-out log loss without the feature, less that with it", "units": "nats"}
+    return table
+
+
 class Dependence(ResultDataset):
     """Evidence that columns depend on each other within the classes; `to_frame` has a row for each pair of columns.
 

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.capabilities import HasCellsLeftOut
-from bayesnb.families.removal import PREDICTIVE, Leaving, missing
+from bayesnb.families.removal import PREDICTIVE, Leaving, missing, reader_of
 from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
 from bayesnb.model.product import Joint, Model, Rows
 from bayesnb.numerics.views import EVERY
@@ -34,28 +34,30 @@ class _Feature(NamedTuple):
     cells: Cells
 
 
-def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
+def column_scores(
+    model: Model, rows: Rows, n_jobs: int | None = None, kind: str = PREDICTIVE, gone: Array | None = None
+) -> tuple[Array, Array]:
     """Log probability of the classes and of each column's cells, `(r, c)` and `(r, c, f)`, the row left out.
 
-    The features are in the order of blocks, blocks end to end. A row of weight w counts as w rows, one of which is
-    left out. A missing cell's score is 0; a cell that is impossible has -inf; NaN where the other rows leave no
-    distribution, or must be counted again to know it and are not all there.
+    The features are in the order of blocks, blocks end to end. `gone` is the weight that is left out; by default one
+    of the w rows that a row of weight w counts as. A missing cell's score is 0; a cell that is impossible has -inf; NaN
+    where the other rows leave no distribution, or must be counted again to know it and are not all there.
     """
-    one, reader = np.minimum(rows.counts, 1.0), model.posterior
-    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
+    gone, reader = np.minimum(rows.counts, 1.0) if gone is None else gone, model.read(kind)
+    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, kind)
     log_class[:, ~reader.live] = -np.inf
     table = np.empty((*log_class.shape, sum(features_of(block) for block in reader.blocks)))
     threads = n_jobs if len(rows.codes) > MANY else 1  # a column of fewer rows takes less than to start a thread
     features = list(_features(model, reader, rows))
     for b, (prior, stats, x) in enumerate(zip(model.prior.blocks, model.stats.blocks, rows.cells, strict=True)):
         places = [k for k, feature in enumerate(features) if feature.block == b]
-        part, leaving = table[:, :, places[0] : places[-1] + 1], Leaving(x, rows.codes, one, n_jobs=threads)
+        part, leaving = table[:, :, places[0] : places[-1] + 1], Leaving(x, rows.codes, gone, kind, n_jobs=threads)
         columns = [features[k] for k in places]
         if isinstance(prior, HasCellsLeftOut) and prior.independent_classes:
             _score_at_once((prior, stats), columns, leaving, part)
         else:
             _score_one_by_one(stats, columns, leaving, part)
-    _count_missed(model, rows, features, table)
+    _count_missed(model, rows, features, (kind, gone), table)
     return log_class, table
 
 
@@ -75,15 +77,17 @@ def _score_one_by_one(stats: Any, columns: Sequence[_Feature], leaving: Leaving,
         out[:, :, k] = column.prior.left_out(seen, column.reader, replace(leaving, x=column.cells))
 
 
-def _count_missed(model: Model, rows: Rows, features: Sequence[_Feature], table: Array) -> None:
+def _count_missed(
+    model: Model, rows: Rows, features: Sequence[_Feature], leaving: tuple[str, Array], table: Array
+) -> None:
     """Write the scores of rows of which too few digits would stay: all other rows are counted again."""
-    one, there = np.minimum(rows.counts, 1.0), are_there(model, rows)[rows.codes]
+    there = are_there(model, rows)[rows.codes]
     again: dict[tuple[int, int], list[int]] = {}
     for i, k in np.argwhere(np.isnan(table[np.arange(len(rows.codes)), rows.codes])).tolist():
         again.setdefault((i, features[k].block), []).append(k)
     for (i, b), places in again.items():
         if there[i]:
-            _count_again(model, rows, (i, b, one), [(k, features[k]) for k in places], table)
+            _count_again(model, rows, (i, b, *leaving), [(k, features[k]) for k in places], table)
 
 
 def predictive_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
@@ -120,13 +124,13 @@ def _columns(x: Cells) -> Callable[[int], Array]:
 
 def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _Feature]], table: Array) -> None:
     """Score columns of a row in whose class too few digits would stay, all other rows being counted again."""
-    i, b, gone = at
+    i, b, kind, gone = at
     prior, c = model.prior.blocks[b], int(rows.codes[i])
     rest, classes = stats_without(model, rows, b, i, gone), len(model.stats.classes)
     changed = slice(c, c + 1) if prior.independent_classes else slice(None)
     for k, feature in features:
         stats = rest if prior.multivariate else rest.only(feature.place)
-        reader = feature.prior[changed].update(stats[changed])
+        reader = reader_of(feature.prior[changed], stats[changed], kind)
         good = (reader.proper | missing(feature.cells[[i]], prior.multivariate)).all(axis=1)
         if good.any():
             table[i, np.arange(classes)[changed][good], k] = reader[good].score(feature.cells[[i]])[0]
