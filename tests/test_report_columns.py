@@ -297,5 +297,5 @@ def test_a_page_of_many_columns_lists_them_all_and_stays_small() -> None:
     html = report(nb.NaiveBayes("gaussian"), X, y)
     assert len(html.encode()) < 3_000_000
     seen = Page(html)
-    assert len(seen.tables["Columns, the most relevant first"]) == 501
+    assert len(seen.tables["Columns, the most important first"]) == 501
     assert "The most relevant 40 columns are compared; 460 others are not." in seen.text
