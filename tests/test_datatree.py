@@ -508,7 +508,8 @@ def test_arviz_scales_the_prior_and_the_likelihood(tree: xr.DataTree) -> None:
     assert both[["prior", "likelihood"]].notna().all(axis=None)
     strong = CategoricalNB(alpha=200.0).fit(CODES, LABELS).to_datatree(CODES, LABELS, rng=0)
     weak = CategoricalNB(alpha=2.0).fit(CODES, LABELS).to_datatree(CODES, LABELS, rng=0)
-    felt = [az.psense_summary(one, var_names=["theta_1"], likelihood_var_names="row", round_to=6)["prior"].mean() for one in (strong, weak)]
+    options = {"var_names": ["theta_1"], "likelihood_var_names": "row", "round_to": 6}
+    felt = [az.psense_summary(one, **options)["prior"].mean() for one in (strong, weak)]
     assert felt[0] > felt[1]
 
 

@@ -84,7 +84,7 @@ def importance(
 
     Examples
     --------
-    Two columns that are the same, and one that is noise:
+    Two columns that are the same, so that predictions are better without one of them, and one that is noise:
 
     >>> import numpy as np
     >>> from bayesnb import NaiveBayes, importance, relevance
@@ -93,8 +93,10 @@ def importance(
     >>> x = rng.normal(2 * y)
     >>> X = np.column_stack([x, x, rng.normal(size=200)])
     >>> model = NaiveBayes("gaussian").fit(X, y)
-    >>> importance(model, X, y).importance.values.round(2).tolist()
+    >>> importance(model, X, y).importance.values.round(3).tolist()
+    [-0.038, -0.038, -0.005]
     >>> relevance(model).log_bayes_factor.values.round(1).tolist()
+    [71.8, 71.8, -5.2]
     """
     prob = results.datasets.ci_prob(ci_prob)
     learnt = learnt_rows(model, X, y, sample_weight)
@@ -107,7 +109,6 @@ def importance(
         "log_loss": float(np.average(whole, weights=weight)),
         "rows": len(whole),
         "ci_prob": prob,
-        "leave_one_out": "exact",
         "exponents": "kept" if estimator._temper_rule in (COLUMNS, LOO) else "given",
         "estimate": estimator.estimate,
     }
@@ -123,13 +124,15 @@ def _losses(learnt: LearntRows) -> tuple[Array, list[Array]]:
     """Return -log p(y | x) of each held-out row, `(r,)`, and the same without each feature, in the table's order."""
     estimator, model, rows = learnt.estimator, learnt.model, learnt.rows
     places = _places(estimator.schema_)
-    size = 8 * len(rows.codes) * len(estimator.classes_) * (1 + max(max(each) for each in places))
-    refuse_large("the scores of all rows, classes and columns", 2.0 * size, "Give fewer rows of those that were learnt.")
+    features = sum(len(block.keys) for block in estimator.schema_.blocks)
+    numbers = len(rows.codes) * len(estimator.classes_) * features
+    what = "the scores of all rows, classes and columns, twice,"
+    refuse_large(what, 16.0 * numbers, "Give some of the rows that were learnt.")
     log_class, table = column_scores(model, rows, estimator.n_jobs, estimator.estimate, rows.counts)
     table = np.ascontiguousarray(np.moveaxis(table, 2, 0))
     for scores, power in zip(table, _exponents(learnt), strict=True):
-        scores *= power
-        scores[np.broadcast_to(power == 0, scores.shape)] = 0.0  # such a column says nothing, also of what is impossible
+        # under the exponent 0 a column says nothing, not even that a class is impossible
+        scores[...] = np.where(power > 0, scores, 0.0) * power
     impossible = np.isneginf(table)
     table[impossible] = 0.0
     total, times = log_class + table.sum(axis=0), impossible.sum(axis=0)
@@ -146,9 +149,7 @@ def _losses(learnt: LearntRows) -> tuple[Array, list[Array]]:
             f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the other rows leave no "
             "distribution of their class. Use a proper prior."
         )
-    return whole, [
-        loss(total - table[each].sum(axis=0), times - impossible[each].sum(axis=0) > 0) for each in places
-    ]
+    return whole, [loss(total - table[each].sum(axis=0), times - impossible[each].sum(axis=0) > 0) for each in places]
 
 
 def _exponents(learnt: LearntRows) -> Iterator[Array]:
@@ -156,8 +157,7 @@ def _exponents(learnt: LearntRows) -> Iterator[Array]:
     powers = of_rows(learnt.estimator._exponents, learnt.rows.cells)
     for block, power in zip(learnt.estimator.schema_.blocks, powers, strict=True):
         by_row = np.atleast_2d(np.asarray(power, float))
-        for f in range(len(block.keys)):
-            yield by_row[:, [f % by_row.shape[1]]]
+        yield from np.broadcast_to(by_row, (len(by_row), len(block.keys))).T[:, :, None]
 
 
 def _places(schema: Schema) -> list[list[int]]:

@@ -397,7 +397,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`; so is
         `log_prior` under `average_features`, where classes may share a parameter.
         Links between columns, see `links_`, are drawn as well, and are in the predictions and, those of the forest, in
-        the likelihood `row` and in `log_evidence`; the parameters that are shown, and `log_prior`, are of the columns alone.
+        the likelihood `row` and in `log_evidence`; the parameters that are shown, and `log_prior`, are of the columns
+        alone.
         Labels other than numbers, booleans, dates and text become text. What would take more than 2 GiB is refused.
 
         Examples

@@ -91,7 +91,8 @@ def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     factors, names = _factors(dataset, "inclusion", "relevance(model)")
     ax, order, shown = _rank(ax, factors, names, most)
     top = factors[order]
-    ax.bar_label(ax.containers[-1], [nats(x) for x in top], padding=4, fontsize="small")
+    bars: Any = ax.containers[-1]
+    ax.bar_label(bars, [nats(x) for x in top], padding=4, fontsize="small")
     _symmetric(ax, min(top.min(initial=0.0), -1.0), max(top.max(initial=0.0), 1.0))
     ax.set_xlabel(f"log Bayes factor in nats\n(above 0: evidence for a dependence){shown}")
     add_title(ax, "Does the feature depend on the class?")

@@ -224,6 +224,8 @@ def tuning(columns: dict[str, Any]) -> Any:
 
 MOST_PAIRS = 5  # pairs
 MOST_SHOWN = 20  # features or pairs of a table, those with the most evidence
+SHAPE = "Where a family has the wrong shape, as a Gaussian for prices, that makes large factors too."
+LARGE = 100.0  # nats, beside which stands what makes factors so large
 
 
 class Relevance(ResultDataset):
@@ -249,6 +251,9 @@ class Relevance(ResultDataset):
         blocks, factors = (np.atleast_1d(attrs.get(name, [])) for name in ("block", "block_log_bayes_factor"))
         for name, value in zip(blocks, factors, strict=True):
             notes.append(f"All words of {shown_name(name)} together: {number(value)} nats.")
+        if whole["log_bayes_factor"].max() > LARGE:
+            notes.append("Hundreds of nats do not say that a feature is important: see importance(model, X, y).")
+            notes.append(SHAPE)
         return notes + [f"The {MOST_SHOWN} features with the most evidence of {total:,}."] * (total > MOST_SHOWN)
 
 
@@ -282,7 +287,8 @@ def important(names: Sequence[Hashable], estimate: Array, temper: Array, attrs: 
     columns = dict(zip(("importance", "lower", "upper"), estimate, strict=True)) | {"temper": temper}
     variables = {name: ("feature", values) for name, values in columns.items()}
     table = Importance(variables, {"feature": coordinate(names)}, attrs)
-    table["importance"].attrs = {"long_name": "held-out log loss without the feature, less that with it", "units": "nats"}
+    long_name = "held-out log loss without the feature, less that with it"
+    table["importance"].attrs = {"long_name": long_name, "units": "nats"}
     return table
 
 
@@ -318,6 +324,7 @@ class Dependence(ResultDataset):
         values = whole["log_bayes_factor"].values[np.triu_indices(whole.sizes["feature"], 1)]
         unknown = int(np.isnan(values).sum())
         notes = [f"{unknown:,} of {len(values):,} pairs cannot be compared."] if unknown else []
+        notes += [SHAPE] * bool((values > LARGE).any())
         known = len(values) - unknown
         return notes + ([f"The {MOST_SHOWN} pairs with the most evidence of {known:,}."] if known > MOST_SHOWN else [])
 

@@ -88,7 +88,9 @@ def contributions(facts: Facts) -> Values:
 
 def contribution(feature: Feature, facts: Facts) -> tuple[Any, ...]:
     """A column, what is lost without it, its exponent, its Bayes factor, its family, and how many cells are missing."""
-    result, lost, temper = facts.features.importance, NOTHING, NOTHING
+    result = facts.features.importance
+    lost: Cell | str = NOTHING
+    temper = NOTHING
     if not isinstance(result, str):
         at = facts.features.all.index(feature)
         lost = loss_span(*(float(result[name].values[at]) for name in ("importance", "lower", "upper")))
