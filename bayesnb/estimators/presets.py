@@ -107,7 +107,7 @@ class GaussianNB(Preset):
         Whether a column has one variance for all classes.
     priors : array or None, default=None
         Probabilities of the classes: scikit-learn's name of ``class_prior`` in this class.
-    var_smoothing : float, default=1e-9
+    var_smoothing : float, default=1e-09
         Taken because scikit-learn has it. It does nothing, as a prior takes its place, and another value than the
         default is an error: use ``prior``.
     fit_prior : bool, default=True
