@@ -87,6 +87,7 @@ _NAMES = {
     "criticism.compare": "compare",
     "criticism.partition": "Partition partition",
     "criticism.dependence": "dependence",
+    "criticism.importance": "importance",
     "criticism.relevance": "relevance",
     "estimators.loading": "load",
     "integrations.live": "Live",
@@ -108,6 +109,7 @@ if TYPE_CHECKING:
     from bayesnb.criticism.compare_smoothing import SmoothingComparison as SmoothingComparison
     from bayesnb.criticism.compare_smoothing import compare_smoothing as compare_smoothing
     from bayesnb.criticism.dependence import dependence as dependence
+    from bayesnb.criticism.importance import importance as importance
     from bayesnb.criticism.partition import Partition as Partition
     from bayesnb.criticism.partition import partition as partition
     from bayesnb.criticism.relevance import relevance as relevance

@@ -75,7 +75,7 @@ def test_a_tree_shows_parameters_of_columns_and_predicts_with_links() -> None:
 def test_the_likelihood_in_a_tree_is_that_of_the_forest() -> None:
     rows, labels = X[:20], Y[:20]
     tree = LINKED.to_datatree(rows, labels, draws=4000, chains=1, rng=0)
-    mean = np.log(np.exp(tree["log_likelihood"].y).mean(("chain", "draw"))).to_numpy()
+    mean = np.log(np.exp(tree["log_likelihood"].row).mean(("chain", "draw"))).to_numpy()
     joint = NaiveBayes(FAMILIES, dependence="forest", temper=None).fit(X, Y).predict_joint_log_proba(rows)
     np.testing.assert_allclose(mean, joint[np.arange(20), labels], atol=0.1)
 

@@ -1,6 +1,7 @@
 """Draws from the posterior: p(y | x, theta), and ArviZ's tree."""
 
 import tracemalloc
+import warnings
 from typing import Any
 
 import arviz_base as ab
@@ -12,6 +13,7 @@ import pytest
 import xarray as xr
 from scipy import sparse, stats
 from scipy.special import logsumexp
+from sklearn.datasets import load_iris
 
 from bayesnb import (
     Bernoulli,
@@ -176,7 +178,7 @@ def test_words_of_a_sparse_table_are_scored_by_their_probabilities() -> None:
 
 def test_the_mean_of_the_joint_density_is_the_predictive(mixed: NaiveBayes, tree: xr.DataTree) -> None:
     """E[p(x, y | theta)] is p(x, y | D): draws that are weighed by their joint density give back `predict_proba`."""
-    log_likelihood = tree["log_likelihood"]["y"]
+    log_likelihood = tree["log_likelihood"]["row"]
     exact = mixed.predict_joint_log_proba(FRAME)[np.arange(ROWS), tree["observed_data"]["y"].values]
     within_five_errors(np.exp(log_likelihood - exact), 1.0)
 
@@ -356,9 +358,25 @@ def test_the_posterior_is_the_prior_times_the_likelihood_over_the_evidence(
         for c in range(3):
             p = theta[f"theta_{name}"].values[:, :, c].reshape(4000, -1).T
             posterior += stats.dirichlet.logpdf(p / p.sum(axis=0), closed[f"theta_{name}_concentration"][c])
-    joint = prior + tree["log_likelihood"]["y"].sum("obs_id")
+    joint = prior + tree["log_likelihood"]["row"].sum("obs_id")
     np.testing.assert_allclose(joint.values.ravel() - posterior, mixed.log_evidence_, rtol=1e-9)
     assert float(closed["log_evidence"]) == pytest.approx(mixed.log_evidence_)
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), NaiveBayes()], ids=["plain", "default"])
+def test_arviz_leave_one_out_of_either_likelihood_is_about_that_of_the_model(model: NaiveBayes) -> None:
+    x, y = load_iris(return_X_y=True)
+    tree = model.fit(x, y).to_datatree(x, y, draws=1000, rng=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of Pareto k
+        sampled = {name: az.loo(tree, var_name=name) for name in ("y", "row")}
+    for name, target in {"y": "label", "row": "joint"}.items():
+        exact = model.loo(x, y, target)
+        assert abs(sampled[name].elpd - exact.elpd) < 0.5 * exact.se, name
+    with pytest.raises(TypeError, match=r"\['y', 'row'\]"):
+        az.loo(tree)
+    assert "log p(y | x, theta)" in tree["log_likelihood"]["y"].attrs["long_name"]
+    assert "log p(x, y | theta)" in tree["log_likelihood"]["row"].attrs["long_name"]
 
 
 def test_labels_that_are_thrown_are_as_frequent_as_their_probabilities(mixed: NaiveBayes, tree: xr.DataTree) -> None:
@@ -486,11 +504,12 @@ def test_arviz_summarises_the_tree_and_finds_the_draws_independent(tree: xr.Data
 
 
 def test_arviz_scales_the_prior_and_the_likelihood(tree: xr.DataTree) -> None:
-    both = az.psense_summary(tree, var_names=["class_prob", "theta_colour", "mu"])
+    both = az.psense_summary(tree, var_names=["class_prob", "theta_colour", "mu"], likelihood_var_names="row")
     assert both[["prior", "likelihood"]].notna().all(axis=None)
     strong = CategoricalNB(alpha=200.0).fit(CODES, LABELS).to_datatree(CODES, LABELS, rng=0)
     weak = CategoricalNB(alpha=2.0).fit(CODES, LABELS).to_datatree(CODES, LABELS, rng=0)
-    felt = [az.psense_summary(one, var_names=["theta_1"], round_to=6)["prior"].mean() for one in (strong, weak)]
+    options = {"var_names": ["theta_1"], "likelihood_var_names": "row", "round_to": 6}
+    felt = [az.psense_summary(one, **options)["prior"].mean() for one in (strong, weak)]
     assert felt[0] > felt[1]
 
 
@@ -506,7 +525,7 @@ def test_arviz_leaves_one_out_as_the_closed_form_does() -> None:
     """With the joint log-likelihood, its smoothed importance sampling estimates log p(x, y | the other rows)."""
     x, y = REAL[:30], LABELS[:30]
     model = GaussianNB().fit(x, y)
-    loo = az.loo(model.to_datatree(x, y, draws=2000, rng=0), pointwise=True)
+    loo = az.loo(model.to_datatree(x, y, draws=2000, rng=0), var_name="row", pointwise=True)
     for i in (0, 7, 20):
         rest = np.arange(30) != i
         belief = GaussianNB(prior=NormalInverseGamma(*_first_prior(model))).fit(x[rest], y[rest])

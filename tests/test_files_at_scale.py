@@ -157,6 +157,22 @@ def test_levels_that_lie_in_a_file_as_codes_are_learnt_as_texts() -> None:
     pd.testing.assert_frame_equal(one, two)
 
 
+def test_links_are_those_of_the_first_batch_as_the_documentation_says() -> None:
+    rng, first = np.random.default_rng(0), 300
+    frame = pd.DataFrame({name: rng.choice(["x", "y", "z"], 4 * first) for name in "abc"})
+    frame["label"] = rng.integers(0, 2, len(frame))
+    frame.loc[: first - 1, "b"] = frame["a"]  # two that are linked there, and two among the other rows
+    frame.loc[first:, "c"] = frame["b"]
+    write(frame, "t.parquet")
+    X, y = rows_of(frame)
+    model = NaiveBayes("categorical", dependence="forest")
+    links = [
+        {frozenset(link) for link in each.links_.to_frame()[["first", "second"]].values.tolist()}
+        for each in (fit_files(clone(model), "t.parquet", "label", batch_rows=first), model.fit(X, y))
+    ]
+    assert links == [{frozenset("ab")}, {frozenset("ab"), frozenset("bc")}]
+
+
 def test_a_level_is_learnt_from_the_batch_in_which_it_occurs() -> None:
     parquet.write_table(pa.Table.from_pandas(levels_of_one_batch(), preserve_index=False), "t.parquet")
     files = opened("t.parquet")

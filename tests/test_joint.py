@@ -431,7 +431,7 @@ def test_a_tree_of_draws_has_one_theta_for_its_groups() -> None:
     x, y = rows()
     model = NaiveBayes(JointTable()).fit(x[:20], y[:20])
     tree = model.to_datatree(x, y, draws=200, chains=1, rng=1)
-    assert np.isfinite(tree["log_likelihood"]["y"]).all()
+    assert np.isfinite(tree["log_likelihood"]["row"]).all()
     alone = model.to_datatree(draws=200, chains=1, rng=1)
     name = next(name for name in tree["posterior"].data_vars if "theta" in name)
     np.testing.assert_array_equal(tree["posterior"][name], alone["posterior"][name])

@@ -68,6 +68,23 @@ def test_batches_equal_scikit_learns_batches(ours: Any, theirs: Any, arguments: 
     np.testing.assert_allclose(mine.predict_proba(COUNTS), other.predict_proba(COUNTS), rtol=0, atol=1e-10)
 
 
+PRESETS = {MultinomialNB: peer.MultinomialNB, BernoulliNB: peer.BernoulliNB, CategoricalNB: peer.CategoricalNB,
+           GaussianNB: peer.GaussianNB}  # fmt: skip
+
+
+@pytest.mark.parametrize("ours", PRESETS, ids=lambda preset: preset.__name__)
+def test_code_for_scikit_learn_runs_when_the_import_is_changed(ours: Any) -> None:
+    theirs = PRESETS[ours]()
+    mine = ours(**theirs.get_params()).fit(COUNTS, Y, sample_weight=WEIGHT)
+    np.testing.assert_array_equal(mine.predict_proba(COUNTS), ours().fit(COUNTS, Y, WEIGHT).predict_proba(COUNTS))
+    assert mine.predict_proba(COUNTS).shape == theirs.fit(COUNTS, Y).predict_proba(COUNTS).shape
+
+
+def test_a_smoothing_of_variances_that_is_not_the_default_is_an_error_that_names_the_prior() -> None:
+    with pytest.raises(ValueError, match=r"var_smoothing must be 1e-09.*got 0\.01.*prior=NormalInverseGamma"):
+        GaussianNB(var_smoothing=0.01).fit(REAL, Y)
+
+
 @pytest.mark.parametrize("prior", [[0.2, 0.5, 0.3], "uniform"])
 def test_known_class_priors_equal_scikit_learn(prior: Any) -> None:
     theirs = peer.MultinomialNB(fit_prior=False) if prior == "uniform" else peer.MultinomialNB(class_prior=prior)

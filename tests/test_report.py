@@ -252,7 +252,7 @@ def test_many_classes_and_columns_keep_the_page_short() -> None:
     html = report(nb.GaussianNB(), rng.normal(size=(120, 40)) + y[:, None], y)
     assert 12 <= html.count("Predictive density") <= 36
     assert len(Page(html).tables["Columns and their priors"]) == 41
-    assert len(Page(html).tables["Columns, the most relevant first"]) == 41
+    assert len(Page(html).tables["Columns, the most important first"]) == 41
     assert "The 8 most frequent classes are drawn, 2 are not." in html
     assert len(html) < 3_000_000
 

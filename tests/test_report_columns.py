@@ -45,12 +45,16 @@ def mails(rows: int = 60, words: int = 40, classes: int = 2) -> tuple[sparse.csr
 
 
 @pytest.mark.slow
-def test_columns_are_in_the_order_of_their_bayes_factors(page: Page, birds: tuple) -> None:
-    found = nb.relevance(birds[0])
-    _, *rows = page.tables["Columns, the most relevant first"]
-    factors = found.log_bayes_factor.to_series().sort_values(ascending=False)
-    assert [name for name, *_ in rows] == factors.index.tolist()
-    for name, factor, _, _, missing in rows:
+def test_columns_are_in_the_order_of_their_importance_and_beside_it_their_bayes_factors(
+    page: Page, birds: tuple
+) -> None:
+    _, *rows = page.tables["Columns, the most important first"]
+    lost, factors = nb.importance(*birds), nb.relevance(birds[0]).log_bayes_factor.to_series()
+    by_importance = lost.to_frame().sort_values("importance", ascending=False)
+    assert [name for name, *_ in rows] == by_importance.index.tolist() != factors.sort_values()[::-1].index.tolist()
+    for name, span, temper, factor, _, missing in rows:
+        assert number(span.split()[0]) == pytest.approx(by_importance.importance[name], abs=0.00051)
+        assert number(temper) == pytest.approx(birds[0].temper_, abs=0.0051)
         assert number(factor) == pytest.approx(factors[name], abs=0.5 if abs(factors[name]) > 99 else 0.051)
         assert missing == (str(birds[1][name].isna().sum()) if birds[1][name].isna().any() else "\u2013")
 
@@ -293,5 +297,5 @@ def test_a_page_of_many_columns_lists_them_all_and_stays_small() -> None:
     html = report(nb.NaiveBayes("gaussian"), X, y)
     assert len(html.encode()) < 3_000_000
     seen = Page(html)
-    assert len(seen.tables["Columns, the most relevant first"]) == 501
+    assert len(seen.tables["Columns, the most important first"]) == 501
     assert "The most relevant 40 columns are compared; 460 others are not." in seen.text

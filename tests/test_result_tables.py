@@ -41,6 +41,7 @@ def results(model: nb.NaiveBayes, linear: nb.NaiveBayes) -> dict[str, Any]:
         "explain": model.explain(X.iloc[:4]),
         "choices": model.choices_,
         "links": model.links_,
+        "importance": nb.importance(model, X, Y),
         "relevance": nb.relevance(model),
         "dependence": nb.dependence(model, X, Y),
         "calibration": nb.calibration(model, X, Y),

@@ -32,7 +32,7 @@ def dependence(
 
     Naive Bayes takes the columns of a class to be independent. The log Bayes factor compares that with a joint
     distribution of the two: above 0 the data speak for a dependence, which makes probabilities too extreme (see
-    `temper`).
+    `temper`). A family of the wrong shape makes large factors too, of hundreds of nats; see the notes.
 
     Parameters
     ----------

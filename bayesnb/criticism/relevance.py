@@ -20,7 +20,9 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
 
     The log Bayes factor compares two hypotheses about a column: that each class has a separate parameter, and that
     all classes share one, both under the model's prior. It is the log evidence of the first less that of the second.
-    Above 0 the data speak for a dependence: 3 nats are strong, 5 very strong (Kass and Raftery 1995).
+    Above 0 the data speak for a dependence: 3 nats are strong, 5 very strong (Kass and Raftery 1995). Hundreds of nats
+    say that a dependence is certain, or that the family has the wrong shape; not that the feature is important, which
+    `importance` computes.
 
     Parameters
     ----------
@@ -38,6 +40,7 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
 
     See Also
     --------
+    importance : What held-out log loss loses without a column.
     plot_relevance : The factors as bars.
     dependence : Whether columns depend on each other within the classes.
     NaiveBayes.summary : Each feature's factor beside its family and prior.

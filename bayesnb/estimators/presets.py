@@ -1,7 +1,7 @@
 """Presets: `NaiveBayes` with one family for all columns.
 
-They have scikit-learn's names and arguments, except `var_smoothing`, in whose place there is a prior. Where an estimate
-is plugged in, they have its fitted attributes too, read-only. Their `class_prior` is None (learnt, under a
+They have scikit-learn's names and arguments; `var_smoothing` does nothing, as there is a prior in its place. Where an
+estimate is plugged in, they have its fitted attributes too, read-only. Their `class_prior` is None (learnt, under a
 Dirichlet(1)), "empirical", "uniform", or known probabilities in the order of `classes_`; `fit_prior=False` is
 "uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
 discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
@@ -29,6 +29,7 @@ from bayesnb.families import (
 from bayesnb.families.base import Array
 from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 
+VAR_SMOOTHING = 1e-9  # scikit-learn's default
 LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under force_alpha=False
 
 
@@ -94,8 +95,8 @@ class Preset(NaiveBayes):
 class GaussianNB(Preset):
     """Gaussian naive Bayes: columns of real numbers with unknown means and variances.
 
-    It is ``NaiveBayes`` with the family ``Gaussian`` in all columns, under scikit-learn's name and arguments. There is
-    no ``var_smoothing``, whose place a prior takes. The predictive is Student's t, exact.
+    It is ``NaiveBayes`` with the family ``Gaussian`` in all columns, under scikit-learn's name and arguments. The
+    predictive is Student's t, exact.
 
     Parameters
     ----------
@@ -106,6 +107,9 @@ class GaussianNB(Preset):
         Whether a column has one variance for all classes.
     priors : array or None, default=None
         Probabilities of the classes: scikit-learn's name of ``class_prior`` in this class.
+    var_smoothing : float, default=1e-09
+        Taken because scikit-learn has it. It does nothing, as a prior takes its place, and another value than the
+        default is an error: use ``prior``.
     fit_prior : bool, default=True
         Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
@@ -157,6 +161,17 @@ class GaussianNB(Preset):
     prior: NormalInverseGamma | None = None
     shared: bool = False
     priors: Any = None
+    var_smoothing: float = VAR_SMOOTHING
+
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        if self.var_smoothing != VAR_SMOOTHING:
+            raise ValueError(
+                f"var_smoothing must be {VAR_SMOOTHING}, scikit-learn's default, which does nothing here; got "
+                f"{self.var_smoothing!r}. What keeps variances from 0 is the prior: "
+                "prior=NormalInverseGamma(mean=..., count=..., shape=..., scale=...). For maximum likelihood, which "
+                "is scikit-learn's var_smoothing=0, use estimate='mle'."
+            )
 
     @property
     def theta_(self) -> Array:

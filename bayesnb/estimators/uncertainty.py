@@ -376,7 +376,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             (class, feature); `theta_<column>` (class, <column>_level). Under `average_features`, `included`: 1 where a
             feature depends on the class, 0 where all classes share its parameters.
             `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; one number for each Dirichlet.
-            `log_likelihood` : `y` (obs_id), log p(x, y | theta), in which the model is generative; never tempered.
+            `log_likelihood` : of both kinds (obs_id). `y`, log p(y | x, theta), what classifiers are compared by:
+            ``az.loo(tree, var_name="y")`` approximates `loo`. `row`, log p(x, y | theta), in which the model is
+            generative; never tempered, and what ``az.psense`` takes: ``likelihood_var_names="row"``.
             `posterior_predictive` : `y`, labels drawn from p(y | x, theta). `observed_data` : `y`. Both are places in
             the coordinate `class`.
             `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` drawn from it.
@@ -396,7 +398,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`; so is
         `log_prior` under `average_features`, where classes may share a parameter.
         Links between columns, see `links_`, are drawn as well, and are in the predictions and, those of the forest, in
-        `log_likelihood` and `log_evidence`; the parameters that are shown, and `log_prior`, are of the columns alone.
+        the likelihood `row` and in `log_evidence`; the parameters that are shown, and `log_prior`, are of the columns
+        alone.
         Labels other than numbers, booleans, dates and text become text. What would take more than 2 GiB is refused.
 
         Examples

@@ -135,7 +135,10 @@ def fit_files(
     checkpoint_seconds: float = 10.0,
     progress: bool | None = None,
 ) -> Any:
-    """Fit an estimator to all rows of files, as ``fit`` would on the whole table, in one pass and bounded memory.
+    """Fit an estimator to all rows of files, in one pass and bounded memory.
+
+    It is the model that ``fit`` would give on the whole table, except for what the first batch of rows chooses:
+    families that are not declared, cuts, and links between columns.
 
     Parameters
     ----------
@@ -193,7 +196,9 @@ def fit_files(
     else levels. A later cell that does not look so is an error that says what to do, as nothing is read twice. Columns
     that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
 
-    Families that are not declared, and the cuts of a ``PolyaTree``, are those that the first batch of rows gives.
+    Families that are not declared, the cuts of a ``PolyaTree``, and links between columns are those that the first
+    batch of rows gives, and ``fit`` on the whole table may choose others. So the first batch should be like the rest:
+    shuffle a table that is sorted, or declare ``families``, which has no links unless ``dependence`` asks for them.
 
     Exponents, which ``NaiveBayes()`` and ``temper="columns"`` or ``"loo"`` find by rows, are found at the end, by rows
     that were kept on the way: all up to 10,000, else a part spread over all files, which depends on nothing but the

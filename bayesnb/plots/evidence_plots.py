@@ -51,12 +51,14 @@ ENDS = {"naive": "naive Bayes", "joint": "all joined"}
 def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     """Draw how strongly the data speak for, or against, a dependence of each feature on the class.
 
+    Of the result of `bayesnb.importance`, draw what held-out log loss loses without each feature, with intervals.
+
     Parameters
     ----------
     result : estimator or xarray.Dataset
-        A fitted model, or the result of `bayesnb.relevance`.
+        A fitted model, or the result of `bayesnb.relevance` or `bayesnb.importance`.
     most : int, default 30
-        How many features are shown, those with the largest factors.
+        How many features are shown, those with the largest numbers.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, by default new ones in a new figure.
 
@@ -67,7 +69,8 @@ def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
 
     See Also
     --------
-    relevance : The numbers that are drawn.
+    relevance : The Bayes factors that are drawn.
+    importance : What held-out log loss loses without each feature.
     plot_column : A column's distribution in each class.
 
     Examples
@@ -83,19 +86,44 @@ def plot_relevance(result: Any, most: int = 30, ax: Axes | None = None) -> Axes:
     """
     check_most(most)
     dataset = result_of(result, relevance, "relevance(model)")
+    if "importance" in getattr(dataset, "data_vars", ()):
+        return _plot_importance(dataset, most, ax)
     factors, names = _factors(dataset, "inclusion", "relevance(model)")
-    order = np.argsort(-factors, kind="stable")[:most]
+    ax, order, shown = _rank(ax, factors, names, most)
     top = factors[order]
-    ax = ax or new_axes(1.3 + ROW * len(top), WIDE)
-    bars = ax.barh(range(len(top)), top, 0.7, color=[FOR if x > 0 else AGAINST for x in top], linewidth=0)
-    ax.axvline(0, color=INK, linewidth=0.7)
-    _symmetric(ax, min(top.min(initial=0.0), -1.0), max(top.max(initial=0.0), 1.0))
+    bars: Any = ax.containers[-1]
     ax.bar_label(bars, [nats(x) for x in top], padding=4, fontsize="small")
-    list_names(ax, [names[at] for at in order])
-    shown = "" if len(top) == len(factors) else f"\nthe first {len(top)} of {len(factors):,} features"
+    _symmetric(ax, min(top.min(initial=0.0), -1.0), max(top.max(initial=0.0), 1.0))
     ax.set_xlabel(f"log Bayes factor in nats\n(above 0: evidence for a dependence){shown}")
     add_title(ax, "Does the feature depend on the class?")
     return ax
+
+
+def _plot_importance(dataset: Any, most: int, ax: Axes | None) -> Axes:
+    """Draw importances as bars with intervals."""
+    dataset = dataset.isel(feature=np.isfinite(dataset["importance"].values))
+    value, lower, upper = (dataset[name].values for name in ("importance", "lower", "upper"))
+    names = [short(str(name), NAMES) for name in dataset["feature"].values]
+    ax, order, shown = _rank(ax, value, names, most)
+    ends = np.abs(np.stack([value - lower, upper - value])[:, order])
+    known = np.isfinite(ends).all(axis=0)
+    bars = value[order][known]
+    ax.errorbar(bars, np.flatnonzero(known), xerr=ends[:, known], fmt="none", ecolor=INK, elinewidth=1.0)
+    ax.set_xlabel(f"held-out log loss without the feature,\nless that with it, in nats a row{shown}")
+    add_title(ax, "What is lost without the feature?")
+    return ax
+
+
+def _rank(ax: Axes | None, values: Array, names: list[str], most: int) -> tuple[Axes, Array, str]:
+    """Draw the largest numbers as named bars; return the axes, the order, and how many are shown, in words."""
+    order = np.argsort(-values, kind="stable")[:most]
+    top = values[order]
+    ax = ax or new_axes(1.3 + ROW * len(top), WIDE)
+    ax.barh(range(len(top)), top, 0.7, color=[FOR if x > 0 else AGAINST for x in top], linewidth=0)
+    ax.axvline(0, color=INK, linewidth=0.7)
+    list_names(ax, [names[at] for at in order])
+    shown = "" if len(top) == len(values) else f"\nthe first {len(top)} of {len(values):,} features"
+    return ax, order, shown
 
 
 @styled

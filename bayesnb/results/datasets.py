@@ -230,6 +230,8 @@ def tuning(columns: dict[str, Any]) -> Any:
 
 MOST_PAIRS = 5  # pairs
 MOST_SHOWN = 20  # features or pairs of a table, those with the most evidence
+SHAPE = "Where a family has the wrong shape, as a Gaussian for prices, that makes large factors too."
+LARGE = 100.0  # nats, beside which stands what makes factors so large
 
 
 class Relevance(ResultDataset):
@@ -255,7 +257,45 @@ class Relevance(ResultDataset):
         blocks, factors = (np.atleast_1d(attrs.get(name, [])) for name in ("block", "block_log_bayes_factor"))
         for name, value in zip(blocks, factors, strict=True):
             notes.append(f"All words of {shown_name(name)} together: {number(value)} nats.")
+        if whole["log_bayes_factor"].max() > LARGE:
+            notes.append("Hundreds of nats do not say that a feature is important: see importance(model, X, y).")
+            notes.append(SHAPE)
         return notes + [f"The {MOST_SHOWN} features with the most evidence of {total:,}."] * (total > MOST_SHOWN)
+
+
+class Importance(ResultDataset):
+    """What held-out log loss loses without each feature; `to_frame` has a row for each feature, in the table's order.
+
+    The table that is shown begins with the most important feature.
+    """
+
+    __slots__ = ()
+    _form: ClassVar = dict.fromkeys(("importance", "lower", "upper", "temper"), ("feature",))
+
+    def _title(self, whole: xr.Dataset) -> str:
+        kind = sentence(whole.attrs.get("ci_prob"))
+        return f"What held-out log loss loses without each feature (nats a row), with {kind}"
+
+    def _parts(self, whole: xr.Dataset) -> list[Any]:
+        order = np.argsort(-whole["importance"].values, kind="stable")
+        return [self._frame(whole.isel(feature=order[:MOST_SHOWN]))]
+
+    def _notes(self, whole: xr.Dataset) -> list[str]:
+        attrs, total = whole.attrs, whole.sizes["feature"]
+        notes = [f"Log loss of the whole model: {number(attrs['log_loss'])}."] if "log_loss" in attrs else []
+        if attrs.get("exponents") == "kept":
+            notes.append("The exponents (temper) of the other columns are kept, though a refit would find others.")
+        return notes + [f"The {MOST_SHOWN} most important features of {total:,}."] * (total > MOST_SHOWN)
+
+
+def important(names: Sequence[Hashable], estimate: Array, temper: Array, attrs: dict[str, Any]) -> xr.Dataset:
+    """Label what is lost without each feature with its interval, `(3, f)`, and the exponents, `(f,)`."""
+    columns = dict(zip(("importance", "lower", "upper"), estimate, strict=True)) | {"temper": temper}
+    variables = {name: ("feature", values) for name, values in columns.items()}
+    table = Importance(variables, {"feature": coordinate(names)}, attrs)
+    long_name = "held-out log loss without the feature, less that with it"
+    table["importance"].attrs = {"long_name": long_name, "units": "nats"}
+    return table
 
 
 class Dependence(ResultDataset):
@@ -290,6 +330,7 @@ class Dependence(ResultDataset):
         values = whole["log_bayes_factor"].values[np.triu_indices(whole.sizes["feature"], 1)]
         unknown = int(np.isnan(values).sum())
         notes = [f"{unknown:,} of {len(values):,} pairs cannot be compared."] if unknown else []
+        notes += [SHAPE] * bool((values > LARGE).any())
         known = len(values) - unknown
         return notes + ([f"The {MOST_SHOWN} pairs with the most evidence of {known:,}."] if known > MOST_SHOWN else [])
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import logsumexp
 
 from bayesnb import __version__
 from bayesnb.families.base import Array, Cells
@@ -147,6 +148,10 @@ DRAWN = {
     "predictions": ("X",),
 }
 GROUPS = {**DRAWN, "observed_data": ("X", "y"), "constant_data": (), "conjugate": ()}
+LIKELIHOODS = {
+    "y": {"long_name": "log p(y | x, theta), the label given its row, under the exponents of predictions"},
+    "row": {"long_name": "log p(x, y | theta), the row with its label, in which the model is generative"},
+}
 ADVICE = "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`."
 
 
@@ -192,7 +197,7 @@ class GroupWriter:
         each = float(sum(array.nbytes for _, array in self._parameters(theta).values()))
         rows, classes = 0 if self.sheet is None else self.sheet.rows, len(self.subject.layout.classes)
         bytes_of = {
-            "log_likelihood": 8 * rows,
+            "log_likelihood": 16 * rows,
             "posterior_predictive": 4 * rows,
             "predictions": (8 * classes + 4) * rows,
         }
@@ -218,7 +223,8 @@ class GroupWriter:
 
     def _of_rows(self, place: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
         if "log_likelihood" in chosen:
-            self._put("log_likelihood", place, {"y": (("obs_id",), self._log_likelihood(theta))})
+            kinds = {"y": self._log_likelihood_of_labels(theta), "row": self._log_likelihood_of_rows(theta)}
+            self._put("log_likelihood", place, {name: (("obs_id",), values) for name, values in kinds.items()})
         for group in ("posterior_predictive", "predictions"):
             if group in chosen:
                 self._put(group, place, self._predicted(theta, rng, group == "predictions"))
@@ -245,13 +251,24 @@ class GroupWriter:
             variables["class_prob"] = (), next(iter(log_density_of(prior.classes, theta.class_probs).values()))
         return variables
 
-    def _log_likelihood(self, theta: Theta) -> Array:
+    def _log_likelihood_of_labels(self, theta: Theta) -> Array:
+        """Return log p(y | x, theta) of every row's label, `(s, r)`."""
+        sheet: Any = self.sheet
+        values = np.empty((theta.shape[0], sheet.rows))
+        for rows, joint in theta.by_rows(sheet.cells, self.subject.exponents, self.subject.n_jobs):
+            total = logsumexp(joint, axis=2)
+            total[np.isneginf(total)] = 0.0  # a row that is impossible has no label that is possible
+            values[:, rows] = (joint[np.arange(len(joint)), :, sheet.codes[rows]] - total).T
+        return values
+
+    def _log_likelihood_of_rows(self, theta: Theta) -> Array:
         """Return log p(x, y | theta) of every row with its label, `(s, r)`."""
         sheet: Any = self.sheet
         values = np.empty((theta.shape[0], sheet.rows))
         for rows, joint in theta.by_rows(sheet.cells, self.subject.once, self.subject.n_jobs):
             values[:, rows] = joint[np.arange(len(joint)), :, sheet.codes[rows]].T
-        return values
+        base = self.subject.model.posterior.with_base(np.zeros((sheet.rows, 1)), sheet.cells)
+        return values + base[:, 0]
 
     def _predicted(self, theta: Theta, rng: np.random.Generator, with_p: bool) -> Variables:
         """Return labels drawn from p(y | x, theta), `(s, r)`, and these probabilities, `(s, r, c)`."""
@@ -270,7 +287,10 @@ class GroupWriter:
     def dataset(self, group: str) -> xr.Dataset:
         """Return a group of draws as a Dataset, and forget its arrays."""
         drawn = {name: self.plan.labelled(*variable) for name, variable in self.groups.pop(group).items()}
-        return self.label(drawn).assign_attrs(LIBRARY_ATTRS)
+        dataset = self.label(drawn).assign_attrs(LIBRARY_ATTRS)
+        for name, attrs in LIKELIHOODS.items() if group == "log_likelihood" else ():
+            dataset[name].attrs.update(attrs)
+        return dataset
 
     def label(self, variables: Variables) -> xr.Dataset:
         """Label the axes of variables; codes of classes bring the classes along."""

@@ -173,7 +173,7 @@ def paired(terms: Array) -> Difference:
     return Difference(float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms))))
 
 
-def signed_mean(terms: Array) -> Estimate:
+def signed_mean(terms: Array, prob: float = SIGN) -> Estimate:
     """Mean of terms of either sign, with an interval that leaves out 0 where it clearly has a sign."""
     if not np.isfinite(terms).all():
         total = float(np.sum(terms[~np.isfinite(terms)]))
@@ -181,7 +181,7 @@ def signed_mean(terms: Array) -> Estimate:
     if len(terms) < FEWEST:
         return Estimate(float(np.mean(terms)) if len(terms) else 0.0, -np.inf, np.inf)
     least = float(np.min(terms))
-    return Estimate(*(least + end for end in mean_interval(terms - least, SIGN)))
+    return Estimate(*(least + end for end in mean_interval(terms - least, prob)))
 
 
 def blind_loss(counts: Array, codes: Array) -> Array:

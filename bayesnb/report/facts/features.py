@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from bayesnb.criticism.importance import importance
 from bayesnb.criticism.relevance import relevance
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
@@ -18,6 +19,9 @@ from bayesnb.selection.feature_evidence import class_belief
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
+
+
+MOST_SCORES = 6e7  # rows x classes x columns for which importances are computed: some seconds
 
 
 class ModelledColumn(NamedTuple):
@@ -78,7 +82,7 @@ class Features:
 
     @cached_property
     def ranked(self) -> list[Feature]:
-        """Features that say most about the class first; in the table's order, where that is not known."""
+        """Features with the most evidence for a dependence first; in the table's order, where that is not known."""
         factors = [-np.inf if each.log_bayes_factor is None else each.log_bayes_factor for each in self.all]
         return [self.all[at] for at in np.argsort(-np.array(factors), kind="stable")]
 
@@ -87,10 +91,17 @@ class Features:
         """Blocks of counts, such as words."""
         return [feature for feature in self.all if feature.words]
 
+    @cached_property
+    def by_importance(self) -> list[Feature]:
+        """Features without which held-out predictions lose most first; as `ranked`, where that is not known."""
+        if isinstance(self.importance, str):
+            return self.ranked
+        return [self.all[at] for at in np.argsort(-self.importance["importance"].values, kind="stable")]
+
     @property
     def single(self) -> list[Feature]:
-        """Features that are not blocks of counts, those that say most about the class first."""
-        return [feature for feature in self.ranked if not feature.words]
+        """Features that are not blocks of counts, the most important first."""
+        return [feature for feature in self.by_importance if not feature.words]
 
     def parts(self, features: Sequence[Feature]) -> list[ModelledColumn]:
         """Columns of features one by one, words left out."""
@@ -108,6 +119,17 @@ class Features:
         """The result of `bayesnb.relevance`; where it is not defined, the reason, a text."""
         try:
             return relevance(self.facts.model)
+        except ValueError as error:
+            return str(error)
+
+    @cached_property
+    def importance(self) -> Any:
+        """The result of `bayesnb.importance`, its features those of `all`; where there is none, the reason, a text."""
+        facts = self.facts
+        if facts.left_out.size * len(self.all) > MOST_SCORES:
+            return "It takes too long with so many rows and columns. importance(model, X, y) computes it."
+        try:
+            return importance(facts.model, facts.X, facts.y, ci_prob=facts.prob)
         except ValueError as error:
             return str(error)
 

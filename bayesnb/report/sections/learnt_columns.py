@@ -1,4 +1,4 @@
-"""What each column says about the class: Bayes factors, words, portraits, and the weights of a linear model."""
+"""What each column says about the class: importance, words, portraits, and the weights of a linear model."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,7 +18,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.html_page import drawn, swatch
 from bayesnb.report.sections.modelled import lacking, overstated
-from bayesnb.report.wording import SURE, as_name, brief, in_percent, name_of, nats, percent, percent_span, spans
+from bayesnb.report.wording import as_name, brief, in_percent, name_of, nats, percent_span, spans
 from bayesnb.results.display import Cell, Name, phrase
 
 FIRST, MOST = 12, 36  # portraits that are drawn however large they are, and at all
@@ -46,9 +46,9 @@ Table = tuple[tuple[str, ...], list[Any]]  # head and rows
 
 
 def learnt(facts: Facts) -> Values:
-    """How relevant each column is, and what the model expects of it."""
+    """How important each column is, and what the model expects of it."""
     return {
-        "relevance": relevance(facts),
+        "contributions": contributions(facts),
         "overstated": overstated(facts),
         "words": vocabulary(facts),
         "portraits": portraits(facts),
@@ -61,38 +61,66 @@ def class_name(c: int, label: str) -> tuple[Any, Name]:
     return swatch(c), as_name(label, 40)
 
 
-def relevance(facts: Facts) -> Values:
-    """The Bayes factor of every column that it depends on the class, the most relevant first."""
-    columns, single = facts.features, facts.features.single
-    if isinstance(columns.relevance, str):
-        return {"unknown": as_name(facts.advice.reworded(columns.relevance), 400)}
-    if not single:
-        return {"unknown": "", "rows": []}
-    places = [columns.relevant[feature.key] for feature in single]
-    inclusion = columns.relevance["inclusion"].values[places]
-    rows = [
-        (
-            as_name(feature.name),
-            nats(feature.log_bayes_factor or 0.0),
-            percent(min(float(p), SURE)),
-            feature.kind,
-            lacking(feature) if feature.missing else NOTHING,
-        )
-        for feature, p in zip(single[:MOST_LISTED], inclusion, strict=False)
-    ]
-    about = "Log Bayes factors that each column depends on the class, as bars. All are in the table below."
-    picture = plots.plot_relevance(columns.relevance.isel(feature=places))
-    return {
+def contributions(facts: Facts) -> Values:
+    """What held-out log loss loses without each column, beside the evidence that the column depends on the class."""
+    features, single = facts.features, facts.features.single
+    shown = features.by_importance if single else []
+    values: Values = {
+        "rows": [contribution(feature, facts) for feature in shown[:MOST_LISTED]],
+        "unlisted": len(shown[MOST_LISTED:]),
         "unknown": "",
-        "summary": relevance_summary(single),
-        "picture": drawn(picture, about, "relevance", WIDE),
-        "rows": rows,
-        "unlisted": len(single) - len(rows),
+        "no_factors": "",
+        "summary": "",
     }
+    if isinstance(features.relevance, str):
+        values["no_factors"] = as_name(facts.advice.reworded(features.relevance), 400)
+    elif single:
+        values["summary"] = relevance_summary(single)
+    if isinstance(features.importance, str):
+        values["unknown"] = as_name(facts.advice.reworded(features.importance), 400)
+    elif single:
+        about = "What held-out log loss loses without each column, as bars. All are in the table below."
+        values["picture"] = drawn(plots.plot_relevance(features.importance), about, "importance", WIDE)
+        values["loss"] = fixed(features.importance.attrs["log_loss"], 3)
+        values["kept"] = features.importance.attrs["exponents"] == "kept"
+    return values
+
+
+def contribution(feature: Feature, facts: Facts) -> tuple[Any, ...]:
+    """A column, what is lost without it, its exponent, its Bayes factor, its family, and how many cells are missing."""
+    result = facts.features.importance
+    lost: Cell | str = NOTHING
+    temper = NOTHING
+    if not isinstance(result, str):
+        at = facts.features.all.index(feature)
+        lost = loss_span(*(float(result[name].values[at]) for name in ("importance", "lower", "upper")))
+        temper = fixed(float(result["temper"].values[at]), 2)
+    return (
+        as_name(feature.name),
+        lost,
+        temper,
+        NOTHING if feature.log_bayes_factor is None else nats(feature.log_bayes_factor),
+        feature.kind,
+        lacking(feature) if feature.missing else NOTHING,
+    )
+
+
+def lost_without(feature: Feature, facts: Facts) -> str:
+    """The importance of a column, in nats a row; nothing, where that is not known."""
+    result = facts.features.importance
+    if isinstance(result, str):
+        return ""
+    return fixed(round(float(result["importance"].values[facts.features.all.index(feature)]), 3) + 0.0, 3)
+
+
+def loss_span(value: float, lower: float, upper: float) -> Cell:
+    """A mean loss with its interval, to three decimals."""
+    shown, low, high = (fixed(round(x, 3) + 0.0, 3) for x in (value, lower, upper))
+    return Cell(f"{shown} ({low} to {high})" if np.isfinite([value, lower, upper]).all() else shown, value)
 
 
 def relevance_summary(single: list[Feature]) -> str:
-    """How many columns matter, in words."""
+    """For how many columns there is evidence of a dependence on the class, in words."""
     factors = np.array([feature.log_bayes_factor for feature in single], float)
     strong, against = int((factors > STRONG).sum()), int((factors < 0).sum())
     what = "columns and blocks" if any(feature.joint for feature in single) else "columns"
@@ -150,7 +178,7 @@ def word_rows(words: ClassWords, facts: Facts) -> Iterable[Values]:
 
 
 def portraits(facts: Facts) -> Values | None:
-    """Pictures of what is expected in each class, the most relevant columns first; None, where there is no column."""
+    """Pictures of what is expected in each class, the most important columns first; None, where there is no column."""
     single = facts.features.single
     if not single:
         return None
@@ -181,7 +209,7 @@ def portrait(feature: Feature, facts: Facts) -> Values:
     ax = sketch(pictured, facts.prob)
     return {
         "name": as_name(feature.name),
-        "factor": "" if feature.log_bayes_factor is None else nats(feature.log_bayes_factor),
+        "lost": lost_without(feature, facts),
         "picture": drawn(ax, about, f"column-{feature.b}-{feature.f}"),
         "remark": undrawn(sight, pictured, facts.prob),
         "counts": counted(feature, facts),

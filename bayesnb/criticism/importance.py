@@ -1,0 +1,185 @@
+"""What held-out log loss loses without a column, by one table of leave-one-out scores.
+
+    log p(y | x) = log softmax_c( log p(c) + sum_j w_j log p_j(x_j | c, all rows but this one) )
+
+Without column j its term is gone, and so are those of its links with other columns.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesnb import results
+from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.estimators.cross_validation import refuse_stuck
+from bayesnb.estimators.model_description import feature_name
+from bayesnb.estimators.tempering import COLUMNS, LOO
+from bayesnb.families.base import Array
+from bayesnb.inference.posterior_draws import refuse_large
+from bayesnb.model.powers import of_rows
+from bayesnb.model.product import normalised
+from bayesnb.model.schema import Schema
+from bayesnb.selection.column_scores import column_scores
+from bayesnb.selection.leave_one_out import are_there
+from bayesnb.selection.probability_scores import Estimate
+from bayesnb.selection.verdict import signed_mean
+
+
+def importance(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    ci_prob: float | None = None,
+    sample_weight: Any = None,
+) -> Any:
+    """Compute what held-out log loss loses without each column, in nats a row.
+
+    Every row is predicted by the model of all other rows, once with the column and once without it. The importance is
+    the mean of -log p(y | x) without the column, less that with it: above 0 the column makes predictions better.
+
+    Parameters
+    ----------
+    model : estimator
+        One that is not fitted is fitted to these rows first; one that is fitted must have learnt these rows.
+    X : table of rows
+        The rows that were learnt.
+    y : array-like
+        Their labels.
+    ci_prob : float, optional
+        The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
+    sample_weight : array-like, optional
+        The weights of the rows, as they were learnt. A row with a weight is left out as a whole.
+
+    Returns
+    -------
+    xarray.Dataset
+        It shows itself as a table, the most important feature first, and its `to_frame` has a row for each feature. By
+        feature, in the table's order: `importance`, in nats a row, with its interval, `lower` and `upper`; `temper`,
+        the exponent of its evidence. Columns that are modelled jointly are one feature, and so is a block of words. In
+        the attributes: `log_loss`, that of the whole model; `exponents`, "kept" where they were found from the rows.
+
+    See Also
+    --------
+    relevance : Evidence that a column depends on the class, whatever the other columns say.
+    plot_relevance : Draws the result as bars.
+    NaiveBayes.loo : The leave-one-out scores of the whole model.
+    NaiveBayes.explain : What each column says of single rows.
+
+    Notes
+    -----
+    Where all exponents are 1 or given, and there are no links, the numbers are those of a refit without the column:
+    its factor is taken out of the product. Exponents that were found from the rows (`temper_`) are kept for the other
+    columns, though a refit would find others, and so are families that were chosen. A column takes its links with it;
+    the other links stay.
+
+    A column can depend strongly on the class and be of no importance: where another column says the same, nothing is
+    lost without one of them. A negative importance says that predictions are better without the column, as they may be
+    where its evidence is counted twice. Importances do not add up to what all columns are worth together.
+
+    The interval is that of the mean of the differences, row by row: Student's t, corrected for skewness. It is about
+    other rows of the same population, predicted by this model. Fewer than five rows have no interval.
+
+    Examples
+    --------
+    Two columns that are the same, so that predictions are better without one of them, and one that is noise:
+
+    >>> import numpy as np
+    >>> from bayesnb import NaiveBayes, importance, relevance
+    >>> rng = np.random.default_rng(1)
+    >>> y = np.repeat([0, 1], 100)
+    >>> x = rng.normal(2 * y)
+    >>> X = np.column_stack([x, x, rng.normal(size=200)])
+    >>> model = NaiveBayes("gaussian").fit(X, y)
+    >>> importance(model, X, y).importance.values.round(3).tolist()
+    [-0.038, -0.038, -0.005]
+    >>> relevance(model).log_bayes_factor.values.round(1).tolist()
+    [71.8, 71.8, -5.2]
+    """
+    prob = results.datasets.ci_prob(ci_prob)
+    learnt = learnt_rows(model, X, y, sample_weight)
+    learnt = replace(learnt, rows=learnt.rows.where(learnt.rows.counts > 0))
+    estimator, weight = learnt.estimator, learnt.rows.counts
+    whole, without = _losses(learnt)
+    features = [_mean(_gap(loss, whole), weight, prob) for loss in without]
+    keys = estimator.schema_.columns_alone.keys
+    attrs = {
+        "log_loss": float(np.average(whole, weights=weight)),
+        "rows": len(whole),
+        "ci_prob": prob,
+        "exponents": "kept" if estimator._temper_rule in (COLUMNS, LOO) else "given",
+        "estimate": estimator.estimate,
+    }
+    return results.datasets.important(
+        [feature_name(estimator.schema_.blocks[b], key) for key, b, _ in keys],
+        np.array(features).T,
+        np.broadcast_to(np.asarray(estimator._temper_of_columns.value, float), len(keys)),
+        attrs,
+    )
+
+
+def _losses(learnt: LearntRows) -> tuple[Array, list[Array]]:
+    """Return -log p(y | x) of each held-out row, `(r,)`, and the same without each feature, in the table's order."""
+    estimator, model, rows = learnt.estimator, learnt.model, learnt.rows
+    places = _places(estimator.schema_)
+    features = sum(len(block.keys) for block in estimator.schema_.blocks)
+    numbers = len(rows.codes) * len(estimator.classes_) * features
+    what = "the scores of all rows, classes and columns, twice,"
+    refuse_large(what, 16.0 * numbers, "Give some of the rows that were learnt.")
+    log_class, table = column_scores(model, rows, estimator.n_jobs, estimator.estimate, rows.counts)
+    table = np.ascontiguousarray(np.moveaxis(table, 2, 0))
+    for scores, power in zip(table, _exponents(learnt), strict=True):
+        # under the exponent 0 a column says nothing, not even that a class is impossible
+        scores[...] = np.where(power > 0, scores, 0.0) * power
+    impossible = np.isneginf(table)
+    table[impossible] = 0.0
+    total, times = log_class + table.sum(axis=0), impossible.sum(axis=0)
+
+    def loss(scores: Array, is_impossible: Array) -> Array:
+        log_proba = normalised(np.where(is_impossible, -np.inf, scores))
+        return -log_proba[np.arange(len(log_proba)), rows.codes]
+
+    whole = loss(total, times > 0)
+    undefined = np.isnan(whole)
+    refuse_stuck(undefined & ~are_there(model, rows)[rows.codes])
+    if undefined.any():
+        raise ValueError(
+            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the other rows leave no "
+            "distribution of their class. Use a proper prior."
+        )
+    return whole, [loss(total - table[each].sum(axis=0), times - impossible[each].sum(axis=0) > 0) for each in places]
+
+
+def _exponents(learnt: LearntRows) -> Iterator[Array]:
+    """Yield the exponent of each feature, links among them, in the order of blocks: `(1, 1)` or `(r, 1)`."""
+    powers = of_rows(learnt.estimator._exponents, learnt.rows.cells)
+    for block, power in zip(learnt.estimator.schema_.blocks, powers, strict=True):
+        by_row = np.atleast_2d(np.asarray(power, float))
+        yield from np.broadcast_to(by_row, (len(by_row), len(block.keys))).T[:, :, None]
+
+
+def _places(schema: Schema) -> list[list[int]]:
+    """Return the places of each feature in the table's order, and of its links, among the features of all blocks."""
+    starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)])
+    links = [] if schema.links is None else list(enumerate(schema.links.keys, starts[-2]))
+    places = []
+    for key, b, f in schema.columns_alone.keys:
+        block = schema.blocks[b]
+        columns = block.names if block.family.multivariate else (key,)
+        places.append([starts[b] + f, *(place for place, ends in links if any(end in columns for end in ends))])
+    return places
+
+
+def _gap(loss: Array, whole: Array) -> Array:
+    """Return what is lost, row by row; nothing, where a row is impossible either way."""
+    return np.subtract(loss, whole, out=np.zeros_like(whole), where=loss != whole)
+
+
+def _mean(terms: Array, weight: Array, prob: float) -> Estimate:
+    """Return the weighted mean of differences, with its interval."""
+    mean = np.average(terms, weights=weight)
+    if np.isfinite(mean):  # each row's part in the error of a weighted mean
+        terms = mean + weight / weight.mean() * (terms - mean)
+    return signed_mean(terms, prob)
