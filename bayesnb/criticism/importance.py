@@ -5,7 +5,6 @@
 Without column j its term is gone, and so are those of its links with other columns.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +17,10 @@ from bayesnb.estimators.model_description import feature_name
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.model.powers import of_rows
 from bayesnb.model.product import normalised
 from bayesnb.model.schema import Schema
-from bayesnb.selection.column_scores import column_scores
-from bayesnb.selection.leave_one_out import are_there
+from bayesnb.selection.column_scores import are_there
+from bayesnb.selection.leave_one_out import contributions_left_out
 from bayesnb.selection.probability_scores import Estimate
 from bayesnb.selection.verdict import signed_mean
 
@@ -71,9 +69,9 @@ def importance(
     Notes
     -----
     Where all exponents are 1 or given, and there are no links, the numbers are those of a refit without the column:
-    its factor is taken out of the product. Exponents that were found from the rows (`temper_`) are kept for the other
-    columns, though a refit would find others, and so are families that were chosen. A column takes its links with it;
-    the other links stay.
+    its factor is taken out of the product. Exponents that were found from the rows (`temper_`), which each row leaves
+    as in `NaiveBayes.loo`, are kept for the other columns, though a refit would find others, and so are families that were
+    chosen. A column takes its links with it; the other links stay.
 
     A column can depend strongly on the class and be of no importance: where another column says the same, nothing is
     lost without one of them. A negative importance says that predictions are better without the column, as they may be
@@ -128,11 +126,10 @@ def _losses(learnt: LearntRows) -> tuple[Array, list[Array]]:
     numbers = len(rows.codes) * len(estimator.classes_) * features
     what = "the scores of all rows, classes and columns, twice,"
     refuse_large(what, 16.0 * numbers, "Give some of the rows that were learnt.")
-    log_class, table = column_scores(model, rows, estimator.n_jobs, estimator.estimate, rows.counts)
-    table = np.ascontiguousarray(np.moveaxis(table, 2, 0))
-    for scores, power in zip(table, _exponents(learnt), strict=True):
-        # under the exponent 0 a column says nothing, not even that a class is impossible
-        scores[...] = np.where(power > 0, scores, 0.0) * power
+    way = estimator._way("label")
+    parts = list(contributions_left_out(model, rows, way, rows.counts, estimator.n_jobs))
+    log_class = np.concatenate([part[1] for part in parts])
+    table = np.ascontiguousarray(np.moveaxis(np.concatenate([part[2] for part in parts]), 2, 0))
     impossible = np.isneginf(table)
     table[impossible] = 0.0
     total, times = log_class + table.sum(axis=0), impossible.sum(axis=0)
@@ -150,14 +147,6 @@ def _losses(learnt: LearntRows) -> tuple[Array, list[Array]]:
             "distribution of their class. Use a proper prior."
         )
     return whole, [loss(total - table[each].sum(axis=0), times - impossible[each].sum(axis=0) > 0) for each in places]
-
-
-def _exponents(learnt: LearntRows) -> Iterator[Array]:
-    """Yield the exponent of each feature, links among them, in the order of blocks: `(1, 1)` or `(r, 1)`."""
-    powers = of_rows(learnt.estimator._exponents, learnt.rows.cells)
-    for block, power in zip(learnt.estimator.schema_.blocks, powers, strict=True):
-        by_row = np.atleast_2d(np.asarray(power, float))
-        yield from np.broadcast_to(by_row, (len(by_row), len(block.keys))).T[:, :, None]
 
 
 def _places(schema: Schema) -> list[list[int]]:

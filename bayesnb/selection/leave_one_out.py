@@ -5,6 +5,7 @@ k-fold, the stats of each fold are counted once; those of all other folds are ad
 """
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -172,22 +173,33 @@ def leave_one_out(
 
 
 def _by_features(model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None) -> Array:
-    """Sum the scores of features under their exponents, which rows leave if the covariance is given."""
+    total = np.empty((len(rows.codes), len(model.stats.classes)))
+    for part, log_class, table in contributions_left_out(model, rows, way, gone, n_jobs):
+        total[part] = log_class + table.sum(axis=2)
+    return total
+
+
+def contributions_left_out(
+    model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None = None
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Yield some rows after others, and what classes and features add to their scores, `(r, c)` and `(r, c, f)`.
+
+    The rows are held out, and features count by their exponents, which each row leaves if their covariance is given.
+    """
     classes, widths = len(model.stats.classes), [features_of(block) for block in model.prior.blocks]
-    total, at_once = np.empty((len(rows.codes), classes)), max(CELLS // (classes * sum(widths)), 1)
+    at_once = max(CELLS // (classes * sum(widths)), 1)
     w = feature_exponents(way.power, widths)
     chose = chosen_rows(rows, classes, sum(widths))
     for part, log_class, table in column_scores_by_parts(model, rows, at_once, gone, way.kind, n_jobs):
-        table = raised(length_shares(way.power, [x[part] for x in rows.cells], widths)[:, None], table)
-        if isinstance(way.power, float):
-            table = table.sum(axis=2, keepdims=True)
-        without: Array = w
+        shares = length_shares(way.power, [x[part] for x in rows.cells], widths)
+        table = raised(shares[:, None], table)
+        without = np.broadcast_to(w, (len(table), len(w)))
         if way.covariance is not None:
-            scores = log_class, table
-            without = leave_exponents(scores, rows.codes[part], rows.counts[part], w, way.covariance)
-            without = np.where(chose[part, None], without, w)[:, None]
-        total[part] = log_class + raised(without, table).sum(axis=2)
-    return total
+            together = table.sum(axis=2, keepdims=True) if isinstance(way.power, float) else table
+            scores = log_class, together
+            left = leave_exponents(scores, rows.codes[part], rows.counts[part], w, way.covariance)
+            without = np.where(chose[part, None], left, w)
+        yield part, log_class, raised(without[:, None], table)
 
 
 def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, kind: str) -> Array:
