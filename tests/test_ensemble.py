@@ -255,7 +255,7 @@ def near(found: tuple[Array, Array], exact: Any, least: float = 1e-12) -> None:
 
 @pytest.mark.parametrize("families", FAMILIES.values(), ids=FAMILIES)
 def test_draws_of_theta_answer_as_the_closed_form(families: dict[Any, Any]) -> None:
-    model, rows = fitted(families, WEIGHT, temper=0.8), X[:12]
+    model, rows = fitted(families, WEIGHT), X[:12]
     near(of_parts(lambda own: own.predict_proba(rows), model), model.predict_proba(rows))
     near(of_parts(lambda own: own.log_density(rows), model), model.log_density(rows), 1e-3)  # a log's bias
 
@@ -264,7 +264,7 @@ def test_draws_of_theta_answer_as_the_closed_form(families: dict[Any, Any]) -> N
 @pytest.mark.parametrize("law", ["observed", "fixed"])
 @pytest.mark.parametrize("families", FAMILIES.values(), ids=FAMILIES)
 def test_laws_are_those_of_the_closed_form(families: dict[Any, Any], law: str) -> None:
-    model, rows = fitted(families, temper=0.8), X[:6]
+    model, rows = fitted(families), X[:6]
     exact = model.predict_interval(rows, 0.8, law)
     found = of_parts(lambda own: own.predict_interval(rows, 0.8, law).to_dataarray(), model)
     near(found, exact.to_dataarray(), 3e-3)  # a quantile's bias

@@ -94,12 +94,20 @@ def test_score_is_the_predictive_summed_over_features(case: Case) -> None:
 
 
 @pytest.mark.parametrize("power", [0.3, 1.7, -0.2])
-def test_a_tempered_score_is_the_log_moment_summed_over_features(case: Case, power: float) -> None:
+def test_a_score_under_an_exponent_is_the_exponent_times_the_score(case: Case, power: float) -> None:
+    belief, each = case.posterior, np.full((len(case.x), 1), power)
+    expected = power * belief.log_predictive(case.spread()).sum(axis=-1)
+    np.testing.assert_allclose(belief.score(case.x, power), expected, rtol=1e-12)
+    np.testing.assert_allclose(belief.score(case.x, each), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("power", [0.3, 1.7, -0.2])
+def test_the_log_moment_of_rows_is_that_of_cells_summed_over_features(case: Case, power: float) -> None:
     belief = case.prior.update(100 * case.stats())  # so that E[p ** -0.2] exists
-    by_definition = belief.log_moment(case.spread(), power).sum(axis=-1)
-    np.testing.assert_allclose(belief.score(case.x, power), by_definition, rtol=1e-12)
-    each = belief.score(case.x, np.full((len(case.x), 1), power))
-    np.testing.assert_allclose(each, by_definition, rtol=1e-12)
+    expected = belief.log_moment(case.spread(), power).sum(axis=-1)
+    np.testing.assert_allclose(belief.row_log_moment(case.x, power), expected, rtol=1e-12)
+    each = belief.row_log_moment(case.x, np.full((len(case.x), 1), power))
+    np.testing.assert_allclose(each, expected, rtol=1e-12)
 
 
 ROWS_SEEN = [0, 1, 3, 7, 12]  # two of them with a hole

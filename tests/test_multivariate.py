@@ -120,7 +120,8 @@ def test_a_missing_cell_is_integrated_out() -> None:
 @pytest.mark.parametrize("power", [1.0, 0.3, -0.1])
 def test_a_row_that_lacks_cells_is_scored_by_the_belief_about_the_others(shared: bool, power: float) -> None:
     belief = model(shared).fit(X, Y).model_.posterior.blocks[0]
-    found = belief.score(HOLES, power)
+    found = belief.row_log_moment(HOLES, power)
+    np.testing.assert_allclose(belief.score(HOLES, power), power * belief.row_log_moment(HOLES, 1.0), rtol=1e-12)
     for row in (5, 11, 20, 0):
         there = ~np.isnan(HOLES[row])
         own = belief.of_columns(there)
@@ -130,8 +131,9 @@ def test_a_row_that_lacks_cells_is_scored_by_the_belief_about_the_others(shared:
             logs = [each[0].logpdf(HOLES[row][there]) for each in own.predictive()]
             np.testing.assert_allclose(found[row], logs, rtol=1e-11)
     assert (found[9] == 0).all()
-    tempered = belief.score(HOLES, np.full((ROWS, 1), power))
-    np.testing.assert_allclose(tempered, found, rtol=1e-12, atol=1e-13)
+    each = np.full((ROWS, 1), power)
+    np.testing.assert_allclose(belief.row_log_moment(HOLES, each), found, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(belief.score(HOLES, each), belief.score(HOLES, power), rtol=1e-12)
 
 
 @SHARED

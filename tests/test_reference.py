@@ -251,14 +251,14 @@ def test_tempering_scales_the_features_only() -> None:
     np.testing.assert_allclose(half.predict_joint_log_proba(REAL), expected, rtol=1e-12)
 
 
-def test_a_tempered_predictive_is_the_log_moment_of_its_power() -> None:
-    """log E[p(x | mean, variance) ** t] by draws, within five standard errors."""
+def test_a_tempered_predictive_is_the_predictive_to_the_power() -> None:
+    """t log E[p(x | mean, variance)] by draws, within five standard errors."""
     model = GaussianNB(temper=0.3).fit(REAL[:, :1], Y)
     cell, draws = 1.2, 400_000
     theta = model.posterior_[0].sample(np.random.default_rng(1), draws)
-    power = norm(theta.mean, np.sqrt(theta.variance)).pdf(cell) ** 0.3
-    error = power.std(axis=0) / np.sqrt(draws) / power.mean(axis=0)
-    joint = np.log((np.bincount(Y) + 1) / (len(Y) + 3)) + np.log(power.mean(axis=0))
+    density = norm(theta.mean, np.sqrt(theta.variance)).pdf(cell)
+    error = 0.3 * density.std(axis=0) / np.sqrt(draws) / density.mean(axis=0)
+    joint = np.log((np.bincount(Y) + 1) / (len(Y) + 3)) + 0.3 * np.log(density.mean(axis=0))
     assert (np.abs(model.predict_joint_log_proba([[cell]])[0] - joint) < 5 * error).all()
 
 

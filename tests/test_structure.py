@@ -124,12 +124,6 @@ def test_an_average_over_features_is_the_sum_over_all_subsets(name: str, class_p
     assert model.log_evidence_ == pytest.approx(evidence, rel=1e-12)
 
 
-def test_a_tempered_average_is_the_sum_over_all_subsets_of_tempered_scores() -> None:
-    model = NaiveBayes(MIXED, average_features=Q, temper=0.4).fit(MIX, Y)
-    joint, _ = enumerated(MIXED, MIX, Y, temper=0.4)
-    np.testing.assert_allclose(model.predict_joint_log_proba(MIX), joint, rtol=1e-11)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_an_average_that_has_learnt_twice_is_one_that_has_learnt_all(name: str) -> None:
     families, x = CASES[name]
@@ -229,13 +223,13 @@ def test_columns_that_a_mapping_leaves_out_are_in_for_certain() -> None:
 
 
 def test_an_explanation_of_an_average_adds_up_and_has_the_moments_of_its_draws() -> None:
-    model = NaiveBayes(MIXED, average_features=Q, temper=0.7).fit(MIX, Y)
+    model = NaiveBayes(MIXED, average_features=Q).fit(MIX, Y)
     told = model.explain(MIX)
     total = told.predictive.sum("feature") + told.predictive_class_term
     np.testing.assert_allclose(total.values, model.predict_joint_log_proba(MIX), rtol=1e-12)
     belief = model.posterior_["long"]
     theta = belief.sample(1, 200_000)
-    drawn = 0.7 * theta.log_density(MIX["long"].iloc[1])
+    drawn = theta.log_density(MIX["long"].iloc[1])
     mean, sd = (told[name].sel(feature="long").values[1] for name in ("evidence", "sd"))
     np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=5 * sd.max() / np.sqrt(200_000))
     np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.03)

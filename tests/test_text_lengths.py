@@ -67,7 +67,6 @@ def test_a_power_for_each_row_scores_every_row_by_its_power(block: Any, kind: st
     record = record.estimate("mean") if kind == "mean" else record
     expected = one_by_one(x, lambda row, power: record.score(row, power))
     np.testing.assert_allclose(record.score(layout(x), POWERS), expected, rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(record.defined_score(x, POWERS), expected, rtol=1e-10, atol=1e-10)
     with_one = record.score(layout(x), np.ones((30, 1)))
     np.testing.assert_allclose(with_one, record.score(layout(x)), rtol=1e-11, atol=1e-11)
 
@@ -178,7 +177,7 @@ def test_where_no_length_is_found_the_one_exponent_stays_to_the_last_digit() -> 
     assert model.temper_length_ is None
     rows = rows_of(model, x, label)
     scores = LabelScores.of(column_scores(model.model_, rows), rows, np.ones(len(label), bool))
-    assert model.temper_.iloc[0] == over_widths(scores, np.full(1, centre(scores))).mean[0]
+    assert model.temper_.iloc[0] == over_widths(scores, np.full(1, centre(scores).value)).mean[0]
     plain = model.model_.posterior.log_joint(rows.cells, (float(model.temper_.iloc[0]),))
     np.testing.assert_array_equal(model.predict_joint_log_proba(x), plain)
 
@@ -236,7 +235,7 @@ def test_whole_weights_are_repeated_texts(bursty: Any) -> None:
 def test_left_out_scores_are_those_of_refits_with_the_same_exponents(fitted: NaiveBayes, bursty: Any) -> None:
     x, label = bursty
     rows = rows_of(fitted, x, label)
-    scores = fitted.loo(x, label).elpd_i.values
+    scores = fitted.loo(x, label, exponents="kept").elpd_i.values
     for i in range(0, 400, 37):
         rest = Model(fitted.model_.prior, observe(rows.where(np.arange(400) != i), 2))
         joint = rest.posterior.log_joint([cells[[i]] for cells in rows.cells], fitted._exponents)[0]

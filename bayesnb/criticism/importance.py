@@ -70,8 +70,8 @@ def importance(
     -----
     Where all exponents are 1 or given, and there are no links, the numbers are those of a refit without the column:
     its factor is taken out of the product. Exponents that were found from the rows (`temper_`), which each row leaves
-    as in `NaiveBayes.loo`, are kept for the other columns, though a refit would find others, and so are families that were
-    chosen. A column takes its links with it; the other links stay.
+    as in `NaiveBayes.loo`, are kept for the other columns, though a refit would find others, and so are families that
+    were chosen. A column takes its links with it; the other links stay.
 
     A column can depend strongly on the class and be of no importance: where another column says the same, nothing is
     lost without one of them. A negative importance says that predictions are better without the column, as they may be

@@ -60,8 +60,8 @@ def one_exponent(model: Any, rows: Rows, log_proba: Array) -> OneExponent | None
         predictive = loo_log_proba(model.model_, rows, n_jobs=model.n_jobs)
         if not np.isfinite(predictive[at]).all():
             return None
-    power = one_by_loo(model.model_, rows, model.n_jobs).value
-    rule = PredictiveRule(model.estimate, power)
+    power, sd = one_by_loo(model.model_, rows, model.n_jobs)
+    rule = PredictiveRule(model.estimate, power, np.array([[sd**2]]) if np.isfinite(sd) else None)
     return OneExponent(power, loo_log_proba(model.model_, rows, rule, n_jobs=model.n_jobs))
 
 

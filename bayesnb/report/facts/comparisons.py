@@ -163,8 +163,9 @@ class Comparisons:
 
     @cached_property
     def strengths(self) -> Strengths:
-        model = self.facts.model
-        return Strengths(model.model_, self.facts.rows, model._way("label"), model.n_jobs, self.facts.joint_left_out)
+        """Priors of other strengths, under the same exponents."""
+        model, joint = self.facts.model, None if self.facts.model._covariance is not None else self.facts.joint_left_out
+        return Strengths(model.model_, self.facts.rows, model._way("label", "kept"), model.n_jobs, joint)
 
     @cached_property
     def sensitivity(self) -> Sensitivity | str:
