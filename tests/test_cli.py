@@ -39,7 +39,7 @@ from bayesnb import (
 from bayesnb.cli import main, option_values
 from bayesnb.cli.command_line import build_parser
 from bayesnb.cli.messages import in_options, quoted
-from bayesnb.data import Reading, amounts_of, read_file
+from bayesnb.data import Reading, amounts_of, open_writer, read_file
 from bayesnb.datasets import EXAMPLES, dogs, path, penguins
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
@@ -306,6 +306,20 @@ def test_labels_are_text_unless_they_are_integers(capsys: pytest.CaptureFixture)
     assert model.class_prior_.mean().tolist() == [0.5, 0.5]
     write("t.csv", "a,y\n1,1\n2,2\n3,1\n")
     assert fitted("t.csv", "--class-prior", "1=0.25,2=0.75").class_prior_.mean().tolist() == [0.25, 0.75]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
+def test_a_missing_text_is_no_level(name: str) -> None:
+    frame = pd.DataFrame({"c": ["x", None, "z"] * 4, "d": np.arange(12) / 2, "y": list("aba") * 4})
+    with open(name, "wb") as stream:
+        writer = open_writer(stream, name.partition(".")[2])
+        writer.write(frame)
+        writer.close()
+    model, X = fitted(name), frame.drop(columns="y")
+    expected = NaiveBayes().fit(X, frame.y)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-12)
+    assert main(["predict", "model.bnb", name, "--append", "-o", "answers.parquet"]) == 0
+    assert pd.read_parquet("answers.parquet").c.isna().tolist() == [False, True, False] * 4
 
 
 def test_columns_that_are_most_likely_no_features_are_told(capsys: pytest.CaptureFixture) -> None:

@@ -313,9 +313,8 @@ class JsonSheet(TypedSheet):
 
     @cached_property
     def refused(self) -> dict[str, str]:
-        columns = self._whole.items()
-        refused = [name for name, series in columns if series.dtype == object and kind_of_json(series) != "words"]
-        return dict.fromkeys(map(str, refused), "lists or objects")
+        nested = [name for name, series in self._whole.items() if is_nested(series) and not has_words(series)]
+        return dict.fromkeys(map(str, nested), "lists or objects")
 
     @cached_property
     def _whole(self) -> pd.DataFrame:
@@ -380,12 +379,25 @@ def value_of(line: bytes) -> Any:
 
 
 def kind_of_json(series: pd.Series) -> str:
-    """Return what a column of JSON's values holds; of objects, lists of texts are words."""
-    if series.dtype != object:
-        return kind_of_type(series)
-    there = [value for value in series if value is not None]
-    lists = all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in there)
-    return "words" if lists else "text"
+    """Return what a column of JSON's values holds."""
+    return "words" if has_words(series) else kind_of_type(series)
+
+
+def is_nested(series: pd.Series) -> bool:
+    """Return whether a column of JSON's values holds lists or objects; texts are objects to pandas 2 as well."""
+    return series.dtype == object and any(isinstance(value, list | dict) for value in series)
+
+
+def has_words(series: pd.Series) -> bool:
+    """Return whether a column of JSON's values holds lists of texts, and missing cells at most."""
+    if not is_nested(series):
+        return False
+    for value in series:
+        if value is None:
+            continue
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            return False
+    return True
 
 
 def column(values: list[Any]) -> pd.Series:
