@@ -85,7 +85,7 @@ def write(frame: pd.DataFrame, name: str) -> str:
         with ipc.new_stream(name, table.schema) as stream:
             stream.write_table(table, 71)
     else:
-        text = frame.replace({True: "true", False: "false"}) if frame.dtypes.eq(object).any() else frame
+        text = frame.map(lambda cell: str(cell).lower() if isinstance(cell, bool) else cell)
         text.to_csv(name, sep="\t" if ".tsv" in name else ",", index=False)
     return name
 
