@@ -24,7 +24,7 @@ import bayesnb
 from bayesnb import NaiveBayes
 from bayesnb.data import Reading, open_sheet, open_writer, read_file
 from bayesnb.data.text_cells import CellRules, TextCells
-from bayesnb.data.text_files import sniffed
+from bayesnb.data.text_files import BLOCK, sniffed
 from bayesnb.datasets import path, penguins
 from bayesnb.scale import fit_files
 
@@ -447,6 +447,18 @@ def test_batches_are_the_rows_in_order_with_their_cells_as_they_were() -> None:
     again = list(open_sheet("some.parquet").batches({"b": "number"}, 10))
     assert pd.concat([batch.frame["b"] for batch in again]).tolist() == list(range(25))
     assert [batch.start for batch in again] == np.cumsum([0] + [len(batch) for batch in again])[:-1].tolist()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_line_within_a_cell_keeps_its_end_wherever_arrow_cuts_the_text(encoding: str) -> None:
+    rows = "x,1\r\n" * ((BLOCK - 100) // 5)
+    cell = "line\r\n" * 40 + "z"
+    for shift in range(6):
+        text = f'a,b\r\n{"x" * shift},0\r\n{rows}"{cell}",2\r\nx,3\r\n'
+        assert text[:BLOCK].count('"') == 1
+        read = read_file(write("t.csv", text.encode(encoding)))
+        assert read.a.iloc[-2] == cell
+        assert read.b.iloc[-1] == 3
 
 
 def test_progress_is_reported_in_bytes() -> None:
