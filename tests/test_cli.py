@@ -39,7 +39,7 @@ from bayesnb import (
 from bayesnb.cli import main, option_values
 from bayesnb.cli.command_line import build_parser
 from bayesnb.cli.messages import in_options, quoted
-from bayesnb.data import Reading, amounts_of, read_file
+from bayesnb.data import amounts_of, open_writer, read_file
 from bayesnb.datasets import EXAMPLES, dogs, path, penguins
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
@@ -308,6 +308,20 @@ def test_labels_are_text_unless_they_are_integers(capsys: pytest.CaptureFixture)
     assert fitted("t.csv", "--class-prior", "1=0.25,2=0.75").class_prior_.mean().tolist() == [0.25, 0.75]
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
+def test_a_missing_text_is_no_level(name: str) -> None:
+    frame = pd.DataFrame({"c": ["x", None, "z"] * 4, "d": np.arange(12) / 2, "y": list("aba") * 4})
+    with open(name, "wb") as stream:
+        writer = open_writer(stream, name.partition(".")[2])
+        writer.write(frame)
+        writer.close()
+    model, X = fitted(name), frame.drop(columns="y")
+    expected = NaiveBayes().fit(X, frame.y)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-12)
+    assert main(["predict", "model.bnb", name, "--append", "-o", "answers.parquet"]) == 0
+    assert pd.read_parquet("answers.parquet").c.isna().tolist() == [False, True, False] * 4
+
+
 def test_columns_that_are_most_likely_no_features_are_told(capsys: pytest.CaptureFixture) -> None:
     rows = [f"{n},n{n},2020-01-{n % 28 + 1:02d},{n if n else 'none'},{'uv'[n % 2]}" for n in range(40)]
     write("t.csv", "\n".join(["row,name,day,age,y", *rows]))
@@ -343,44 +357,45 @@ def test_the_advice_about_a_cell_that_is_no_number_can_be_followed(cell: str, ca
     [
         (["$1,234.50", "$3.00"], "amounts of money, such as '$1,234.50', .*, 1234.50 for '$1,234.50'", 1234.5),
         (["1.234,50 €", "3,10 €"], "amounts of money, such as '1.234,50 €', .*, 1234.50 for '1.234,50 €'", 1234.5),
-        (["1.234 €", "3,10 €"], "amounts of money, such as '1.234 €', .*, 1234 for '1.234 €'.* --decimal ,", 1234.0),
+        (["1.234 €", "3,10 €"], "amounts of money, such as '1.234 €', .*, 1234 for '1.234 €'", 1234.0),
         (["12.5 %", "7 %"], "percentages, such as '12.5 %', .*, 12.5 for '12.5 %'", 12.5),
         (["1,234,567", "999"], "numbers with marks between thousands, .*, 1234567 for '1,234,567'", 1234567.0),
-        (["1,234", "3,999"], "numbers with marks between thousands, .*If the comma is the decimal mark: --n", 1.234),
+        (["1,234", "3,999"], "numbers with marks between thousands, .*With a decimal comma", 1234.0),
         (["12.5 kg", "3 kg"], "numbers with a unit, such as '12.5 kg', .*, 12.5 for '12.5 kg'", 12.5),
         (["-5.5 CHF", "7 CHF"], "amounts of money, .*, -5.5 for '-5.5 CHF'", -5.5),
         (["12,5", "7,25"], "numbers with a decimal comma, such as '12,5', .* --decimal ,", 12.5),
-        (["2020-04-03", "2021-07-08"], "dates, read as 10 levels.*days since 1970: --numbers a", 18355.0),
+        (["2020-04-03", "2021-07-08"], "dates, read as 10 levels.*days since 1970", 18355.0),
     ],
 )
-def test_numbers_that_are_written_for_people_are_read_by_the_advice(
+def test_numbers_that_are_written_for_people_are_converted_by_the_advice(
     cells: list[str], warning: str, first: float, capsys: pytest.CaptureFixture
 ) -> None:
     one, second = cells
-    every = dict.fromkeys([one, *(re.sub("[0-9]", str(n), second, count=1) for n in range(1, 10))])
+    every = dict.fromkeys([one, *(re.sub("[0-9](?=[^0-9]*$)", str(n), second) for n in range(1, 10))])
     write("t.csv", "a;y\n" + "".join(f"{cell};{'uv'[n % 2]}\n" for n, cell in enumerate(every)))
     assert isinstance(fitted("t.csv").families_["a"], Categorical)
-    said = capsys.readouterr().err
-    (line,) = [line for line in said.splitlines() if "warning" in line]
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
     assert re.search(f"column 'a' holds {warning.replace('$', '[$]')}", line), line
-    options = re.findall(r"--(?:numbers|decimal) [a,](?: --decimal ,)?", line)[-1]
-    model = fitted("t.csv", *shlex.split(options))
+    table = pd.read_csv("t.csv", sep=";")
+    code = re.findall(r": (table\['a'\] = .*?)\.(?: To| With|$)", line)[0]
+    exec(code, {"table": table, "pandas": pd})
+    assert table["a"].iloc[0] == first
+    table.to_csv("plain.csv", index=False)
+    assert isinstance(fitted("plain.csv").families_["a"], PolyaTree | Gaussian | Poisson)
     assert "warning" not in capsys.readouterr().err
-    assert isinstance(model.families_["a"], PolyaTree | Gaussian | Poisson)
-    reading = Reading(decimal="," if "--decimal" in options else ".", numbers=("a",) if "--numbers" in options else ())
-    x = read_file("t.csv", reading)["a"]
-    assert x[0] == first
-    assert (answers(capsys, "t.csv", *shlex.split(options))["predicted"] == model.predict(x.to_frame())).all()
-    if "--numbers" in options:
-        assert main(["predict", "model.bnb", "t.csv"]) == 1
-        assert "line 2, column 'a'" in (error := capsys.readouterr().err)
-        assert "To read such cells as numbers: --numbers 'a'" in error
 
 
-def test_a_column_of_numbers_that_is_not_there_is_named(capsys: pytest.CaptureFixture) -> None:
-    write("t.csv", SMALL.replace("a,", "price,", 1))
-    assert main(["fit", "t.csv", "--target", "y", "-o", "m.bnb", "--numbers", "prise"]) == 1
-    assert "--numbers: the table has no column 'prise'; did you mean 'price'?" in capsys.readouterr().err
+def test_a_decimal_comma_is_read_where_the_command_says_so(capsys: pytest.CaptureFixture) -> None:
+    write("t.csv", "a;b;y\n" + "".join(f"{n},5;{n};{'uv'[n % 2]}\n" for n in range(10)))
+    assert isinstance(fitted("t.csv").families_["a"], Categorical)
+    assert "add --decimal , to the command" in capsys.readouterr().err
+    model = fitted("t.csv", "--decimal", ",")
+    assert "warning: column 'a'" not in capsys.readouterr().err
+    X = pd.DataFrame({"a": np.arange(10) + 0.5, "b": range(10)})
+    assert (answers(capsys, "t.csv", "--decimal", ",")["predicted"] == model.predict(X)).all()
+    assert main(["predict", "model.bnb", "t.csv"]) == 1
+    error = capsys.readouterr().err
+    assert "line 2, column 'a': '0,5' is not a number. If that is a decimal comma, add --decimal ," in error
 
 
 def test_levels_most_of_which_are_in_one_row_only_are_told_with_their_number(
@@ -1156,7 +1171,6 @@ def complete(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., lis
         (["fit", "my table.csv", "--family", "age=gauss"], ["age=gaussian", "age=gaussian:shared"]),
         (["fit", "my table.csv", "--family", "'\"a"], ['"a,b"=']),
         (["fit", "semi.csv", "--prior", "age=G"], ["age=Gamma("]),
-        (["fit", "semi.csv", "--numbers", "age,z"], ["age,zip"]),
         (["fit", "semi.csv", "--temper", ""], ["auto", "columns", "loo"]),
         (["fit", "semi.csv", "--class-prior", "e"], ["empirical"]),
         (["fit", "no.csv", "--target", ""], [""]),

@@ -24,7 +24,7 @@ import bayesnb
 from bayesnb import NaiveBayes
 from bayesnb.data import Reading, open_sheet, open_writer, read_file
 from bayesnb.data.text_cells import CellRules, TextCells
-from bayesnb.data.text_files import sniffed
+from bayesnb.data.text_files import BLOCK, sniffed
 from bayesnb.datasets import path, penguins
 from bayesnb.scale import fit_files
 
@@ -449,61 +449,16 @@ def test_batches_are_the_rows_in_order_with_their_cells_as_they_were() -> None:
     assert [batch.start for batch in again] == np.cumsum([0] + [len(batch) for batch in again])[:-1].tolist()
 
 
-PEOPLE = [
-    (["$1,234.50", "$3.00", ""], ".", [1234.5, 3.0, None]),
-    (["1.234,50", "3,10", "NA"], ".", [1234.5, 3.1, None]),
-    (["1.234,50 €", "7.000 €"], ",", [1234.5, 7000]),
-    (["1,234", "3,999"], ".", [1234, 3999]),
-    (["1,234", "3,999"], ",", [1.234, 3.999]),
-    (["12 %", "7.5 %"], ".", [12, 7.5]),
-    (["(5.5)", "-3", "\u22121", "1e3", "007"], ".", [-5.5, -3, -1, 1000, 7]),
-    (["2020-01-01", "1969-12-31", "2020-01-02T12:00:00Z", "2020-01-01 01:00+01:00"], ".", [18262, -1, 18263.5, 18262]),
-]
-
-
-@pytest.mark.parametrize(("cells", "decimal", "numbers"), PEOPLE, ids=lambda each: str(each)[:20])
-def test_numbers_that_are_written_for_people_are_read_where_that_is_asked_for(
-    cells: list[str], decimal: str, numbers: list[float]
-) -> None:
-    rows = "".join(f"{cell};{i}\n" for i, cell in enumerate(cells))
-    write("people.csv", f"a;b\n{rows}")
-    texts = pd.DataFrame({"a": [None if cell in ("", "NA") else cell for cell in cells]})
-    texts.to_parquet("people.parquet")
-    texts.to_json("people.jsonl", orient="records", lines=True)
-    reading = Reading(decimal=decimal, numbers=("a",))
-    for name in ("people.csv", "people.parquet", "people.jsonl"):
-        assert open_sheet(name, reading).summaries["a"].kind in ("integer", "number")
-        np.testing.assert_allclose(read_file(name, reading)["a"].astype(float), np.array(numbers, float))
-        (batch,) = open_sheet(name, reading, whole=False).batches({"a": "number"})
-        np.testing.assert_allclose(batch.frame["a"].astype(float), np.array(numbers, float))
-    if decimal == ".":
-        assert read_file("people.csv", Reading())["a"].dtype != float
-
-
-def test_dates_that_have_a_type_are_the_same_numbers_as_dates_that_are_text() -> None:
-    moments = pd.to_datetime(["2020-01-01", None, "2020-02-29 06:00"], format="mixed")
-    pd.DataFrame({"a": moments, "b": [1, 2, 3]}).to_parquet("dates.parquet")
-    write("dates.csv", "a,b\n2020-01-01,1\n,2\n2020-02-29T06:00,3\n")
-    for name in ("dates.parquet", "dates.csv"):
-        assert read_file(name, Reading(numbers=("a",)))["a"].fillna(-1).tolist() == [18262.0, -1.0, 18321.25]
-
-
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        (["1.234,50", "1.234"], "line 3, column 'a': '1.234' may be read in two ways.*--decimal ,"),
-        (["$5", "€6"], "line 3, column 'a': '[$]5' and '€6' are not in the same unit"),
-        (["5", "five", "six"], "line 3, column 'a': 'five' is not a number"),
-        (["2020-04-03", "03/04/2020"], "line 3.*'03/04/2020' is not a date such as 2020-04-03. Write dates as year"),
-        (["03/04/2020", "1"], "line 2.*'03/04/2020' is not a number. Write dates as year, month and day"),
-        (["2020-02-30", "2020-02-29"], "line 2.*'2020-02-30' is not a date"),
-        (["1,234,56", "1"], "line 2.*'1,234,56' is not a number"),
-    ],
-)
-def test_a_cell_that_may_be_two_numbers_or_none_is_refused_by_line(cells: list[str], message: str) -> None:
-    write("people.csv", "a;b\n" + "".join(f"{cell};1\n" for cell in cells))
-    with pytest.raises(ValueError, match=message):
-        read_file("people.csv", Reading(numbers=("a",)))
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_line_within_a_cell_keeps_its_end_wherever_arrow_cuts_the_text(encoding: str) -> None:
+    rows = "x,1\r\n" * ((BLOCK - 100) // 5)
+    cell = "line\r\n" * 40 + "z"
+    for shift in range(6):
+        text = f'a,b\r\n{"x" * shift},0\r\n{rows}"{cell}",2\r\nx,3\r\n'
+        assert text[:BLOCK].count('"') == 1
+        read = read_file(write("t.csv", text.encode(encoding)))
+        assert read.a.iloc[-2] == cell
+        assert read.b.iloc[-1] == 3
 
 
 def test_progress_is_reported_in_bytes() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.cli.messages import in_list, in_shell, quoted
+from bayesnb.data.suspect_columns import conversion_advice
 
 MANY_CLASSES = 50
 
@@ -31,7 +32,7 @@ def column_warnings(suspicions: Mapping[Hashable, Any]) -> list[str]:
 
 
 def in_options(name: str, suspicion: Any) -> str:
-    """Return what to do about a column, as options; see `bayesnb.data.suspect_columns.in_python`."""
+    """Return what to do about a column, as options; where none does it, as code of pandas."""
     column = quoted(name)
     drop = f"To leave the column out: --family {column}=drop"
     match suspicion.remedy:
@@ -39,18 +40,10 @@ def in_options(name: str, suspicion: Any) -> str:
             return drop
         case "levels":
             return f"If they are codes: --family {column}=categorical. {drop}"
-        case "dates":
-            return f"To read them as numbers, days since 1970: --numbers {column}. {drop}"
-        case "write dates":
-            return f"Write dates as year, month and day, 2020-04-03, and read them by --numbers {column}. {drop}"
-        case "numbers":
-            read = f"To read them as numbers, {suspicion.plain} for {suspicion.cell!r}: --numbers {column}"
-            if suspicion.is_unclear and suspicion.decimal == ".":
-                return f"{read}. If the comma is the decimal mark: --numbers {column} --decimal ,"
-            return read + " --decimal ," * suspicion.is_unclear
-        case "decimal comma":
-            only = "" if suspicion.is_unclear else f"; for this column only: --numbers {column}"
-            return f"To read them as numbers: --decimal ,{only}"
-        case _:
+        case "missing":
             missing = in_shell(",NA,NaN,?," + in_list(suspicion.cell))
             return f"If that means that the cell is missing: --missing {missing}"
+    convert = conversion_advice(f"table[{name!r}]", suspicion)
+    if suspicion.remedy == "decimal comma":
+        return f"If all numbers of the table have one, add --decimal , to the command. {convert}"
+    return f"{convert} {drop}"

@@ -13,8 +13,8 @@ TABLES = """\
 Tables are CSV, TSV or JSON lines (also compressed with gzip), Parquet, Arrow or Feather, recognised by their first
 bytes or by their names; - is standard input. In CSV and TSV the first line names the columns. A column is numbers if
 every cell that is not missing looks like one; digits after a leading zero (007) make the column levels. A column of
-true and false is flags. All other columns are levels, including dates (see --numbers). Messages count lines from 1, and
-rows below the header from 0.
+true and false is flags. All other columns are levels, including dates and numbers such as $5, 12 % or 1,234: a warning
+says how to convert them with pandas. Messages count lines from 1, and rows below the header from 0.
 
 exit codes: 0 done, 1 the job failed (because of the table, for instance, or a column that it lacks), 2 bad usage (an
 unknown option or family), 130 interrupted
@@ -76,14 +76,6 @@ def add_reading(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--decimal", choices=(".", ","), default=".", metavar="MARK", help="decimal mark: . (default) or ,"
-    )
-    group.add_argument(
-        "--numbers",
-        metavar="COLUMNS",
-        type=values.listed,
-        default=(),
-        help="columns, separated by commas, whose cells are numbers written for people, such as $1,234.50, 12 %% or "
-        "1.234,50 €, or dates such as 2020-04-03, which become days since 1970-01-01; `bayesnb predict` needs it too",
     )
     group.add_argument(
         "--encoding",

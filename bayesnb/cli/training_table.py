@@ -81,11 +81,8 @@ def open_tables(args: Any, paths: Sequence[str], advance: Any = None, *, whole: 
     """Open tables that have the same columns, in any order; `whole` if all their rows are read at once."""
     if args.delimiter is not None and args.delimiter == args.decimal:
         raise UsageError(f"--delimiter and --decimal are both {args.decimal!r}.")
-    reading = Reading(args.format, args.delimiter, args.encoding, args.decimal, args.missing, args.numbers)
+    reading = Reading(args.format, args.delimiter, args.encoding, args.decimal, args.missing)
     first, *others = sheets = [open_sheet(path, reading, advance, whole=whole) for path in paths]
-    for name in args.numbers:
-        if name not in first.columns:
-            raise ValueError(f"{first.name}: --numbers: {no_column(name, first.columns)}")
     for sheet in others:
         lacks = [name for name in first.columns if name not in sheet.columns]
         extra = [name for name in sheet.columns if name not in first.columns]

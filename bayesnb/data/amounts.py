@@ -1,15 +1,12 @@
-"""Numbers written for people: money, percentages, marks between thousands, units, decimal commas; and dates.
+"""Numbers written for people: money, percentages, marks between thousands, units; and dates.
 
-Columns of them stay text, as codes do, and so become levels: `amounts_of` recognises them. Where a user says that they
-are numbers (`--numbers`, `Reading.numbers`), `plain_numbers` reads them: a date is the number of days since 1970-01-01.
+Columns of them stay text, as codes do, and become levels. `amounts_of` recognises them, so that a warning can say how
+to convert them: what 1.234 means, the user has to say.
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable
 from typing import Any, NamedTuple
-
-from bayesnb.data.text_cells import is_number, number_of
 
 CODES = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR JPY KRW MXN NOK NZD PLN SEK SGD THB TRY USD ZAR"
 CURRENCY = rf"[$\u00a2-\u00a5\u20a0-\u20c0]|kr|z\u0142|{CODES.replace(' ', '|')}"
@@ -26,15 +23,6 @@ CELL = re.compile(
 
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]*)?")
 DAY_AND_MONTH = re.compile(r"(?P<first>[0-9]{1,2})(?P<mark>[./-])(?P<second>[0-9]{1,2})(?P=mark)[0-9]{4}(?: [0-9:]+)?")
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class UnreadableCellError(ValueError):
-    """A cell that cannot be read as a number; `row` is where it stands."""
-
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(message)
-        self.row = row
 
 
 class Amounts(NamedTuple):
@@ -108,72 +96,3 @@ def decimal_mark(cell: re.Match[str]) -> str | None:
         return cell["number"][-len(cell["decimals"]) - 1]
     repeated = cell["mark"] in (".", ",") and not is_unclear(cell)
     return {".": ",", ",": "."}[cell["mark"]] if repeated else None
-
-
-def is_for_people(cell: str) -> bool:
-    """Return whether a cell is a date, or a number that is not written as a program writes it."""
-    return bool(DATE.fullmatch(cell) or CELL.fullmatch(cell)) and not is_number(cell)
-
-
-def plain_numbers(cells: Sequence[str | None], decimal: str = ".") -> list[str | None]:
-    """Return cells as plain numbers, None where one is missing: 1234.5 for "$1,234.50", days since 1970 for a date.
-
-    Where a number shows which of its marks is that of decimals, it is read so; `decimal` is the mark in 1.234 and
-    1,234, which do not. An UnreadableCellError where a cell is neither number nor date.
-    """
-    distinct: dict[str, int] = {}
-    for row, cell in enumerate(cells):
-        if cell is not None:
-            distinct.setdefault(cell, row)
-    if any(map(DATE.fullmatch, distinct)):
-        return written(cells, {cell: repr(days_of(cell, row)) for cell, row in distinct.items()})
-    matches = {cell: CELL.fullmatch(cell) for cell in distinct}
-    units: dict[str, str] = {}
-    unclear: list[str] = []
-    shown: set[str | None] = set()
-    for cell, row in distinct.items():
-        match = matches[cell]
-        if match is None or (match["mark"] is not None and decimal_mark(match) == match["mark"]):
-            if not is_number(cell):
-                raise UnreadableCellError(row, f"{cell!r} is not a number.{day_advice(cell)}")
-            continue
-        units[beside(match)] = cell
-        shown.add(decimal_mark(match))
-        unclear += [cell] if is_unclear(match) else []
-    signs = sorted(units.keys() - {""})
-    if len(signs) > 1:
-        raise UnreadableCellError(
-            distinct[units[signs[1]]], f"{units[signs[0]]!r} and {units[signs[1]]!r} are not in the same unit."
-        )
-    other = "," if decimal == "." else "."
-    if unclear and other in shown:
-        raise UnreadableCellError(
-            distinct[unclear[0]],
-            f"{unclear[0]!r} may be read in two ways, as other cells have the decimal mark {other!r}. Name the decimal "
-            f"mark: --decimal {other}",
-        )
-    numbers = {
-        cell: repr(number_of(cell)) if match is None else plain(match, decimal) for cell, match in matches.items()
-    }
-    return written(cells, numbers)
-
-
-def written(cells: Sequence[str | None], numbers: dict[str, str]) -> list[str | None]:
-    """Return the number of each cell."""
-    return [None if cell is None else numbers[cell] for cell in cells]
-
-
-def days_of(cell: str, row: int) -> float:
-    """Return a date, and maybe a time, as days since 1970-01-01, in UTC where it has a time zone."""
-    try:
-        moment = datetime.fromisoformat(cell)
-    except ValueError:
-        message = f"{cell!r} is not a date such as 2020-04-03.{day_advice(cell)}"
-        raise UnreadableCellError(row, message) from None
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return (aware - EPOCH) / timedelta(days=1)
-
-
-def day_advice(cell: str) -> str:
-    """Return what to do about a date whose day and month may be confused; nothing for any other cell."""
-    return " Write dates as year, month and day: 2020-04-03." if DAY_AND_MONTH.fullmatch(cell) else ""

@@ -31,7 +31,8 @@ class Batch:
         """Return all columns, to be written in a format: text as it was in text, else of types that are known."""
         if self.missing is None or kind in ("csv", "tsv"):
             return self.kept
-        text = self.kept.where(~self.kept.isin(self.missing), None).astype(str)
+        missing = self.kept.isin(self.missing)
+        text = self.kept.where(~missing, None).astype("string")  # str would make None a text in pandas 2
         return text.assign(**{name: self.frame[name] for name in self.frame.columns if name in self.kept})
 
     def __len__(self) -> int:

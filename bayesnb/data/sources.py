@@ -67,9 +67,6 @@ class Reading:
         The decimal point of numbers in text.
     missing : tuple of str or None, default=None
         What a missing cell holds. None: "", "NA", "NaN" and "?" in text, nothing elsewhere.
-    numbers : tuple of str, default=()
-        Columns whose cells are numbers written for people, such as "$1,234.50", "12 %" or "1.234,50 €", or dates such
-        as 2020-04-03, which become days since 1970-01-01.
 
     See Also
     --------
@@ -87,7 +84,6 @@ class Reading:
     encoding: str | None = None
     decimal: str = "."
     missing: tuple[str, ...] | None = None
-    numbers: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)

@@ -21,6 +21,7 @@ from bayesnb.data.text_cells import LONG, NUMBER, SHOWN
 
 Array = np.ndarray
 Remedy = Literal["drop", "levels", "words", "dates", "write dates", "numbers", "decimal comma", "missing"]
+DATES = ("dates", "write dates")
 FEWEST = 10  # rows from which on a column can be recognised as one that identifies them
 LEVELS = 20  # distinct whole numbers that "auto" may take for levels by itself
 PHRASE = 4  # words of a text, on average, from which on it is more than a name
@@ -248,30 +249,33 @@ def in_python(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> s
     if not is_pandas:
         such = f", such as {suspicion.plain} for {suspicion.cell!r}" if suspicion.plain else ""
         return f"If they should be numbers, convert the column first{such}. To leave it out: {drop}."
+    if suspicion.remedy == "missing":
+        return f"If that means that the cell is missing: {column} = {conversion(column, suspicion)}."
+    advice = conversion_advice(column, suspicion)
+    return f"{advice} To leave the column out: {drop}." if suspicion.remedy in DATES else advice
+
+
+def conversion_advice(column: str, suspicion: Suspicion) -> str:
+    """Return how pandas makes numbers of a column, as sentences with code."""
     code = f"{column} = {conversion(column, suspicion)}"
-    match suspicion.remedy:
-        case "dates" | "write dates":
-            return f"To make numbers of them, days since 1970: {code}. To leave the column out: {drop}."
-        case "missing":
-            return f"If that means that the cell is missing: {code}."
+    if suspicion.remedy in DATES:
+        return f"To make numbers of them with pandas, days since 1970: {code}."
+    advice = f"To make numbers of them with pandas, {suspicion.plain} for {suspicion.cell!r}: {code}."
     if suspicion.is_unclear and suspicion.decimal == ".":
         comma = conversion(column, replace(suspicion, decimal=","))
-        return (
-            f"To make numbers of them, {suspicion.plain} for {suspicion.cell!r}: {code}. With a decimal comma: {comma}."
-        )
-    return f"To make numbers of them, {suspicion.plain} for {suspicion.cell!r}: {code}."
+        advice += f" With a decimal comma: {comma}."
+    return advice
 
 
 def conversion(column: str, suspicion: Suspicion) -> str:
     """Return the expression of pandas that makes numbers of a column."""
     match suspicion.remedy:
         case "dates":
-            return (
-                f"(pandas.to_datetime({column}, utc=True) - pandas.Timestamp(0, tz='UTC')) / pandas.Timedelta(days=1)"
-            )
+            start = "pandas.Timestamp('1970-01-01', tz='UTC')"
+            return f"(pandas.to_datetime({column}, utc=True) - {start}) / pandas.Timedelta(days=1)"
         case "write dates":
             dates = f"pandas.to_datetime({column}, dayfirst={suspicion.day_first is not False})"
-            days = f"({dates} - pandas.Timestamp(0)).dt.days"
+            days = f"({dates} - pandas.Timestamp('1970-01-01')).dt.days"
             return days + ", with dayfirst=False if the month comes first" * (suspicion.day_first is None)
         case "missing":
             return f"pandas.to_numeric({column}, errors='coerce')"

@@ -197,7 +197,7 @@ class TextCells:
 def series_of(values: Any, kind: str) -> pd.Series:
     """Return values of Arrow, in one piece or several, as a column of pandas; integers with missing cells as floats."""
     if kind == "text":
-        return values.to_pandas() if pa.types.is_dictionary(values.type) else values.to_pandas().astype(str)
+        return values.to_pandas()
     has_missing_flags = kind == "flag" and values.null_count
     return pd.Series(pd.BooleanDtype().__from_arrow__(values)) if has_missing_flags else values.to_pandas()
 

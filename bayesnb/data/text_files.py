@@ -35,7 +35,6 @@ import pyarrow as pa
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
-from bayesnb.data.amounts import UnreadableCellError, is_for_people, plain_numbers
 from bayesnb.data.sheets import MEANT, Batch, FileSheet, after, check_names, framed
 from bayesnb.data.sources import Reading, Source
 from bayesnb.data.text_cells import LARGE, MISSING, ColumnSummary, TextCells, layout, series_of
@@ -178,7 +177,7 @@ class CheckedText(io.RawIOBase):
         self.bounds = np.isin(np.arange(256), np.frombuffer(delimiter.encode() + b'\r\n"', np.uint8))
         self.is_plain, self.may_have_codes = True, delimiter in "./eE"
         self.is_first, self.is_open, self.has_just_closed = True, False, False
-        self.last = b"\n\n"
+        self.last, self.waiting = b"\n\n", b""
 
     def readable(self) -> bool:
         return True
@@ -186,11 +185,17 @@ class CheckedText(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         if self.is_plain:
             try:
-                data = self._decoded(size)
+                data = self._decoded(size - 1)
                 self._check(data)
             except UnicodeDecodeError:
                 self.is_plain = False
-        return data if self.is_plain else b""
+        if not self.is_plain:
+            return b""
+        # Arrow drops an LF that begins a block after a CR that ends one, even within quotes: the CR waits for it.
+        data, self.waiting = self.waiting + data, b""
+        if len(data) > 1 and data.endswith(b"\r"):
+            data, self.waiting = data[:-1], b"\r"
+        return data
 
     def _decoded(self, size: int) -> bytes:
         if self.is_utf8:
@@ -293,8 +298,7 @@ class TextSheet(FileSheet):
         with closing(texts):
             for batch in texts:
                 batch = batch.slice(0, None if self.head is None else self.head - start)
-                pairs = zip(self.columns, batch.columns, strict=True)
-                batches.append([self._summarized(name, start, column) for name, column in pairs])
+                batches.append([self._summarized(column) for column in batch.columns])
                 start += len(batch)
                 if start == self.head:
                     break
@@ -305,22 +309,14 @@ class TextSheet(FileSheet):
             self._kept = {name: stacked_pieces(pieces[name], summary.kind) for name, summary in summaries.items()}
         return summaries
 
-    def _summarized(self, name: str, start: int, column: Any) -> tuple[ColumnSummary, Any]:
+    def _summarized(self, column: Any) -> tuple[ColumnSummary, Any]:
         """Return what a column of some rows looks like, and its values, if they are to be kept."""
-        cells = self._cells(name, start, column)
+        cells = self._cells(column)
         summary = cells.summarize()
         return summary, cells.values(summary.kind) if self.keeps_rows else None
 
-    def _cells(self, name: str, start: int, column: Any) -> TextCells:
-        """Return the cells of some rows of a column; where they are numbers written for people, as plain ones."""
-        if name in self.reading.numbers:
-            cells = [None if cell in self.rules.missing else cell for cell in column.to_pylist()]
-            try:
-                plain = plain_numbers(cells, self.rules.decimal)
-            except UnreadableCellError as error:
-                raise ValueError(f"{self.name}, {self._place(start + error.row)}, column {name!r}: {error}") from None
-            written = [None if cell is None else cell.replace(".", self.rules.decimal) for cell in plain]
-            return TextCells(pa.array(written, pa.string()), self.rules, self._may_have_codes)
+    def _cells(self, column: Any) -> TextCells:
+        """Return the cells of some rows of a column."""
         return TextCells(column, self.rules, self._may_have_codes)
 
     def _place(self, row: int) -> str:
@@ -366,13 +362,13 @@ class TextSheet(FileSheet):
         """Return columns that Arrow may read as numbers at once; none where that is known to differ from the rules."""
         if self._may_have_codes or self.rules.has_missing_numbers or self.rules.decimal != ".":
             return ()
-        return [name for name in names if kinds[name] == "number" and name not in self.reading.numbers]
+        return [name for name in names if kinds[name] == "number"]
 
     def _piece(self, start: int, part: Any, kinds: Mapping[str, str], *, coded: bool) -> Piece:
         def values(name: str) -> Any:
             if is_number(part.column(name)):
                 return part.column(name)
-            cells = self._cells(name, start, part.column(name))
+            cells = self._cells(part.column(name))
             return cells.codes if coded and kinds[name] == "text" else self._values(name, start, cells, kinds[name])
 
         columns = in_order(values, list(kinds), None if self.use_threads else 1)
@@ -400,8 +396,8 @@ class TextSheet(FileSheet):
         except ValueError:
             row = cells.first_invalid(kind)
         cell, advice = cells.text[row].as_py(), ""
-        if self.head is None and kind != "flag" and is_for_people(cell):
-            advice = f" To read such cells as numbers: --numbers {name!r}."
+        if self.head is None and re.fullmatch(r"[+-]?\d*,\d+", cell):
+            advice = " If that is a decimal comma, add --decimal , to the command."
         elif self.head is None:
             advice = " If that means that the cell is missing, list it in --missing."
         raise ValueError(

@@ -14,7 +14,6 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, ipc, parquet
 
-from bayesnb.data.amounts import UnreadableCellError, plain_numbers
 from bayesnb.data.sheets import MEANT, NO_ROWS, Batch, FileSheet, after, check_names, framed, kind_of_type, nothing
 from bayesnb.data.sources import named_errors
 from bayesnb.data.text_cells import CellRules, ColumnSummary, TextCells, text_of
@@ -71,15 +70,6 @@ class TypedSheet(FileSheet):
         if kind == "text":
             return summary.kind == "text" and not self.rules.missing and summary.is_plain
         return summary.kind in ("number", "flag") and summary.is_plain
-
-    def _numbers(self, name: str, texts: Sequence[str | None]) -> list[float | None]:
-        """Return numbers that are written for people, or dates, as plain numbers."""
-        cells = [None if text in self.rules.missing else text for text in texts]
-        try:
-            plain = plain_numbers(cells, self.rules.decimal)
-        except UnreadableCellError as error:
-            raise ValueError(f"{self.name}, column {name!r}: {error}") from None
-        return [None if cell is None else float(cell) for cell in plain]
 
     def _cast(self, name: str, series: pd.Series, kind: str) -> pd.Series:
         if name in self.refused:
@@ -259,9 +249,6 @@ class ArrowSheet(TypedSheet):
         types, dtype = pa.types, column.type
         if name in self.refused:
             return column
-        if name in self.reading.numbers and not (types.is_integer(dtype) or types.is_floating(dtype)):
-            texts = column.cast(pa.string()).to_pylist()
-            return pa.array(self._numbers(name, texts), pa.float64(), from_pandas=True)
         if types.is_temporal(dtype):
             return compute.replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
         if types.is_decimal(dtype) or types.is_null(dtype) or types.is_float16(dtype):
@@ -313,9 +300,8 @@ class JsonSheet(TypedSheet):
 
     @cached_property
     def refused(self) -> dict[str, str]:
-        columns = self._whole.items()
-        refused = [name for name, series in columns if series.dtype == object and kind_of_json(series) != "words"]
-        return dict.fromkeys(map(str, refused), "lists or objects")
+        nested = [name for name, series in self._whole.items() if is_nested(series) and not has_words(series)]
+        return dict.fromkeys(map(str, nested), "lists or objects")
 
     @cached_property
     def _whole(self) -> pd.DataFrame:
@@ -328,8 +314,6 @@ class JsonSheet(TypedSheet):
         return framed({name: self._column(name, [row.get(name) for row in rows]) for name in names}, len(rows))
 
     def _column(self, name: str, values: list[Any]) -> pd.Series:
-        if name in self.reading.numbers and all(value is None or isinstance(value, str) for value in values):
-            values = self._numbers(name, values)
         try:
             return column(values)
         except OverflowError:
@@ -380,12 +364,25 @@ def value_of(line: bytes) -> Any:
 
 
 def kind_of_json(series: pd.Series) -> str:
-    """Return what a column of JSON's values holds; of objects, lists of texts are words."""
-    if series.dtype != object:
-        return kind_of_type(series)
-    there = [value for value in series if value is not None]
-    lists = all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in there)
-    return "words" if lists else "text"
+    """Return what a column of JSON's values holds."""
+    return "words" if has_words(series) else kind_of_type(series)
+
+
+def is_nested(series: pd.Series) -> bool:
+    """Return whether a column of JSON's values holds lists or objects; texts are objects to pandas 2 as well."""
+    return series.dtype == object and any(isinstance(value, list | dict) for value in series)
+
+
+def has_words(series: pd.Series) -> bool:
+    """Return whether a column of JSON's values holds lists of texts, and missing cells at most."""
+    if not is_nested(series):
+        return False
+    for value in series:
+        if value is None:
+            continue
+        if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+            return False
+    return True
 
 
 def column(values: list[Any]) -> pd.Series:

@@ -47,9 +47,9 @@ def refuse_dates(tables: TableFiles, names: Collection[str]) -> None:
         dates = [name for name in read if sheet.summaries[name].dates]
         if dates:
             raise ValueError(
-                f"{sheet.name}: column {dates[0]!r} holds dates or times. Read it as days since 1970, "
-                f"Reading(numbers=[{dates[0]!r}]); drop it, families={{{dates[0]!r}: 'drop'}}; or take each date as a "
-                f"level, kinds={{{dates[0]!r}: 'text'}}."
+                f"{sheet.name}: column {dates[0]!r} holds dates or times. Write them as numbers, such as days since "
+                f"1970; drop the column, families={{{dates[0]!r}: 'drop'}}; or take each date as a level, "
+                f"kinds={{{dates[0]!r}: 'text'}}."
             )
 
 
