@@ -8,14 +8,9 @@ import pytest
 from scipy import sparse
 
 import bayesnb as nb
+from bayesnb.criticism.optimism import repeated, row_keys
 from bayesnb.report import gather
-from bayesnb.report.facts.irregularities import (
-    column_counts,
-    repeated,
-    row_keys,
-    separating_levels,
-    separating_ranges,
-)
+from bayesnb.report.facts.irregularities import column_counts, separating_levels, separating_ranges
 from bayesnb.report.sections.checks import CHECKS, Check
 from tests.conftest import plainly
 

@@ -51,6 +51,7 @@ def run(args: Namespace) -> None:
 
     from bayesnb.cli.training_table import describe_held_out, describe_verdict, left_out, read_training
     from bayesnb.criticism.judgement import observe_held_out, one_exponent
+    from bayesnb.criticism.optimism import score_warnings
 
     training = read_training(args, args.tables)
     with naming(args.tables):
@@ -60,8 +61,11 @@ def run(args: Namespace) -> None:
     if not args.quiet:
         rows, log_proba = left_out(model, training.X, training.y)
         observed = observe_held_out(model, rows, log_proba, one_exponent(model, rows, log_proba))
-        for line in (describe_held_out(log_proba, rows.codes), *describe_verdict(observed)):
+        verdict = describe_verdict(observed, model.classes_.tolist())
+        for line in (describe_held_out(log_proba, rows.codes), *verdict):
             args.console.info(line)
+        for warning in score_warnings(model, rows):
+            args.console.warn(warning)
     model.save(args.output)
     args.console.info(f"Wrote {args.output}")
 

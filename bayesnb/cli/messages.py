@@ -119,6 +119,7 @@ REWORDED: tuple[tuple[str, Callable[[re.Match], str]], ...] = (
     (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
     (r"\btemper='(loo|columns)'", lambda m: f"--temper {m[1]}"),
     (r"\bci_prob=([\d.]+)", lambda m: f"--prob {m[1]}"),
+    (r"\bpositive=('.*?'|\S+)", lambda m: f"--positive {in_shell(m[1].strip(chr(39)))}"),
     (r"\buse='\.\.\.'", lambda m: "--use TEXT"),
     (r"\bdependence=None", lambda m: "--dependence none"),
     (r"\bdependence='(\w+)'", lambda m: f"--dependence {m[1]}"),

@@ -196,13 +196,13 @@ def describe_held_out(log_proba: Any, codes: Any) -> str:
     )
 
 
-def describe_verdict(observed: Any) -> list[str]:
+def describe_verdict(observed: Any, classes: Sequence[Any]) -> list[str]:
     """Return lines with the baselines of the scores and the verdict; none, where no row can be held out."""
     if observed is None:
         return []
     from bayesnb.selection.verdict import TEMPERED, judge
 
-    verdict = judge(observed)
+    verdict = judge(observed, classes)
     remedy = " (--temper loo)" if verdict.probabilities == TEMPERED else ""
     return [
         f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most frequent class, log loss "

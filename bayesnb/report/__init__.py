@@ -32,6 +32,7 @@ def report(
     author: str = "",
     use: str = "",
     ci_prob: float | None = None,
+    positive: Any = None,
 ) -> Page:
     """Return a self-contained HTML page about an estimator and the rows it learns from.
 
@@ -59,6 +60,9 @@ def report(
         What the model is intended for, on the model card.
     ci_prob : float or None, default=None
         Probability of the intervals. None: 0.89, the default of ArviZ.
+    positive : label or None, default=None
+        The class of two that the ROC curve, precision and recall, and the costs of errors are about. None: the rarer
+        one.
 
     Returns
     -------
@@ -88,6 +92,8 @@ def report(
     about = about or About(label=str(getattr(y, "name", None) or ""))
     given: dict[str, Any] = {"title": title, "author": author, "use": use, "ci_prob": ci_prob}
     about = replace(about, **{name: value for name, value in given.items() if value})
+    if positive is not None:
+        about = replace(about, positive=positive)
     return render(gather(model, X, y, test, about), brief=brief, progress=progress)
 
 
@@ -121,8 +127,9 @@ class Room(ModuleType):
         author: str = "",
         use: str = "",
         ci_prob: float | None = None,
+        positive: Any = None,
     ) -> Page:
-        given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob}
+        given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob, "positive": positive}
         return report(model, X, y, test, about=about, brief=brief, progress=progress, **given)  # type: ignore[arg-type]
 
 
