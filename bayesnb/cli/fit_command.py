@@ -54,11 +54,14 @@ def run(args: Namespace) -> None:
     from bayesnb.criticism.optimism import score_warnings
 
     training = read_training(args, args.tables)
+    stages = args.console.stages
+    stages.begin(f"learning from {len(training.y):,} rows")
     with naming(args.tables):
         model = training.model.fit(training.X, training.y)
     for line in description(args.target, model, training.y.tolist()):
         args.console.info(line)
     if not args.quiet:
+        stages.begin("predicting each row by the model of all others")
         rows, log_proba = left_out(model, training.X, training.y)
         observed = observe_held_out(model, rows, log_proba, one_exponent(model, rows, log_proba))
         verdict = describe_verdict(observed, model.classes_.tolist())

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bayesnb.safe_output import visible
+from bayesnb.stages import Stages
 
 
 class UsageError(Exception):
@@ -25,6 +26,7 @@ class Console:
         self.quiet = quiet
         self.warnings: set[str] = set()
         self.unseen: dict[Hashable, Counter] = {}  # levels that a model has not learnt, column by column
+        self.stages = Stages(False if quiet else None)
 
     def info(self, line: str) -> None:
         """Print a line, unless quiet."""

@@ -75,7 +75,7 @@ def run(args: Namespace) -> None:
     from bayesnb.criticism.optimism import score_warnings
     from bayesnb.report import render
 
-    write_text(args.output, render(facts, brief=args.brief, progress=False if args.quiet else None))
+    write_text(args.output, render(facts, brief=args.brief, stages=args.console.stages))
     if not args.quiet:
         verdict = describe_verdict(facts.held_out.observed, facts.short_classes)
         for line in (describe_held_out(facts.left_out, facts.codes), *verdict):
@@ -116,4 +116,4 @@ def gather_facts(args: Namespace) -> Any:
     )
     test = None if args.test is None else read_test(args, args.test, training)
     with naming([args.table or source, *([] if args.test is None else [args.test])]):
-        return gather(training.model, training.X, training.y, test, about=about)
+        return gather(training.model, training.X, training.y, test, about, args.console.stages)

@@ -14,7 +14,7 @@ from bayesnb.report.facts import About, Facts, gather
 from bayesnb.report.html_page import Page, page
 from bayesnb.report.sections import FOLDED, section, sections_of
 from bayesnb.results.datasets import ci_prob as checked_ci_prob
-from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.stages import Stages
 
 __all__ = ["About", "Facts", "Page", "gather", "render", "report", "section"]
 
@@ -51,7 +51,7 @@ def report(
     brief : bool, default=False
         Whether the page ends after the sections that take the least time: the scores, what to check, the model.
     progress : bool or None, default=None
-        Whether a bar on stderr names the section at work. None: where that is a terminal, after two seconds.
+        Whether lines on stderr say what is being done. None: where that is a terminal, after two seconds.
     title : str, default=""
         Title of the page. Empty: "Predicting" and the name of the labels.
     author : str, default=""
@@ -94,19 +94,17 @@ def report(
     about = replace(about, **{name: value for name, value in given.items() if value})
     if positive is not None:
         about = replace(about, positive=positive)
-    return render(gather(model, X, y, test, about), brief=brief, progress=progress)
+    with Stages(progress) as stages:
+        return render(gather(model, X, y, test, about, stages), brief=brief, stages=stages)
 
 
-def render(facts: Facts, *, brief: bool = False, progress: bool | None = None) -> Page:
+def render(facts: Facts, *, brief: bool = False, stages: Stages | None = None) -> Page:
     """Write the page that the facts make, all of it or the first sections alone."""
-    chosen = sections_of(facts, brief)
-    with off_screen(), bar("report", progress, " sections", PATIENCE) as shown:
-        shown.start(len(chosen))
+    with off_screen(), stages or Stages() as stages:
         parts = []
-        for name, title in chosen:
-            shown.name(f"report: {title[0].lower()}{title[1:]}")
+        for name, title in sections_of(facts, brief):
+            stages.begin(f"report: {title if title[1].isupper() else title[0].lower() + title[1:]}")
             parts.append((name, title, section(name, facts)))
-            shown.more(1)
         return page(facts.title, section("headline", facts), parts, FOLDED, facts.about.author)
 
 

@@ -21,6 +21,7 @@ from bayesnb.report.facts.left_out_rows import RowLeftOut, left_out_row
 from bayesnb.report.remedies import Advice, InPython
 from bayesnb.report.wording import INTERVAL, brief, listed, name_of
 from bayesnb.selection.leave_one_out import leave_one_out
+from bayesnb.stages import Stages
 
 
 @dataclass(frozen=True)
@@ -159,13 +160,23 @@ class Facts:
         return Comparisons(self)
 
 
-def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, about: About | None = None) -> Facts:
+def gather(
+    model: Any,
+    X: Any,
+    y: Any,
+    test: tuple[Any, Any] | None = None,
+    about: About | None = None,
+    stages: Stages | None = None,
+) -> Facts:
     """The facts about a model and its rows. One that is not fitted is fitted, as a copy."""
+    stages = stages or Stages(False)
     about = about or About(label=str(getattr(y, "name", None) or ""))
     if about.positive is not None:
         check_positive(about.positive, y)
     if not hasattr(model, "model_"):
+        stages.begin("report: learning from the rows")
         model = copy(model).fit(X, y)
+    stages.begin("report: predicting each row by the model of all others")
     fitted, codes = predicted(model, X, y)
     rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
     refuse_other_rows(model, rows)
