@@ -33,7 +33,7 @@ TABLES = {
 EXPECTED = {
     "penguins": ("good", "can be used as they are"),
     "spam": ("good", "use tempered"),
-    "credit": ("fair", "not well calibrated"),
+    "credit": ("hardly better than guessing", "not well calibrated"),
     "junk": ("fair", "too few rows to tell"),
     "20 classes": ("good", "can be used as they are"),
 }
@@ -72,6 +72,8 @@ def test_the_words_agree_with_the_scores_and_their_baselines(name: str) -> None:
     assert (verdict.labels == "good") == (z > CLEAR and 1 - accuracy <= (1 - majority) / 2)
     assert verdict.labels != "no better than guessing"
     assert z > 2 or loss < shares - 0.01
+    avoided, removed = (accuracy - majority) / (1 - majority), 1 - loss / shares
+    assert (verdict.labels == "hardly better than guessing") == (max(avoided, removed) < 1 / 8)
     text = Page(section("headline", facts)).text
     assert f"Labels: {verdict.labels}." in text
     assert f"Probabilities: {verdict.probabilities}." in text
@@ -134,14 +136,21 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "no better than the class shares",
     ),
     "six rows": ({"rows": 6}, "too few rows", "too few rows to tell"),
-    "a hundredth of the errors avoided": (
-        {"accuracy": 0.102, "majority": 0.094, "more_right": Difference(0.008, 0.003)},
+    "a hundredth of the errors avoided, a twelfth of the log loss removed": (
+        {
+            "accuracy": 0.102,
+            "majority": 0.094,
+            "more_right": Difference(0.008, 0.01),
+            "log_loss": 3.19,
+            "shares_loss": 3.49,
+            "less_loss": Difference(0.3, 0.02),
+        },
         "hardly better than guessing",
         "can be used as they are",
     ),
     "better probabilities of the same labels": (
         {"accuracy": 0.5, "more_right": Difference(0.0, 0.02)},
-        "hardly better than guessing",
+        "fair",
         "can be used as they are",
     ),
     "labels alone": (

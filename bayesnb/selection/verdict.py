@@ -135,8 +135,9 @@ class Observed:
 
     @property
     def is_slight(self) -> bool:
-        """Whether the labels avoid next to none of a guess's errors."""
-        return self.more_right.value < HARDLY * (1 - self.majority)
+        """Whether labels avoid few of a guess's errors, and probabilities remove little of the shares' log loss."""
+        few = self.more_right.value < HARDLY * (1 - self.majority)
+        return few and self.less_loss.value < HARDLY * self.shares_loss
 
     @property
     def labels_may_be_better(self) -> bool:
