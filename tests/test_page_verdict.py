@@ -460,6 +460,31 @@ def test_fit_prints_the_baselines_and_the_verdict_of_the_page(folder: Path, caps
     facts = gather(nb.NaiveBayes(), pd.read_csv("loans.csv").drop(columns="default"), y)
     assert facts.model._temper_rule == COLUMNS
     assert told[0][1] == f"Verdict: {facts.held_out.verdict}"
+    assert "; missed most: 'yes' (" in told[0][1]
+
+
+@pytest.mark.parametrize("command", [["fit", "-o", "m.bnb"], ["report", "--brief"]])
+def test_commands_warn_of_copies_wide_tables_and_numbers_as_labels(
+    command: list[str], folder: Path, capsys: pytest.CaptureFixture
+) -> None:
+    X, y = rare_first()
+    rng = np.random.default_rng(0)
+    tables = {
+        "fine": pd.DataFrame(X).assign(y=y),
+        "copied": pd.DataFrame(np.repeat(X, 2, axis=0)).assign(y=np.repeat(y, 2)),
+        "wide": pd.DataFrame(rng.normal(size=(30, 40))).assign(y=np.arange(30) % 2),
+        "numbers": pd.DataFrame(X).assign(y=np.round(20 * X[:, 0]).astype(int)),
+    }
+    words = {
+        "copied": "200 rows (50.0 %) repeat an earlier row, label included (the first is row 1), so the held-out",
+        "wide": "There are 40 columns and only 30 rows, so the held-out scores are too good",
+        "numbers": "to predict a number is a regression problem. Make classes of ranges",
+    }
+    for name, table in tables.items():
+        table.rename(columns=lambda each: f"x{each}" if each != "y" else each).to_csv(f"{name}.csv", index=False)
+        assert main([command[0], f"{name}.csv", "--target", "y", *command[1:]]) == 0
+        shown = capsys.readouterr().err
+        assert {each: text in shown for each, text in words.items()} == {each: each == name for each in words}
 
 
 # The rest of the head, and the new sections
@@ -512,6 +537,51 @@ def test_thresholds_are_those_that_decide_takes() -> None:
     assert call
     decided = evaluated(call[0], facts)
     np.testing.assert_array_equal(decided["action"].values == "yes", facts.model.predict_proba(facts.X)[:, 1] > 1 / 6)
+
+
+def rare_first() -> tuple[np.ndarray, np.ndarray]:
+    """Two classes, of which the rarer one comes first."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(200) % 5 == 0, "bad", "good")
+    return rng.normal(size=(200, 2)) + 1.0 * (y == "bad")[:, None], y
+
+
+@pytest.mark.parametrize(("positive", "label"), [(None, "bad"), ("bad", "bad"), ("good", "good")])
+def test_ranks_and_costs_are_about_the_rarer_class_or_the_one_that_is_named(positive: Any, label: str) -> None:
+    X, y = rare_first()
+    facts = gather(nb.GaussianNB(), X, y, about=About(positive=positive))
+    seen = Page(section("thresholds", facts))
+    p, is_positive = probabilities(facts)[:, ["bad", "good"].index(label)], y == label
+    assert f"A row of class {label} ranks above" in seen.text
+    assert f"with probability {metrics.roc_auc_score(is_positive, p):.3f}" in seen.text
+    assert f"The average precision is {metrics.average_precision_score(is_positive, p):.3f}" in seen.text
+    assert f"Predicted {label}" in seen.tables["Thresholds for costs of errors, held out"][0]
+    for row in seen.tables["Thresholds for costs of errors, held out"][1:]:
+        called = p > 1 / (1 + float(row[0]))
+        assert (int(row[3]), int(row[4])) == ((is_positive & ~called).sum(), (called & ~is_positive).sum())
+    assert ("positive='good' shows the other one" in seen.text) == (positive is None)
+    call = re.search(r"model\.decide\(.*\)", seen.text)
+    assert call
+    at = facts.model.predict_proba(X)[:, ["bad", "good"].index(label)] > 1 / 6
+    np.testing.assert_array_equal(evaluated(call[0], facts)["action"].values == label, at)
+
+
+def test_a_positive_class_that_cannot_be_is_refused(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    X, y = rare_first()
+    with pytest.raises(ValueError, match="positive='worse' is none of the classes: bad, good"):
+        report(nb.GaussianNB(), X, y, positive="worse")
+    three = np.where(np.arange(200) < 9, "fine", y)
+    with pytest.raises(ValueError, match="positive='bad' is for two classes, and there are 3"):
+        report(nb.GaussianNB(), X, three, positive="bad")
+    pd.DataFrame(X, columns=["a", "b"]).assign(y=y).to_csv("t.csv", index=False)
+    assert main(["report", "t.csv", "--target", "y", "--positive", "worse"]) == 1
+    assert "--positive worse is none of the classes: bad, good" in capsys.readouterr().err
+    assert main(["report", "t.csv", "--target", "y", "--positive", "good"]) == 0
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "A row of class good ranks above" in " ".join(Page(page).text.split())
+    assert main(["report", "t.csv", "--target", "y"]) == 0
+    page = Page((folder / "report.html").read_text(encoding="utf-8")).text
+    assert "--positive good shows the other one" in " ".join(page.split())
 
 
 @pytest.mark.slow
