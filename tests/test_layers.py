@@ -78,7 +78,13 @@ def imports_of(path: Path) -> Iterator[str]:
 
 def test_no_module_lies_beside_the_rooms() -> None:
     assert {room_of(path) for path in MODULES} == set(HEIGHT)
-    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py", "safe_output.py", "scale.py", "stages.py"}
+    assert {path.name for path in PACKAGE.glob("*.py")} == {
+        "__init__.py",
+        "__main__.py",
+        "safe_output.py",
+        "scale.py",
+        "stages.py",
+    }
 
 
 def test_imports_point_down() -> None:

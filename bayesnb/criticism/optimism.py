@@ -56,9 +56,7 @@ class CopiedRows(NamedTuple):
 
     def describe_scores(self) -> str:
         """Say what the copies do to the scores."""
-        return (
-            f"{self.describe()} (the first is row {self.rows[0]:,}), so the held-out scores are too good."
-        )
+        return f"{self.describe()} (the first is row {self.rows[0]:,}), so the held-out scores are too good."
 
 
 def describe_width(model: Any, rows: int) -> str:

@@ -50,7 +50,6 @@ from bayesnb.numerics.special import (
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, column, lanes, numbers
 
-
 MOST_DISPERSED = 5.0  # of columns of public tables that a Poisson predicts best it is 4 at most; of prices, hundreds
 
 

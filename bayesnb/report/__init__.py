@@ -128,7 +128,7 @@ class Room(ModuleType):
         positive: Any = None,
     ) -> Page:
         given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob, "positive": positive}
-        return report(model, X, y, test, about=about, brief=brief, progress=progress, **given)  # type: ignore[arg-type]
+        return report(model, X, y, test, about=about, brief=brief, progress=progress, **given)
 
 
 sys.modules[__name__].__class__ = Room

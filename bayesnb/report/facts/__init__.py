@@ -190,11 +190,13 @@ def check_positive(positive: Any, y: Any) -> None:
     labels = sorted(set(map(str, np.asarray(y).ravel().tolist())))
     if len(labels) != 2:
         raise ValueError(
-            f"positive={positive!r} is for two classes, and there are {len(labels)}. Leave it out: the confusion matrix "
-            "has the recall of each class."
+            f"positive={positive!r} is for two classes, and there are {len(labels)}. Leave it out: the "
+            "confusion matrix has the recall of each class."
         )
     if str(positive) not in labels:
-        raise ValueError(f"positive={positive!r} is none of the classes: {listed([brief(each) for each in labels], 2)}.")
+        raise ValueError(
+            f"positive={positive!r} is none of the classes: {listed([brief(each) for each in labels], 2)}."
+        )
 
 
 def predicted(model: NaiveBayes, X: Any, y: Any) -> tuple[Array, Array]:

@@ -87,7 +87,9 @@ def why_labels(observed: Observed, verdict: Verdict, facts: Facts) -> str:
         case words.FAIR | words.SLIGHT if not observed.more_right.is_clear:
             return f"{errors}. The labels are not clearly better, but the probabilities do tell rows apart."
         case words.NOT_SHOWN:
-            return f"{errors}. So few rows cannot show whether the labels, or the probabilities, are better than a guess."
+            return (
+                f"{errors}. So few rows cannot show whether the labels, or the probabilities, are better than a guess."
+            )
         case words.TOO_FEW:
             return f"{errors}. No verdict is given on fewer than {words.FEW_ROWS} rows."
     return f"{errors}."
