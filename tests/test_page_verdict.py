@@ -135,6 +135,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "no better than guessing",
         "no better than the class shares",
     ),
+    "few rows whose probabilities are clearly worse than the shares, and labels no better": (
+        NOTHING | {"rows": 80, "more_right": Difference(-0.05, 0.06), "less_loss": Difference(-3, 0.5), "log_loss": 4},
+        "no better than guessing",
+        "too sure",
+    ),
     "six rows": ({"rows": 6}, "too few rows", "too few rows to tell"),
     "a hundredth of the errors avoided, a twelfth of the log loss removed": (
         {

@@ -65,7 +65,11 @@ class Console:
 
     @contextmanager
     def progress(self, label: str, total: int | None = None) -> Iterator[Callable[[int], Any]]:
-        """Show a bar of bytes on a terminal; yield a function that takes how many more are done."""
+        """Show a bar of bytes on a terminal; yield a function that takes how many more are done.
+
+        The bar names what is done, so the stage before ends.
+        """
+        self.stages.end()
         if self.quiet or not sys.stderr.isatty():
             yield lambda more: None
             return

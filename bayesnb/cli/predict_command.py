@@ -80,7 +80,6 @@ def run(args: Namespace) -> None:
     from bayesnb import load
     from bayesnb.data import open_writer
 
-    args.console.stages.begin(f"reading {args.model}")
     model: Any = load(args.model)
     if args.interval and model.estimate != "predictive":
         raise ValueError(
@@ -88,7 +87,6 @@ def run(args: Namespace) -> None:
             "--estimate predictive."
         )
     rows, size = 0, Path(args.table).stat().st_size if Path(args.table).is_file() else None
-    args.console.stages.begin(f"predicting {args.table}")
     with (
         args.console.progress("predicting", size) as advance,
         complete_output(args.output) as stream,

@@ -37,7 +37,6 @@ class Training:
 def read_training(args: Any, paths: Sequence[str], *, keep_dropped: bool = False) -> Training:
     """Read the tables, split off the labels, and choose the families."""
     parse_beliefs(args.prior)  # so that an error in them comes before the work
-    args.console.stages.begin(f"reading {listed(['standard input' if path == '-' else path for path in paths])}")
     with reading_bar(args, paths) as advance:
         sheets = open_tables(args, paths, advance)
         for sheet in sheets:

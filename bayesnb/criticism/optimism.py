@@ -63,7 +63,7 @@ def describe_width(model: Any, rows: int) -> str:
     """Say what more columns than rows do to the scores, where each column has an exponent; else nothing."""
     if model._temper_rule != COLUMNS:
         return ""
-    columns = len(model._temper_of_columns.value)
+    columns = np.size(model._temper_of_columns.value)
     if columns <= rows:
         return ""
     return (

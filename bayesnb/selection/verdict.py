@@ -147,7 +147,7 @@ class Observed:
         share of so many rows.
         """
         error = max(self.more_right.error, np.sqrt(self.majority * (1 - self.majority) / self.rows))
-        return self.more_right.value + CLEAR * error > HARDLY * (1 - self.majority)
+        return max(self.more_right.value, 0.0) + CLEAR * error > HARDLY * (1 - self.majority)
 
     @property
     def probabilities_may_be_better(self) -> bool:
@@ -187,8 +187,9 @@ def labels_verdict(observed: Observed) -> str:
     if observed.rows < FEW_ROWS:
         return TOO_FEW
     if not observed.is_better:
+        is_worse = observed.is_harmful and observed.more_right.value <= 0
         is_open = observed.labels_may_be_better or observed.probabilities_may_be_better
-        return NOT_SHOWN if is_open else GUESSING
+        return NOT_SHOWN if is_open and not is_worse else GUESSING
     if observed.is_slight:
         return SLIGHT
     few = 1 - observed.accuracy <= HALF * (1 - observed.majority)
