@@ -925,21 +925,20 @@ def test_a_stage_is_named_on_a_terminal_once_the_work_takes_long(monkeypatch: py
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [["report"], ["fit", "-o", "m.bnb"]])
-def test_a_command_on_a_terminal_says_what_it_does_and_elsewhere_it_does_not(command: list[str]) -> None:
+def test_a_report_on_a_terminal_says_what_it_does_and_elsewhere_it_does_not() -> None:
+    """It was silent for 22 seconds about a table of this size."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({f"level {j}": rng.choice(list("abcde"), 1000) for j in range(10)})
     X = X.assign(**{f"number {j}": rng.lognormal(size=1000) for j in range(10)})
     write("t.csv", X.assign(y=rng.choice(["good", "bad"], 1000)).to_csv(index=False))
-    words = [*RUN, command[0], "t.csv", "--target", "y", *command[1:]]
+    words = [*RUN, "report", "t.csv", "--target", "y"]
     ours, theirs = pty.openpty()
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs) as process:
         os.close(theirs)
         shown = read_terminal(ours)
     assert process.returncode == 0
-    assert re.search(r"^(report: |learning from 1,000 rows|predicting each row).* \.\.\.\r$", shown, re.MULTILINE)
-    elsewhere = subprocess.run(words, capture_output=True, text=True, check=True).stderr
-    assert " ...\n" not in elsewhere
+    assert re.search(r"^report: .* \.\.\.\r$", shown, re.MULTILINE)
+    assert " ...\n" not in subprocess.run(words, capture_output=True, text=True, check=True).stderr
 
 
 def test_an_interruption_is_130_and_quiet(
