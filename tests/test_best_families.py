@@ -94,6 +94,21 @@ def test_a_candidate_that_cannot_have_the_cells_is_passed_over_and_where_none_ca
     assert type(NaiveBayes(BestOf(Gaussian(), Categorical())).fit(words, y).families_["word"]) is Categorical
 
 
+@pytest.mark.parametrize("rows", [6, 60])
+def test_prices_are_not_counts_even_where_a_poisson_tells_the_classes_apart(rows: int) -> None:
+    """Six prices once gave a probability of 4e-166."""
+    rng = np.random.default_rng(0)
+    y = np.arange(rows) % 2
+    X = pd.DataFrame({"price": (rng.lognormal(7 + 0.8 * y, 0.2) // 10 * 10).astype(int)})
+    model = NaiveBayes().fit(X, y)
+    assert not isinstance(model.families_["price"], Poisson)
+    assert np.isnan(model.choices_["elpd"].sel(candidate="Poisson(fractional=True)")).all()
+    assert model.predict_proba(X).min() > 1e-4
+    events = pd.DataFrame({"events": rng.poisson(np.where(y == 1, 4.0, 1.0))})
+    assert np.isfinite(NaiveBayes().fit(events, y).choices_["elpd"]).all()
+    assert isinstance(NaiveBayes({"price": "poisson"}).fit(X, y).families_["price"], Poisson)
+
+
 def test_a_block_is_decided_as_a_whole() -> None:
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, ROWS)

@@ -8,14 +8,9 @@ import pytest
 from scipy import sparse
 
 import bayesnb as nb
+from bayesnb.criticism.optimism import repeated, row_keys
 from bayesnb.report import gather
-from bayesnb.report.facts.irregularities import (
-    column_counts,
-    repeated,
-    row_keys,
-    separating_levels,
-    separating_ranges,
-)
+from bayesnb.report.facts.irregularities import column_counts, separating_levels, separating_ranges
 from bayesnb.report.sections.checks import CHECKS, Check
 from tests.conftest import plainly
 
@@ -161,6 +156,76 @@ def test_copied_rows_are_told_where_they_are_no_chance() -> None:
     fired(checked(twice, np.concatenate([y, y[:20]])), "copies", "look", "20 rows", "row 200")
     few = pd.DataFrame({"flag": np.arange(ROWS) % 3 == 0})
     assert checked(few, y)["copies"].state == "ok"
+
+
+def fresh(rows: int, columns: int, seed: int, new: int = 3000) -> tuple[Any, Any, Any, Any]:
+    """Rows of two classes that three columns tell apart a little, and new ones."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, rows + new)
+    X = rng.normal(size=(rows + new, columns)) + 0.6 * y[:, None] * (np.arange(columns) < 3)
+    return X[:rows], y[:rows], X[rows:], y[rows:]
+
+
+def log_loss_of(model: Any, X: Any, y: Any) -> float:
+    return float(-np.log(model.predict_proba(X)[np.arange(len(y)), y]).mean())
+
+
+def optimism(model: Any, rows: int, columns: int, seeds: int, times: int = 1) -> np.ndarray:
+    """Log loss of new rows above the one that is reported, table by table; each row is so many times in the table."""
+    gaps = []
+    for seed in range(seeds):
+        X, y, new, labels = fresh(rows, columns, seed)
+        X, y = np.repeat(X, times, axis=0), np.repeat(y, times)
+        facts = gather(model, X, y)
+        gaps.append(log_loss_of(facts.model, new, labels) + facts.label_log_proba.mean())
+    return np.array(gaps)
+
+
+def is_positive(terms: np.ndarray) -> bool:
+    """Whether the mean is more than three standard errors above 0."""
+    return bool(terms.mean() > 3 * terms.std(ddof=1) / np.sqrt(len(terms)))
+
+
+@pytest.mark.slow
+def test_scores_are_too_good_where_every_row_stands_in_the_table_twice() -> None:
+    for model in (nb.NaiveBayes(), nb.GaussianNB()):
+        assert is_positive(optimism(model, 60, 5, 10, times=2) - optimism(model, 60, 5, 10))
+    X, y, *_ = fresh(60, 5, 0)
+    found = checked(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    fired(found, "copies", "warning", "60 rows (50.0 %) repeat", "row 1", "the held-out scores are too good")
+    assert checked(X, y)["copies"].state == "ok"
+
+
+@pytest.mark.slow
+def test_scores_are_too_good_where_exponents_of_more_columns_than_rows_are_chosen() -> None:
+    for model, columns, is_too_good in ((nb.NaiveBayes(), 100, True), (nb.GaussianNB(), 100, False)):
+        assert is_positive(optimism(model, 40, columns, 12)) == is_too_good
+        X, y, *_ = fresh(40, columns, 0)
+        found = checked(X, y, model)
+        assert (found["wide"].state == "warning") == is_too_good
+        assert ("100 columns and only 40 rows" in found["wide"].what) == is_too_good
+    assert checked(*fresh(40, 10, 0)[:2])["wide"].state == "ok"
+
+
+def test_a_class_that_is_mostly_missed_is_told() -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(400) % 10 == 0, "rare", "usual")
+    X = rng.normal(size=(400, 1)) + 1.5 * (y == "rare")[:, None]
+    model = nb.GaussianNB().fit(X, y)
+    missed = int((model.predict(X) != y)[y == "rare"].sum())
+    assert missed > 20
+    found = checked(X, y, nb.GaussianNB())
+    fired(found, "missed", "warning", "'rare' (", "of its 40 rows")
+    assert "ROC, precision-recall and threshold" in found["missed"].advice
+
+
+def test_many_numbers_as_labels_are_told_and_few_are_not() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    many, few = (np.round(scale * x).astype(int) for scale in (10, 1))
+    fired(checked(x[:, None], many, nb.GaussianNB()), "numeric_labels", "look", f"{len(set(many))} different ones")
+    assert checked(x[:, None], few, nb.GaussianNB())["numeric_labels"].state == "ok"
+    assert checked(x[:, None], many.astype(str), nb.GaussianNB())["numeric_labels"].state == "ok"
 
 
 def test_a_check_says_shortly_what_has_endless_names() -> None:

@@ -4,12 +4,14 @@ import argparse
 import gzip
 import json
 import os
+import pty
 import re
 import resource
 import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -43,6 +45,7 @@ from bayesnb.data import amounts_of, open_writer, read_file
 from bayesnb.datasets import EXAMPLES, dogs, path, penguins
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
+from bayesnb.stages import Stages
 
 HEAVY = ("numpy", "pandas", "matplotlib", "sklearn", "numba", "scipy")
 RUN = [sys.executable, "-m", "bayesnb"]
@@ -905,6 +908,52 @@ def test_labels_whose_columns_would_have_one_name_are_refused(capsys: pytest.Cap
     fitted("t.csv")
     assert main(["predict", "model.bnb", "t.csv"]) == 1
     assert "several labels differ by control characters only" in capsys.readouterr().err
+
+
+def read_terminal(fd: int) -> str:
+    """Return what was written to a terminal whose other end is closed."""
+    text = b""
+    while True:
+        try:
+            part = os.read(fd, 1 << 16)
+        except OSError:  # Linux has no end of file here
+            part = b""
+        if not part:
+            return text.decode()
+        text += part
+
+
+def test_a_stage_is_named_on_a_terminal_once_the_work_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with Stages() as stages:
+            stages.begin("a short stage")
+            stages.begin("a long \x1b stage")
+            time.sleep(2.5)
+            stages.begin("a short stage")
+            stages.begin("another long stage")
+            time.sleep(0.6)
+        with Stages() as stages:
+            stages.begin("short work")
+    assert read_terminal(ours).splitlines() == ["a long \\x1b stage ...", "another long stage ..."]
+
+
+@pytest.mark.slow
+def test_a_report_on_a_terminal_says_what_it_does_and_elsewhere_it_does_not() -> None:
+    """It was silent for 22 seconds about a table of this size."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({f"level {j}": rng.choice(list("abcde"), 1000) for j in range(10)})
+    X = X.assign(**{f"number {j}": rng.lognormal(size=1000) for j in range(10)})
+    write("t.csv", X.assign(y=rng.choice(["good", "bad"], 1000)).to_csv(index=False))
+    words = [*RUN, "report", "t.csv", "--target", "y"]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs) as process:
+        os.close(theirs)
+        shown = read_terminal(ours)
+    assert process.returncode == 0
+    assert re.search(r"^report: .* \.\.\.\r$", shown, re.MULTILINE)
+    assert " ...\n" not in subprocess.run(words, capture_output=True, text=True, check=True).stderr
 
 
 def test_an_interruption_is_130_and_quiet(

@@ -14,11 +14,14 @@ MANY_CLASSES = 50
 def warn_of_header_and_labels(console: Any, X: Any, y: Any) -> None:
     """Warn of a table whose first line looks like a row, and of labels that look like anything but labels."""
     from bayesnb.data import looks_numeric
+    from bayesnb.data.suspect_columns import RANGES, describe_numeric_labels
 
     if looks_numeric((*X.columns,)):
         console.warn("the names of the columns are numbers: is the first line, with the names, missing from the table?")
     labels, counts = np.unique(y.astype(str) if y.dtype == object else y, return_counts=True)
-    if len(labels) > MANY_CLASSES:
+    if numeric := describe_numeric_labels(labels):
+        console.warn(f"{numeric} {RANGES}")
+    elif len(labels) > MANY_CLASSES:
         single = int((counts == 1).sum())
         console.warn(
             f"there are {len(labels)} classes in {len(y)} rows, {single} of them with one row only. Is this the column "

@@ -106,7 +106,8 @@ def _set_up_process() -> None:
 def _run(args: Namespace) -> int:
     """Run the command, with warnings as lines and an error as one line."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), args.console.stages as stages:
+            stages.begin("loading packages")
             for category in HIDDEN:
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", AXES3D_WARNING)

@@ -65,6 +65,7 @@ def run(args: Namespace) -> None:
     from bayesnb.data import aligned
 
     training = read_training(args, [args.table])
+    args.console.stages.begin(f"comparing settings of the smoothing by {len(training.y):,} rows")
     with naming([args.table]):
         comparison = compare_smoothing(
             training.model, training.X, training.y, smoothing=args.smoothing, estimates=args.estimates

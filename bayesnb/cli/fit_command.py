@@ -51,17 +51,24 @@ def run(args: Namespace) -> None:
 
     from bayesnb.cli.training_table import describe_held_out, describe_verdict, left_out, read_training
     from bayesnb.criticism.judgement import observe_held_out, one_exponent
+    from bayesnb.criticism.optimism import score_warnings
 
     training = read_training(args, args.tables)
+    stages = args.console.stages
+    stages.begin(f"learning from {len(training.y):,} rows")
     with naming(args.tables):
         model = training.model.fit(training.X, training.y)
     for line in description(args.target, model, training.y.tolist()):
         args.console.info(line)
     if not args.quiet:
+        stages.begin("predicting each row by the model of all others")
         rows, log_proba = left_out(model, training.X, training.y)
         observed = observe_held_out(model, rows, log_proba, one_exponent(model, rows, log_proba))
-        for line in (describe_held_out(log_proba, rows.codes), *describe_verdict(observed)):
+        verdict = describe_verdict(observed, model.classes_.tolist())
+        for line in (describe_held_out(log_proba, rows.codes), *verdict):
             args.console.info(line)
+        for warning in score_warnings(model, rows):
+            args.console.warn(warning)
     model.save(args.output)
     args.console.info(f"Wrote {args.output}")
 

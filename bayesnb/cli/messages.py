@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bayesnb.safe_output import visible
+from bayesnb.stages import Stages
 
 
 class UsageError(Exception):
@@ -25,6 +26,7 @@ class Console:
         self.quiet = quiet
         self.warnings: set[str] = set()
         self.unseen: dict[Hashable, Counter] = {}  # levels that a model has not learnt, column by column
+        self.stages = Stages(False if quiet else None)
 
     def info(self, line: str) -> None:
         """Print a line, unless quiet."""
@@ -63,7 +65,11 @@ class Console:
 
     @contextmanager
     def progress(self, label: str, total: int | None = None) -> Iterator[Callable[[int], Any]]:
-        """Show a bar of bytes on a terminal; yield a function that takes how many more are done."""
+        """Show a bar of bytes on a terminal; yield a function that takes how many more are done.
+
+        The bar names what is done, so the stage before ends.
+        """
+        self.stages.end()
         if self.quiet or not sys.stderr.isatty():
             yield lambda more: None
             return
@@ -119,6 +125,7 @@ REWORDED: tuple[tuple[str, Callable[[re.Match], str]], ...] = (
     (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
     (r"\btemper='(loo|columns)'", lambda m: f"--temper {m[1]}"),
     (r"\bci_prob=([\d.]+)", lambda m: f"--prob {m[1]}"),
+    (r"\bpositive=('.*?'|\S+)", lambda m: f"--positive {in_shell(m[1].strip(chr(39)))}"),
     (r"\buse='\.\.\.'", lambda m: "--use TEXT"),
     (r"\bdependence=None", lambda m: "--dependence none"),
     (r"\bdependence='(\w+)'", lambda m: f"--dependence {m[1]}"),

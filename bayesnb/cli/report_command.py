@@ -49,6 +49,11 @@ def add(commands: Any) -> None:
     page.add_argument(
         "--prob", metavar="P", type=values.probability, help="of the intervals (default: 0.89, as in ArviZ)"
     )
+    page.add_argument(
+        "--positive",
+        metavar="CLASS",
+        help="the class of two that ROC, precision-recall and costs are about (default: the rarer one)",
+    )
     page.add_argument("--title", metavar="TEXT", default="", help="of the page (default: Predicting COLUMN)")
     page.add_argument("--author", metavar="TEXT", default="", help="who answers for the model")
     page.add_argument("--use", metavar="TEXT", default="", help="what the model is intended for, on its model card")
@@ -67,12 +72,16 @@ def run(args: Namespace) -> None:
     facts = gather_facts(args)
 
     from bayesnb.cli.training_table import describe_held_out, describe_verdict
+    from bayesnb.criticism.optimism import score_warnings
     from bayesnb.report import render
 
-    write_text(args.output, render(facts, brief=args.brief, progress=False if args.quiet else None))
+    write_text(args.output, render(facts, brief=args.brief, stages=args.console.stages))
     if not args.quiet:
-        for line in (describe_held_out(facts.left_out, facts.codes), *describe_verdict(facts.held_out.observed)):
+        verdict = describe_verdict(facts.held_out.observed, facts.short_classes)
+        for line in (describe_held_out(facts.left_out, facts.codes), *verdict):
             args.console.info(line)
+        for warning in score_warnings(facts.model, facts.rows):
+            args.console.warn(warning)
     args.console.info(f"Wrote {'the page to stdout' if args.output == '-' else args.output}")
 
 
@@ -103,7 +112,8 @@ def gather_facts(args: Namespace) -> Any:
         author=args.author,
         use=args.use,
         ci_prob=args.prob,
+        positive=args.positive,
     )
     test = None if args.test is None else read_test(args, args.test, training)
     with naming([args.table or source, *([] if args.test is None else [args.test])]):
-        return gather(training.model, training.X, training.y, test, about=about)
+        return gather(training.model, training.X, training.y, test, about, args.console.stages)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -193,18 +193,19 @@ def describe_held_out(log_proba: Any, codes: Any) -> str:
     )
 
 
-def describe_verdict(observed: Any) -> list[str]:
+def describe_verdict(observed: Any, classes: Sequence[Any]) -> list[str]:
     """Return lines with the baselines of the scores and the verdict; none, where no row can be held out."""
     if observed is None:
         return []
     from bayesnb.selection.verdict import TEMPERED, judge
 
-    verdict = judge(observed)
-    remedy = " (--temper loo)" if verdict.probabilities == TEMPERED else ""
+    verdict = judge(observed, classes)
+    if verdict.probabilities == TEMPERED:
+        verdict = replace(verdict, probabilities=f"{TEMPERED} (--temper loo)")
     return [
         f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most frequent class, log loss "
         f"{observed.shares_loss:.4f} a row by the shares of the classes",
-        f"Verdict: {verdict}{remedy}",
+        f"Verdict: {verdict}",
     ]
 
 

@@ -232,7 +232,22 @@ def of_integers(name: Hashable, x: Array) -> Suspicion | None:
     return Suspicion(f"holds {what}, to judge by its name, read as numbers: {distinct:,} different ones", remedy)
 
 
+# Labels
+
+
+def describe_numeric_labels(labels: Array) -> str:
+    """Say that the distinct labels are many numbers, each of which is taken as a class; else nothing."""
+    if labels.dtype.kind not in "iuf" or len(labels) <= LEVELS:
+        return ""
+    return (
+        f"The labels are numbers, {len(labels):,} different ones. Each is taken as a class of its own, and that one is "
+        "close to another does not count: to predict a number is a regression problem."
+    )
+
+
 # Advice
+
+RANGES = "Make classes of ranges of the numbers, such as low and high, unless these are the codes of classes."
 
 
 def in_python(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:

@@ -28,7 +28,8 @@ class BestOf:
     Parameters
     ----------
     *families : Family
-        Two candidates or more. One that cannot model a column's cells is passed over.
+        Two candidates or more. One that cannot model a column's cells is passed over, and so is one after the first
+        that they refute: ``Poisson``, where the variance within classes is more than five times the mean.
     margin : float, default=2.0
         By how many nats another candidate must be better than the first.
 

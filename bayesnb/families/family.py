@@ -154,6 +154,10 @@ class Family[S: Stats](ABC):
         """The family of a single column whose prior is this belief, `(c, ...)`, and whose levels are read so."""
         return replace(self, prior=belief.map(lambda array: unless_alike(array[:, None])))  # type: ignore[type-var]
 
+    def is_refuted(self, x: Any, codes: Array, weight: Array | None = None) -> bool:
+        """Whether numbers of a table, `(r, f)`, can hardly be of this family: it is then not chosen among others."""
+        return False
+
     def read(self, x: Any) -> Cells:
         """Numbers of a table, an array, a view or CSR, as the cells that its stats and densities take."""
         return x

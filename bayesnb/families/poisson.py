@@ -48,7 +48,9 @@ from bayesnb.numerics.special import (
     times,
 )
 from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import EVERY, lanes, numbers
+from bayesnb.numerics.views import EVERY, column, lanes, numbers
+
+MOST_DISPERSED = 5.0  # of columns of public tables that a Poisson predicts best it is 4 at most; of prices, hundreds
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,6 +392,11 @@ class Poisson(Family[PoissonStats]):
     def support(self) -> Counts:
         return Counts(self.fractional)
 
+    def is_refuted(self, x: Any, codes: Array, weight: Array | None = None) -> bool:
+        """Whether a column varies within classes far more than counts of its size do, as prices do."""
+        weight = np.ones(len(codes)) if weight is None else weight
+        return any(dispersion(column(x, j), codes, weight) > MOST_DISPERSED for j in range(x.shape[1]))
+
     def belief(self, stats: PoissonStats) -> Gamma:
         prior = weak_prior(stats) if self.prior is None else self.prior
         return shaped("Poisson", prior, stats.count.shape)
@@ -415,6 +422,20 @@ class Poisson(Family[PoissonStats]):
         unit = self.smoothed(stats, 1.0, "mean").belief(stats)
         columns = np.arange(stats.events.shape[1])
         return Seen(stats.events, unit.shape, columns, np.zeros_like(columns))
+
+
+def dispersion(x: Array, codes: Array, weight: Array) -> float:
+    """Variance within classes as a multiple of the mean: about 1 of Poisson counts, `(r,), (r,), (r,) -> ()`.
+
+    It is Pearson's chi-squared over its degrees of freedom: McCullagh and Nelder (1989), section 6.2.3.
+    """
+    seen = np.isfinite(x) & (weight > 0)
+    x, codes, weight = x[seen], codes[seen], weight[seen]
+    rows = np.bincount(codes, weight)
+    mean = ratio(np.bincount(codes, weight * x), rows)[codes]
+    terms = weight * ratio((x - mean) ** 2, mean)
+    free = rows.sum() - np.count_nonzero(rows)
+    return float(terms.sum() / free) if free > 0 else 0.0
 
 
 def pooled_rate(stats: PoissonStats) -> Array:

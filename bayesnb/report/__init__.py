@@ -14,7 +14,7 @@ from bayesnb.report.facts import About, Facts, gather
 from bayesnb.report.html_page import Page, page
 from bayesnb.report.sections import FOLDED, section, sections_of
 from bayesnb.results.datasets import ci_prob as checked_ci_prob
-from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.stages import Stages
 
 __all__ = ["About", "Facts", "Page", "gather", "render", "report", "section"]
 
@@ -32,6 +32,7 @@ def report(
     author: str = "",
     use: str = "",
     ci_prob: float | None = None,
+    positive: Any = None,
 ) -> Page:
     """Return a self-contained HTML page about an estimator and the rows it learns from.
 
@@ -50,7 +51,7 @@ def report(
     brief : bool, default=False
         Whether the page ends after the sections that take the least time: the scores, what to check, the model.
     progress : bool or None, default=None
-        Whether a bar on stderr names the section at work. None: where that is a terminal, after two seconds.
+        Whether lines on stderr say what is being done. None: where that is a terminal, after two seconds.
     title : str, default=""
         Title of the page. Empty: "Predicting" and the name of the labels.
     author : str, default=""
@@ -59,6 +60,9 @@ def report(
         What the model is intended for, on the model card.
     ci_prob : float or None, default=None
         Probability of the intervals. None: 0.89, the default of ArviZ.
+    positive : label or None, default=None
+        The class of two that the ROC curve, precision and recall, and the costs of errors are about. None: the rarer
+        one.
 
     Returns
     -------
@@ -88,19 +92,19 @@ def report(
     about = about or About(label=str(getattr(y, "name", None) or ""))
     given: dict[str, Any] = {"title": title, "author": author, "use": use, "ci_prob": ci_prob}
     about = replace(about, **{name: value for name, value in given.items() if value})
-    return render(gather(model, X, y, test, about), brief=brief, progress=progress)
+    if positive is not None:
+        about = replace(about, positive=positive)
+    with Stages(progress) as stages:
+        return render(gather(model, X, y, test, about, stages), brief=brief, stages=stages)
 
 
-def render(facts: Facts, *, brief: bool = False, progress: bool | None = None) -> Page:
+def render(facts: Facts, *, brief: bool = False, stages: Stages | None = None) -> Page:
     """Write the page that the facts make, all of it or the first sections alone."""
-    chosen = sections_of(facts, brief)
-    with off_screen(), bar("report", progress, " sections", PATIENCE) as shown:
-        shown.start(len(chosen))
+    with off_screen(), stages or Stages() as stages:
         parts = []
-        for name, title in chosen:
-            shown.name(f"report: {title[0].lower()}{title[1:]}")
+        for name, title in sections_of(facts, brief):
+            stages.begin(f"report: {title if title[1].isupper() else title[0].lower() + title[1:]}")
             parts.append((name, title, section(name, facts)))
-            shown.more(1)
         return page(facts.title, section("headline", facts), parts, FOLDED, facts.about.author)
 
 
@@ -121,9 +125,10 @@ class Room(ModuleType):
         author: str = "",
         use: str = "",
         ci_prob: float | None = None,
+        positive: Any = None,
     ) -> Page:
-        given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob}
-        return report(model, X, y, test, about=about, brief=brief, progress=progress, **given)  # type: ignore[arg-type]
+        given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob, "positive": positive}
+        return report(model, X, y, test, about=about, brief=brief, progress=progress, **given)
 
 
 sys.modules[__name__].__class__ = Room

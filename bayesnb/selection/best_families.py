@@ -58,7 +58,7 @@ def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
     grids: list[dict[int, Grid]] = []
     elpd = np.full((len(contests), max(len(contest.best_of.candidates) for contest in contests)), np.nan)
     for k in range(elpd.shape[1]):
-        able = [i for i, contest in enumerate(contests) if _is_able(contest, k, rows.table)]
+        able = [i for i, contest in enumerate(contests) if _is_able(contest, k, rows)]
         grids.append({})
         if able:
             elpd[able, k], grids[k] = _label_scores([contests[i] for i in able], k, rows)
@@ -77,16 +77,19 @@ def _contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
     return [Contest(best_of, places)] if best_of.over_blocks else [Contest(best_of, [place]) for place in places]
 
 
-def _is_able(contest: Contest, k: int, table: Table) -> bool:
-    """Whether the k-th candidate, if there is one, can have all cells of the columns."""
+def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
+    """Whether the k-th candidate, if there is one, can have all cells; one after the first must not be refuted."""
     if k >= len(contest.best_of.candidates):
         return False
-    family = contest.best_of.candidates[k]
+    family, table = contest.best_of.candidates[k], rows.table
     if family.has_levels:
         return not isinstance(table, SparseTable)
     if any(table.kind(place) not in ("number", "flag") for place in contest.places):
         return False
-    return are_within(family, table.numbers(contest.places), table.n_jobs)
+    x = table.numbers(contest.places)
+    if not are_within(family, x, table.n_jobs):
+        return False
+    return k == 0 or not family.is_refuted(x, rows.codes, rows.weight)
 
 
 def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> tuple[Array, dict[int, Grid]]:

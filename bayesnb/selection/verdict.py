@@ -2,10 +2,12 @@
 
 Every number is of rows that were held out. Labels are compared with those of a guess that always names the most
 frequent class, and probabilities with the shares of the classes, row by row: a paired difference counts where it is
-more than `CLEAR` standard errors. Exponents that were chosen by the log score of the same rows make it a little too
-good, by about a nat for each that is free (Akaike 1974), so that many are taken off.
+more than `CLEAR` standard errors. That they are no better is said only where the rows are enough to see that. Exponents
+that were chosen by the log score of the same rows make it a little too good, by about a nat for each that is free
+(Akaike 1974), so that many are taken off.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -26,12 +28,15 @@ from bayesnb.selection.probability_scores import (
 CLEAR = 2.25  # standard errors: there are two comparisons with a guess, each by chance once in 80 tables of noise
 BEYOND = 2.0  # standard errors of the share of right labels, were the probabilities true
 HALF = 0.5  # of the errors of a guess that names the most frequent class: labels with fewer are good
+HARDLY = 0.125  # of these errors, or of the log loss of the class shares: less than that is hardly a gain
+FEW_ROWS = 20  # with fewer, a standard error says little, and so does any verdict
 HARM = 0.05  # of the log loss of the class shares: any model of noise loses as much
 COARSE = 0.1  # a calibration error that is possible, above which the rows are too few to tell
 SIGN, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 has a sign
 BINS, BAND, DRAWS = 10, 0.89, 2000  # of the calibration error
 
-GOOD, FAIR, GUESSING = "good", "fair", "no better than guessing"
+GOOD, FAIR, SLIGHT, GUESSING = "good", "fair", "hardly better than guessing", "no better than guessing"
+NOT_SHOWN, TOO_FEW = "not shown to be better with so few rows", "too few rows"
 USABLE, TEMPERED, TOO_SURE = "can be used as they are", "use tempered", "too sure"
 TOO_CAUTIOUS, UNEVEN = "too cautious", "not well calibrated"
 UNSETTLED, SHARES = "too few rows to tell", "no better than the class shares"
@@ -49,15 +54,34 @@ class Difference(NamedTuple):
         return self.value > CLEAR * self.error and self.value > 0
 
 
+class MissedClass(NamedTuple):
+    """The class with the smallest recall: its place, its rows, and how many of them get another label."""
+
+    code: int
+    rows: int
+    misses: int
+
+    @property
+    def recall(self) -> float:
+        """The share of its rows that get its label."""
+        return 1 - self.misses / self.rows
+
+    def describe(self, label: object) -> str:
+        """Say how many rows of the class, which is called `label`, are missed."""
+        return f"{str(label)!r} ({self.misses:,} of its {self.rows:,} rows, recall {100 * self.recall:.1f} %)"
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """Words for labels and for probabilities."""
+    """Words for labels, for probabilities, and for the class that is missed most, where a row is missed."""
 
     labels: str
     probabilities: str
+    missed: str = ""
 
     def __str__(self) -> str:
-        return f"labels: {self.labels}; probabilities: {self.probabilities}"
+        missed = f"; missed most: {self.missed}" if self.missed else ""
+        return f"labels: {self.labels}; probabilities: {self.probabilities}{missed}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +101,7 @@ class Observed:
     unforeseen: Estimate  # log loss above what the probabilities themselves expect
     power: float = 1.0  # one exponent for all columns that predicts better
     tempered_gain: Estimate | None = None  # of log loss, by that exponent
+    missed: MissedClass | None = None
 
     @classmethod
     def of(
@@ -100,12 +125,34 @@ class Observed:
             **calibration_numbers(log_proba[answered], codes[answered]),
             power=power,
             tempered_gain=gain,
+            missed=most_missed(hits, codes),
         )
 
     @property
     def is_better(self) -> bool:
         """Whether labels or probabilities are clearly better than a guess without the columns."""
         return self.more_right.is_clear or self.less_loss.is_clear
+
+    @property
+    def is_slight(self) -> bool:
+        """Whether labels avoid few of a guess's errors, and probabilities remove little of the shares' log loss."""
+        few = self.more_right.value < HARDLY * (1 - self.majority)
+        return few and self.less_loss.value < HARDLY * self.shares_loss
+
+    @property
+    def labels_may_be_better(self) -> bool:
+        """Whether labels may avoid more of a guess's errors, as far as so many rows can tell.
+
+        Where the labels are nearly those of the guess, their difference hardly varies: the error is then that of a
+        share of so many rows.
+        """
+        error = max(self.more_right.error, np.sqrt(self.majority * (1 - self.majority) / self.rows))
+        return max(self.more_right.value, 0.0) + CLEAR * error > HARDLY * (1 - self.majority)
+
+    @property
+    def probabilities_may_be_better(self) -> bool:
+        """Whether probabilities may remove more of the class shares' log loss, as far as so many rows can tell."""
+        return self.less_loss.value + CLEAR * self.less_loss.error > HARDLY * self.shares_loss
 
     @property
     def is_harmful(self) -> bool:
@@ -129,30 +176,38 @@ class Observed:
         return self.tempered_gain is not None and self.tempered_gain.lower > 0 and self.power < 1
 
 
-def judge(observed: Observed) -> Verdict:
-    """Return the verdict that the numbers give."""
-    return Verdict(labels_verdict(observed), probabilities_verdict(observed))
+def judge(observed: Observed, classes: Sequence[object] = ()) -> Verdict:
+    """Return the verdict that the numbers give; of classes with names, it says which is missed most."""
+    missed = observed.missed.describe(classes[observed.missed.code]) if observed.missed and len(classes) > 1 else ""
+    return Verdict(labels_verdict(observed), probabilities_verdict(observed), missed)
 
 
 def labels_verdict(observed: Observed) -> str:
-    """Judge the labels: few errors beside those of a guess, fewer, or no fewer.
-
-    They are fair as well where the same class is the most probable everywhere, and the probabilities tell rows apart.
-    """
+    """Judge the labels by the errors of a guess: how many of these they avoid, and whether the rows can tell."""
+    if observed.rows < FEW_ROWS:
+        return TOO_FEW
     if not observed.is_better:
-        return GUESSING
+        is_worse = observed.is_harmful and observed.more_right.value <= 0
+        is_open = observed.labels_may_be_better or observed.probabilities_may_be_better
+        return NOT_SHOWN if is_open and not is_worse else GUESSING
+    if observed.is_slight:
+        return SLIGHT
     few = 1 - observed.accuracy <= HALF * (1 - observed.majority)
     return GOOD if few and observed.more_right.is_clear else FAIR
 
 
 def probabilities_verdict(observed: Observed) -> str:
     """Judge the probabilities, what can be mended first."""
+    if observed.rows < FEW_ROWS:
+        return UNSETTLED
     if observed.is_mended_by_temper:
         return TEMPERED
     state = calibration_state(observed)
-    if not observed.is_better or (state == USABLE and not observed.less_loss.is_clear):
-        return TOO_SURE if state == TOO_SURE or observed.is_harmful else SHARES
-    return state
+    if observed.is_better and (state != USABLE or observed.less_loss.is_clear):
+        return state
+    if state == TOO_SURE or observed.is_harmful:
+        return TOO_SURE
+    return UNSETTLED if labels_verdict(observed) == NOT_SHOWN or observed.probabilities_may_be_better else SHARES
 
 
 def calibration_state(observed: Observed) -> str:
@@ -164,6 +219,17 @@ def calibration_state(observed: Observed) -> str:
     if observed.unforeseen.lower > 0 or observed.unforeseen.value == np.inf:
         return TOO_SURE
     return UNSETTLED if observed.calibration.upper > COARSE else USABLE
+
+
+def most_missed(hits: Array, codes: Array) -> MissedClass | None:
+    """Return the class of the smallest recall, of several the one with most rows; None where no row is missed."""
+    rows = np.bincount(codes)
+    misses = np.bincount(codes, 1 - hits).astype(int)
+    if not misses.any():
+        return None
+    recall = 1 - misses / np.maximum(rows, 1)
+    code = int(np.lexsort((-rows, recall))[0])
+    return MissedClass(code, int(rows[code]), int(misses[code]))
 
 
 def paired(terms: Array) -> Difference:

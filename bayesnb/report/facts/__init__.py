@@ -19,8 +19,9 @@ from bayesnb.report.facts.held_out import HeldOut
 from bayesnb.report.facts.irregularities import Irregularities
 from bayesnb.report.facts.left_out_rows import RowLeftOut, left_out_row
 from bayesnb.report.remedies import Advice, InPython
-from bayesnb.report.wording import INTERVAL, name_of
+from bayesnb.report.wording import INTERVAL, brief, listed, name_of
 from bayesnb.selection.leave_one_out import leave_one_out
+from bayesnb.stages import Stages
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class About:
     author : who answers for the model
     use : what the model is intended for
     ci_prob : probability of the intervals; None: 0.89, the default of ArviZ
+    positive : the class of two that ROC, precision-recall and costs are about; None: the rarer one
     """
 
     label: str = ""
@@ -51,6 +53,7 @@ class About:
     author: str = ""
     use: str = ""
     ci_prob: float | None = None
+    positive: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +96,18 @@ class Facts:
     @property
     def classes(self) -> list[str]:
         return [str(label) for label in self.model.classes_.tolist()]
+
+    @property
+    def short_classes(self) -> list[str]:
+        """The classes, on one line each."""
+        return [brief(label, 40) for label in self.classes]
+
+    @property
+    def positive(self) -> int:
+        """The place of the class of two that ROC, precision-recall and costs are about: by default the rarer one."""
+        if self.about.positive is not None:
+            return self.classes.index(str(self.about.positive))
+        return int(self.counts[1] <= self.counts[0])
 
     @property
     def counts(self) -> Array:
@@ -145,17 +160,43 @@ class Facts:
         return Comparisons(self)
 
 
-def gather(model: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None, about: About | None = None) -> Facts:
+def gather(
+    model: Any,
+    X: Any,
+    y: Any,
+    test: tuple[Any, Any] | None = None,
+    about: About | None = None,
+    stages: Stages | None = None,
+) -> Facts:
     """The facts about a model and its rows. One that is not fitted is fitted, as a copy."""
-    if not hasattr(model, "model_"):
-        model = copy(model).fit(X, y)
+    stages = stages or Stages(False)
     about = about or About(label=str(getattr(y, "name", None) or ""))
+    if about.positive is not None:
+        check_positive(about.positive, y)
+    if not hasattr(model, "model_"):
+        stages.begin("report: learning from the rows")
+        model = copy(model).fit(X, y)
+    stages.begin("report: predicting each row by the model of all others")
     fitted, codes = predicted(model, X, y)
     rows = Rows(model.schema_.observers, model.schema_.read(open_table(X)), codes)
     refuse_other_rows(model, rows)
     joint = leave_one_out(model.model_, rows, model._way("label"), n_jobs=model.n_jobs)
     held = None if test is None else predicted(model, *test)
     return Facts(model, X, y, about, rows.cells, codes, fitted, joint, normalised(joint), held, test and test[0])
+
+
+def check_positive(positive: Any, y: Any) -> None:
+    """Raise for a positive class that is not one of two labels."""
+    labels = sorted(set(map(str, np.asarray(y).ravel().tolist())))
+    if len(labels) != 2:
+        raise ValueError(
+            f"positive={positive!r} is for two classes, and there are {len(labels)}. Leave it out: the "
+            "confusion matrix has the recall of each class."
+        )
+    if str(positive) not in labels:
+        raise ValueError(
+            f"positive={positive!r} is none of the classes: {listed([brief(each) for each in labels], 2)}."
+        )
 
 
 def predicted(model: NaiveBayes, X: Any, y: Any) -> tuple[Array, Array]:

@@ -135,12 +135,12 @@ class HeldOut:
     @property
     def verdict(self) -> Verdict | None:
         """Words for labels and probabilities; None, where no row can be held out."""
-        return None if self.observed is None else judge(self.observed)
+        return None if self.observed is None else judge(self.observed, self.facts.short_classes)
 
     @cached_property
     def test_verdict(self) -> Verdict | None:
         """Words for labels and probabilities of the test table."""
-        return None if self.facts.test is None else judge(Observed.of(*self.facts.test))
+        return None if self.facts.test is None else judge(Observed.of(*self.facts.test), self.facts.short_classes)
 
     @cached_property
     def one_exponent(self) -> Any:

@@ -1,19 +1,19 @@
 """What may be wrong with a table that was learnt from, or tested on: counted when a check first asks."""
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.special import gammaln
 
+from bayesnb.criticism.optimism import CopiedRows, row_keys
 from bayesnb.data import Amounts, amounts_of, open_table
 from bayesnb.data.levels import UnseenLevelWarning
-from bayesnb.families.base import Array, Cells
-from bayesnb.numerics.views import Coded, WordCounts, column, pieces_of
+from bayesnb.families.base import Array
+from bayesnb.numerics.views import Coded, WordCounts, column
 from bayesnb.report.facts.features import ModelledColumn
 
 if TYPE_CHECKING:
@@ -80,46 +80,6 @@ def _unlikely(alone: Array, ways: Array, size: Array, rows: int, trials: int) ->
     return tuple(alone[ways - shuffles + np.log(trials) < RARE].tolist())
 
 
-def row_keys(cells: Sequence[Cells], codes: Array) -> Array:
-    """64 bits for each row, which two rows share if all their cells and labels are the same, `(r,)`."""
-    keys = _mixed(codes.astype(np.uint64))
-    for b, x in enumerate(cells):
-        for rows in pieces_of(x):
-            keys[rows] += _row_keys(x[rows], np.uint64(b + 1) << np.uint64(40))
-    return keys
-
-
-def repeated(keys: Array) -> Array:
-    """The rows that hold the same as an earlier one, label and all, `(n,)`."""
-    _, first = np.unique(keys, return_index=True)
-    return np.setdiff1d(np.arange(len(keys)), first)
-
-
-def _row_keys(part: Cells, start: np.uint64) -> Array:
-    """64 bits for each row, which no two different rows share but by a chance of 1 in 2**64."""
-    if sparse.issparse(part):
-        part = part.tocsr()
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_cell_keys(part.data, part.indices, start))])
-        return sums[part.indptr[1:]] - sums[part.indptr[:-1]]
-    return _cell_keys(np.asarray(part), np.arange(part.shape[1]), start).sum(axis=1, dtype=np.uint64)
-
-
-def _cell_keys(x: Array, columns: Array, start: np.uint64) -> Array:
-    """Bits of cells, mixed with those of their columns; an empty cell of a sparse table is 0, and so has none."""
-    numbers = np.where(np.isnan(x), np.nan, x.astype(float) + 0.0)  # one NaN, and one zero
-    keys = _mixed(numbers.view(np.uint64) ^ _mixed(columns.astype(np.uint64) + start))
-    return np.where(numbers == 0, np.uint64(0), keys)
-
-
-def _mixed(bits: Array) -> Array:
-    """SplitMix64's finalizer: Steele, Lea and Flood (2014)."""
-    with np.errstate(over="ignore"):
-        bits = bits + np.uint64(0x9E3779B97F4A7C15)
-        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return bits ^ (bits >> np.uint64(31))
-
-
 @dataclass(frozen=True, eq=False)
 class Irregularities:
     """What may be wrong with the columns, words left out, and with the rows of a table."""
@@ -154,7 +114,13 @@ class Irregularities:
 
     @cached_property
     def keys(self) -> Array:
+        """Numbers that two rows share if they are the same."""
         return row_keys(self.facts.cells, self.facts.codes)
+
+    @cached_property
+    def copies(self) -> CopiedRows:
+        """Rows that repeat an earlier one."""
+        return CopiedRows.of(self.facts.cells, self.keys)
 
     @cached_property
     def unseen(self) -> list[tuple[Hashable, int]]:

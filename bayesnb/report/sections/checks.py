@@ -6,20 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesnb.criticism.optimism import DROP_COPIES, TEST_TABLE, describe_width
 from bayesnb.criticism.tune import Bound
+from bayesnb.data.suspect_columns import RANGES, describe_numeric_labels
 from bayesnb.estimators.tempering import in_words
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import ModelledColumn
-from bayesnb.report.facts.irregularities import ColumnCounts, repeated
+from bayesnb.report.facts.irregularities import ColumnCounts
 from bayesnb.report.remedies import is_tempered_by_rows, jointly, mends, possible, tempering
 from bayesnb.report.wording import brief, count, listed, percent, stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
 FEW = 10  # rows of a class
-MOSTLY = 0.5  # of the cells of a column of levels: with more that no other row has, it is no help with new rows
+MOSTLY = 0.5  # of a column's cells: levels that no other row has, which are no help with new rows; of a class: recall
 NEW = 0.05  # of new rows that will hold a level that was never seen
 STRONG = 3.0  # nats
-COPIES, ROOM = 0.01, 150  # a share of rows that are copies; possible rows for each row, among which they are no chance
 MOST = 4  # names in a sentence
 UNLOOKED = "words are not checked one by one, and there are no other columns"
 
@@ -76,6 +77,13 @@ def tiny_class(facts: Facts) -> tuple[str, ...]:
     )
 
 
+@check("Numbers as labels")
+def numeric_labels(facts: Facts) -> tuple[str, ...]:
+    """Labels that are amounts rather than classes."""
+    what = describe_numeric_labels(facts.model.classes_)
+    return (LOOK, what, RANGES) if what else (OK, "the labels are not many different numbers")
+
+
 @check("Impossible labels")
 def impossible(facts: Facts) -> tuple[str, ...]:
     rows = np.flatnonzero(~np.isfinite(facts.label_log_proba))
@@ -87,6 +95,23 @@ def impossible(facts: Facts) -> tuple[str, ...]:
         f"{rows[0]:,}).",
         possible(facts),
     )
+
+
+@check("Missed classes")
+def missed(facts: Facts) -> tuple[str, ...]:
+    """Classes of which most rows get another label."""
+    observed = facts.held_out.observed
+    if observed is None:
+        return SKIPPED, "no row has a held-out label"
+    worst = observed.missed
+    if worst is None:
+        return OK, "every held-out label was right"
+    name = worst.describe(brief(facts.classes[worst.code], 40))
+    if worst.recall >= MOSTLY or len(facts.classes) < 2:
+        return OK, f"missed most is {name}"
+    advice = "If a miss costs more than a false alarm, decide by costs instead of by the most probable label"
+    how = ": see 'ROC, precision-recall and threshold'." if len(facts.classes) == 2 else ": model.decide(X, loss=...)."
+    return WARNING, f"Most rows of a class get another label: {name}.", advice + how
 
 
 @check("Overconfident probabilities")
@@ -298,21 +323,24 @@ def empty(facts: Facts) -> tuple[str, ...]:
 
 @check("Duplicate rows")
 def copies(facts: Facts) -> tuple[str, ...]:
-    rows, room = repeated(facts.irregular.keys), np.inf
-    share = len(rows) / len(facts.codes)
-    if not len(rows):
+    """Rows that are in the table more than once."""
+    found = facts.irregular.copies
+    if not len(found.rows):
         return OK, "no two rows are equal"
-    if not facts.features.blocks:
-        room = sum(np.log(max(counts.distinct, 1)) for _, counts in facts.irregular.columns)
-    repeat = "repeats" if len(rows) == 1 else "repeat"
-    copied = f"{count(len(rows), 'row')} ({percent(share)}) {repeat} an earlier row, label included"
-    if share < COPIES or room < np.log(ROOM * len(facts.codes)):
-        return OK, f"{copied}, which can happen by chance" if share >= COPIES else copied
-    return (
-        LOOK,
-        f"{copied} (the first is row {rows[0]:,}).",
-        "If rows were recorded twice, drop the duplicates: otherwise the copy of a held-out row helps to predict it.",
-    )
+    if found.are_few or found.by_chance:
+        return OK, f"{found.describe()}{', which can happen by chance' if found.by_chance else ''}"
+    if found.flatter:
+        return WARNING, found.describe_scores(), DROP_COPIES
+    return LOOK, f"{found.describe()} (the first is row {found.rows[0]:,}).", DROP_COPIES
+
+
+@check("More columns than rows")
+def wide(facts: Facts) -> tuple[str, ...]:
+    """Tables in which some columns seem to help by chance."""
+    what = describe_width(facts.model, len(facts.codes))
+    if what:
+        return WARNING, what, TEST_TABLE
+    return OK, "no more exponents were chosen than there are rows"
 
 
 @check("Shifted test table")

@@ -9,7 +9,7 @@ from bayesnb.report.sections.checks import LOOK, WARNING, checked, useless
 from bayesnb.report.wording import as_name, brief, count, fixed, in_percent, listed, name_of, percent
 from bayesnb.selection import verdict as words
 from bayesnb.selection.probability_scores import Estimate
-from bayesnb.selection.verdict import FAIR, GOOD, GUESSING, TOO_SURE, USABLE, Observed, Verdict
+from bayesnb.selection.verdict import GOOD, GUESSING, TOO_SURE, USABLE, Observed, Verdict
 
 MOST = 6  # names of columns in a sentence
 COLOURS = {GOOD: "good", USABLE: "good", GUESSING: "bad", TOO_SURE: "bad"}  # of others: "fair"
@@ -81,10 +81,17 @@ def why_labels(observed: Observed, verdict: Verdict, facts: Facts) -> str:
         f"{wrong:,} of {rows:,} held-out labels {'is' if wrong == 1 else 'are'} wrong. Always answering "
         f"{most_frequent(facts)} would be wrong {guessed:,} {'time' if guessed == 1 else 'times'}"
     )
-    if verdict.labels == FAIR and not observed.more_right.is_clear:
-        return f"{errors}, which is not a clear difference, but the probabilities do tell rows apart."
-    if verdict.labels == GUESSING and wrong < guessed:
-        return f"{errors}, which chance can explain in so few rows."
+    if verdict.missed:
+        errors += f". Missed most is the class {verdict.missed}"
+    match verdict.labels:
+        case words.FAIR | words.SLIGHT if not observed.more_right.is_clear:
+            return f"{errors}. The labels are not clearly better, but the probabilities do tell rows apart."
+        case words.NOT_SHOWN:
+            return (
+                f"{errors}. So few rows cannot show whether the labels, or the probabilities, are better than a guess."
+            )
+        case words.TOO_FEW:
+            return f"{errors}. No verdict is given on fewer than {words.FEW_ROWS} rows."
     return f"{errors}."
 
 
@@ -111,7 +118,7 @@ def why_probabilities(observed: Observed, verdict: Verdict, facts: Facts) -> str
         case words.SHARES:
             return f"They are not clearly better than the shares of the classes: {losses}."
         case words.UNSETTLED:
-            return f"{promised}. Nothing speaks against them, but {count(observed.rows, 'row')} cannot show more."
+            return f"{promised}; {losses}. {count(observed.rows, 'row')} cannot show more."
         case words.UNEVEN:
             error, chance = (100 * observed.calibration.value, 100 * observed.calibration_by_chance)
             return (
@@ -134,9 +141,10 @@ def test_line(facts: Facts) -> str:
     verdict, tested = facts.held_out.test_verdict, facts.held_out.tested
     if verdict is None or tested is None:
         return ""
+    right, text = percent(tested.accuracy.value), str(verdict)
     return (
-        f"On the test table of {count(tested.rows, 'row')}, {percent(tested.accuracy.value)} of the labels are right. "
-        f"Labels: {verdict.labels}; probabilities: {verdict.probabilities}."
+        f"On the test table of {count(tested.rows, 'row')}, {right} of the labels are right. "
+        f"{text[0].upper()}{text[1:]}."
     )
 
 
