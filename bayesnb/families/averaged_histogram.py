@@ -33,6 +33,7 @@ from bayesnb.families.removal import PREDICTIVE, Leaving, RemainingLevels
 from bayesnb.families.sums import Entries, made_at
 from bayesnb.families.sums import nodes as transform_nodes
 from bayesnb.numerics import special
+from bayesnb.numerics.interpolation import interpolate
 from bayesnb.numerics.special import draw_log_gamma
 from bayesnb.numerics.threads import blocks, in_order
 
@@ -379,11 +380,17 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
 def _column_transform(column: tuple[Any, ...], s: Array, levels: Array, moments: Array) -> Array:
     """K(s) of some levels of a class and column, at places of one real part, `(n,) -> (n, m)`."""
-    wanted, out = np.full(len(column[0]), np.inf), np.empty((len(column[0]), len(s)), complex)
+    wanted = np.full(len(column[0]), np.inf)
     wanted[levels] = moments
-    numerics.histogram_kernels.transform(*column, np.ascontiguousarray(s, complex), wanted, out)
+
+    def ratios(t: Array) -> Array:
+        out = np.empty((len(wanted), len(t)), complex)
+        numerics.histogram_kernels.transform(*column, s[0].real + 1j * t, wanted, out)
+        return out[levels].T
+
+    order = np.argsort(s.imag)
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = np.log(out[levels]).T + moments
+        value = np.log(interpolate(ratios, s.imag[order]))[np.argsort(order)] + moments
     value = np.where(np.isposinf(moments), np.inf, value)
     return np.where(s[:, None] == 0, 0.0, value)
 
