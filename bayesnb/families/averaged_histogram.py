@@ -221,6 +221,13 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         self._by_columns(kernel, (tilt,), out)
         return out[:order]
 
+    def mixture_variance(self, x: Cells, tilt: Any = 0.0, power: Any = 1.0) -> Array:
+        """Variance of the scores' means given the bins, part of that in `score_cumulants`, `(r, f) -> (r, c)`."""
+        out, tilt = np.empty(self.counts.shape), np.array(np.broadcast_to(tilt * power, len(self.sizes)), float)
+        self._by_columns(numerics.histogram_kernels.mixture_variances, (tilt,), out)
+        level, square = self.at(x[:]), np.broadcast_to(np.square(power), len(self.sizes))
+        return np.stack([pick(table, level) @ square for table in out], axis=1)
+
     def cumulants_for(self, x: Cells, tilt: Any) -> Array:
         return self.level_cumulants(ORDER, tilt, self.at(x[:]) if x.shape[0] < max(self.sizes) else None)
 
