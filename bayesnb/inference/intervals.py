@@ -26,9 +26,9 @@ from bayesnb.numerics.threads import blocks, in_order
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
 HOPELESS = 28.0  # minus the log of an expected probability, 7e-13, below which a class adds nothing to the others' sums
 FAR = 32.0  # how far from their middle log-odds are searched for among many classes: exp(-32) = 1e-14 of the other side
-# Histograms averaged over their bins, of whose log-odds a share of the variance is between bins: the expansion is off by
-# TWICE what it is else plus BETWEEN * share**2 at most, in 3,600 rows of 225 random models; the worst were .16 and .8 of
-# the tolerances of "auto" and "fast".
+# Where a share of the variance of log-odds is between the bins of averaged histograms, the expansion is off by TWICE as
+# much as else plus BETWEEN * share**2 at most. An empirical envelope, of 1,808 rows of 113 random models; in 1,744 rows
+# of others the largest errors were 2.5e-4 under "auto" and 0.018 under "fast".
 TWICE, BETWEEN = 2.0, 0.05
 SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])  # cumulants of -W by those of W, as if of a difference of scores
 ROWS = 1 << 15  # rows times classes at once: four cumulants of each, before and after, stay in a core's cache

@@ -209,6 +209,19 @@ class Product(Joint):
         pairs = all(block.independent_classes or isinstance(block, HasPairMoment) for block in self.blocks)
         return smooth and bool(self.independent_classes or (pairs and self.live.sum() <= 2))
 
+    @property
+    def why_drawn(self) -> str:
+        """Reason why the distribution of p(y | x, theta) is drawn where it is."""
+        if self.has_atoms and self.independent_classes:
+            return (
+                "class_prior is known, and a PolyaTree column may be distributed alike in all classes: nothing is "
+                "unknown then, and the distribution has point masses (a class_prior that is learnt has none)"
+            )
+        return (
+            "classes share parameters that are not known, under average_features or shared=True with three or more "
+            "classes, or under average_features with a class_prior that is known, or with method='fast'"
+        )
+
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)
         return type(self)(self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs))

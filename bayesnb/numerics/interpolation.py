@@ -30,7 +30,8 @@ def interpolate(f: Callable[[Array], Array], t: Array) -> Array:
         panels.append(np.eye(end - start) if few else _polynomials(2 * (t[start:end] - t[start]) / size - 1))
         places.append(t[start:end] if few else t[start] + size * (1 + chebpts1(POINTS)) / 2)
         start = end
-    values = np.ascontiguousarray(f(np.concatenate(places))).view(float)  # a product of real numbers takes half the time
+    # real numbers, as the product of a real matrix and a complex one takes twice as long
+    values = np.ascontiguousarray(f(np.concatenate(places))).view(float)
     parts = np.split(values, np.cumsum([len(each) for each in places])[:-1])
     return np.concatenate([matrix @ part for matrix, part in zip(panels, parts, strict=True)]).view(complex)
 
