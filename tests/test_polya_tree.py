@@ -14,6 +14,7 @@ from sklearn.datasets import load_iris
 
 from bayesnb import (
     AveragedHistogram,
+    DrawnWarning,
     Gaussian,
     NaiveBayes,
     PolyaTree,
@@ -517,3 +518,39 @@ def test_it_finds_shapes_that_no_bell_has() -> None:
     )
     flowers, species = load_iris(return_X_y=True)
     assert NaiveBayes(PolyaTree()).fit(flowers, species).loo(flowers, species).elpd > -30
+
+
+def two_columns(seed: int, temper: Any = None) -> tuple[NaiveBayes, Array]:
+    """A model whose columns may well be alike in both classes, and some rows."""
+    rng, y = np.random.default_rng(seed), np.repeat([0, 1], ROWS)
+    x = rng.normal(size=(2 * ROWS, 2)) + 0.5 * y[:, None]
+    return NaiveBayes(PolyaTree(depth=3), temper=temper).fit(x, y), x[::12]
+
+
+@pytest.mark.parametrize(("seed", "method", "error"), [(40, "auto", 1e-3), (4, "auto", 1e-3), (19, "fast", 0.02)])
+def test_expanded_intervals_keep_their_bound_where_a_column_may_be_alike_in_all_classes(
+    seed: int, method: str, error: float
+) -> None:
+    model, x = two_columns(seed)
+    expanded, exact = (model.predict_interval(x, 0.89, rows="fixed", method=each) for each in (method, "exact"))
+    for name in ("median", "lower", "upper"):
+        assert_allclose(expanded[name], exact[name], rtol=0, atol=error)
+
+
+@pytest.mark.parametrize("temper", [None, 0.4])
+def test_exact_intervals_of_columns_that_may_be_alike_hold_the_share_of_draws_that_they_promise(temper: Any) -> None:
+    model, x = two_columns(40, temper)
+    exact = model.predict_interval(x, 0.8, rows="fixed", method="exact")
+    draws = model.draw_proba(x, draws=5_000, rng=1).stack(sample=("chain", "draw"))
+    for end, level in (("lower", 0.1), ("upper", 0.9)):
+        share = (draws <= exact[end]).mean("sample")
+        assert_allclose(share, level, rtol=0, atol=4.5 * np.sqrt(0.09 / draws.sizes["sample"]))
+
+
+def test_rows_that_are_drawn_under_a_known_class_prior_say_that_columns_may_be_alike() -> None:
+    x, y = np.random.default_rng(1).normal(size=(ROWS, 1)), np.repeat([0, 1], ROWS // 2)
+    model = NaiveBayes(PolyaTree(depth=2), class_prior={0: 0.5, 1: 0.5}).fit(x, y)
+    with pytest.warns(DrawnWarning, match="class_prior is known, and a PolyaTree column may be distributed alike"):
+        model.predict_interval(x[:2])
+    with pytest.raises(ValueError, match="class_prior is known"):
+        model.predict_interval(x[:2], method="exact")

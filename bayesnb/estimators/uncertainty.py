@@ -19,7 +19,7 @@ from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
 from bayesnb.inference.intervals import TOLERANCES, Intervals, drawn_intervals, intervals
-from bayesnb.inference.posterior_draws import warn_shared_parameters
+from bayesnb.inference.posterior_draws import warn_not_closed
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.model.product import Observer, normalise
 
@@ -433,9 +433,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             draws, rng = sampling
             result, _ = drawn_intervals(scores, self._observers(observed), prob, int(draws or DRAWS), rng)
         elif not scores.belief.closed or (method == "fast" and scores.belief.is_mixture):
-            refuse_shared(method)
+            refuse_drawn(method, scores.belief.why_drawn)
             result, error = drawn_intervals(scores, self._observers(observed), prob, SHARED, 0)
-            warn_shared_parameters(len(scores), SHARED, error)
+            warn_not_closed(scores.belief.why_drawn, len(scores), SHARED, error)
         else:
             result = intervals(scores, prob, observed, method, self.n_jobs)
         self._check_distribution(scores, result.median)
@@ -448,7 +448,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             result = entropies(scores, observed, self.n_jobs)
         else:
             result, error = drawn_entropies(scores, self._observers(observed), SHARED, 0)
-            warn_shared_parameters(len(scores), SHARED, error)
+            warn_not_closed(scores.belief.why_drawn, len(scores), SHARED, error)
         self._check_distribution(scores, result.aleatoric[:, None])
         return table.index, result, self._log_density(scores.cells)
 
@@ -508,12 +508,10 @@ def is_observed(rows: str) -> bool:
     return rows == "observed"
 
 
-def refuse_shared(method: str) -> None:
-    """Raise for a method that needs classes with independent parameters."""
+def refuse_drawn(method: str, reason: str) -> None:
+    """Raise for a method that cannot have rows drawn where there is no closed form."""
     if method != "auto":
         raise ValueError(
-            f"method={method!r} needs classes whose parameters are independent, and here they share some, under "
-            "average_features or shared=True with three or more classes; two classes have 'exact' (under "
-            "average_features if class_prior is not known), and under shared=True 'fast'. Use method='draws', or "
-            "'auto', which takes what is possible."
+            f"method={method!r} needs a distribution in closed form, but {reason}. Use method='draws', or 'auto', "
+            "which takes what is possible."
         )

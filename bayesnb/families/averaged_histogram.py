@@ -34,6 +34,7 @@ from bayesnb.families.removal import Leaving, RemainingLevels
 from bayesnb.families.sums import Entries, KernelTables
 from bayesnb.families.sums import nodes as transform_nodes
 from bayesnb.numerics import special
+from bayesnb.numerics.interpolation import interpolate
 from bayesnb.numerics.special import draw_log_gamma
 from bayesnb.numerics.threads import blocks, in_order
 
@@ -222,6 +223,13 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         self._by_columns(kernel, (tilt,), out)
         return out[:order]
 
+    def mixture_variance(self, x: Cells, tilt: Any = 0.0, power: Any = 1.0) -> Array:
+        """Variance of the scores' means given the bins, part of that in `score_cumulants`, `(r, f) -> (r, c)`."""
+        out, tilt = np.empty(self.counts.shape), np.array(np.broadcast_to(tilt * power, len(self.sizes)), float)
+        self._by_columns(numerics.histogram_kernels.mixture_variances, (tilt,), out)
+        level, square = self.at(x[:]), np.broadcast_to(np.square(power), len(self.sizes))
+        return np.stack([pick(table, level) @ square for table in out], axis=1)
+
     def cumulants_for(self, x: Cells, tilt: Any) -> Array:
         return self.level_cumulants(ORDER, tilt, self.at(x[:]) if x.shape[0] < max(self.sizes) else None)
 
@@ -374,11 +382,17 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
 def _column_transform(column: tuple[Any, ...], s: Array, levels: Array, moments: Array) -> Array:
     """K(s) of some levels of a class and column, at places of one real part, `(n,) -> (n, m)`."""
-    wanted, out = np.full(len(column[0]), np.inf), np.empty((len(column[0]), len(s)), complex)
+    wanted = np.full(len(column[0]), np.inf)
     wanted[levels] = moments
-    numerics.histogram_kernels.transform(*column, np.ascontiguousarray(s, complex), wanted, out)
+
+    def ratios(t: Array) -> Array:
+        out = np.empty((len(wanted), len(t)), complex)
+        numerics.histogram_kernels.transform(*column, s[0].real + 1j * t, wanted, out)
+        return out[levels].T
+
+    order = np.argsort(s.imag)
     with np.errstate(invalid="ignore", divide="ignore"):
-        value = np.log(out[levels]).T + moments
+        value = np.log(interpolate(ratios, s.imag[order]))[np.argsort(order)] + moments
     value = np.where(np.isposinf(moments), np.inf, value)
     return np.where(s[:, None] == 0, 0.0, value)
 

@@ -124,6 +124,14 @@ class Scores:
         total += self.belief.classes.weight_cumulants(4, tilt)[:, None]
         return np.ascontiguousarray(total)
 
+    def mixture_variance(self, tilt: float = 0.0) -> Array:
+        """Part of the scores' variance that is between the bins of averaged histograms, `(r, c)`."""
+        total = np.zeros((len(self), self.classes))
+        for block, x, w in self._blocks():
+            if block.has_atoms:
+                total += block.mixture_variance(x, *self._at(w, tilt))
+        return self._once**2 * total
+
     def transform(self, s: Array) -> Array:
         """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`; infinite where the moment does not exist."""
         s = np.asarray(s, complex)

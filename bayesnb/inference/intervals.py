@@ -26,6 +26,10 @@ from bayesnb.numerics.threads import blocks, in_order
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
 HOPELESS = 28.0  # minus the log of an expected probability, 7e-13, below which a class adds nothing to the others' sums
 FAR = 32.0  # how far from their middle log-odds are searched for among many classes: exp(-32) = 1e-14 of the other side
+# Where a share of the variance of log-odds is between the bins of averaged histograms, the expansion is off by TWICE as
+# much as else plus BETWEEN * share**2 at most. An empirical envelope, of 1,808 rows of 113 random models; in 1,744 rows
+# of others the largest errors were 2.5e-4 under "auto" and 0.018 under "fast".
+TWICE, BETWEEN = 2.0, 0.05
 SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])  # cumulants of -W by those of W, as if of a difference of scores
 ROWS = 1 << 15  # rows times classes at once: four cumulants of each, before and after, stay in a core's cache
 
@@ -50,16 +54,28 @@ class Target(NamedTuple):
 class ScoreCumulants(NamedTuple):
     """Cumulants of the scores alone and once their class has seen the row, `(4, r, c)`, and log means, `(r, c)`.
 
-    `common` is what two classes that are not apart add to those of their log-odds, `(2, 4, r)`.
+    `common` is what two classes that are not apart add to those of their log-odds, `(2, 4, r)`; `mixed` the part of the
+    scores' variance that is between bins, `(r, c)`, or None where there are none.
     """
 
     alone: Array
     seen: Array
     log_mean: Array
     common: Array
+    mixed: Array | None = None
 
     def of(self, rows: Array) -> "ScoreCumulants":
-        return ScoreCumulants(self.alone[:, rows], self.seen[:, rows], self.log_mean[rows], self.common[..., rows])
+        mixed = None if self.mixed is None else self.mixed[rows]
+        parts = self.alone[:, rows], self.seen[:, rows], self.log_mean[rows], self.common[..., rows]
+        return ScoreCumulants(*parts, mixed)
+
+    def bound(self, error: Array, variance: Array) -> Array:
+        """Bounds of the errors of classes against the others, `(r, c)`, given their log-odds' variance."""
+        if self.mixed is None:
+            return error
+        largest = np.sort(self.mixed, axis=1)[:, -2:]
+        others = np.where(self.mixed == largest[:, 1:], largest[:, :1], largest[:, 1:])
+        return TWICE * error + BETWEEN * numerics.special.ratio(self.mixed + others, variance) ** 2
 
     @property
     def finite(self) -> Array:
@@ -97,7 +113,10 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
         part = possible[rows]
         alone = part.cumulants()
         seen = part.cumulants(1.0) if observed else alone
-        known = ScoreCumulants(alone, seen, part.log_mean(), part.pair_cumulants(observed))
+        mixed = None
+        if possible.belief.has_atoms:
+            mixed = np.maximum(part.mixture_variance(), part.mixture_variance(1.0 if observed else 0.0))
+        known = ScoreCumulants(alone, seen, part.log_mean(), part.pair_cumulants(observed), mixed)
         good = known.finite
         if good.all():
             values = of_rows(part, known, target)
@@ -137,6 +156,7 @@ def _of_two(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
     ends, error, cumulants = _expanded(score, others, share[:, 1], target, known.common)
     if not target.observed:
         numerics.cornish_fisher.logistic_mean(cumulants, share[:, 1])
+    error = known.bound(error[:, None], cumulants[1, :, None])[:, 0]
     slow = np.flatnonzero(~(error <= target.tolerance))
     if len(slow):
         exact = invert(scores[slow], cumulants[:, slow], ndtr(target.z), ends[:, slow], target.observed)
@@ -180,7 +200,8 @@ def _of_many(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals
         numerics.cornish_fisher.logistic_mean(cumulants.reshape(4, -1), logistic)
         mean = np.where(np.isnan(mean), logistic.reshape(mean.shape), mean)
     against = OneAgainstOthers(share if target.observed else mean, ends)
-    slow = (kept & ~(error.reshape(share.shape) + crude[:, None] <= target.tolerance)).any(axis=1)
+    error = known.bound(error.reshape(share.shape), cumulants[1])
+    slow = (kept & ~(error + crude[:, None] <= target.tolerance)).any(axis=1)
     if slow.any():
         _invert_many(scores, np.flatnonzero(slow), kept, cumulants, target, against)
     ends = np.sort(ends, axis=0)

@@ -219,12 +219,11 @@ def warn_drawn(rows: int, error: float) -> None:
     )
 
 
-def warn_shared_parameters(rows: int, draws: int, error: float) -> None:
-    """Warn that classes share parameters, so that rows were drawn, with the largest standard error of the results."""
+def warn_not_closed(reason: str, rows: int, draws: int, error: float) -> None:
+    """Warn that rows were drawn, why, and with which largest standard error of the results."""
     _warn(
-        "classes share parameters that are not known, three or more of them under average_features or shared=True, or "
-        f"two under average_features and a class_prior that is known: so the probabilities of {rows} rows were "
-        f"drawn ({draws} draws each): the largest standard error is {error:.1g}."
+        f"{reason}: so the probabilities of {rows} rows were drawn ({draws} draws each): the largest standard error "
+        f"is {error:.1g}."
     )
 
 

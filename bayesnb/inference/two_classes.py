@@ -20,6 +20,7 @@ from bayesnb.numerics.threads import blocks
 RARE = 1e-12  # probability of leaving a window, and so the error of the sum
 CUT = 1e-9  # size at which a transform is cut off, beside its place m in the sum, whose terms are phi / m
 FINE = 2.0**0.25  # widths are rounded up by this factor at most, so that rows share their nodes
+SHARED = 4.0  # the same of averaged histograms: a transform of all their bins takes longer than the rows that share it
 SPARE = 80.0  # by which a window is wider for a mean of the logistic function, whose tails are exp(-|x|): exp(-40)
 FEW = 256  # nodes up to which a mean is taken from the density, which costs nodes**2
 LAST = 12.0  # last t for means of functions whose transforms are exp(-pi t): 4e-17
@@ -50,16 +51,17 @@ def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observe
     """Exact quantiles of U_1 - U_0, and means, of each row; `guess`, `(q, r)`, is near the quantiles at the levels."""
     lower, upper = _window(scores, cumulants, observed)
     exact = LogOdds(guess.copy(), np.empty(len(scores)))
-    for shared, rows in _of_equal_width(upper - lower):
+    for shared, rows in _of_equal_width(scores, upper - lower):
         ends, near = np.stack([lower[rows], upper[rows]]), exact.quantiles[:, rows]
         part = _in_window(scores[rows], cumulants[0, rows], ends, near, (level, shared, observed))
         exact.quantiles[:, rows], exact.mean[rows] = np.sort(part.quantiles, axis=0), part.mean
     return exact
 
 
-def _of_equal_width(width: Array) -> Iterator[tuple[float, Array]]:
+def _of_equal_width(scores: Scores, width: Array) -> Iterator[tuple[float, Array]]:
     """Yield each width, rounded up, and rows that have it, not too many at once."""
-    width = FINE ** np.ceil(np.log(width) / np.log(FINE))
+    factor = SHARED if scores.belief.has_atoms else FINE
+    width = factor ** np.ceil(np.log(width) / np.log(factor))
     for shared in np.unique(width):
         group = np.flatnonzero(width == shared)
         for part in blocks(len(group), max(int(AT_ONCE / shared), 1)):
@@ -112,7 +114,7 @@ def spectra(scores: Scores) -> "Iterator[tuple[Array, Spectrum]]":
     """Yield rows, and the transforms of U_1 - U_0 before they were seen, for means of functions."""
     even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0]  # the second is that of U_1 - U_0
     lower, upper = _window(scores, even, False)
-    for shared, rows in _of_equal_width(_room(lower, upper)):
+    for shared, rows in _of_equal_width(scores, _room(lower, upper)):
         yield rows, spectrum(scores[rows], shared)
 
 

@@ -241,16 +241,33 @@ class Product(Joint):
         return any(block.is_mixture for block in self.blocks)
 
     @property
+    def has_atoms(self) -> bool:
+        """Whether the density of a cell may be known exactly, as that of a histogram whose bins are all joined."""
+        return any(block.has_atoms for block in self.blocks)
+
+    @property
     def closed(self) -> bool:
         """Whether the distribution of p(y | x, theta) has a closed form: for independent classes, or for any two.
 
         Not for a mixture of hypotheses, or densities that may be known exactly, whose class probabilities are known:
         nothing may be unknown then, and the distribution has a point mass there.
         """
-        has_atoms = self.is_mixture or any(block.has_atoms for block in self.blocks)
-        smooth = isinstance(self.classes, Dirichlet) or not has_atoms
+        smooth = isinstance(self.classes, Dirichlet) or not (self.is_mixture or self.has_atoms)
         pairs = all(block.independent_classes or isinstance(block, HasPairMoment) for block in self.blocks)
         return smooth and bool(self.independent_classes or (pairs and self.live.sum() <= 2))
+
+    @property
+    def why_drawn(self) -> str:
+        """Reason why the distribution of p(y | x, theta) is drawn where it is."""
+        if self.has_atoms and self.independent_classes:
+            return (
+                "class_prior is known, and a PolyaTree column may be distributed alike in all classes: nothing is "
+                "unknown then, and the distribution has point masses (a class_prior that is learnt has none)"
+            )
+        return (
+            "classes share parameters that are not known, under average_features or shared=True with three or more "
+            "classes, or under average_features with a class_prior that is known, or with method='fast'"
+        )
 
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)

@@ -135,7 +135,7 @@ def probable_bins(share: Array, counts: Array, concentration: Array, log_odds: A
     return _probable_bins(*((np.asarray(each, float).tobytes(), np.shape(each)) for each in columns))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)  # 32 megabytes at most
 def _probable_bins(*columns: tuple[bytes, tuple[int, ...]]) -> BinArrays:
     bins = BinArrays.of(*(np.frombuffer(numbers).reshape(shape) for numbers, shape in columns))
     for each in (probabilities(bins), bins.z, bins.q, bins.log_q):

@@ -7,7 +7,7 @@ the bins that hold it, weighted by their probabilities. See binning_kernels.py, 
 from math import lgamma
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, psi
 
 from bayesnb.numerics.binning_kernels import (
     FAR,
@@ -216,6 +216,21 @@ def cumulants_by_definition(
                 at = np.flatnonzero(wanted[levels[:, m]])
                 if at.size:
                     out[:, :, levels[at, m]] = mixture(logs[:, at, m:, : m + 1], each[:, :, at, m:, : m + 1])
+
+
+def mixture_variances(
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, tilt: Array, out: Array
+) -> None:
+    """Variance over bins of the mean of log(theta / q) given the bin of each level; arguments as of `log_moments`."""
+    for t, columns, levels in alike(bounds, tilt):
+        with np.errstate(all="ignore"):
+            bins = probable_bins(share[levels], counts[:, levels], concentration[:, columns], log_odds[:, columns])
+            logs = tilts(bins, t)
+            weight = np.exp(logs - logs.max(axis=-1, keepdims=True))
+            mean = np.where((bins.q == 1.0) | (weight == 0.0), 0.0, psi(bins.z + t) - psi(bins.total + t) - bins.log_q)
+            total = sums_of_bins(bins, weight)
+            square = sums_of_bins(bins, weight * mean * mean) / total
+            out[:, levels] = square - (sums_of_bins(bins, weight * mean) / total) ** 2
 
 
 @compiled
