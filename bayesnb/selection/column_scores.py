@@ -6,7 +6,7 @@ A column is a feature of a block: one that is modelled jointly with others, or a
 of a row's scores and `log_class_left_out` is `leave_one_out`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,11 +17,9 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.capabilities import HasCellsLeftOut
 from bayesnb.families.removal import PREDICTIVE, Leaving, missing
 from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
-from bayesnb.model.product import Joint, Model, Rows
+from bayesnb.model.product import Model, Rows
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.leave_one_out import are_there, stats_without
-
-MANY = 100_000  # rows
 
 
 class _Feature(NamedTuple):
@@ -44,53 +42,45 @@ def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[
     one, reader = np.minimum(rows.counts, 1.0), model.posterior
     log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
     log_class[:, ~reader.live] = -np.inf
-    table = np.empty((*log_class.shape, sum(features_of(block) for block in reader.blocks)))
-    threads = n_jobs if len(rows.codes) > MANY else 1  # a column of fewer rows takes less than to start a thread
-    features = list(_features(model, reader, rows))
+    starts = np.cumsum([0, *(features_of(block) for block in reader.blocks)])
+    table = np.empty((*log_class.shape, starts[-1]))
     for b, (prior, stats, x) in enumerate(zip(model.prior.blocks, model.stats.blocks, rows.cells, strict=True)):
-        places = [k for k, feature in enumerate(features) if feature.block == b]
-        part, leaving = table[:, :, places[0] : places[-1] + 1], Leaving(x, rows.codes, one, n_jobs=threads)
-        columns = [features[k] for k in places]
+        part, leaving = table[:, :, starts[b] : starts[b + 1]], Leaving(x, rows.codes, one, n_jobs=1)
         if isinstance(prior, HasCellsLeftOut) and prior.independent_classes:
-            _score_at_once((prior, stats), columns, leaving, part)
+            part[:] = reader.blocks[b].log_predictive(reader.blocks[b].broadcast(x))
+            for c, group in leaving.groups():
+                part[group, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[group])
         else:
-            _score_one_by_one(stats, columns, leaving, part)
-    _count_missed(model, rows, features, table)
+            for column in _features_of(b, prior, reader.blocks[b], x):
+                seen = stats if prior.multivariate else stats.only(column.place)
+                part[:, :, column.place] = column.prior.left_out(seen, column.reader, replace(leaving, x=column.cells))
+    _count_missed(model, rows, starts, table)
     return log_class, table
 
 
-def _score_at_once(block: tuple[Any, Any], columns: Sequence[_Feature], leaving: Leaving, out: Array) -> None:
-    """Write the scores of a block's columns, of which rows leave class by class and not column by column."""
-    prior, stats = block
-    for k, column in enumerate(columns):
-        out[:, :, k] = column.reader.score(column.cells, 1.0, None, leaving.n_jobs)
-    for c, rows in leaving.groups():
-        out[rows, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[rows])
-
-
-def _score_one_by_one(stats: Any, columns: Sequence[_Feature], leaving: Leaving, out: Array) -> None:
-    """Write the scores of a block's columns, of which rows leave by themselves."""
-    for k, column in enumerate(columns):
-        seen = stats if column.prior.multivariate else stats.only(column.place)
-        out[:, :, k] = column.prior.left_out(seen, column.reader, replace(leaving, x=column.cells))
-
-
-def _count_missed(model: Model, rows: Rows, features: Sequence[_Feature], table: Array) -> None:
+def _count_missed(model: Model, rows: Rows, starts: Array, table: Array) -> None:
     """Write the scores of rows of which too few digits would stay: all other rows are counted again."""
     one, there = np.minimum(rows.counts, 1.0), are_there(model, rows)[rows.codes]
-    again: dict[tuple[int, int], list[int]] = {}
-    for i, k in np.argwhere(np.isnan(table[np.arange(len(rows.codes)), rows.codes])).tolist():
-        again.setdefault((i, features[k].block), []).append(k)
-    for (i, b), places in again.items():
-        if there[i]:
-            _count_again(model, rows, (i, b, one), [(k, features[k]) for k in places], table)
+    missed = np.isnan(table[np.arange(len(rows.codes)), rows.codes]) & there[:, None]
+    columns = np.flatnonzero(missed.any(axis=0))
+    for b in np.unique(np.searchsorted(starts, columns, "right") - 1).tolist():
+        features = list(_features_of(b, model.prior.blocks[b], model.posterior.blocks[b], rows.cells[b]))
+        here = missed[:, starts[b] : starts[b + 1]]
+        for i in np.flatnonzero(here.any(axis=1)).tolist():
+            wanted = [(int(starts[b] + k), features[k]) for k in np.flatnonzero(here[i])]
+            _count_again(model, rows, (i, b, one), wanted, table)
 
 
 def predictive_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
     """Scores of rows that the model has not learnt, laid out as those of `column_scores`."""
     log_class = np.repeat(model.posterior.log_class[None], len(rows.codes), axis=0)
-    parts = _features(model, model.posterior, rows)
-    return log_class, np.stack([feature.reader.score(feature.cells, 1.0, None, n_jobs) for feature in parts], axis=2)
+    parts = [
+        block.score(x, 1.0, None, n_jobs)[:, :, None]
+        if block.multivariate
+        else block.log_predictive(block.broadcast(x))
+        for block, x in zip(model.posterior.blocks, rows.cells, strict=True)
+    ]
+    return log_class, np.concatenate(parts, axis=2)
 
 
 def features_of(block: Any) -> int:
@@ -98,14 +88,14 @@ def features_of(block: Any) -> int:
     return int(block.proper.shape[-1])
 
 
-def _features(model: Model, reader: Joint, rows: Rows) -> Iterator[_Feature]:
-    for b, (prior, part, x) in enumerate(zip(model.prior.blocks, reader.blocks, rows.cells, strict=True)):
-        if prior.multivariate:
-            yield _Feature(b, 0, prior, part, x)
-            continue
-        column = _columns(x)
-        for j in range(features_of(part)):
-            yield _Feature(b, j, prior.only(j), part.only(j), column(j))
+def _features_of(b: int, prior: Any, reader: Any, x: Cells) -> Iterator[_Feature]:
+    """Yield the features of a block one by one."""
+    if prior.multivariate:
+        yield _Feature(b, 0, prior, reader, x)
+        return
+    column = _columns(x)
+    for j in range(features_of(reader)):
+        yield _Feature(b, j, prior.only(j), reader.only(j), column(j))
 
 
 def _columns(x: Cells) -> Callable[[int], Array]:
