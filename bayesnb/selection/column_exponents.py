@@ -31,6 +31,7 @@ from bayesnb.selection.leave_one_out import are_there
 
 MARGIN = 1.0  # nats by which a finite length must be better
 COARSE = 1e-2  # of log t: the height is flat there
+MOST_EXPONENTS = 500  # of columns: of more columns, those that alone say least about the label share one
 OF_LINKS = 0.25  # the prior mean of a link's exponent, relative to that of columns
 
 
@@ -60,7 +61,24 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
 def _averaged(scores: LabelScores, linked: Array) -> Ridge:
     """The exponents of columns whose prior is around one for all of them, and of links, around a part of it."""
     t = centre(scores.of_columns(~linked))
-    return over_widths(scores, np.where(linked, OF_LINKS * t, t))
+    groups, first = groups_of(scores, linked)
+    known = over_widths(scores.of_groups(groups), np.where(linked, OF_LINKS * t, t)[first])
+    return Ridge(known.mean[groups], known.sd[groups])
+
+
+def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
+    """Return the group of columns, with one exponent, that each column is in, and the first column of each group.
+
+    Links, and the columns that alone say most about the label, are by themselves; of a wide table, all others are one
+    group, the last one. So second derivatives have at most MOST_EXPONENTS rows, and as many as there are links.
+    """
+    columns = np.arange(len(linked))
+    if len(columns) <= MOST_EXPONENTS:
+        return columns, columns
+    is_alone = linked.copy()
+    is_alone[np.argsort(np.where(linked, np.inf, -scores.of_each), kind="stable")[: MOST_EXPONENTS - 1]] = True
+    groups = np.where(is_alone, np.cumsum(is_alone) - 1, is_alone.sum())
+    return groups, np.unique(groups, return_index=True)[1]
 
 
 def are_links(model: Model) -> Array:
@@ -78,7 +96,8 @@ def by_batch(model: Model, rows: Rows, known: ColumnExponents, n_jobs: int | Non
 
 
 def _part(model: Model, rows: Rows) -> Rows:
-    return stratified(rows, len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks))
+    columns = sum(features_of(block) for block in model.prior.blocks)
+    return stratified(rows, len(model.stats.classes), columns, min(columns, MOST_EXPONENTS))
 
 
 def words_of_rows(model: Model, rows: Rows) -> Array:

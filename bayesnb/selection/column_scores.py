@@ -122,10 +122,11 @@ def _count_again(model: Model, rows: Rows, at: Any, features: list[tuple[int, _F
             table[i, np.arange(classes)[changed][good], k] = reader[good].score(feature.cells[[i]])[0]
 
 
-def stratified(rows: Rows, classes: int, columns: int) -> Rows:
+def stratified(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Rows:
     """Rows as they are if they are at most MOST_ROWS; else PART of them, evenly spaced in every class, always the same.
 
-    They are fewer where the table of their scores would be too large, or exponents take too long to find.
+    They are fewer where the table of their scores would be too large, or exponents, by default one for each column,
+    take too long to find.
     """
-    most = most_scored(classes, columns)
+    most = most_scored(classes, columns, exponents)
     return rows if len(rows.codes) <= min(MOST_ROWS, most) else rows.where(evenly(rows.codes, min(PART, most)))

@@ -89,6 +89,22 @@ class LabelScores:
         """The scores of some columns."""
         return self if which.all() else replace(self, table=self.table[:, :, which])
 
+    def of_groups(self, groups: Array) -> Self:
+        """The scores of groups of columns, each the sum of its columns' scores; groups are numbered from 0."""
+        is_shared = groups == groups.max()
+        if is_shared.sum() <= 1:
+            return self
+        table = np.concatenate([self.table[:, :, ~is_shared], self.table[:, :, is_shared].sum(axis=2)[:, :, None]], 2)
+        return replace(self, table=table)
+
+    @property
+    def of_each(self) -> Array:
+        """What each column alone says of the labels, the sum of their log scores, `(f,)`."""
+        each = self.log_class[:, :, None] + self.table
+        each -= each.max(axis=1, keepdims=True)
+        labels = each[np.arange(len(self.codes)), self.codes]
+        return self.counts @ (labels - np.log(np.exp(each).sum(axis=1)))
+
     def alone(self, column: int, w: Array) -> Self:
         """The scores of one column, what the others say under exponents being the class's part, `(f,)`."""
         return replace(self, log_class=self.log_class + self.table @ w, table=self.table[:, :, [column]])
