@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -600,3 +601,35 @@ def test_pictures_and_the_page_follow_the_exponents() -> None:
     feature = next(each for each in facts.features.all if each.key == "length")
     value, sd = model.temper_["length"], model.temper_sd_["length"]
     assert counted(feature, facts) == f"The evidence of this column has the exponent {value:.2f} \u00b1 {sd:.2f}."
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:links were looked for:UserWarning")
+def test_columns_that_say_least_about_the_label_share_an_exponent() -> None:
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 600)
+    table = rng.normal(size=(600, 900))
+    table[:, 100:110] += y[:, None]
+    model = NaiveBayes().fit(table[:100], y[:100])
+    values, times = np.unique(np.asarray(model.temper_), return_counts=True)
+    assert len(values) == times.min() * 500
+    assert times.max() == 900 - 499
+    assert not np.isin(model.temper_[list(range(100, 110))], values[times.argmax()]).any()
+    score = model.predict_log_proba(table[100:])[np.arange(500), y[100:]]
+    assert score.mean() > -0.5
+
+
+@pytest.mark.slow
+def test_very_many_columns_or_classes_are_fitted_in_bounded_time() -> None:
+    """Unbounded, each takes more than a minute, and that of 5,000 columns more than two."""
+    rng = np.random.default_rng(6)
+    wide, few = rng.normal(size=(200, 5_000)), np.arange(200) % 2
+    wide[:, :5] += few[:, None]
+    wide[:, 4_999] = wide[:, 0] * np.where(few, 1, -1)  # dependent given the class
+    began = perf_counter()
+    with pytest.warns(UserWarning, match="links were looked for between 600 of 5,000 columns"):
+        model = NaiveBayes().fit(wide, few)
+    many = rng.integers(0, 2_000, 8_000)
+    NaiveBayes().fit(rng.normal(size=(8_000, 10)) + many[:, None] % 3, many)
+    assert perf_counter() - began < 90  # a busy machine; alone it is a third of that
+    assert model.predict(wide).tolist() == few.tolist()

@@ -85,7 +85,7 @@ def test_bars_of_counts_are_predictive_probabilities() -> None:
 def test_rows_far_out_do_not_flatten_the_picture_and_are_counted() -> None:
     model, X, y = many(2)
     ax = nb.plot_column(model, "far", X, y)
-    assert "lie further out" in ax.get_xlabel()
+    assert "further out: 1 row" in ax.get_xlabel()
     assert ax.get_xlim()[1] < 100
 
 

@@ -34,6 +34,7 @@ from bayesnb.cli import main
 from bayesnb.families.grid import Grid
 from bayesnb.families.grid_levels import GridDensity, GridStats
 from bayesnb.numerics import histogram_bins, histogram_kernels
+from bayesnb.plots import COLOURS
 from tests.conftest import binning_by_binning
 
 Array = np.ndarray
@@ -472,15 +473,85 @@ def test_partitions_are_read_on_the_grid_of_the_first() -> None:
     assert parts.stats_.classes.counts.sum() == 2 * ROWS
 
 
+def picture_columns(rng: np.random.Generator, y: Array) -> pd.DataFrame:
+    rows = len(y)
+    smooth, amounts = rng.normal(2 * y, 1), np.exp(rng.normal(5 + y, 1.3))
+    return pd.DataFrame(
+        {
+            "smooth": smooth,
+            "skewed": amounts,
+            "outliers": np.where(rng.random(rows) < 0.01, 1e6, smooth),
+            "zeros": np.where(rng.random(rows) < 0.2 + 0.4 * y, 0.0, amounts),
+            "code": np.where(rng.random(rows) < 0.2, 999.0, smooth),
+            "rounded": smooth.round(1),
+            "years": rng.integers(18, 90, rows) + 5.0 * y,
+            "grades": rng.integers(1, 6, rows),
+            "half": np.where(rng.random(rows) < 0.5, 1.5, 2.5 + y),
+            "constant": 1e6,
+        }
+    )
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+@pytest.mark.parametrize(
+    "column", ["smooth", "skewed", "outliers", "zeros", "code", "rounded", "years", "grades", "half"]
+)
+def test_what_is_drawn_of_a_column_has_probability_one(column: str, with_rows: bool) -> None:
+    y = np.arange(400) % 2
+    table = picture_columns(np.random.default_rng(0), y)[[column]]
+    model = NaiveBayes(PolyaTree()).fit(table, y)
+    ax = plot_column(model, column, *((table, y) if with_rows else ()))
+    low, high = ax.get_xlim()
+    predictive = model.posterior_[column].predictive()
+    for c in range(2):
+        edges, steps = drawn_steps(ax, c)
+        bars = drawn_bars(ax, c)
+        assert np.trapezoid(steps, edges) + sum(bars.values()) == pytest.approx(1)
+        assert len(edges) == 0 or edges[[0, -1]] == pytest.approx([table[column].min(), table[column].max()], abs=0.5)
+        starts, ends, heights = edges[:-2:2], edges[2::2], steps[1:-1:2]
+        outer = model.posterior_[column].grid.cuts[[0, -1]]  # whole numbers on outer levels reach half a step further
+        inside = (starts >= max(low, outer[0])) & (ends <= min(high, outer[1]))
+        assert inside.any() or not len(edges)
+        for start, end, height in zip(starts[inside], ends[inside], heights[inside], strict=True):
+            if not any(start - 1 <= value <= end + 1 for value in bars):
+                expected = np.diff(predictive.cdf(np.array([[[start]], [[end]]]))[:, c, 0])
+                assert height * (end - start) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_frequent_value_is_a_bar_and_outliers_leave_the_picture_its_shape() -> None:
+    y = np.arange(400) % 2
+    table = picture_columns(np.random.default_rng(0), y)
+    model = NaiveBayes(PolyaTree()).fit(table, y)
+    zeros = (table["zeros"] == 0).groupby(y).mean()
+    for c in range(2):
+        bars = drawn_bars(plot_column(model, "zeros", table, y), c)
+        assert list(bars) == [0.0]
+        assert bars[0.0] == pytest.approx(zeros[c], abs=2 * np.sqrt(0.25 / 200))
+        assert list(drawn_bars(plot_column(model, "grades"), c)) == [1, 2, 3, 4, 5]
+        assert drawn_bars(plot_column(model, "constant"), c) == {1e6: pytest.approx(1)}
+        assert not drawn_bars(plot_column(model, "rounded"), c)
+    ax = plot_column(model, "outliers", table, y)
+    assert ax.get_xlim()[1] < 30
+    assert f"further out: {(table['outliers'] == 1e6).sum()} rows" in ax.get_xlabel()
+
+
+def drawn_steps(ax: Any, c: int) -> tuple[Array, Array]:
+    """Corners of the histogram of a class."""
+    lines = [line for line in ax.lines if line.get_linestyle() != "None" and line.get_color() == COLOURS[c]]
+    return (np.empty(0), np.empty(0)) if not lines else tuple(np.asarray(lines[0].get_data()))
+
+
+def drawn_bars(ax: Any, c: int) -> dict[float, float]:
+    """Value -> height of the bar of a class, of which each value has one beside the others."""
+    bars = [bar for axes in ax.figure.axes for container in axes.containers for bar in container]
+    middles = np.array([bar.get_x() + bar.get_width() / 2 for bar in bars]).reshape(2, -1)
+    heights = np.array([bar.get_height() for bar in bars]).reshape(2, -1)
+    return dict(zip(middles.mean(axis=0).round(6).tolist(), heights[c].tolist(), strict=True))
+
+
 @pytest.mark.slow
 def test_columns_have_pictures_in_their_numbers() -> None:
     model = NaiveBayes(PolyaTree()).fit(FRAME[list("abcde")], FRAME["label"])
-    for table in ((), (FRAME[list("abcde")], FRAME["label"])):
-        ax = plot_column(model, "a", *table)
-        low, high = ax.get_xlim()
-        assert low >= X[~np.isnan(X[:, 0]), 0].min() - 1
-        assert high <= np.nanmax(X[:, 0]) + 1
-        assert len([line for line in ax.lines if len(line.get_xdata()) > 50]) == 3
     assert plot_nomogram(model, classes=["x", "z"]) is not None
     assert plot_boundary(model, FRAME[list("abcde")], FRAME["label"], features=["a", "b"]) is not None
 

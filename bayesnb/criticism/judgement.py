@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from bayesnb.estimators.tempering import COLUMNS, LOO
+from bayesnb.estimators.tempering import COLUMNS, LOO, covariance_of_one
 from bayesnb.families.base import Array
 from bayesnb.model.product import Rows
 from bayesnb.selection.exponents import one_by_loo
@@ -61,7 +61,7 @@ def one_exponent(model: Any, rows: Rows, log_proba: Array) -> OneExponent | None
         if not np.isfinite(predictive[at]).all():
             return None
     power, sd = one_by_loo(model.model_, rows, model.n_jobs)
-    rule = PredictiveRule(model.estimate, power, np.array([[sd**2]]) if np.isfinite(sd) else None)
+    rule = PredictiveRule(model.estimate, power, covariance_of_one(sd, model.schema_))
     return OneExponent(power, loo_log_proba(model.model_, rows, rule, n_jobs=model.n_jobs))
 
 

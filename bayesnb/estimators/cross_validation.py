@@ -191,7 +191,7 @@ class CrossValidation(ModelHolder):
     def _selection_note(self, exponents: str = LEFT) -> str:
         """Return in words what rows chose, and which of it those that are held out leave; "" if they chose nothing."""
         found = 0 if self._covariance is None else len(self._covariance)
-        number = f"{found} exponent{'' if found == 1 else 's'}"
+        number = "exponent" if found == 1 else f"{found} exponents"
         kept = [number] if found and exponents == KEPT else []
         if self.schema_.choices:
             kept.append("families")

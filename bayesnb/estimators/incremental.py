@@ -49,7 +49,7 @@ from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.joint_families import joint_families
 from bayesnb.selection.leave_one_out import before_rows
-from bayesnb.selection.link_search import FOREST, PAIRS, LabelledRows, with_links
+from bayesnb.selection.link_search import FOREST, MOST_COLUMNS, PAIRS, LabelledRows, with_links
 from bayesnb.selection.pair_evidence import Work
 
 LOG = logging.getLogger("bayesnb")
@@ -384,7 +384,7 @@ class IncrementalMixin(ModelHolder):
         elif kind in (FOREST, PAIRS):
             labelled = LabelledRows(codes, np.ones(len(codes)) if weight is None else weight, len(classes))
             with bar("links between columns", None, " pairs", PATIENCE) as shown:
-                width = sum(len(block.names) for block in schema.blocks)
+                width = min(sum(len(block.names) for block in schema.blocks), MOST_COLUMNS)
                 shown.start(width * (width - 1) // 2)
                 schema = with_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
                 shown.finish()  # some columns cannot be linked
@@ -491,7 +491,8 @@ class IncrementalMixin(ModelHolder):
         """Hold the exponents in use."""
         plain = temper
         if not isinstance(temper.value, float):
-            plain = TemperEstimate(*(each if each is None else np.asarray(each) for each in temper))
+            length = None if temper.length is None else np.asarray(temper.length)
+            plain = TemperEstimate(np.asarray(temper.value), np.asarray(temper.sd), length, temper.covariance)
         exponents = exponents_of(plain.value, self.schema_, plain.length)
         covariance = covariance_by_block(plain.covariance, self.schema_)
         self.__dict__.update(_temper=plain, _exponents=exponents, _covariance=covariance)

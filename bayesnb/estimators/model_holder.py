@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, NoReturn, Self
 
@@ -17,7 +18,7 @@ from bayesnb.estimators.tempering import AUTO, COLUMNS, TemperEstimate, check_te
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
-from bayesnb.model.powers import Exponents, Numbers, of_empty_rows
+from bayesnb.model.powers import ExponentCovariance, Exponents, Numbers, of_empty_rows
 from bayesnb.model.priors import ClassPriorRule, check_averaging
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
@@ -53,7 +54,7 @@ class ModelHolder(ABC):
     n_features_in_: int
     _temper: TemperEstimate  # in arrays, where by column: skops keeps no Series
     _exponents: Exponents  # the same exponents as the model's blocks take them
-    _covariance: Array | None  # of exponents that were found, in the order of blocks
+    _covariance: ExponentCovariance | None  # of exponents that were found, in the order of blocks
 
     @abstractmethod
     def _families(self) -> Any:
@@ -132,7 +133,7 @@ class ModelHolder(ABC):
             return known
         count = -len(links.ends)
         length = None if known.length is None else known.length.iloc[:count]
-        covariance = None if known.covariance is None else known.covariance[:count, :count]
+        covariance = known.covariance and replace(known.covariance, group=known.covariance.group[:count])
         return TemperEstimate(known.value.iloc[:count], known.sd.iloc[:count], length, covariance)
 
     @property

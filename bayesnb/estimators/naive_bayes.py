@@ -169,6 +169,10 @@ class NaiveBayes(
     / (1 + n / n0) for a text of n words, as words of one text repeat one another; n0 is a power of 2, found by the same
     score, where this beats one exponent for all texts by a nat.
 
+    *Many columns.* Of more than 500 columns, the 499 that alone say most about the label have exponents of their own,
+    and all others share one. Of more than 600, links are looked for between the 600 that alone say most, and a warning
+    says so.
+
     Where there are more than 10,000 rows, a part that is spread evenly over every class finds the exponents. Under
     ``"columns"``, ``partial_fit`` scores each batch before it is learnt; what is known by then is the prior for the
     next, and n0 is that of the first batch. ``"loo"`` uses the last batch. ``merge``, ``forget`` and ``decay`` keep the

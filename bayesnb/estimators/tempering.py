@@ -4,6 +4,7 @@
 words fall with the length of a row: half of them is left at `temper_length_` words.
 """
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from bayesnb.data.containers import series_by_key
 from bayesnb.families.base import Array
-from bayesnb.model.powers import Exponents, LengthPower
+from bayesnb.model.powers import ExponentCovariance, Exponents, LengthPower
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.selection.column_exponents import ColumnExponents, by_batch, by_column
@@ -24,13 +25,13 @@ class TemperEstimate(NamedTuple):
     """The exponents in use and their standard deviations, Series by column or numbers; 0 for one that was given.
 
     And the lengths at which those of words are half, a Series by column, infinite where nothing falls; None if none do.
-    And the covariance of exponents that were found, in the table's order, `(f, f)` or `(1, 1)`.
+    And the covariance of exponents that were found, its features in the table's order.
     """
 
     value: Any
     sd: Any
     length: Any = None
-    covariance: Array | None = None
+    covariance: ExponentCovariance | None = None
 
 
 def check_temper(temper: Any) -> None:
@@ -44,7 +45,7 @@ def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_
     """Return the exponents found from rows that were learnt, or those that are declared."""
     if temper == LOO and rows is not None:
         value, sd = one_by_loo(model, rows, n_jobs)
-        return TemperEstimate(value, sd, None, np.array([[sd**2]]) if np.isfinite(sd) else None)
+        return TemperEstimate(value, sd, None, covariance_of_one(sd, schema))
     if temper == COLUMNS and rows is not None:
         return _of_columns(by_column(model, rows, n_jobs), schema)
     return TemperEstimate(1.0 if temper is None else float(temper), 0.0)
@@ -54,7 +55,9 @@ def tempered_again(known: TemperEstimate, model: Model, schema: Schema, rows: Ro
     """Return the exponents by column after a batch, from its scores by the model before it and those known before."""
     ridge = Ridge(by_block(known.value, schema), by_block(known.sd, schema))
     length = np.full(len(ridge.mean), np.inf) if known.length is None else by_block(known.length, schema)
-    return _of_columns(by_batch(model, rows, ridge, length), schema)
+    covariance = covariance_by_block(known.covariance, schema)
+    groups = np.arange(len(length)) if covariance is None else covariance.group
+    return _of_columns(by_batch(model, rows, ridge, length, groups), schema)
 
 
 def exponents_of(value: Any, schema: Schema, length: Any = None) -> Exponents:
@@ -83,13 +86,18 @@ def by_block(values: Any, schema: Schema) -> Array:
     return each
 
 
-def covariance_by_block(covariance: Array | None, schema: Schema) -> Array | None:
-    """Return the covariance of exponents in the order of blocks; that of one for all stays."""
-    if covariance is None or len(covariance) == 1:
-        return covariance
-    places, result = _places(schema), np.empty_like(covariance)
-    result[np.ix_(places, places)] = covariance
-    return result
+def covariance_of_one(sd: float, schema: Schema) -> ExponentCovariance | None:
+    """Return the covariance of one exponent for all features; None where it has no standard deviation."""
+    if not np.isfinite(sd):
+        return None
+    return ExponentCovariance(np.array([[sd**2]]), np.zeros(len(schema.keys), np.int64))
+
+
+def covariance_by_block(covariance: ExponentCovariance | None, schema: Schema) -> ExponentCovariance | None:
+    """Return the covariance of exponents with the features in the order of blocks."""
+    if covariance is None:
+        return None
+    return replace(covariance, group=by_block(covariance.group, schema).astype(np.int64))
 
 
 def by_name(values: Array, schema: Schema, name: str) -> Any:
@@ -136,7 +144,7 @@ def _of_columns(made: ColumnExponents, schema: Schema) -> TemperEstimate:
     places = _places(schema)
     length = made.length[places] if np.isfinite(made.length).any() else None
     found = made.found
-    covariance = found.covariance[np.ix_(places, places)]
+    covariance = ExponentCovariance(found.covariance, found.group[places])
     return restored(TemperEstimate(found.mean[places], found.sd[places], length, covariance), schema)
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.record import Power, of_powers
-from bayesnb.model.powers import Exponents, is_silent, of_rows
+from bayesnb.model.powers import ExponentCovariance, Exponents, is_silent, of_rows
 from bayesnb.model.product import Product, feature_scores, normalised, tempering_shift
 
 
@@ -40,7 +40,7 @@ class Scores:
     belief: Product
     cells: Sequence[Cells]
     power: Exponents = 1.0
-    covariance: Array | None = None  # of exponents that were found, `(f, f)` or, of one for all, `(1, 1)`
+    covariance: ExponentCovariance | None = None  # of exponents that were found
 
     def __len__(self) -> int:
         return self.cells[0].shape[0]
@@ -69,13 +69,12 @@ class Scores:
 
     @cached_property
     def by_exponent(self) -> Array | None:
-        """How much each score changes with each exponent, A_c, `(r, c, f)`; None where exponents are known."""
+        """How much each score changes with each exponent, A_c, `(r, c, g)`; None where exponents are known."""
         if self.covariance is None:
             return None
         each = feature_scores(self.belief.blocks, self.cells, self.power)
         # A class that a cell makes impossible stays so, whatever the exponent.
-        each = np.where(np.isneginf(each), 0.0, each)
-        return each if len(self.covariance) == each.shape[2] else each.sum(axis=2, keepdims=True)
+        return self.covariance.add_up(np.where(np.isneginf(each), 0.0, each))
 
     @cached_property
     def exponent_variance(self) -> Array:
@@ -91,7 +90,7 @@ class Scores:
         others = np.where(np.arange(self.classes) == best[:, None], -np.inf, self.log_mean())
         mean = np.einsum("rc,rcf->rf", np.exp(normalised(others)), self.by_exponent)
         gap[rows, best] = self.by_exponent[rows, best] - mean
-        return np.einsum("rcf,fg,rcg->rc", gap, self.covariance, gap, optimize=True)
+        return np.einsum("rcf,fg,rcg->rc", gap, self.covariance.matrix, gap, optimize=True)
 
     def log_mean(self) -> Array:
         """K_c(1): the log joint predictive, `(r, c)`."""

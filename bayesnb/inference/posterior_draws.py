@@ -23,7 +23,7 @@ from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.families.record import Power, is_by_row
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.class_scores import Scores
-from bayesnb.model.powers import Exponents, of_rows
+from bayesnb.model.powers import ExponentCovariance, Exponents, of_rows
 from bayesnb.model.product import (
     Observer,
     Product,
@@ -136,7 +136,7 @@ def _width(belief: Belief) -> int:
 class Additions(NamedTuple):
     """What is added to log p(x, y | theta): constants of rows, `(r, c)`, and what steps of exponents add to each draw.
 
-    `steps` are `(s, f)`, and `by_exponent`, `(r, c, f)`, is how much scores change with each; None where exponents are
+    `steps` are `(s, g)`, and `by_exponent`, `(r, c, g)`, is how much scores change with each; None where exponents are
     known. `fixed` is `(s, c)`, or 0.
     """
 
@@ -186,11 +186,11 @@ def draw_additions(scores: Scores, draws: int, rng: np.random.Generator) -> Addi
     return Additions(scores.shift_of_rows, scores.by_exponent, draw_steps(scores.covariance, draws, rng))
 
 
-def draw_steps(covariance: Array | None, draws: int, rng: np.random.Generator) -> Array | None:
-    """Draw how far exponents are from those that were found, `(s, f)`; None where they are known."""
+def draw_steps(covariance: ExponentCovariance | None, draws: int, rng: np.random.Generator) -> Array | None:
+    """Draw how far exponents are from those that were found, `(s, g)`; None where they are known."""
     if covariance is None:
         return None
-    return rng.multivariate_normal(np.zeros(len(covariance)), covariance, draws, method="eigh")
+    return rng.multivariate_normal(np.zeros(len(covariance)), covariance.matrix, draws, method="eigh")
 
 
 class DrawnWarning(UserWarning):
@@ -300,7 +300,7 @@ def _once_seen(scores: Scores, c: int, draws: int, rng: np.random.Generator) -> 
     if scores.covariance is None or scores.by_exponent is None:
         return Additions(scores.shift_of_rows)
     against = scores.by_exponent - scores.by_exponent[:, [c]]
-    half = np.einsum("cf,fg,cg->c", against[0], scores.covariance, against[0]) / 2
+    half = np.einsum("cf,fg,cg->c", against[0], scores.covariance.matrix, against[0]) / 2
     steps = draw_steps(scores.covariance, draws, another(rng, 3))
     return Additions(scores.shift_of_rows, against, steps, np.broadcast_to(-half, (draws, len(half))))
 

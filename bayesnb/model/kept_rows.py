@@ -22,14 +22,19 @@ from bayesnb.model.schema import Block, Schema
 
 MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
 FEWEST_ROWS = 200
-NUMBERS, WORK = 1 << 24, 2e9  # of a table, and multiplications of a step, above which rows are fewer
+NUMBERS = 1 << 24  # of a table that is kept, above which rows are fewer
+SCORES, WORK = 1 << 22, 2e9  # by class and column, and multiplications of a step, above which fewer rows are scored
 FIRST = 8  # rows of a part by which it is distinguished from others
 
 
-def most_scored(classes: int, columns: int) -> int:
-    """Number of rows whose scores by class and column can be held, and the exponents of the columns found by them."""
-    by_work = WORK / columns**2 if columns**3 <= WORK else (WORK / columns) ** 0.5  # of `selection.exponents`
-    return max(int(min(NUMBERS / columns, by_work) / classes), FEWEST_ROWS)
+def most_scored(classes: int, columns: int, exponents: int | None = None) -> int:
+    """Number of rows whose scores by class and column can be held, and so many exponents found by them.
+
+    By default each column has one.
+    """
+    f = columns if exponents is None else exponents
+    by_work = WORK / f**2 if f**3 <= WORK else (WORK / f) ** 0.5  # of `selection.exponents`
+    return max(int(min(SCORES / columns, by_work) / classes), FEWEST_ROWS)
 
 
 def evenly(codes: Array, size: int) -> Array:

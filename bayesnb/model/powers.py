@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.record import Power
@@ -31,6 +32,28 @@ class LengthPower:
     def shares(self, x: Cells) -> Array:
         """What is left of the exponent in each row, `(r, k) -> (r, 1)`."""
         return shares_at(lengths_of(x), self.length)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class ExponentCovariance:
+    """What is not known of exponents that were found: their covariance, `(g, g)`, and which of them each feature has.
+
+    `group` is `(f,)`. All features have one exponent under temper="loo", and those that say little in a wide table.
+    """
+
+    matrix: Array
+    group: Array
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def add_up(self, table: Array) -> Array:
+        """Sum numbers of features over those that share an exponent, `(..., f) -> (..., g)`."""
+        if len(self.group) == len(self) and (self.group == np.arange(len(self))).all():
+            return table
+        features = np.arange(len(self.group) + 1)
+        places = sparse.csr_array((np.ones(len(self.group)), self.group, features), (len(self.group), len(self)))
+        return (table.reshape(-1, len(self.group)) @ places).reshape(*table.shape[:-1], len(self))
 
 
 Numbers = float | tuple[Power, ...]  # exponents on the evidence of features: one, or of each block a number or `(f,)`
@@ -68,9 +91,9 @@ def of_empty_rows(power: Exponents) -> Numbers:
 
 
 def feature_exponents(power: Exponents, widths: Sequence[int]) -> Array:
-    """The exponents of features in rows without words, all blocks end to end, `(f,)`; `(1,)` of one for all."""
+    """The exponents of features in rows without words, all blocks end to end, `(f,)`."""
     if not isinstance(power, tuple):
-        return np.array([power])
+        return np.full(sum(widths), float(power))
     numbers = [each.value if isinstance(each, LengthPower) else each for each in power]
     return np.concatenate([np.broadcast_to(each, width) for each, width in zip(numbers, widths, strict=True)])
 

@@ -18,6 +18,7 @@ from bayesnb.families.links import LinkStats
 from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
 from bayesnb.model.linked import LinkBlock
+from bayesnb.model.powers import ExponentCovariance
 from bayesnb.model.priors import averaging
 from bayesnb.model.product import Product, ProductStats
 from bayesnb.model.schema import Block, Schema
@@ -48,7 +49,7 @@ class Saved:
     named: bool  # whether the columns' names are those of a frame
     note: Any = None
     temper_length: Any = None  # of each feature, `(f,)`, at which its exponent is half, or infinite; None: none falls
-    temper_covariance: Any = None  # of exponents that were found, `(f, f)`, or `(1, 1)` of one for all
+    temper_covariance: Any = None  # an `ExponentCovariance` of exponents that were found
 
 
 def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
@@ -56,7 +57,10 @@ def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
     params = {name: pack(value, writer, f"parameter {name}") for name, value in saved.params.items()}
     seen = describe_shard(saved.shard, writer)
     blocks = zip(seen["blocks"], saved.shard.schema.blocks, saved.prior.blocks, strict=True)
-    optional = {"temper_length": saved.temper_length, "temper_covariance": saved.temper_covariance}
+    optional = {"temper_length": saved.temper_length}
+    if saved.temper_covariance is not None:
+        optional["temper_covariance"] = saved.temper_covariance.matrix
+        optional["temper_group"] = saved.temper_covariance.group
     return (
         seen
         | {name: pack(value, writer, name) for name, value in optional.items() if value is not None}
@@ -87,8 +91,12 @@ def model_of(document: Mapping[str, Any], reader: ArrayReader) -> Saved:
     length = unpack(document.get("temper_length"), reader)  # a model whose exponents do not fall has none
     check_temper(temper, temper_sd, len(shard.schema.keys))
     check_temper_length(length, temper, shard.schema)
-    covariance = unpack(document.get("temper_covariance"), reader)  # none of exponents that are known
-    check_temper_covariance(covariance, temper)
+    covariance = None  # of exponents that are known
+    if "temper_covariance" in document:
+        covariance = ExponentCovariance(
+            *(unpack(document[name], reader) for name in ("temper_covariance", "temper_group"))
+        )
+    check_temper_covariance(covariance, len(shard.schema.keys))
     prior = Product(class_prior, priors)
     return Saved(document["estimator"], params, shard, prior, temper, temper_sd, named, note, length, covariance)
 
@@ -356,17 +364,21 @@ def check_temper_length(length: Any, temper: Any, schema: Schema) -> None:
         raise ValueError("the length of the temper is not above 0, or of a feature that has no words")
 
 
-def check_temper_covariance(covariance: Any, temper: Any) -> None:
-    """Raise unless it is a covariance of the exponents, or None."""
+def check_temper_covariance(covariance: ExponentCovariance | None, features: int) -> None:
+    """Raise unless it is a covariance of exponents, of which each feature has one; None is valid."""
     if covariance is None:
         return
-    shape = (np.size(temper), np.size(temper))
-    if not (isinstance(covariance, np.ndarray) and covariance.dtype == float and covariance.shape == shape):
-        raise ValueError(f"the covariance of the temper is not an array of {shape} numbers")
-    if not (np.isfinite(covariance).all() and (np.diag(covariance) >= 0).all()):
-        raise ValueError("the covariance of the temper is not finite, or a variance is below 0")
-    if not np.allclose(covariance, covariance.T, rtol=1e-9, atol=0.0):
+    matrix, group = covariance.matrix, covariance.group
+    if not (isinstance(matrix, np.ndarray) and matrix.dtype == float and matrix.ndim == 2 and len(matrix) <= features):
+        raise ValueError(f"the covariance of the temper is not an array of at most {features} rows")
+    if matrix.shape[0] != matrix.shape[1] or not (np.isfinite(matrix).all() and (np.diag(matrix) >= 0).all()):
+        raise ValueError("the covariance of the temper is not square and finite, or a variance is below 0")
+    if not np.allclose(matrix, matrix.T, rtol=1e-6, atol=1e-12 * np.abs(matrix).max(initial=0.0)):
         raise ValueError("the covariance of the temper is not symmetric")
+    if not (isinstance(group, np.ndarray) and group.dtype == np.int64 and group.shape == (features,)):
+        raise ValueError(f"the groups of the temper are not one whole number for each of {features} features")
+    if not ((group >= 0) & (group < len(matrix))).all():
+        raise ValueError("a group of the temper has no variance")
 
 
 def check_class_prior(prior: Any, classes: int) -> None:

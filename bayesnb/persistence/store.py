@@ -63,7 +63,7 @@ def write(saved: Saved, path: Any) -> None:
         check_class_prior(saved.prior.classes, len(saved.shard.classes))
         check_temper(saved.temper, saved.temper_sd, len(saved.shard.schema.keys))
         check_temper_length(saved.temper_length, saved.temper, saved.shard.schema)
-        check_temper_covariance(saved.temper_covariance, saved.temper)
+        check_temper_covariance(saved.temper_covariance, len(saved.shard.schema.keys))
     writer = ArrayWriter()
     members = _members(MODEL, describe_model(saved, writer), writer)
     with replacing(path) as file:

@@ -12,6 +12,7 @@ from scipy.special import fdtri
 from bayesnb.families import NormalInverseWishart
 from bayesnb.families.base import Array
 from bayesnb.plots.column_view import Sight, bins_of, combined, grid_of, middle, sight_of
+from bayesnb.plots.histogram import Histogram, histogram_of
 from bayesnb.plots.style import (
     COLOURS,
     DASHES,
@@ -34,6 +35,7 @@ ACROSS = 58, 8  # letters of a line of the legend, and of a mark
 FEW = 15  # cells, which make no histogram
 MANY = 4  # classes, above which a figure is taller, and their histograms are lighter
 HALF = 0.5
+LEAST_BEYOND = 0.001  # probability of what a picture does not reach, that is worth a line
 MOST_POINTS = 600  # of a figure
 AROUND = 181  # points of an ellipse
 WIDTHS = (1.1, 1.8)  # of the inner line and the outer one
@@ -50,7 +52,9 @@ def plot_column(
     """Draw what a model expects of one column in each class: the posterior predictive of a new cell.
 
     Numbers have a curve for each class, counts and levels have bars; those of levels with the interval of their
-    probability. Where there are more than eight classes, the most frequent are drawn.
+    probability. The curve of a `PolyaTree` column is a histogram, and a value that at least 5 % of a class have, many
+    more than have values around it, has a bar with its probability. Where there are more than eight classes, the most
+    frequent are drawn.
 
     Columns that are modelled jointly can be drawn one by one, each as it is whatever the others hold, or together:
     levels as bars of their most probable combinations, and two columns of numbers as ellipses, within which half and
@@ -118,7 +122,7 @@ def sketch(sight: Sight, prob: float, ax: Axes | None = None) -> Axes:
     """Draw a column, or several that are modelled jointly, without a legend."""
     if len(sight.names) > 1 and sight.family.continuous:
         return _clouds(sight, prob, ax)
-    return PICTURES[sight.family.picture](sight, prob, ax)
+    return PICTURES["histogram" if sight.family.has_grid else sight.family.picture](sight, prob, ax)
 
 
 def _density(sight: Sight, prob: float, ax: Axes | None) -> Axes:
@@ -144,8 +148,65 @@ def _density(sight: Sight, prob: float, ax: Axes | None) -> Axes:
     ax.set_ylim(0, None)
     ax.set_xlim(grid[0], grid[-1])
     ax.xaxis.set_major_locator(MaxNLocator(6, steps=ROUND))
-    ax.set_xlabel(short(sight.name, AXIS) + (f"\n{beyond:,} rows lie further out" if beyond else ""))
+    ax.set_xlabel(short(sight.name, AXIS) + _further_out(beyond))
     return ax
+
+
+def _further_out(rows: int, probability: float = 0.0) -> str:
+    """Return a line below an axis about rows, and the probability in a class, that it does not reach."""
+    what = [f"{rows:,} {'row' if rows == 1 else 'rows'}"] if rows else []
+    what += [f"up to {100 * probability:.2g} % of a class"] if probability > LEAST_BEYOND else []
+    return f"\nfurther out: {', '.join(what)}" if what else ""
+
+
+def _histogram(sight: Sight, prob: float, ax: Axes | None) -> Axes:
+    """Draw a histogram for each class, over that of its cells, and bars of frequent values, with the shares as dots."""
+    belief: Any = sight.belief[sight.shown]
+    drawn, parts = histogram_of(belief), sight.parts
+    is_light = len(parts) > MANY
+    ax = ax or new_axes(2.9 if is_light else 2.3)
+    if len(drawn.edges):
+        _draw_bins(ax, drawn, parts, 0.12 if is_light else 0.25)
+    if len(drawn.values):
+        _draw_values(ax.twinx() if len(drawn.edges) else ax, drawn, parts)
+    room = max(0.02 * (drawn.high - drawn.low), drawn.bar_room if len(drawn.values) else 0.0)
+    ax.set_xlim(drawn.low - room, drawn.high + room)
+    is_whole = not len(drawn.edges) and (drawn.values == np.floor(drawn.values)).all()
+    ax.xaxis.set_major_locator(MaxNLocator(6, steps=ROUND, integer=is_whole))
+    beyond = sum(int(((x < drawn.low) | (x > drawn.high)).sum()) for x in parts)
+    ax.set_xlabel(short(sight.name, AXIS) + _further_out(beyond, drawn.beyond))
+    return ax
+
+
+def _draw_bins(ax: Axes, drawn: Histogram, parts: Sequence[Array], shade: float) -> None:
+    """Draw the densities of bins as steps, over the histograms of the cells in the same bins; few cells are ticks."""
+    corners = drawn.edges.repeat(2)
+    for c, (heights, x) in enumerate(zip(drawn.density, parts, strict=True)):
+        cells = x[~np.isin(x, drawn.values)]
+        if len(cells) < FEW:
+            ax.plot(cells, np.zeros(len(cells)), "|", color=COLOURS[c], markersize=14)
+        else:
+            share = np.histogram(cells, drawn.edges)[0] / len(x)
+            ax.stairs(share / np.diff(drawn.edges), drawn.edges, fill=True, color=COLOURS[c], alpha=shade, linewidth=0)
+        steps = np.concatenate([[0.0], heights.repeat(2), [0.0]])
+        ax.plot(corners, steps, color=COLOURS[c], linewidth=1.8, dashes=DASHES[c])
+    ax.set_yticks([])
+    ax.set_ylabel("density")
+    ax.set_ylim(0, None)
+
+
+def _draw_values(ax: Axes, drawn: Histogram, parts: Sequence[Array]) -> None:
+    """Draw bars of the probabilities of values, side by side by class; a dot is the share in the data."""
+    thick = drawn.bar_room / len(parts)
+    for c, (heights, x) in enumerate(zip(drawn.probability, parts, strict=True)):
+        at = drawn.values + (c - (len(parts) - 1) / 2) * thick
+        ax.bar(at, heights, thick * 0.9, color=COLOURS[c], alpha=0.6, linewidth=0)
+        share = (x[:, None] == drawn.values).mean(axis=0) if len(x) else np.zeros(len(at))
+        ax.plot(at[share > 0], share[share > 0], "o", markersize=2.5, color=COLOURS[c])
+    ax.yaxis.set_major_locator(MaxNLocator(4))
+    ax.yaxis.set_major_formatter(PERCENT)
+    ax.set_ylabel("probability of a value" if len(drawn.edges) else "probability")
+    ax.set_ylim(0, None)
 
 
 def _mass(sight: Sight, prob: float, ax: Axes | None) -> Axes:
@@ -192,7 +253,7 @@ def _levels(sight: Sight, prob: float, ax: Axes | None) -> Axes:
     return ax
 
 
-PICTURES = {"density": _density, "mass": _mass, "levels": _levels}
+PICTURES = {"density": _density, "histogram": _histogram, "mass": _mass, "levels": _levels}
 
 
 def bars_of(sight: Sight, prob: float) -> tuple[list[str], Array, tuple[Array, Array]]:

@@ -27,7 +27,7 @@ from bayesnb.inference.posterior_draws import (
     draw_theta,
     refuse_large,
 )
-from bayesnb.model.powers import Exponents, of_blocks
+from bayesnb.model.powers import ExponentCovariance, Exponents, of_blocks
 from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
@@ -47,7 +47,7 @@ class Subject:
     once: Exponents
     temper: Mapping[str, Any]  # the exponents as attributes of results
     n_jobs: int | None
-    covariance: Array | None = None  # of exponents that were found
+    covariance: ExponentCovariance | None = None  # of exponents that were found
 
     def scores(self, cells: Sequence[Cells]) -> Scores:
         """Return the scores of rows."""

@@ -16,6 +16,7 @@ Where rows come in batches, n0 is that of the first; each batch is scored before
 said of the exponents is the ridge.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,7 @@ from bayesnb.selection.leave_one_out import are_there
 
 MARGIN = 1.0  # nats by which a finite length must be better
 COARSE = 1e-2  # of log t: the height is flat there
+MOST_EXPONENTS = 500  # of columns: of more columns, those that alone say least about the label share one
 OF_LINKS = 0.25  # the prior mean of a link's exponent, relative to that of columns
 
 
@@ -69,7 +71,29 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
 def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
     """The exponents of columns whose prior is around one for all of them, and of links, around a part of it."""
     t, sd = centre(scores.of_columns(~linked))
-    return over_widths(scores, np.where(linked, OF_LINKS * t, t), sd / t)
+    groups, first = groups_of(scores, linked)
+    found = over_widths(scores.of_groups(groups), np.where(linked, OF_LINKS * t, t)[first], sd / t)
+    return _of_groups(found, groups)
+
+
+def _of_groups(found: FoundExponents, groups: Array) -> FoundExponents:
+    """Return exponents of groups as those of their features."""
+    return replace(found, mean=found.mean[groups], sd=found.sd[groups], group=groups)
+
+
+def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
+    """Return the group of columns, with one exponent, that each column is in, and the first column of each group.
+
+    Links, and the columns that alone say most about the label, are by themselves; of a wide table, all others are one
+    group, the last one. So second derivatives have at most MOST_EXPONENTS rows, and as many as there are links.
+    """
+    columns = np.arange(len(linked))
+    if len(columns) <= MOST_EXPONENTS:
+        return columns, columns
+    is_alone = linked.copy()
+    is_alone[np.argsort(np.where(linked, np.inf, -scores.of_each), kind="stable")[: MOST_EXPONENTS - 1]] = True
+    groups = np.where(is_alone, np.cumsum(is_alone) - 1, is_alone.sum())
+    return groups, np.unique(groups, return_index=True)[1]
 
 
 def are_links(model: Model) -> Array:
@@ -78,16 +102,22 @@ def are_links(model: Model) -> Array:
     return np.concatenate([np.full(features_of(block), isinstance(block, Links)) for block in blocks])
 
 
-def by_batch(model: Model, rows: Rows, known: Ridge, length: Array) -> ColumnExponents:
-    """The exponents after rows that the model has not learnt yet, from what was known of them before."""
+def by_batch(model: Model, rows: Rows, known: Ridge, length: Array, groups: Array) -> ColumnExponents:
+    """The exponents after rows that the model has not learnt yet, from what was known of them before.
+
+    Features of one group share an exponent, as they did before.
+    """
     few = _part(model, rows)
     scores = LabelScores.of(predictive_scores(model, few), few, np.zeros(len(few.codes), bool))
     scores = shortened(scores, words_of_rows(model, few)[scores.places], length)
-    return ColumnExponents(largest(scores, known).exponents, length)
+    first = np.unique(groups, return_index=True)[1]
+    found = largest(scores.of_groups(groups), Ridge(known.mean[first], known.sd[first])).exponents
+    return ColumnExponents(_of_groups(found, groups), length)
 
 
 def _part(model: Model, rows: Rows) -> Rows:
-    return stratified(rows, len(model.stats.classes), sum(features_of(block) for block in model.prior.blocks))
+    columns = sum(features_of(block) for block in model.prior.blocks)
+    return stratified(rows, len(model.stats.classes), columns, min(columns, MOST_EXPONENTS))
 
 
 def words_of_rows(model: Model, rows: Rows) -> Array:

@@ -17,10 +17,8 @@ from bayesnb.families.capabilities import HasCellsLeftOut
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
-from bayesnb.model.product import Model, Rows, column_of, feature_scores, features_of
+from bayesnb.model.product import Model, Rows, cell_scores, column_of, feature_scores, features_of
 from bayesnb.numerics.threads import blocks
-
-MANY = 100_000  # rows
 
 
 def column_scores(
@@ -47,10 +45,9 @@ def column_scores_by_parts(
     widths = [features_of(block) for block in reader.blocks]
     ends = np.cumsum(widths)
     for part in blocks(len(rows.codes), at_once):
-        threads = n_jobs if part.stop - part.start > MANY else 1  # fewer rows take less than to start a thread
         table = np.empty((*log_class[part].shape, sum(widths)))
         for b, x in enumerate(rows.cells):
-            leaving = Leaving(x[part], rows.codes[part], gone[part], kind, threads)
+            leaving = Leaving(x[part], rows.codes[part], gone[part], kind, n_jobs)
             scores = features_left_out(model.prior.blocks[b], model.stats.blocks[b], reader.blocks[b], leaving)
             places = np.arange(len(leaving.codes)), leaving.codes
             again = np.isnan(scores[places]).any(axis=1) & there[part]
@@ -67,19 +64,17 @@ def features_left_out(prior: Any, stats: Any, reader: Any, leaving: Leaving) -> 
     """
     if prior.multivariate:
         return prior.left_out(stats, reader, leaving)[..., None]
-    column = column_of(leaving.x)
-    out = np.empty((len(leaving.codes), len(reader), features_of(reader)))
-    at_once = prior.independent_classes and isinstance(prior, HasCellsLeftOut)
-    for j in range(out.shape[2]):
-        x = column(j)
-        if at_once:
-            out[:, :, j] = reader.only(j).score(x, 1.0, None, leaving.n_jobs)
-        else:
-            one = replace(leaving, x=x)
-            out[:, :, j] = prior.only(j).left_out(stats.only(j), reader.only(j), one)
-    if at_once:
+    at_once = isinstance(prior, HasCellsLeftOut)
+    if at_once and prior.independent_classes:
+        out = cell_scores(reader, leaving.x)
         for c, rows in leaving.groups():
             out[rows, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[rows])
+        return out
+    column = column_of(leaving.x)
+    out = np.empty((len(leaving.codes), len(reader), features_of(reader)))
+    for j in range(out.shape[2]):
+        one = replace(leaving, x=column(j))
+        out[:, :, j] = prior.only(j).left_out(stats.only(j), reader.only(j), one)
     return out
 
 
@@ -126,17 +121,18 @@ def are_all(model: Model, counts: Array) -> Array:
     return there if model.prior.independent_classes else np.broadcast_to(there.all(), there.shape)
 
 
-def chosen_rows(rows: Rows, classes: int, columns: int) -> Array:
+def chosen_rows(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Array:
     """Rows by which exponents are found, `(r,)`: all, or PART of them, evenly spaced in every class, always the same.
 
-    They are fewer where the table of their scores would be too large, or exponents take too long to find.
+    They are fewer where the table of their scores would be too large, or exponents, by default one for each column,
+    take too long to find.
     """
-    most = most_scored(classes, columns)
+    most = most_scored(classes, columns, exponents)
     if len(rows.codes) <= min(MOST_ROWS, most):
         return np.ones(len(rows.codes), bool)
     return evenly(rows.codes, min(PART, most))
 
 
-def stratified(rows: Rows, classes: int, columns: int) -> Rows:
+def stratified(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Rows:
     """Return the rows by which exponents are found."""
-    return rows.where(chosen_rows(rows, classes, columns))
+    return rows.where(chosen_rows(rows, classes, columns, exponents))

@@ -56,14 +56,16 @@ class Ridge:
 
 @dataclass(frozen=True, eq=False)
 class FoundExponents:
-    """The exponents by rows, their standard deviations, `(f,)`, and covariance, `(f, f)`.
+    """The exponents by rows, their standard deviations, `(f,)`, and covariance, `(g, g)`.
 
-    One that is held at 0 has a standard deviation, but no covariance.
+    One that is held at 0 has a standard deviation, but no covariance. `group` says which row of the covariance each
+    feature has, `(f,)`: in a wide table several features share an exponent.
     """
 
     mean: Array
     sd: Array
     covariance: Array
+    group: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,22 @@ class LabelScores:
     def of_columns(self, which: Array) -> Self:
         """The scores of some columns."""
         return self if which.all() else replace(self, table=self.table[:, :, which])
+
+    def of_groups(self, groups: Array) -> Self:
+        """The scores of groups of columns, each the sum of its columns' scores; groups are numbered from 0."""
+        is_shared = groups == groups.max()
+        if is_shared.sum() <= 1:
+            return self
+        table = np.concatenate([self.table[:, :, ~is_shared], self.table[:, :, is_shared].sum(axis=2)[:, :, None]], 2)
+        return replace(self, table=table)
+
+    @property
+    def of_each(self) -> Array:
+        """What each column alone says of the labels, the sum of their log scores, `(f,)`."""
+        each = self.log_class[:, :, None] + self.table
+        each -= each.max(axis=1, keepdims=True)
+        labels = each[np.arange(len(self.codes)), self.codes]
+        return self.counts @ (labels - np.log(np.exp(each).sum(axis=1)))
 
     def alone(self, column: int, w: Array) -> Self:
         """The scores of one column, what the others say under exponents being the class's part, `(f,)`."""
@@ -232,7 +250,8 @@ def over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> Found
     pulled = np.stack([e.covariance @ (1 / (width**2 * means)) for width, e in zip(maxima, each, strict=True)])
     gaps = np.concatenate([gaps, unsure * np.sqrt(share)[:, None] * pulled])
     covariance = np.tensordot(share, [e.covariance for e in each], 1) + gaps.T @ gaps
-    return FoundExponents(mean, np.sqrt(share @ variances + (gaps**2).sum(axis=0)), covariance)
+    sd = np.sqrt(share @ variances + (gaps**2).sum(axis=0))
+    return FoundExponents(mean, sd, covariance, np.arange(len(mean)))
 
 
 class Maximum(NamedTuple):
@@ -268,7 +287,8 @@ def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Ma
     sd, covariance = (slope**2 + (factor**2).sum(axis=0) + weight) ** -0.5, np.zeros((len(w), len(w)))
     covariance[np.ix_(free, free)] = precision.inverse()
     sd[free] = np.sqrt(np.diag(covariance)[free])
-    return Maximum(FoundExponents(w, sd, covariance), height(w) - precision.log_volume() / 2)
+    found = FoundExponents(w, sd, covariance, np.arange(len(w)))
+    return Maximum(found, height(w) - precision.log_volume() / 2)
 
 
 def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:

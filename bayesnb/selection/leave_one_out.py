@@ -18,7 +18,7 @@ import numpy as np
 from bayesnb.families.base import Array, Rng
 from bayesnb.families.record import raised
 from bayesnb.families.removal import PREDICTIVE, Leaving, missing, reader_of
-from bayesnb.model.powers import Exponents, feature_exponents, is_silent, length_shares, of_rows
+from bayesnb.model.powers import ExponentCovariance, Exponents, feature_exponents, is_silent, length_shares, of_rows
 from bayesnb.model.product import (
     Joint,
     Model,
@@ -47,7 +47,7 @@ class PredictiveRule(NamedTuple):
 
     kind: str = PREDICTIVE
     power: Exponents = 1.0
-    covariance: Array | None = None  # of exponents that were found, which held-out rows leave; None: they are kept
+    covariance: ExponentCovariance | None = None  # of exponents that held-out rows leave; None: they are kept
 
 
 PREDICT = PredictiveRule()
@@ -189,15 +189,13 @@ def contributions_left_out(
     classes, widths = len(model.stats.classes), [features_of(block) for block in model.prior.blocks]
     at_once = max(CELLS // (classes * sum(widths)), 1)
     w = feature_exponents(way.power, widths)
-    chose = chosen_rows(rows, classes, sum(widths))
+    chose = chosen_rows(rows, classes, sum(widths), None if way.covariance is None else len(way.covariance))
     for part, log_class, table in column_scores_by_parts(model, rows, at_once, gone, way.kind, n_jobs):
         shares = length_shares(way.power, [x[part] for x in rows.cells], widths)
         table = raised(shares[:, None], table)
         without = np.broadcast_to(w, (len(table), len(w)))
         if way.covariance is not None:
-            together = table.sum(axis=2, keepdims=True) if isinstance(way.power, float) else table
-            scores = log_class, together
-            left = leave_exponents(scores, rows.codes[part], rows.counts[part], w, way.covariance)
+            left = leave_exponents((log_class, table), rows.codes[part], rows.counts[part], w, way.covariance)
             without = np.where(chose[part, None], left, w)
         yield part, log_class, raised(without[:, None], table)
 

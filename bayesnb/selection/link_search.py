@@ -7,11 +7,13 @@ spanning forest of the candidates is a joint distribution once each tree has a r
 away: the root whose links have the most evidence. Further links, the strongest first, are experts that exponents weigh.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from bayesnb import numerics
 from bayesnb.data import Table
@@ -22,6 +24,7 @@ from bayesnb.families.weight import one_hot
 from bayesnb.model.linked import LinkBlock, codes_of
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.threads import in_order
+from bayesnb.selection.leave_one_out import PACKAGE
 from bayesnb.selection.pair_evidence import Work
 
 FOREST, PAIRS = "forest", "pairs"
@@ -31,6 +34,7 @@ FACTOR = 3.0
 LEAST = 1e-3  # that a prior adds to a count of a child's level: under 0 nothing would be known of an empty one
 MOST_LINKS = 60
 MOST_CELLS = 1 << 16  # of a table of pairs of levels, all classes together
+MOST_COLUMNS = 600  # that are compared with one another: of more, those that say most about the label
 MOST_PAIRS = 5_000  # that are compared at full length: of more, the best are screened
 PARTNERS = 10  # of each column that a screening keeps
 ROWS_SCREENED = 4_000
@@ -68,10 +72,18 @@ class LabelledRows(NamedTuple):
 
 def with_links(schema: Schema, table: Table, rows: LabelledRows, kind: str, work: Work) -> Schema:
     """Add the links of a table's columns to its schema; the same schema, where there are none."""
-    columns = link_columns(schema, table, rows)
-    if columns is None:
+    every = link_columns(schema, table, rows)
+    if every is None:
         return schema
-    chosen, in_forest = chosen_links(candidates(columns, rows, work), len(columns.sizes), kind)
+    columns, varying = _most_informative(every, rows), int((every.sizes > 1).sum())
+    if len(columns.sizes) < len(every.sizes):
+        warnings.warn(
+            f"links were looked for between {len(columns.sizes)} of {len(every.sizes):,} columns, those that alone say "
+            "most about the label. Name the columns to use, or set dependence=None for none.",
+            UserWarning,
+            skip_file_prefixes=(PACKAGE,),
+        )
+    chosen, in_forest = chosen_links(candidates(columns, rows, work, varying), len(columns.sizes), kind)
     if not chosen:
         return schema
     used = sorted({end for link in chosen for end in (link.parent, link.child)})
@@ -155,8 +167,32 @@ def _only(readers: Sequence[Block], used: Sequence[int]) -> list[Block]:
     return made
 
 
-def candidates(columns: LinkColumns, rows: LabelledRows, work: Work) -> list[Candidate]:
-    """Return the links with evidence above the threshold, in both directions, the strongest first."""
+def _most_informative(columns: LinkColumns, rows: LabelledRows) -> LinkColumns:
+    """Return the columns, of very many those whose levels alone say most about the label.
+
+    By the log likelihood ratio of a table of levels and classes, less its expectation where they are independent.
+    """
+    if len(columns.sizes) <= MOST_COLUMNS:
+        return columns
+    worth = np.empty(len(columns.sizes))
+    for j, size in enumerate(columns.sizes.tolist()):
+        known = columns.codes[j] >= 0
+        cells = columns.codes[j][known].astype(np.intp) * rows.classes + rows.codes[known]
+        counts = np.bincount(cells, rows.weight[known], size * rows.classes).reshape(size, rows.classes)
+        by_level, by_class = counts.sum(axis=1), counts.sum(axis=0)
+        ratio = xlogy(counts, counts).sum() - xlogy(by_level, by_level).sum() - xlogy(by_class, by_class).sum()
+        freedom = float(np.clip(np.count_nonzero(by_level) - 1, 0, None) * (np.count_nonzero(by_class) - 1))
+        worth[j] = ratio + xlogy(counts.sum(), counts.sum()) - freedom / 2
+    best = np.sort(np.argsort(-worth, kind="stable")[:MOST_COLUMNS])
+    margins = tuple(columns.margins[j] for j in best)
+    return LinkColumns(tuple(_only(columns.readers, best.tolist())), columns.codes[best], margins)
+
+
+def candidates(columns: LinkColumns, rows: LabelledRows, work: Work, varying: int) -> list[Candidate]:
+    """Return the links with evidence above the threshold, in both directions, the strongest first.
+
+    The threshold is that of so many columns that vary.
+    """
     width = len(columns.sizes)
     able = _able(columns.sizes, rows.classes)
     pairs = CodedPairs(columns.sizes, _unsigned(columns, able), rows.codes, _weights(rows.weight), rows.classes)
@@ -175,7 +211,7 @@ def candidates(columns: LinkColumns, rows: LabelledRows, work: Work) -> list[Can
         links = zip(able[u].tolist(), out.tolist(), strict=True)
         return [Candidate(*ends, *of) for v, each in links for ends, of in zip(((u, v), (v, u)), each, strict=True)]
 
-    threshold = FACTOR * np.log((columns.sizes > 1).sum() + 1)
+    threshold = FACTOR * np.log(varying + 1)
     ranked = [
         link for links in in_order(compare, range(width), work.n_jobs) for link in links if link.evidence > threshold
     ]

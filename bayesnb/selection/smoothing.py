@@ -16,7 +16,7 @@ from scipy.optimize import minimize, minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.family import BOUNDS, Family, HasCounts, Hyperparameters, ordered_hyperparameters, positive
 from bayesnb.families.weight import one_hot
-from bayesnb.model.powers import Exponents
+from bayesnb.model.powers import ExponentCovariance, Exponents
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
@@ -68,7 +68,7 @@ class PriorVariants:
     rows: Rows
     power: Exponents = 1.0
     n_jobs: int | None = None
-    covariance: Array | None = None  # of exponents that were found, which rows leave
+    covariance: ExponentCovariance | None = None  # of exponents that were found, which rows leave
 
     def outcome(self, setting: Setting, prob: float) -> Outcome:
         """Score a setting, with intervals of this probability."""
