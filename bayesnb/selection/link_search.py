@@ -188,10 +188,10 @@ def _most_informative(columns: LinkColumns, rows: LabelledRows) -> LinkColumns:
     return LinkColumns(tuple(_only(columns.readers, best.tolist())), columns.codes[best], margins)
 
 
-def candidates(columns: LinkColumns, rows: LabelledRows, work: Work, varying: int) -> list[Candidate]:
+def candidates(columns: LinkColumns, rows: LabelledRows, work: Work, varying: int | None = None) -> list[Candidate]:
     """Return the links with evidence above the threshold, in both directions, the strongest first.
 
-    The threshold is that of so many columns that vary.
+    The threshold is that of so many columns that vary, by default these columns.
     """
     width = len(columns.sizes)
     able = _able(columns.sizes, rows.classes)
@@ -211,6 +211,7 @@ def candidates(columns: LinkColumns, rows: LabelledRows, work: Work, varying: in
         links = zip(able[u].tolist(), out.tolist(), strict=True)
         return [Candidate(*ends, *of) for v, each in links for ends, of in zip(((u, v), (v, u)), each, strict=True)]
 
+    varying = int((columns.sizes > 1).sum()) if varying is None else varying
     threshold = FACTOR * np.log(varying + 1)
     ranked = [
         link for links in in_order(compare, range(width), work.n_jobs) for link in links if link.evidence > threshold
