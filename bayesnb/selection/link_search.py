@@ -162,14 +162,12 @@ def candidates(columns: LinkColumns, rows: LabelledRows, work: Work) -> list[Can
     pairs = CodedPairs(columns.sizes, _unsigned(columns, able), rows.codes, _weights(rows.weight), rows.classes)
     if is_long := sum(map(len, able)) > MOST_PAIRS:
         able = _screened(pairs, able, work)
-    starts, margins = np.cumsum(pairs.sizes) - pairs.sizes, np.concatenate(columns.margins)
 
     def compare(u: int) -> list[Candidate]:
         out = np.empty((len(able[u]), 2, 2))
         numerics.link_kernels.compare(
-            pairs.codes, pairs.sizes, able[u], u, pairs.labels, pairs.weight, pairs.classes, margins, starts,
-            STRENGTHS, out,
-        )  # fmt: skip
+            pairs.codes, pairs.sizes, able[u], u, pairs.labels, pairs.weight, pairs.classes, STRENGTHS, out
+        )
         if not is_long:
             work.done(width - u - 1)
         links = zip(able[u].tolist(), out.tolist(), strict=True)
