@@ -82,9 +82,7 @@ def evidence(table: Array, parents: Array, mean: Array, strength: float) -> floa
 
 
 @compiled
-def strongest(
-    table: Array, parents: Array, children: Array, strengths: Array, mean: Array, values: Array
-) -> int:
+def strongest(table: Array, parents: Array, children: Array, strengths: Array, mean: Array, values: Array) -> int:
     """Write the log Bayes factor of a table, `(c, a, b)`, at some strengths, and return which has the largest.
 
     It compares a distribution of the child for each level of the parent with one for all, the shares of the child's
