@@ -362,10 +362,8 @@ def _notes(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outco
     same = isinstance(temper.value, float) and temper.value == 1
     exponents = f", and so are the exponents on the features' evidence, temper_ = {in_words(temper, 4)}."
     notes.append(prior + ("." if same else exponents))
-    if (links := learnt.estimator.schema_.links) is not None:
-        notes.append(
-            f"The links between columns are those of the estimator, {len(links.ends)}; no smoothing is theirs."
-        )
+    if learnt.estimator.schema_.links is not None:
+        notes.append("The links between columns are those of the estimator, whatever the smoothing.")
     if any(outcome.setting.estimate == "mle" for outcome in outcomes):
         notes.append("No prior enters mle, so it has one row.")
     improper = [each.setting for each in outcomes if np.isnan(each.log_evidence) and each.setting.estimate != "mle"]

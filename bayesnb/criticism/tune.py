@@ -138,9 +138,9 @@ def tune(
     judged by the labels. A class in which a Gaussian column is constant has no part in the evidence, as has a class in
     which a block of them has no spread in some direction: the density of equal rows grows without bound as the variance
     goes to 0, and would take the prior of all other columns there. The evidence knows no `temper`; "loo" takes the
-    exponent as it was fitted, and does not search for both. An `estimate="map"` under a concentration of 1 or less,
-    which the evidence may well choose, puts levels that are rare at 0. With weights that are not whole numbers, the
-    evidence is that of the power likelihood.
+    exponents as they were fitted, and does not search for both: in `tuning` they are found anew. An `estimate="map"`
+    under a concentration of 1 or less, which the evidence may well choose, puts levels that are rare at 0. With weights
+    that are not whole numbers, the evidence is that of the power likelihood.
 
     Examples
     --------
