@@ -570,11 +570,12 @@ def test_a_row_that_cannot_be_predicted_leaves_no_answers(folder: Path, capsys: 
 
 def test_compare_writes_the_table_of_python(penguin_file: str, capsys: pytest.CaptureFixture) -> None:
     words = ["compare", penguin_file, "--target", "species", "--smoothing", "0.1,1", "--estimates", "map,predictive"]
+    words += ["--dependence", "none"]
     assert main(words) == 0
     said = capsys.readouterr()
     table = penguins()
     own = bayesnb.compare_smoothing(
-        NaiveBayes(), table.drop(columns="species"), table["species"], (0.1, 1), ("map", "predictive")
+        NaiveBayes(dependence=None), table.drop(columns="species"), table["species"], (0.1, 1), ("map", "predictive")
     )
     found = read_file(write("found.csv", said.out))
     assert [*found] == [*own.table]

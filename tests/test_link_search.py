@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import gammaln
 
-from bayesnb import NaiveBayes
+from bayesnb import Bernoulli, Beta, Categorical, NaiveBayes
 from bayesnb.selection import link_search
 from bayesnb.selection.link_search import STRENGTHS, Candidate, LabelledRows, LinkColumns, candidates
 from bayesnb.selection.pair_evidence import Work
@@ -20,9 +20,8 @@ def columns_of(sizes: list[int], rows: int, seed: int = 0, classes: int = 3) -> 
     for j in range(1, len(sizes), 2):
         codes[j] = np.where(rng.random(rows) < 0.5, codes[j - 1] % sizes[j], codes[j])
     codes[rng.random(codes.shape) < 0.05] = -1
-    margins = tuple(rng.dirichlet(np.ones(size)) for size in sizes)
     weight = rng.integers(1, 4, rows).astype(float)
-    return LinkColumns((), codes, margins), LabelledRows(rng.integers(0, classes, rows), weight, classes)
+    return LinkColumns((), codes, np.array(sizes)), LabelledRows(rng.integers(0, classes, rows), weight, classes)
 
 
 def log_factor(columns: LinkColumns, rows: LabelledRows, ends: tuple[int, int], strength: float) -> float:
@@ -33,7 +32,8 @@ def log_factor(columns: LinkColumns, rows: LabelledRows, ends: tuple[int, int], 
         table = np.zeros((columns.sizes[u], columns.sizes[v]))
         keep = (rows.codes == c) & (columns.codes[u] >= 0) & (columns.codes[v] >= 0)
         np.add.at(table, (columns.codes[u, keep], columns.codes[v, keep]), rows.weight[keep])
-        mean = (table.sum(axis=0) + columns.margins[v]) / (table.sum() + columns.margins[v].sum())
+        table = table[:, table.any(axis=0)]
+        mean = table.sum(axis=0) / table.sum()
         prior = strength * mean
         total += (gammaln(prior + table) - gammaln(prior) - table * np.log(mean)).sum()
         total -= (gammaln(strength + table.sum(axis=1)) - gammaln(strength)).sum()
@@ -59,7 +59,7 @@ def test_threads_change_no_digit_and_neither_does_a_column_besides() -> None:
     columns, rows = columns_of([4] * 12, 2000)
     one = candidates(columns, rows, Work(1))
     assert candidates(columns, rows, Work(3)) == one
-    fewer = LinkColumns((), columns.codes[:4], columns.margins[:4])
+    fewer = LinkColumns((), columns.codes[:4], columns.sizes[:4])
     kept = {(link.parent, link.child): link for link in candidates(fewer, rows, Work(1))}
     assert all(kept[link.parent, link.child] == link for link in one if max(link.parent, link.child) < 4)
 
@@ -98,6 +98,37 @@ def test_columns_that_are_independent_within_the_classes_get_no_link_in_95_of_10
         x = x.join(pd.DataFrame(rng.integers(0, 4, (200, 5)).astype(str)).add_prefix("l"))
         linked += bool(NaiveBayes(dict.fromkeys(x.columns[:5], "gaussian"), dependence="pairs").fit(x, y).schema_.links)
     assert linked <= 5
+
+
+DECLARED = {
+    "100": (Categorical(100.0), 300),
+    "10": (Categorical(10.0), 300),
+    "10, few rows": (Categorical(10.0), 50),
+    "of each level": (Categorical([1.0, 1.0, 40.0]), 300),
+    "flags": (Bernoulli(Beta(50.0, 50.0)), 300),
+}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_a_declared_prior_that_disagrees_with_the_rows_links_no_independent_columns(name: str) -> None:
+    (family, rows), linked = DECLARED[name], 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = pd.DataFrame({name: rng.choice(3, rows, p=[0.8, 0.15, 0.05]) for name in "gh"})
+        x, other = (x > 0, family) if name == "flags" else (x.astype(str), "categorical")
+        model = NaiveBayes({"g": family, "h": other}, dependence="forest").fit(x, rng.integers(0, 2, rows))
+        linked += model.links_.sizes["link"]
+    assert linked <= 1
+
+
+def test_columns_that_depend_on_each_other_are_linked_whatever_prior_is_declared() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        g = rng.choice(3, 300, p=[0.8, 0.15, 0.05])
+        h = np.where(rng.random(300) < 0.4, g, rng.choice(3, 300, p=[0.8, 0.15, 0.05]))
+        x = pd.DataFrame({"g": g, "h": h}).astype(str)
+        model = NaiveBayes(Categorical(100.0), dependence="forest").fit(x, rng.integers(0, 2, 300))
+        assert model.links_.log_bayes_factor.item() > 5
 
 
 def test_a_fit_that_takes_long_shows_how_many_pairs_were_compared(

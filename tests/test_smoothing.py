@@ -515,7 +515,7 @@ def test_fifty_settings_of_many_rows_take_seconds() -> None:
 def test_real_birds_are_compared_from_end_to_end() -> None:
     table = penguins().drop(columns="year")
     found = nb.compare_smoothing(nb.NaiveBayes(temper="loo"), table.drop(columns="species"), table["species"])
-    assert len(found.table) == 24
+    assert len(found.table) == 8  # the predictive estimate alone, as columns are linked
     assert found.best["accuracy"] > 0.97
 
 

@@ -13,7 +13,7 @@ EXAMPLES = """\
   bayesnb compare customers.csv --target churned
   bayesnb compare customers.csv --target churned --smoothing 0,0.1,1,10 --estimates map,mean
   bayesnb compare customers.csv --target churned --smoothing 0.1,1 -o smoothing.csv"""
-SMOOTHING, ESTIMATES = "0,0.01,0.1,0.5,1,2,5,10", "map,mean,predictive"
+SMOOTHING = "0,0.01,0.1,0.5,1,2,5,10"
 
 
 def add(commands: Any) -> None:
@@ -42,8 +42,8 @@ def add(commands: Any) -> None:
         "--estimates",
         metavar="LIST",
         type=values.estimates,
-        default=values.estimates(ESTIMATES),
-        help=f"one or more of {', '.join(values.ESTIMATES)}, separated by commas (default: {ESTIMATES})",
+        help=f"one or more of {', '.join(values.ESTIMATES)}, separated by commas (default: map,mean,predictive, or "
+        "predictive alone if columns are linked)",
     )
     command.add_argument(
         "-o", "--output", metavar="FILE", default="-", help="default: stdout, as CSV, or aligned on a terminal"

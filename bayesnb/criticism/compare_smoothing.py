@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, learnt_columns
+from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families.base import Array
@@ -26,6 +26,7 @@ from bayesnb.selection.smoothing import (
     first_unique,
 )
 
+ALL_BUT_MLE = ("map", "mean", "predictive")
 PLOTS = "bayesnb.plots.smoothing_plot"  # by name, as it stands above
 SCORES = ("accuracy", "brier", "ece")
 WHY_INFINITE = {
@@ -164,7 +165,7 @@ def compare_smoothing(
     X: Any,
     y: Any,
     smoothing: Sequence[float] = (0, 0.01, 0.1, 0.5, 1, 2, 5, 10),
-    estimates: Sequence[str] = ("map", "mean", "predictive"),
+    estimates: Sequence[str] | None = None,
     *,
     scales: Sequence[float] = (1.0,),
     sample_weight: Any = None,
@@ -188,9 +189,10 @@ def compare_smoothing(
         `Categorical`, `Bernoulli` and `Multinomial` columns; a prior declared with an array keeps its proportions, and
         l is its mean. The prior of `Poisson` columns is worth l events, at the pooled rate. That of `Gaussian` columns
         has l times its `count`, `shape` and `scale`. 1 is the default prior of every family.
-    estimates : sequence of {"map", "mean", "predictive", "mle"}
-        The estimates that predict, as in the parameter `estimate`. No prior enters "mle", so it has one row, of
-        smoothing 0.
+    estimates : sequence of {"map", "mean", "predictive", "mle"}, optional
+        The estimates that predict, as in the parameter `estimate`. By default "map", "mean" and "predictive", and
+        "predictive" alone for a model with links between columns, as their tables have no other estimate. No prior
+        enters "mle", so it has one row, of smoothing 0.
     scales : sequence of float
         Numbers above 0: factors of the variance that the prior of `Gaussian` columns expects. With more than one, the
         table has a column `scale` at its end.
@@ -215,8 +217,7 @@ def compare_smoothing(
     Notes
     -----
     The data are counted once: a setting changes the prior, and a pass over the rows takes each of them back in turn.
-    The class prior, `temper_` and all else are those of the estimator. Links between columns, as `NaiveBayes()` has,
-    have no smoothing and no estimate but the predictive: they are left out, and exponents found for the columns alone.
+    The class prior, `temper_` and all else are those of the estimator, links between columns among them.
     Priors of the estimator that take their scale from the data take it from all rows, also for the row that is left
     out.
 
@@ -234,10 +235,12 @@ def compare_smoothing(
     >>> result.best["smoothing"]
     0.1
     """
-    settings = _settings(smoothing, estimates, scales)
+    settings = _settings(smoothing, ALL_BUT_MLE if estimates is None else estimates, scales)
     prob = results.datasets.ci_prob(ci_prob)
     _refuse_averages(model, settings)
-    learnt = learnt_columns(model, X, y, sample_weight, "compare_smoothing")
+    learnt = learnt_rows(model, X, y, sample_weight, "compare_smoothing")
+    if learnt.estimator.schema_.links is not None:
+        settings = _of_links(settings, estimates)
     variants = learnt.variants
     outcomes = []
     with bar("compare_smoothing", progress, " settings", PATIENCE) as shown:
@@ -274,6 +277,17 @@ def _settings(smoothing: Any, estimates: Any, scales: Any) -> list[Setting]:
         for size in sizes
     ]
     return settings + [Setting(0.0, "mle")] * ("mle" in estimates)
+
+
+def _of_links(settings: Sequence[Setting], estimates: Any) -> list[Setting]:
+    """Return the settings that a model with links can have; raise if others were asked for."""
+    possible = [setting for setting in settings if setting.estimate == "predictive"]
+    if estimates is not None and len(possible) < len(settings):
+        raise ValueError(
+            f"estimates={estimates!r}: this model has links between columns, whose tables have the predictive estimate "
+            "only. Use estimates=('predictive',), or a model with dependence=None."
+        )
+    return possible
 
 
 def _numbers(name: str, given: Any, *, above: bool) -> list[float]:
@@ -348,6 +362,8 @@ def _notes(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outco
     same = isinstance(temper.value, float) and temper.value == 1
     exponents = f", and so are the exponents on the features' evidence, temper_ = {in_words(temper, 4)}."
     notes.append(prior + ("." if same else exponents))
+    if learnt.estimator.schema_.links is not None:
+        notes.append("The links between columns are those of the estimator, whatever the smoothing.")
     if any(outcome.setting.estimate == "mle" for outcome in outcomes):
         notes.append("No prior enters mle, so it has one row.")
     improper = [each.setting for each in outcomes if np.isnan(each.log_evidence) and each.setting.estimate != "mle"]

@@ -14,6 +14,7 @@ from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of
 from bayesnb.numerics.views import read
+from bayesnb.selection.link_search import relink
 from bayesnb.selection.smoothing import PriorVariants
 
 
@@ -31,22 +32,24 @@ class LearntRows:
 
     @property
     def variants(self) -> PriorVariants:
-        """Models of the rows of positive weight under other priors of the features.
+        """Models of the rows of positive weight under other priors of the columns.
 
-        These are all rows that were learnt. The class prior and the exponent stay.
+        These are all rows that were learnt. The class prior and the exponents stay, and links between columns, which no
+        prior of a column chooses; but their margins have it.
         """
         estimator, schema, learnt = self.estimator, self.estimator.schema_, self.model
 
         def start(families: Sequence[Family]) -> Model:
             pairs = zip(schema.blocks, families, strict=True)
             changed = replace(schema, blocks=tuple(replace(block, family=family) for block, family in pairs))
+            changed = relink(changed, learnt.stats.blocks)
             return model_of(Shard(estimator.classes_, changed, learnt.stats), lambda stats: learnt.prior.classes)
 
         families, widths = [block.family for block in schema.blocks], [len(block.keys) for block in schema.blocks]
         rows = self.rows.where(self.rows.counts > 0)
         rows = replace(rows, cells=[read(x) for x in rows.cells])
-        exponents, n_jobs = estimator._exponents, estimator.n_jobs
-        return PriorVariants(start, families, widths, learnt, rows, exponents, n_jobs, estimator._covariance)
+        exponents = estimator._exponents, estimator._once, estimator.n_jobs, estimator._covariance
+        return PriorVariants(start, families, widths, learnt, rows, *exponents)
 
     def of_whole_weights(self) -> "LearntRows":
         """Return the rows of positive weight; an error if weights or counts are not whole numbers."""
@@ -73,18 +76,13 @@ def learnt_rows(
     return LearntRows(fitted, index, rows)
 
 
-def learnt_columns(
-    estimator: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
-) -> LearntRows:
-    """Return the estimator with its rows as `learnt_rows` does, without links between columns.
-
-    Where all rows are needed, they find the exponents of the columns anew; else these stay as they are beside links.
-    """
+def learnt_columns(estimator: NaiveBayes, X: Any, y: Any, sample_weight: Any = None) -> LearntRows:
+    """Return the estimator with its rows as `learnt_rows` does, without links between columns; exponents stay."""
     check_estimator(estimator)
     start = estimator if hasattr(estimator, "model_") else estimator._fresh_of_columns()
-    learnt = learnt_rows(start, X, y, sample_weight, needed_by)
+    learnt = learnt_rows(start, X, y, sample_weight)
     rows = learnt.rows.of_first_blocks(len(learnt.estimator.schema_.columns_alone.blocks))
-    return LearntRows(learnt.estimator._columns_alone(None if needed_by is None else rows), learnt.index, rows)
+    return LearntRows(learnt.estimator._columns_alone(), learnt.index, rows)
 
 
 def check_columns(columns: Any, known: Sequence[Hashable], schema: Schema, excluded: str) -> list[Hashable]:

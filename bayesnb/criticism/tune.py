@@ -2,21 +2,20 @@
 
 import warnings
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, learnt_columns
+from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import LEAST, MOST, Family
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import PATIENCE, bar
 from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
 from bayesnb.selection.leave_one_out import Pointwise
-from bayesnb.selection.smoothing import PriorVariants, best_by_loo
+from bayesnb.selection.smoothing import best_by_loo
 
 CRITERIA = ("evidence", "loo")
 SMALL = 4.0  # nats: of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
@@ -131,17 +130,17 @@ def tune(
     factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search over the whole range,
     and a fine one from its best. The class prior stays as it is, and a prior that was improper is replaced.
 
-    Links between columns, as `NaiveBayes()` has, are left out here: priors are tuned, and `tuning` scored, for the
-    columns alone. The estimator that is returned keeps `dependence`, and finds its links when it is fitted.
+    Links between columns, as `NaiveBayes()` has, have no prior to tune: "evidence" is that of the columns alone, and
+    "loo" is searched beside the links of `model`. `tuning` has the scores of both models with their links.
 
     The evidence asks how probable the cells are, not the labels: where columns depend on each other, the prior under
     which the cells are most probable is not the one that predicts labels best, and "loo" is. That is why the result is
     judged by the labels. A class in which a Gaussian column is constant has no part in the evidence, as has a class in
     which a block of them has no spread in some direction: the density of equal rows grows without bound as the variance
     goes to 0, and would take the prior of all other columns there. The evidence knows no `temper`; "loo" takes the
-    exponent as it was fitted, and does not search for both. An `estimate="map"` under a concentration of 1 or less,
-    which the evidence may well choose, puts levels that are rare at 0. With weights that are not whole numbers, the
-    evidence is that of the power likelihood.
+    exponents as they were fitted, and does not search for both: in `tuning` they are found anew. An `estimate="map"`
+    under a concentration of 1 or less, which the evidence may well choose, puts levels that are rare at 0. With weights
+    that are not whole numbers, the evidence is that of the power likelihood.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def tune(
     with bar("tune", progress, " steps", PATIENCE) as shown:
         shown.start(3)
         shown.name("tune: counting rows")
-        learnt = learnt_columns(model, X, y, sample_weight, "tune")
+        learnt = learnt_rows(model, X, y, sample_weight, "tune")
         variants = learnt.variants
         _check_tunable(variants.families, per)
         shown.more(1)
@@ -166,23 +165,23 @@ def tune(
             families, ends = best_by_evidence(variants.families, learnt.model.stats.blocks, variants.widths, per)
         else:
             families, ends = best_by_loo(variants, model.estimate)
+        tuned = model._fresh(**model._params_declaring(_by_columns(learnt.estimator.schema_, families)))
         shown.more(1)
         shown.name("tune: scoring labels")
-        tuning = _scores(learnt, variants, families)
+        tuning = _scores(learnt, learnt_rows(tuned, X, y, sample_weight))
         shown.more(1)
     if _is_worse(tuning) and not force:
         _warn_refused(tuning, criterion)
         tuned = model._fresh()
     else:
         _warn_bounds(ends, learnt.estimator)
-        tuned = model._fresh(**model._params_declaring(_by_columns(learnt.estimator.schema_, families)))
     tuned.tuning = tuning
     return tuned
 
 
 def prior_bounds(model: NaiveBayes) -> list[Bound]:
     """Return the parameters of a fitted estimator's priors that `tune` would warn of; nothing is scored, or fitted."""
-    columns = model._columns_alone(None)
+    columns = model._columns_alone()
     blocks = columns.schema_.blocks
     families, widths = [block.family for block in blocks], [len(block.keys) for block in blocks]
     _check_tunable(families, "model")
@@ -202,21 +201,16 @@ def _check_tunable(families: Sequence[Family], per: str) -> None:
         )
 
 
-def _scores(learnt: LearntRows, variants: PriorVariants, families: Sequence[Family]) -> Any:
-    """Return a table of the labels' leave-one-out scores before and after; a fitted exponent is fitted again."""
-    estimator, codes, counts = learnt.estimator, variants.rows.codes, variants.rows.counts
-    model = variants.start(families)
-    after = replace(variants, power=estimator._exponents_by(model, variants.rows))
-    before, now = (
-        each.left_out(fitted, estimator.estimate)[np.arange(len(codes)), codes]
-        for each, fitted in ((variants, learnt.model), (after, model))
-    )
+def _scores(before: LearntRows, after: LearntRows) -> Any:
+    """Return a table of the labels' leave-one-out scores, as `loo` has them, of two models of the same rows."""
+    scored = [each.estimator._left_out(each.rows.where(each.rows.counts > 0), "label") for each in (before, after)]
+    (old, counts), new = (scored[0].score, scored[0].counts), scored[1].score
     with np.errstate(invalid="ignore"):  # a row that is impossible before and after
-        gap = np.where(before == now, 0.0, now - before)
-    scores, gaps = [Pointwise(each, each, counts) for each in (before, now)], Pointwise(gap, gap, counts)
+        gap = np.where(old == new, 0.0, new - old)
+    gaps = Pointwise(gap, gap, counts)
     columns: dict[str, Any] = {
-        "elpd_loo": np.array([score.total for score in scores]),
-        "se": np.array([score.se for score in scores]),
+        "elpd_loo": np.array([each.total for each in scored]),
+        "se": np.array([each.se for each in scored]),
         "elpd_diff": np.array([0.0, gaps.total]),
         "diff_se": np.array([0.0, gaps.se]),
     }

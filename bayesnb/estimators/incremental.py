@@ -39,7 +39,6 @@ from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
 from bayesnb.families.family import Family
 from bayesnb.model.kept_rows import KeptRows
-from bayesnb.model.powers import Exponents
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
@@ -394,20 +393,15 @@ class IncrementalMixin(ModelHolder):
             LOG.info("Families of the columns: %s. To change one: families={column: name}.", visible(schema.reading))
         return schema
 
-    def _columns_alone(self, rows: Rows | None = None) -> Self:
-        """Return the fitted estimator without links between columns.
-
-        Rows that were learnt, without the cells of links, find its exponents anew; else they stay as they are.
-        """
+    def _columns_alone(self) -> Self:
+        """Return the fitted estimator without links between columns; the exponents of columns stay as they are."""
         if self.schema_.links is None:
             return self
         alone = self._fresh_of_columns()
         alone.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
         schema, model = self.schema_.columns_alone, self.model_.of_first_blocks(len(self.schema_.blocks) - 1)
         alone.__dict__.update(schema_=schema, model_=model)
-        if rows is None:
-            return alone._temper_as(self._temper_of_columns)
-        return alone._temper_as(tempered_by(self._temper_rule, model, schema, rows, self.n_jobs))
+        return alone._temper_as(self._temper_of_columns)
 
     @property
     def _seen(self) -> Shard:
@@ -497,11 +491,6 @@ class IncrementalMixin(ModelHolder):
         covariance = covariance_by_block(plain.covariance, self.schema_)
         self.__dict__.update(_temper=plain, _exponents=exponents, _covariance=covariance)
         return self
-
-    def _exponents_by(self, model: Model, rows: Rows) -> Exponents:
-        """Return the exponents that this estimator would have, had it learnt the rows as another model of them."""
-        temper = tempered_by(self._temper_rule, model, self.schema_, rows, self.n_jobs)
-        return exponents_of(temper.value, self.schema_, temper.length)
 
     def _tempered(self, model: Model, shard: Shard, before: Shard | None, rows: Rows | None) -> TemperEstimate:
         """Return the exponents in use; those chosen by rows stay where there are no rows to choose others by."""

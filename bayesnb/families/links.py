@@ -14,7 +14,8 @@ So given the counts the p_a are independent Dirichlets, and all that is asked of
 
     sum_a log B(strength m + n_a) / B(strength m) - sum_b n(b) log m(b)        B the Beta function of several numbers
 
-compares rows that are spread by one p for each a with rows that are spread by m.
+compares rows that are spread by one p for each a with rows that are spread by m. Links are looked for with c = 0: a
+declared prior that disagrees with the rows makes m explain them badly, and p_a less badly, whether they depend or not.
 """
 
 from collections.abc import Callable

@@ -4,8 +4,8 @@ The block has no columns: those belong to other blocks. It reads them again, num
 once, and levels as they were when the links were found; a cell of another level says nothing there.
 """
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -137,6 +137,22 @@ class LinkBlock(Block):
 
     def beginning(self, known: Block) -> Self:
         return self
+
+    def with_margins(self, priors: Mapping[Hashable, Any]) -> Self:
+        """Return the links with what the prior of each child adds to its counts.
+
+        `priors` are those of columns of levels, by level, and of flags: with them a forest is a joint distribution.
+        A column of numbers has the shares of all rows on its levels, as if one row were seen.
+        """
+        margins = []
+        for (_, child), (parents, _) in zip(self.ends, self.pairs.shapes, strict=True):
+            name, (reader, at) = self.columns[child], self.reader_of(child)
+            if reader.grid is None:
+                added = [priors[name][level] for level in reader.levels[at]]
+            else:
+                added = priors.get(name, reader.grid.only(at).share)
+            margins.append(np.tile(added, parents))
+        return replace(self, margin=np.concatenate(margins))
 
     def pairs_of(self, link: int) -> slice:
         """Where the pairs of levels of a link are."""

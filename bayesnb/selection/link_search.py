@@ -2,13 +2,15 @@
 
 A link is a candidate where its log Bayes factor against independence is above FACTOR log(d + 1) nats, d the number of
 columns that vary. Of 200 tables of 2, 6 or 20 columns that are independent given the class, at most 5 % have a link,
-with 60, 300 or 2,000 rows, of levels or numbers; log d is too little for two columns of rare levels. The maximum
-spanning forest of the candidates is a joint distribution once each tree has a root, from which its links point
-away: the root whose links have the most evidence. Further links, the strongest first, are experts that exponents weigh.
+with 60, 300 or 2,000 rows, of levels or numbers; log d is too little for two columns of rare levels. Under either
+hypothesis the levels of the child have the shares that they have in the rows of a class: under a declared prior that
+disagrees with these, independent columns would seem linked. The maximum spanning forest of the candidates is a joint
+distribution once each tree has a root, from which its links point away: the root whose links have the most evidence.
+Further links, the strongest first, are experts that exponents weigh.
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +20,7 @@ from scipy.special import xlogy
 from bayesnb import numerics
 from bayesnb.data import Table
 from bayesnb.families import Bernoulli, Categorical, Gaussian, Poisson, PolyaTree
-from bayesnb.families.base import Array, Belief
+from bayesnb.families.base import Array, Stats
 from bayesnb.families.grid import Grid
 from bayesnb.families.weight import one_hot
 from bayesnb.model.linked import LinkBlock, codes_of
@@ -51,15 +53,11 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LinkColumns:
-    """Columns that may be linked: their readers, codes of levels, `(f, r)`, and what priors add to their counts."""
+    """Columns that may be linked: their readers, codes of levels, `(f, r)`, and numbers of levels, `(f,)`."""
 
     readers: tuple[Block, ...]
     codes: Array
-    margins: tuple[Array, ...]
-
-    @property
-    def sizes(self) -> Array:
-        return np.array([len(margin) for margin in self.margins], np.int64)
+    sizes: Array
 
 
 class LabelledRows(NamedTuple):
@@ -72,7 +70,7 @@ class LabelledRows(NamedTuple):
 
 def with_links(schema: Schema, table: Table, rows: LabelledRows, kind: str, work: Work) -> Schema:
     """Add the links of a table's columns to its schema; the same schema, where there are none."""
-    every = link_columns(schema, table, rows)
+    every = link_columns(schema, table, rows.weight)
     if every is None:
         return schema
     columns, varying = _most_informative(every, rows), int((every.sizes > 1).sum())
@@ -89,51 +87,55 @@ def with_links(schema: Schema, table: Table, rows: LabelledRows, kind: str, work
     used = sorted({end for link in chosen for end in (link.parent, link.child)})
     readers = _only(columns.readers, used)
     places = {column: k for k, column in enumerate(used)}
-    block = LinkBlock.of_links(
+    links = LinkBlock.of_links(
         readers,
         ends=tuple((places[link.parent], places[link.child]) for link in chosen),
         strength=np.array([link.strength for link in chosen]),
-        margin=np.concatenate([np.tile(columns.margins[k.child], columns.sizes[k.parent]) for k in chosen]),
         evidence=np.array([link.evidence for link in chosen]),
         in_forest=np.array(in_forest, float),
     )
-    return schema.with_blocks([*schema.blocks, block])
+    weight, priors = one_hot(rows.codes, rows.classes, rows.weight), dict[Hashable, Any]()
+    for block in schema.blocks:
+        if isinstance(block.family, Categorical | Bernoulli):
+            priors |= _prior_counts(block, block.observe(block.read(table), weight, 1))
+    return schema.with_blocks([*schema.blocks, links.with_margins(priors)])
 
 
-def link_columns(schema: Schema, table: Table, rows: LabelledRows) -> LinkColumns | None:
+def relink(schema: Schema, stats: Sequence[Stats]) -> Schema:
+    """Return a schema whose links know the priors of its families, which have changed since they were found."""
+    if schema.links is None:
+        return schema
+    columns, priors = schema.columns_alone.blocks, dict[Hashable, Any]()
+    for block, seen in zip(columns, stats, strict=False):  # those of links are the last
+        priors |= _prior_counts(block, seen)
+    return schema.with_blocks([*columns, schema.links.with_margins(priors)])
+
+
+def _prior_counts(block: Block, stats: Stats) -> dict[Hashable, Any]:
+    """Return what priors of levels, by level, or of flags add to each count: the mean over classes, never nothing."""
+    prior: Any = block.family.belief(stats)
+    if isinstance(block.family, Bernoulli):
+        flags = np.stack([prior.b, prior.a], axis=-1).mean(axis=0)
+        return dict(zip(block.names, np.maximum(flags, LEAST), strict=True))
+    if not isinstance(block.family, Categorical):
+        return {}
+    counts = np.maximum(prior.concentration.mean(axis=0), LEAST)
+    parts = zip(block.names, block.levels, np.split(counts, np.cumsum(prior.sizes)[:-1]), strict=True)
+    return {name: dict(zip(levels, part, strict=False)) for name, levels, part in parts}
+
+
+def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | None:
     """Return the columns that may be linked; None if they are fewer than two."""
-    readers, margins = [], []
-    weight = rows.weight
+    readers = []
     for block in schema.blocks:
         if isinstance(block.family, Categorical):
             readers.append(Block(Categorical(), block.names, block.places, block.levels))
-            margins += _level_margins(block, table, rows)
         elif isinstance(block.family, Bernoulli | Gaussian | Poisson | PolyaTree) and not block.family.words:
             grid = _sides(block.family, len(block.names)) if isinstance(block.family, Bernoulli) else None
-            reader = Block(PolyaTree(depth=DEPTH), block.names, block.places, grid=grid).learn(table, weight)
-            readers.append(reader)
-            margins += _number_margins(reader) if grid is None else _flag_margins(block, table, rows)
-    if sum(len(reader.names) for reader in readers) < 2:
-        return None
-    return LinkColumns(tuple(readers), codes_of(readers, table), tuple(margins))
-
-
-def _level_margins(block: Block, table: Table, rows: LabelledRows) -> list[Array]:
-    """What the prior of columns of levels adds to each count, the mean over classes; never nothing."""
-    prior: Any = _prior(block, table, rows)
-    sizes, each = prior.sizes, np.maximum(prior.concentration.mean(axis=0), LEAST)
-    known = [len(levels) or 1 for levels in block.levels]
-    return [part[:size] for part, size in zip(np.split(each, np.cumsum(sizes)[:-1]), known, strict=True)]
-
-
-def _flag_margins(block: Block, table: Table, rows: LabelledRows) -> list[Array]:
-    """What the prior of columns of flags adds to the counts of zeros and ones, as for levels."""
-    prior: Any = _prior(block, table, rows)
-    return list(np.maximum(np.stack([prior.b, prior.a], axis=-1).mean(axis=0), LEAST))
-
-
-def _prior(block: Block, table: Table, rows: LabelledRows) -> Belief:
-    return block.family.belief(block.observe(block.read(table), one_hot(rows.codes, rows.classes, rows.weight), 1))
+            reader = Block(PolyaTree(depth=DEPTH), block.names, block.places, grid=grid)
+            readers.append(reader.learn(table, weight))
+    sizes = np.array([size for reader in readers for size in reader.sizes], np.int64)
+    return LinkColumns(tuple(readers), codes_of(readers, table), sizes) if len(sizes) > 1 else None
 
 
 def _sides(family: Bernoulli, columns: int) -> Grid:
@@ -145,12 +147,6 @@ def _sides(family: Bernoulli, columns: int) -> Grid:
         low, high = np.array([min(family.threshold, 0.0), edge]), np.array([family.threshold, max(edge, 1.0)])
     whole = np.full(columns, float(family.threshold is None))
     return Grid((2,) * columns, np.tile(low, columns), np.tile(high, columns), np.ones(2 * columns), whole)
-
-
-def _number_margins(reader: Block) -> list[Array]:
-    """The shares of all rows on the levels of each column, as if one row were seen."""
-    grid: Any = reader.grid
-    return np.split(grid.share, grid.bounds[1:-1])
 
 
 def _only(readers: Sequence[Block], used: Sequence[int]) -> list[Block]:
@@ -184,8 +180,7 @@ def _most_informative(columns: LinkColumns, rows: LabelledRows) -> LinkColumns:
         freedom = float(np.clip(np.count_nonzero(by_level) - 1, 0, None) * (np.count_nonzero(by_class) - 1))
         worth[j] = ratio + xlogy(counts.sum(), counts.sum()) - freedom / 2
     best = np.sort(np.argsort(-worth, kind="stable")[:MOST_COLUMNS])
-    margins = tuple(columns.margins[j] for j in best)
-    return LinkColumns(tuple(_only(columns.readers, best.tolist())), columns.codes[best], margins)
+    return LinkColumns(tuple(_only(columns.readers, best.tolist())), columns.codes[best], columns.sizes[best])
 
 
 def candidates(columns: LinkColumns, rows: LabelledRows, work: Work, varying: int | None = None) -> list[Candidate]:
@@ -198,14 +193,12 @@ def candidates(columns: LinkColumns, rows: LabelledRows, work: Work, varying: in
     pairs = CodedPairs(columns.sizes, _unsigned(columns, able), rows.codes, _weights(rows.weight), rows.classes)
     if is_long := sum(map(len, able)) > MOST_PAIRS:
         able = _screened(pairs, able, work)
-    starts, margins = np.cumsum(pairs.sizes) - pairs.sizes, np.concatenate(columns.margins)
 
     def compare(u: int) -> list[Candidate]:
         out = np.empty((len(able[u]), 2, 2))
         numerics.link_kernels.compare(
-            pairs.codes, pairs.sizes, able[u], u, pairs.labels, pairs.weight, pairs.classes, margins, starts,
-            STRENGTHS, out,
-        )  # fmt: skip
+            pairs.codes, pairs.sizes, able[u], u, pairs.labels, pairs.weight, pairs.classes, STRENGTHS, out
+        )
         if not is_long:
             work.done(width - u - 1)
         links = zip(able[u].tolist(), out.tolist(), strict=True)

@@ -16,7 +16,7 @@ from scipy.optimize import minimize, minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.family import BOUNDS, Family, HasCounts, Hyperparameters, ordered_hyperparameters, positive
 from bayesnb.families.weight import one_hot
-from bayesnb.model.powers import ExponentCovariance, Exponents
+from bayesnb.model.powers import ExponentCovariance, Exponents, of_blocks
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
@@ -67,6 +67,7 @@ class PriorVariants:
     learnt: Model
     rows: Rows
     power: Exponents = 1.0
+    once: Exponents = 1.0  # those of a joint distribution, which has an evidence: 0 of links beyond a forest
     n_jobs: int | None = None
     covariance: ExponentCovariance | None = None  # of exponents that were found, which rows leave
 
@@ -79,7 +80,7 @@ class PriorVariants:
         log_proba = self.left_out(model, kind)
         scores = label_scores(log_proba, self.rows, prob)
         return Outcome(
-            setting, log_evidence(model, kind), self.of_labels(log_proba), scores, first_improper(model, kind)
+            setting, self.log_evidence(model, kind), self.of_labels(log_proba), scores, first_improper(model, kind)
         )
 
     def left_out(self, model: Model, estimate: str) -> Array:
@@ -88,6 +89,16 @@ class PriorVariants:
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
         rule = PredictiveRule(estimate, self.power, self.covariance)
         return loo_log_proba(model, self.rows, rule, n_jobs=self.n_jobs)
+
+    def log_evidence(self, model: Model, estimate: str) -> float:
+        """log p(X, y | prior); NaN where no prior enters, or an improper one."""
+        prior = model.prior
+        proper = all(belief.strictly_proper.all() for belief in (prior.classes, *prior.blocks))
+        if estimate == "mle" or not proper:
+            return float("nan")
+        labels, blocks = prior.log_evidence(model.stats)
+        pairs = zip(blocks, of_blocks(self.once, len(blocks)), strict=True)
+        return labels + float(sum(np.sum(terms * once) for terms, once in pairs))
 
     def of_labels(self, log_proba: Array) -> Array:
         return log_proba[np.arange(len(log_proba)), self.rows.codes]
@@ -112,16 +123,6 @@ def first_improper(model: Model, estimate: str) -> Place | None:
             code, column = np.argwhere(bad)[0].tolist()
             return b, column, code
     return None
-
-
-def log_evidence(model: Model, estimate: str) -> float:
-    """log p(X, y | prior); NaN where no prior enters, or an improper one."""
-    prior = model.prior
-    proper = all(belief.strictly_proper.all() for belief in (prior.classes, *prior.blocks))
-    if estimate == "mle" or not proper:
-        return float("nan")
-    labels, blocks = prior.log_evidence(model.stats)
-    return labels + float(sum(block.sum() for block in blocks))
 
 
 def differences_from_best(outcomes: Sequence[Outcome], counts: Array) -> tuple[dict[str, Array], int | None]:
