@@ -387,7 +387,7 @@ def test_a_row_far_out_has_an_exact_law_too() -> None:
 def test_three_classes_are_drawn_and_say_so_unless_one_is_impossible() -> None:
     X, y = table(60, 3)
     model = GaussianNB(shared=True).fit(X, y)
-    with pytest.warns(DrawnWarning, match="three or more of them under average_features or shared=True"):
+    with pytest.warns(DrawnWarning, match="under average_features or shared=True with three or more"):
         law = model.predict_interval(X[:2])
     np.testing.assert_allclose(law.probability, model.predict_proba(X[:2]), rtol=1e-12)
     with pytest.raises(ValueError, match="shared=True with three or more classes"):

@@ -540,24 +540,6 @@ def golden() -> tuple[NaiveBayes, np.ndarray]:
     return model.fit(X, np.array(["a", "b", "c"])[Y]), X
 
 
-GOLDEN_PROBA = [
-    [0.9149455590995781, 0.05479295180936332, 0.030261489091058517],
-    [0.21018960132862893, 0.255920406447778, 0.533889992223593],
-    [0.14716310268998503, 0.17688764684327016, 0.6759492504667448],
-]
-GOLDEN_EVIDENCE = -246.2357509719548
-
-
-@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3"])
-def test_a_file_of_any_version_still_predicts_what_it_did(version: str) -> None:
-    model, X = golden()
-    loaded = load(DATA / f"model-{version}.bnb")
-    np.testing.assert_allclose(loaded.predict_proba(X[:3]), GOLDEN_PROBA, rtol=1e-12)
-    assert loaded.log_evidence_ == pytest.approx(GOLDEN_EVIDENCE, rel=1e-12)
-    assert loaded.predict(X).tolist() == model.predict(X).tolist()
-    assert loaded.sample(2, rng=1)[0].dtype == object
-
-
 def test_the_format_does_not_change_unless_its_version_does(tmp_path: Path) -> None:
     Live(golden()[0], {"stream.jsonl": 17}).save(tmp_path / "model.bnb")
     said = []

@@ -315,7 +315,7 @@ def test_the_law_of_an_average_under_a_known_die_may_be_a_number_and_is_drawn() 
     model = NaiveBayes(MIXED, average_features=Q, class_prior="uniform").fit(MIX[two], Y[two])
     with pytest.warns(DrawnWarning, match="a class_prior that is known"):
         model.predict_interval(MIX[:2])
-    with pytest.raises(ValueError, match="if class_prior is not known"):
+    with pytest.raises(ValueError, match="a class_prior that is known"):
         model.predict_interval(MIX[:2], method="exact")
 
 

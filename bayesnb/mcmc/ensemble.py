@@ -284,7 +284,8 @@ class RowConditioner:
                 after = Theta(self._class_prob(draws, codes, rng), self._densities(parts, codes, rng))
             joint = after.log_joint(narrowed_cells, self.power)
             shift = np.broadcast_to(shift, (1, joint.shape[1] * joint.shape[2])).reshape(joint.shape)
-            proba[draws] = after.proba(joint + shift)[0]
+            joint += shift
+            proba[draws] = after.proba(joint)[0]
         return log_weight, proba
 
     def _class_prob(self, draws: Array, codes: Array, rng: np.random.Generator) -> DirichletDensity:

@@ -6,7 +6,7 @@ nothing, as in a row that lacks its cell.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,10 @@ from scipy.special import logit, ndtri
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.intervals import intervals
-from bayesnb.inference.posterior_draws import draw_theta
+from bayesnb.inference.posterior_draws import another, draw_additions, draw_theta
 from bayesnb.model.linked import LinkBlock, levels_of_written
-from bayesnb.model.powers import Exponents, of_feature
-from bayesnb.model.product import Joint, Product, tempering_shift
+from bayesnb.model.powers import ExponentCovariance, Exponents, of_feature
+from bayesnb.model.product import Joint, Product
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import Flags, column
 from bayesnb.plots.column_view import label_codes, middle, shown_classes, unknown_column
@@ -58,6 +58,7 @@ class Plane:
     power: Exponents
     n_jobs: int | None
     link: tuple[LinkBlock, int] | None = None  # and its place among all links
+    covariance: ExponentCovariance | None = None  # of exponents that were found
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -96,7 +97,7 @@ class Plane:
         if live.sum() == 1:
             return np.full((len(y), len(x)), -1.0)
         if live.sum() == 2 and self.belief.closed:
-            interval = intervals(Scores(self.belief, cells, self.power), prob, False, "auto", self.n_jobs)
+            interval = intervals(self.scores(cells), prob, False, "auto", self.n_jobs)
             at = int(live.argmax())
             with np.errstate(divide="ignore"):
                 ends = logit(interval.upper[:, at]), -logit(interval.lower[:, at])
@@ -106,17 +107,21 @@ class Plane:
 
     def agreement(self, cells: Sequence[Cells], rng: Rng) -> Array:
         """Share of draws that decide on the class that most of them decide on, `(r,)`."""
-        live = self.belief.live
-        possible = Product(self.belief.classes[live], tuple(block[live] for block in self.belief.blocks))
-        rows, classes = cells[0].shape[0], int(live.sum())
+        scores = self.scores(cells).of(self.belief.live)
+        rows, classes = len(scores), scores.classes
         draws = int(np.clip(SCORES // (rows * classes), FEWEST, DRAWS))
         times = np.zeros((rows, classes))
-        shift = np.broadcast_to(tempering_shift(possible.blocks, cells, self.power), times.shape)
-        for _, theta in draw_theta(possible, draws, rng):
+        rng = np.random.default_rng(rng)
+        additions = draw_additions(scores, draws, another(rng, 2))
+        for place, theta in draw_theta(scores.belief, draws, rng):
             for part, joint in theta.by_rows(cells, self.power, self.n_jobs):
-                joint += shift[part, None]
+                joint += additions.of(part, place)
                 times[part] += (joint.argmax(axis=-1)[..., None] == np.arange(classes)).sum(axis=1)
         return times.max(axis=1) / draws
+
+    def scores(self, cells: Sequence[Cells]) -> Scores:
+        """Return the scores of the classes, the exponents unknown where they were found."""
+        return Scores(self.belief, cells, self.power, self.covariance)
 
     def cells(self, x: Array, y: Array) -> list[Cells]:
         """Cells of the rows of a grid, x first; a place below 0 on an axis of counts is 0."""
@@ -175,7 +180,14 @@ def plane_of(model: Any, features: Sequence[Hashable] | None) -> Plane:
     power = model._exponents
     if isinstance(power, tuple):
         power = tuple(of_feature(power[b], columns[0]) for b, columns in groups + linked)
-    return Plane(blocks, groups, type(reader)(reader.classes, kept(reader.blocks)), product, power, model.n_jobs, link)
+    covariance = model._covariance
+    if covariance is not None:
+        starts = np.cumsum([0, *(len(block.keys) for block in blocks)])
+        first = [0 if blocks[b].family.multivariate else columns[0] for b, columns in groups + linked]
+        places = [starts[b] + at for (b, _), at in zip(groups + linked, first, strict=True)]
+        covariance = replace(covariance, group=covariance.group[places])
+    predictor = type(reader)(reader.classes, kept(reader.blocks))
+    return Plane(blocks, groups, predictor, product, power, model.n_jobs, link, covariance)
 
 
 def _link_between(links: LinkBlock | None, columns: set[Hashable]) -> tuple[LinkBlock, int] | None:

@@ -139,7 +139,8 @@ def _level_influence(pair: Any, power: Power) -> Array:
 
 
 def _level_points(pair: Any, power: Power) -> Array:
-    scores = raised(power, pair.level_log_moment(1.0))
+    each = pair.of_levels(power) if np.ndim(power) else power
+    scores = raised(each, pair.level_log_moment(1.0))
     with np.errstate(invalid="ignore"):
         return scores[0] - scores[1]
 

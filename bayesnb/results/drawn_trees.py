@@ -20,6 +20,7 @@ from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import draw_level
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.posterior_draws import (
+    Additions,
     Theta,
     another,
     draw_additions,
@@ -206,6 +207,8 @@ class GroupWriter:
     def fill(self, chosen: Sequence[str]) -> None:
         rng, model = np.random.default_rng(self.plan.rng), self.subject.model
         products = model.posterior, model.prior.beside(model.posterior)
+        # as `draw_proba` would, from the same state of the generator
+        additions = None if self.sheet is None else self._additions(self.sheet, another(rng, 2))
         posterior, prior = (draw_theta(product, self.plan.size, rng) for product in products)
         label_rng, further = np.random.default_rng(rng.integers(1 << 63)), another(rng)
         if set(chosen) & (DRAWN.keys() - {"prior"}):
@@ -216,18 +219,23 @@ class GroupWriter:
                     self._put("log_prior", place, self._log_prior(theta))
                 if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
                     opened = theta.opened(model.posterior.blocks, self.sheet.cells, further)
-                    self._of_rows(place, opened, chosen, label_rng)
+                    self._of_rows(place, opened, chosen, label_rng, additions)
         if "prior" in chosen:
             for place, theta in prior:
                 self._put("prior", place, self._parameters(theta))
 
-    def _of_rows(self, place: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator) -> None:
+    def _additions(self, sheet: RowsToDraw, rng: np.random.Generator) -> Additions:
+        return draw_additions(self.subject.scores(sheet.cells), self.plan.size, rng)
+
+    def _of_rows(
+        self, place: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator, additions: Any
+    ) -> None:
         if "log_likelihood" in chosen:
             kinds = {"y": self._log_likelihood_of_labels(theta), "row": self._log_likelihood_of_rows(theta)}
             self._put("log_likelihood", place, {name: (("obs_id",), values) for name, values in kinds.items()})
         for group in ("posterior_predictive", "predictions"):
             if group in chosen:
-                self._put(group, place, self._predicted(theta, rng, group == "predictions"))
+                self._put(group, place, self._predicted(theta, rng, additions, place, group == "predictions"))
 
     def _put(self, group: str, place: slice, variables: Variables) -> None:
         arrays = self.groups.setdefault(group, {})
@@ -255,7 +263,9 @@ class GroupWriter:
         """Return log p(y | x, theta) of every row's label, `(s, r)`."""
         sheet: Any = self.sheet
         values = np.empty((theta.shape[0], sheet.rows))
+        shift = self.subject.scores(sheet.cells).shift_of_rows
         for rows, joint in theta.by_rows(sheet.cells, self.subject.exponents, self.subject.n_jobs):
+            joint += shift[rows, None]
             total = logsumexp(joint, axis=2)
             total[np.isneginf(total)] = 0.0  # a row that is impossible has no label that is possible
             values[:, rows] = (joint[np.arange(len(joint)), :, sheet.codes[rows]] - total).T
@@ -270,14 +280,16 @@ class GroupWriter:
         base = self.subject.model.posterior.with_base(np.zeros((sheet.rows, 1)), sheet.cells)
         return values + base[:, 0]
 
-    def _predicted(self, theta: Theta, rng: np.random.Generator, with_p: bool) -> Variables:
+    def _predicted(
+        self, theta: Theta, rng: np.random.Generator, additions: Additions, place: slice, with_p: bool
+    ) -> Variables:
         """Return labels drawn from p(y | x, theta), `(s, r)`, and these probabilities, `(s, r, c)`."""
         sheet: Any = self.sheet
         draws, classes = theta.shape
         y, p = np.empty((draws, sheet.rows), np.int32), np.empty((draws, sheet.rows if with_p else 0, classes))
-        additions = draw_additions(self.subject.scores(sheet.cells), draws, another(rng, 2))
         for rows, joint in theta.by_rows(sheet.cells, self.subject.exponents, self.subject.n_jobs):
-            proba = theta.proba(joint + additions.of(rows, slice(draws)), self.subject.n_jobs)
+            joint += additions.of(rows, place)
+            proba = theta.proba(joint, self.subject.n_jobs)
             y[:, rows] = draw_level(proba, rng).T
             if with_p:
                 p[:, rows] = proba.swapaxes(0, 1)
