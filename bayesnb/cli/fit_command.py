@@ -65,7 +65,7 @@ def run(args: Namespace) -> None:
         rows, log_proba = left_out(model, training.X, training.y)
         observed = observe_held_out(model, rows, log_proba, one_exponent(model, rows, log_proba))
         verdict = describe_verdict(observed, model.classes_.tolist())
-        for line in (describe_held_out(log_proba, rows.codes), *verdict):
+        for line in (*describe_held_out(log_proba, rows.codes, model._selection_note()), *verdict):
             args.console.info(line)
         for warning in score_warnings(model, rows):
             args.console.warn(warning)

@@ -78,7 +78,7 @@ def run(args: Namespace) -> None:
     write_text(args.output, render(facts, brief=args.brief, stages=args.console.stages))
     if not args.quiet:
         verdict = describe_verdict(facts.held_out.observed, facts.short_classes)
-        for line in (describe_held_out(facts.left_out, facts.codes), *verdict):
+        for line in (*describe_held_out(facts.left_out, facts.codes, facts.model._selection_note()), *verdict):
             args.console.info(line)
         for warning in score_warnings(facts.model, facts.rows):
             args.console.warn(warning)

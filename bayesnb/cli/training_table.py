@@ -176,21 +176,25 @@ def declared_estimator(args: Any, X: Any, y: Any, families: Mapping[str, tuple[s
     return NaiveBayes(declared, class_prior=class_prior, **rules)
 
 
-def describe_held_out(log_proba: Any, codes: Any) -> str:
-    """Return a line on how well every row is predicted by all others, `(r, c), (r,)`, scored as `NaiveBayes.loo`."""
+def describe_held_out(log_proba: Any, codes: Any, selection: str) -> list[str]:
+    """Return lines on how well every row is predicted by all others, `(r, c), (r,)`, scored as `NaiveBayes.loo`.
+
+    `selection` says what the rows chose, and which of it a held-out row leaves.
+    """
     scores = log_proba[np.arange(len(codes)), codes]
     undefined = int(np.isnan(scores).sum())
     if undefined:
-        return (
-            f"Held out one row at a time: no score, because {undefined:,} of the rows cannot be left out: the rest of "
-            "the class does not determine a distribution."
-        )
+        return [
+            f"Leave-one-out: no score, because {undefined:,} of the rows cannot be left out: the rest of the class "
+            "does not determine a distribution."
+        ]
     accuracy = float((log_proba.argmax(axis=1) == codes).mean())
     error = f" ± {np.sqrt(len(scores) * scores.var(ddof=1)):.2f}" if np.isfinite(scores).all() else ""
-    return (
-        f"Held out one row at a time, exactly: accuracy {100 * accuracy:.1f} %, log score {scores.sum():.2f}{error} "
+    line = (
+        f"Leave-one-out: accuracy {100 * accuracy:.1f} %, log score {scores.sum():.2f}{error} over all rows "
         f"(log loss {0.0 - scores.mean():.4f} a row)"
     )
+    return [line, selection] if selection else [line]
 
 
 def describe_verdict(observed: Any, classes: Sequence[Any]) -> list[str]:

@@ -78,8 +78,8 @@ def calibration(
     in the attribute `impossible`. `calibrated` is the CORP reliability curve of Dimitriadis, Gneiting and Jordan
     (2021); over the classes it need not add up to 1.
 
-    Predictions follow `estimate` and `temper_`, as in `loo`. Exponents that
-    were found by temper="loo" or "columns" have seen all rows.
+    Predictions follow `estimate` and `temper_`, as in `NaiveBayes.loo`: each row leaves exponents that were found with
+    it; the attribute `leave_one_out` says what is kept, though all rows chose it.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def calibration(
         result = calibrated(log_proba, codes, weight, CurveOptions(int(bins), prob, np.random.default_rng(rng)))
         shown.more(1)
     attrs = {
-        "leave_one_out": "exact",
+        "leave_one_out": learnt.estimator._selection_note() or "exact",
         "estimate": learnt.estimator.estimate,
         **as_attributes(learnt.estimator._known_temper),
         "ci_prob": prob,

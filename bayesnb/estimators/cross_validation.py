@@ -1,4 +1,4 @@
-"""How well an estimator predicts rows that it has not seen: exact leave-one-out and k-fold, without a refit."""
+"""How well an estimator predicts rows that it has not seen: leave-one-out and k-fold in closed form."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ class CrossValidation(ModelHolder):
     """Rows that were learnt are taken back by algebra; the prior stays as it is, also where it came from the data."""
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None, exponents: str = "left") -> Any:
-        """Score every row by the model that has learnt all other rows: exact leave-one-out, without a refit.
+        """Score every row by the model that has learnt all other rows: leave-one-out in closed form.
 
         Parameters
         ----------
@@ -67,8 +67,10 @@ class CrossValidation(ModelHolder):
 
         Notes
         -----
-        Predictions are those of `estimate`, with `temper_`. A prior that took its scale from the data keeps it; class
-        shares that were counted (class_prior="empirical") are counted without the row. A row with a weight is left out
+        Predictions are those of `estimate`, with `temper_`. Where exponents were found by the rows, each row leaves
+        them too: by one Newton step they become those of all other rows, about. Families, links and cuts that the rows
+        chose are kept, and the result says so. A prior that took its scale from the data keeps it; class shares that were
+        counted (class_prior="empirical") are counted without the row. A row with a weight is left out
         as a whole; `elpd` is then the weighted mean score, times the number of rows, those of weight zero apart. A
         score is minus infinity where the other rows give the row probability 0, and NaN, with a warning, where they
         leave no distribution.
@@ -126,7 +128,7 @@ class CrossValidation(ModelHolder):
     def kfold(
         self, X: Any, y: Any, folds: Any = 10, target: str = "label", *, sample_weight: Any = None, rng: Rng = 0
     ) -> Any:
-        """Score every row by the model that has learnt the rows of all other folds: exact, without a refit.
+        """Score every row by the model that has learnt the rows of all other folds, without a refit.
 
         Parameters
         ----------
@@ -152,6 +154,10 @@ class CrossValidation(ModelHolder):
         See Also
         --------
         NaiveBayes.loo : Scores with one row left out at a time.
+
+        Notes
+        -----
+        Exponents, families and links that were chosen by the rows are those of all rows, in every fold.
 
         Examples
         --------

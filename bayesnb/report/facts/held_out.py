@@ -245,7 +245,7 @@ class HeldOut:
         codes, weight = self.facts.codes[where], np.ones(len(where))
         result = calibrated(self.facts.left_out[where], codes, weight, plan)
         attrs = {
-            "leave_one_out": "exact",
+            "leave_one_out": model._selection_note() or "exact",
             "estimate": model.estimate,
             **as_attributes(model._known_temper),
             "ci_prob": self.facts.prob,
