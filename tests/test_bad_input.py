@@ -140,7 +140,6 @@ def test_weights_that_are_no_weights_are_refused(learn: str, preset: Any, weight
         (NaiveBayes(Poisson()), with_cell(1, 1, 1.5), r"column 1: .*row 1: 1\.5.*fractional=True"),
         (NaiveBayes(Bernoulli()), with_cell(1, 1, 2), r"column 1: .*not 0 or 1.*row 1: 2.*threshold"),
         (CategoricalNB(), with_cell(1, 1, 1.5), r"column 1 .*1\.5"),
-        (CategoricalNB(), with_cell(1, 1, 2**40, int), r"column 1 .*1099511627776"),
         (MultinomialNB(), with_cell(1, 1, NAN), r"column 1: .*missing.*row 1"),
         (GaussianNB(), with_cell(1, 1, 1e200), r"column 1 .*1e\+200"),
         (GaussianNB(), ROWS * [1e-310, 1], r"column 0 .*1e-310"),
@@ -227,8 +226,7 @@ def test_a_code_of_two_to_the_forty_takes_no_memory() -> None:
     tracemalloc.start()
     model = NaiveBayes(Categorical()).fit(x, [0, 0, 0, 1, 1])
     proba = model.predict_proba(x[:2])
-    with pytest.raises(ValueError, match="1099511627776"):
-        CategoricalNB().fit(x, [0, 0, 0, 1, 1])
+    assert_allclose(CategoricalNB().fit(x, [0, 0, 0, 1, 1]).predict_proba(x[:2]), proba, rtol=1e-14)
     with pytest.warns(UnseenLevelWarning, match="1099511627776"):
         CategoricalNB().fit(ROWS[:, :1].astype(int), LABELS).predict(x)
     _, peak = tracemalloc.get_traced_memory()
@@ -800,5 +798,7 @@ def test_one_large_code_costs_no_table_of_all_codes_below_it() -> None:
     assert model.n_categories_.tolist() == [6, 6, 6]
     text = CategoricalNB().fit(x.astype(str), np.arange(100) % 2)
     assert_allclose(joint, text.predict_joint_log_proba(x.astype(str)), rtol=1e-12)
-    batches = CategoricalNB().partial_fit(x[:7], np.arange(7) % 2).partial_fit(x[7:], np.arange(7, 100) % 2)
+    batches = (
+        CategoricalNB(classes=[0, 1]).partial_fit(x[:7], np.arange(7) % 2).partial_fit(x[7:], np.arange(7, 100) % 2)
+    )
     assert_allclose(batches.predict_joint_log_proba(x), joint, rtol=1e-12)

@@ -242,7 +242,7 @@ def checked(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> 
         bound = "" if least == -np.inf else f" and at least {least:g}"
         bound = bound if most == np.inf else f" and from {least:g} to {most:g}"
         raise ValueError(f"{name} must be finite{bound}, got {array[~good].flat[0]:g}.")
-    if least == 0 and lowest < SMALLEST and ((array > 0) & (array < SMALLEST)).any():
+    if least > -np.inf and lowest < SMALLEST and ((array > 0) & (array < SMALLEST)).any():
         denormal = array[(array > 0) & (array < SMALLEST)].flat[0]
         raise ValueError(
             f"{name} must be 0 or at least {SMALLEST:.3g}, got {denormal:.3g}: the gamma function overflows below."
