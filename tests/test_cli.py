@@ -1,6 +1,7 @@
 """The command line: data on stdout, talk on stderr, codes 0, 1, 2 and 130, and whole files only."""
 
 import argparse
+import csv
 import gzip
 import json
 import os
@@ -436,6 +437,16 @@ def test_codes_are_not_taken_for_amounts(cells: str) -> None:
 
 
 # Predictions
+
+
+def test_no_label_or_name_in_predicted_csv_is_run_as_a_formula() -> None:
+    write("t.csv", "a,@b,y\n1,=1+1,=cmd\n2,-2.5,-2+3|x\n3,-2.5,=cmd\n2,+z,-2+3|x\n")
+    fitted("t.csv", "--family", "a=gaussian")
+    assert main(["predict", "model.bnb", "t.csv", "--append", "-o", "out.csv"]) == 0
+    header, *rows = csv.reader(Path("out.csv").read_text().splitlines())
+    assert header[:3] == ["a", "'@b", "y"] or header[:2] == ["a", "'@b"]
+    assert [row[1] for row in rows] == ["'=1+1", "-2.5", "-2.5", "'+z"]
+    assert {row[header.index("predicted")] for row in rows} <= {"'=cmd", "'-2+3|x"}
 
 
 def test_predictions_are_those_of_the_model(penguin_file: str, capsys: pytest.CaptureFixture) -> None:

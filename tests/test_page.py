@@ -3,7 +3,6 @@
 import base64
 import errno
 import hashlib
-import inspect
 import os
 import re
 from html import unescape
@@ -13,8 +12,6 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup, escape
 
-import bayesnb as nb
-from bayesnb.datasets import dogs
 from bayesnb.report import Page
 from bayesnb.report.html_page import page
 from bayesnb.results.display import Cell, Name, plain, render
@@ -181,11 +178,3 @@ def test_a_notebook_frames_the_page_with_its_own_links() -> None:
     shown = SHORT._repr_html_()
     assert shown.count("<") == 2  # the frame, whose source is an attribute
     assert "&lt;base href=&#34;about:srcdoc&#34;&gt;" in shown
-
-
-def test_the_room_can_be_called_as_its_function() -> None:
-    table = dogs()
-    X, y = table.drop(columns="breed"), table["breed"]
-    assert nb.report(nb.NaiveBayes(), X, y, brief=True) == nb.report.report(nb.NaiveBayes(), X, y, brief=True)
-    assert inspect.signature(nb.report) == inspect.signature(nb.report.report)
-    assert inspect.ismodule(nb.report)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 import bayesnb as nb
 from bayesnb.datasets import penguins
-from bayesnb.report import Facts, gather, section
+from bayesnb.report import Facts, gather, report, section
 from bayesnb.report.facts import comparisons, left_out_rows
 from bayesnb.report.facts.left_out_rows import distinct, left_out_row, most_rows
 from bayesnb.report.sections.shown_rows import odds, ranked
@@ -271,7 +271,7 @@ def test_ranks_are_spelled() -> None:
 def test_a_text_without_a_word_has_a_page() -> None:
     counts = np.random.default_rng(0).poisson(0.3, (30, 6))
     counts[[0, 20]] = 0
-    page = Page(nb.report(nb.MultinomialNB(), sparse.csr_array(counts), np.repeat(["a", "b"], 15)))
+    page = Page(report(nb.MultinomialNB(), sparse.csr_array(counts), np.repeat(["a", "b"], 15)))
     assert UNCERTAIN in page.tables
 
 

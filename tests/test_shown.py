@@ -27,7 +27,7 @@ CELLS = {
     "a plot when pyplot is there": ("import matplotlib.pyplot as plt; ax = nb.plot_relevance(nb.relevance(model))", 1),
     "a plot on axes of pyplot": ("figure, ax = plt.subplots(); nb.plot_waterfall(model.explain(X), ax=ax)", 1),
     "a plot that is shown": ("ax = nb.plot_relevance(nb.relevance(model)); plt.show()", 1),
-    "a page": ("nb.report(model, X, y)", 0),
+    "a page": ("nb.report.report(model, X, y)", 0),
     "a comparison's plot": ("ax = nb.compare_smoothing(model, X, y, smoothing=(1, 2)).plot()", 1),
 }  # fmt: skip
 

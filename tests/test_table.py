@@ -308,6 +308,39 @@ def test_a_sparse_table_whose_indices_leave_it_is_refused(model: Any, index: int
             call(damaged)
 
 
+DAMAGES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "descends": (lambda x: {"indptr": np.array([0, 9**6, 2, 3], np.int32)}, "descends from 531441 to 2 at .* 1"),
+    "negative": (lambda x: {"indptr": np.array([0, 1, -(9**6), 3], np.int32)}, "descends from 1 to -531441 at .* 1"),
+    "ends too late": (lambda x: {"indptr": np.array([0, 1, 2, 9**6], np.int32)}, "indptr ends with 531441"),
+    "begins late": (lambda x: {"indptr": np.array([1, 1, 2, 3], np.int32)}, "indptr begins with 1"),
+    "pointers": (lambda x: {"indptr": x.indptr[:-1]}, "indptr has 3 entries, not 4"),
+    "indices": (lambda x: {"indices": x.indices[:-1]}, "2 indices and 3 values"),
+    "values": (lambda x: {"data": x.data[:-1]}, "3 indices and 2 values"),
+    "real pointers": (lambda x: {"indptr": x.indptr.astype(float)}, "must be integers"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_array, sparse.csr_matrix])
+def test_a_sparse_table_with_wrong_row_pointers_is_refused(kind: Any, damage: str) -> None:
+    damaged, (arrays, message) = kind(np.eye(3)), DAMAGES[damage]
+    for name, array in arrays(damaged).items():
+        setattr(damaged, name, array)
+    model = MultinomialNB().fit(np.eye(3), [0, 1, 0])
+    for call in (model.predict_proba, lambda x: NaiveBayes().fit(x, [0, 1, 0])):
+        with pytest.raises(ValueError, match=f"damaged sparse table: .*{message}.* Build it anew"):
+            call(damaged)
+
+
+def test_sparse_tables_of_coordinates_and_of_diagonals_are_checked_too() -> None:
+    points, diagonals = sparse.coo_array(np.eye(3)), sparse.dia_array(np.ones((3, 3)))
+    points.coords[0][1] = 9**6
+    diagonals.offsets = diagonals.offsets[:2]
+    for damaged, message in ((points, "row of entry 1 is 531441"), (diagonals, "2 offsets")):
+        with pytest.raises(ValueError, match=f"damaged sparse table: .*{message}"):
+            MultinomialNB().fit(damaged, [0, 1, 0])
+
+
 def test_room_behind_the_entries_of_a_sparse_table_is_no_index() -> None:
     x = sparse.csr_array(np.eye(3))
     model = MultinomialNB().fit(x, [0, 1, 0])

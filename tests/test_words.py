@@ -35,6 +35,7 @@ from bayesnb import (
     plot_words,
 )
 from bayesnb.cli import main
+from bayesnb.report import report
 from bayesnb.scale import dumps, fit_files, fit_shards, loads, predict_files, shard
 
 mpl.use("agg")
@@ -526,7 +527,7 @@ def test_a_smoothing_of_zero_names_the_word_that_no_other_text_of_the_class_has(
 @pytest.mark.slow
 def test_a_page_tells_of_words_by_their_names() -> None:
     table = beside(pd.DataFrame)
-    page = str(bayesnb.report(NaiveBayes().fit(table, Y), table, Y))
+    page = str(report(NaiveBayes().fit(table, Y), table, Y))
     assert "Words that tell the classes apart" in page
     assert all(word in page for word in VOCABULARY)
 

@@ -26,7 +26,6 @@ from bayesnb.cli import (
 )
 from bayesnb.cli.command_options import TABLES, CommandHelp, Parser
 from bayesnb.cli.messages import Console, UsageError, print_line, readable
-from bayesnb.cli.unused_imports import AXES3D_WARNING, avoid_unused_imports
 from bayesnb.safe_output import visible
 
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -96,11 +95,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _set_up_process() -> None:
-    """Settle what concerns all of a process that runs one command: it is short, and has no lazy tables."""
+    """Set up a process that runs one command and ends."""
     signal.signal(signal.SIGTERM, _terminate)  # so that a half-written file is removed
     gc.set_threshold(200_000, 20)  # the default goes through all that is imported, again and again: a tenth of the time
     atexit.register(gc.freeze)  # nor is it gone through when Python exits: another tenth
-    avoid_unused_imports()
 
 
 def _run(args: Namespace) -> int:
@@ -110,7 +108,6 @@ def _run(args: Namespace) -> int:
             stages.begin("loading packages")
             for category in HIDDEN:
                 warnings.simplefilter("ignore", category)
-            warnings.filterwarnings("ignore", AXES3D_WARNING)
             warnings.showwarning = args.console.show_warning
             args.run(args)
             args.console.warn_of_unseen_levels()

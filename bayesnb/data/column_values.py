@@ -1,8 +1,10 @@
 """The values of one column, as levels or as numbers; columns of text as codes, by their own library."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
+from decimal import Decimal
+from functools import wraps
 from numbers import Real
 from typing import Any
 
@@ -10,15 +12,47 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from bayesnb.data.column_types import TEXT_TYPES
+
 Array = np.ndarray
 Texts = tuple[Array, list[str]]  # where each cell's text stands among the distinct ones, -1 if it is missing
-TEXT_TYPES = ("string", "large_string", "string_view")
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a datetime is a date
 
 
 def is_missing(values: Array) -> Array:
     """Return where values are NaN, None or NA."""
     return np.asarray(pd.isna(values))
+
+
+def naming_cells(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a column's name and values whose errors of arithmetic name the first cell to blame."""
+
+    @wraps(read)
+    def checked(name: Hashable, values: Array) -> Any:
+        try:
+            return read(name, values)
+        except ArithmeticError:  # a signaling NaN, or an integer beyond floats
+            row = next((row for row, value in enumerate(values) if not _is_readable(value)), None)
+            if row is None:
+                raise
+            kind = type(values[row]).__name__
+            raise ValueError(
+                f"column {name!r}: a cell of the type {kind} is no number that a float can hold, first at row {row}. "
+                "Make it NaN if it is missing, or a float; or make the column text, if it has levels."
+            ) from None
+
+    return checked
+
+
+def _is_readable(value: Any) -> bool:
+    """Return whether a value is a float, or no number at all."""
+    try:
+        float(value)
+    except ArithmeticError:
+        return False
+    except (TypeError, ValueError):
+        return not (isinstance(value, Decimal) and value.is_snan())
+    return True
 
 
 @dataclass(frozen=True)
@@ -29,6 +63,7 @@ class DistinctValues:
     codes: Array
 
 
+@naming_cells
 def factorize(name: Hashable, values: Array) -> DistinctValues:
     """Return the distinct values of a column as plain Python ones, all of one type."""
     values = values.astype(object) if values.dtype.kind in "UST" else values
@@ -98,6 +133,7 @@ def time_error(what: str, kind: str, name: Hashable = None, days: str = "") -> V
     return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop {column}.")
 
 
+@naming_cells
 def refuse_times(name: Hashable, values: Array) -> None:
     """Raise for a column of objects that are dates or times, if the first that is not missing is one."""
     first = next((value for value in values if not np.all(is_missing(value))), None)
@@ -105,6 +141,7 @@ def refuse_times(name: Hashable, values: Array) -> None:
         raise time_error(f"column {name!r}", type(first).__name__, name)
 
 
+@naming_cells
 def floats(name: Hashable, values: Array) -> Array:
     """Return a column of objects or text as floats, if its values are numbers."""
     if values.dtype.kind in "Mm":
@@ -128,6 +165,7 @@ def floats(name: Hashable, values: Array) -> Array:
         ) from None
 
 
+@naming_cells
 def kind_of_objects(name: Hashable, values: Array) -> str:
     """Return the kind of a column of objects by its values, as the array's one dtype says nothing about it."""
     refuse_times(name, values)

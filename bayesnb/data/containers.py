@@ -20,6 +20,7 @@ from bayesnb import numerics
 from bayesnb.data.blank_tables import ArrayBlank, Blank, DocumentsBlank, SparseBlank
 from bayesnb.data.column_values import DistinctValues, factorize, floats, kind_of_objects, time_error
 from bayesnb.data.lists import LISTS, Lists, begins_with_text, first_list, kind_of_lists, lists_of_objects
+from bayesnb.data.sparse_checks import refuse_damaged
 from bayesnb.numerics.threads import FEWEST, in_order
 from bayesnb.numerics.views import Picked, integers, pieces_of
 
@@ -246,7 +247,10 @@ class SparseTable(Table):
         if x.dtype.kind == "c":
             raise ValueError("Complex data not supported\n")
         refuse_invalid_shape(x.shape)
-        self.x = x.tocsr()  # the same one if it is CSR
+        refuse_damaged(x)
+        self.x = (_sparse_numbers(x) if x.dtype.kind == "O" else x).tocsr()  # the same one if it is CSR
+        if self.x is not x:
+            refuse_damaged(self.x)
         data = _native(self.x.data)
         if data is not self.x.data:
             self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
@@ -264,16 +268,18 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
-        indices = self.x.indices[: self.x.indptr[-1]]  # what is behind has no meaning
-        whole = indices.view(np.uint32 if indices.itemsize == 4 else np.uint64)  # negative ones are the largest there
-        if len(whole) and np.maximum.reduce(whole) >= self.width:  # `max` asks more questions than one row has cells
-            raise ValueError(
-                f"X is a damaged sparse table: an index of a column is not within its {self.width} columns."
-            )
         return self.x if all_of(columns, self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
         raise TypeError("Sparse input cannot have levels: use a dense array for a Categorical column, X.toarray().")
+
+
+def _sparse_numbers(x: Any) -> Any:
+    """Return a sparse table of Python objects as one of floats."""
+    try:
+        return x.astype(float)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ValueError(f"X is a sparse table of objects that are not numbers: {error}.") from None
 
 
 def all_of(columns: Sequence[int], width: int) -> bool:

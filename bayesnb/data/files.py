@@ -23,6 +23,7 @@ from bayesnb.data.typed import ArrowSheet, JsonSheet
 
 Array = np.ndarray
 PLAIN = Reading()
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 LABEL_ADVICE = "Drop those rows from the table, or give them a label."
 
 
@@ -131,6 +132,7 @@ class TextWriter(Writer):
             self.text.writelines(json_lines(frame))
         else:
             mark = "\t" if self.kind == "tsv" else ","
+            frame = without_formulas(frame)
             frame.to_csv(self.text, sep=mark, index=False, header=not self.started, lineterminator="\n")
         self.started = True
 
@@ -138,6 +140,28 @@ class TextWriter(Writer):
         self.text.detach()
         if self.pack is not None:
             self.pack.close()
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with an apostrophe before each text, or name of a column, that a spreadsheet would run."""
+    frame = frame.copy(deep=False)
+    for place, dtype in enumerate(frame.dtypes):
+        if dtype.kind == "O":
+            cells = frame.iloc[:, place].astype(object).map(quote_formula, na_action="ignore")
+            frame.isetitem(place, cells)
+    frame.columns = [quote_formula(name) for name in frame.columns]
+    return frame
+
+
+def quote_formula(cell: Any) -> Any:
+    """Return a text with an apostrophe before it, if a spreadsheet would take it for a formula; else the cell."""
+    if not (isinstance(cell, str) and cell.startswith(FORMULA_STARTS)):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def json_lines(frame: pd.DataFrame) -> list[str]:

@@ -10,6 +10,7 @@ import pandas as pd
 from scipy import sparse
 
 from bayesnb.data.blank_tables import FrameBlank
+from bayesnb.data.column_types import plain_pandas, with_plain_types
 from bayesnb.data.column_values import DistinctValues, coded_text, distinct, floats, refuse_times, time_error
 from bayesnb.data.containers import (
     ArrayTable,
@@ -104,7 +105,7 @@ class FrameTable(Table):
     unnamed = False
 
     def __init__(self, x: nw.DataFrame) -> None:
-        self.x, self.native = x, x.to_native()
+        self.x, self.native = with_plain_types(x), x.to_native()
         refuse_invalid_shape(x.shape)
         self.rows, self.width = x.shape
         self.columns = tuple(x.columns)
@@ -138,10 +139,9 @@ class FrameTable(Table):
         if dtype == nw.Object and (kind := kind_of_lists(name, self.values(column))):
             return kind
         if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
-            native = getattr(self.series[column].to_native(), "dtype", dtype)
             raise ValueError(
-                f"column {name!r} holds {native}, for which no family can be inferred: declare one, or convert "
-                "the column."
+                f"column {name!r} holds {self._type_name(self.series[column])}, for which no family can be "
+                "inferred: declare one, or convert the column."
             )
         return "number" if dtype.is_numeric() else "level"
 
@@ -174,7 +174,7 @@ class FrameTable(Table):
         """Return a column as floats, or as narrower numbers where it has them."""
         series = self.series[column]
         if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-            return floats(self.columns[column], series.to_numpy())
+            return floats(self.columns[column], self._cells(column, series))
         if series.null_count():
             return series.cast(nw.Float64).to_numpy()
         plain = series.to_numpy()
@@ -193,7 +193,22 @@ class FrameTable(Table):
         series = self.series[column]
         if series.dtype in (nw.Categorical, nw.Enum) and not self._categories(column):
             series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
-        return series.to_numpy()
+        return self._cells(column, series)
+
+    def _cells(self, column: int, series: nw.Series) -> Array:
+        """Return the cells of a column, or an error of ours where its library has none for NumPy."""
+        advice = f"column {self.columns[column]!r} holds {self._type_name(series)}, which cannot be read"
+        try:
+            cells = series.to_numpy()
+        except Exception as error:  # every library has errors of its own
+            raise TypeError(f"{advice}: {error}. Make it numbers or text.") from error
+        if cells.ndim != 1:
+            raise TypeError(f"{advice}. Make its parts columns.")
+        return cells
+
+    def _type_name(self, series: nw.Series) -> Any:
+        native = series.to_native()
+        return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         dtype = self.series[column].dtype
@@ -222,7 +237,13 @@ class PandasTable(FrameTable):
 
     @cached_property
     def x(self) -> nw.DataFrame:
-        return nw.from_native(self.native)
+        return nw.from_native(self.native if self.plain is None else self.plain)
+
+    @cached_property
+    def plain(self) -> pd.DataFrame | None:
+        """The frame with plain types, where columns of Arrow may need them; else None."""
+        has_arrow = any(isinstance(dtype, pd.ArrowDtype) for dtype in self.native.dtypes)
+        return plain_pandas(self.native) if has_arrow else None
 
     @property
     def blank(self) -> FrameBlank:
@@ -250,7 +271,8 @@ class PandasTable(FrameTable):
 
     @cached_property
     def natives(self) -> list[Any]:
-        return [column for _, column in self.native.items()]
+        frame = self.native if self.plain is None else self.plain
+        return [column for _, column in frame.items()]
 
     def _days(self, column: int) -> str:
         dtype = self.series[column].dtype

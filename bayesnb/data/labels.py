@@ -140,7 +140,7 @@ def weights(sample_weight: Any, rows: int) -> Array:
         raise ValueError("sample_weight has masked entries. A row that should not count has the weight 0.")
     try:
         weight = np.asarray(sample_weight, float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(f"sample_weight must be numbers: {error}") from None
     weight = np.full(rows, float(weight)) if weight.ndim == 0 else weight
     if weight.shape != (rows,):

@@ -14,6 +14,8 @@ import numpy as np
 Array = np.ndarray
 Levels = Sequence[Any]  # a tuple, or a range: see `compact`
 MOST_CODES = 1 << 24
+MOST_SPANNED = 1 << 16  # codes that all have a place, whether they occur or not
+MOST_EMPTY = 16  # places for each code that occurs, beyond so many
 
 
 def compact(values: Sequence[Any]) -> Sequence[Any]:
@@ -72,7 +74,11 @@ def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
 
 
 def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Levels:
-    """Return 0, 1, ... up to the largest code, as scikit-learn counts; plain levels if no value is a whole number."""
+    """Return 0, 1, ... up to the largest code, as scikit-learn counts; plain levels if no value is a whole number.
+
+    Where codes go beyond `MOST_SPANNED`, and few of those up to the largest occur, the levels are those that occur and
+    those below `least`: a table of all would be mostly empty.
+    """
     old = known if not isinstance(known, range) else (known[0], known[-1])
     levels = (*old, *sorted(set(values) - set(old)))
     whole = [value for value in levels if _is_whole(value)]
@@ -88,6 +94,9 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
             "For any other levels use NaiveBayes(Categorical())."
         )
     size = max(int(max(whole)) + 1, least)
+    if size > MOST_SPANNED and size > MOST_EMPTY * (len(known) + len(values)):
+        kept = known if len(known) else range(least)
+        return (*kept, *sorted({int(value) for value in values} - {*kept}))
     if size > MOST_CODES:
         raise ValueError(
             f"column {name!r} holds the code {size - 1}, which would make {size} levels. "

@@ -378,7 +378,8 @@ class CategoricalNB(Preset):
 
     It is ``NaiveBayes`` with the family ``Categorical`` in all columns, under scikit-learn's name and arguments.
     Integers are codes 0, 1, ... up to the largest that occurs, each of them a level; text and categories are levels
-    too. Probabilities are exact.
+    too. Where codes of 65,536 and more occur and fewer than one code in 16 does, such as numbers of customers, only
+    those that occur are levels (and those below ``min_categories``). Probabilities are exact.
 
     Parameters
     ----------

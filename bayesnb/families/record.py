@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 Array = np.ndarray
+SMALLEST = float(np.finfo(float).tiny)  # of normal floats: the gamma function of less is infinite
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 LARGEST = 1e303  # of the numbers that are known of a block, added up: n log n of it is a float
 FARTHEST = 1e150  # that a location may be from 0: squares of deviations are floats
@@ -248,4 +249,9 @@ def checked(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> 
         bound = "" if least == -np.inf else f" and at least {least:g}"
         bound = bound if most == np.inf else f" and from {least:g} to {most:g}"
         raise ValueError(f"{name} must be finite{bound}, got {array[~good].flat[0]:g}.")
+    if least > -np.inf and lowest < SMALLEST and ((array > 0) & (array < SMALLEST)).any():
+        denormal = array[(array > 0) & (array < SMALLEST)].flat[0]
+        raise ValueError(
+            f"{name} must be 0 or at least {SMALLEST:.3g}, got {denormal:.3g}: the gamma function overflows below."
+        )
     return array

@@ -22,6 +22,7 @@ from bayesnb.data.cells import (
 )
 from bayesnb.data.declaration import FamilyColumns
 from bayesnb.data.levels import (
+    MOST_SPANNED,
     NEVER_LEARNT,
     Levels,
     Unseen,
@@ -172,8 +173,11 @@ class Block:
         """Return what each column holds: its distinct values or words, or where its integers begin and end."""
         if self.family.listed:
             return [table.lists(place).words for place in self.places]
-        codes = isinstance(self.family.levels, Codes) and table.extent(self.places[0]) is not None
-        return [table.extent(place) for place in self.places] if codes else table.distinct_values(self.places)
+        if isinstance(self.family.levels, Codes):
+            extents = [table.extent(place) for place in self.places]
+            if all(extent is not None and extent[1] < MOST_SPANNED for extent in extents):
+                return extents
+        return table.distinct_values(self.places)
 
     def united(self, other: Self) -> Self:
         """Return the block with the levels of two blocks; raise where their grids differ."""

@@ -1,12 +1,10 @@
 """One HTML page about a fitted model: what was modelled, how good it is, what it learnt, where it is unsure.
 
 `facts` asks the model, `sections` say in numbers and sentences what the facts are, and `templates` lay that out.
-The room is called as the one function that most need of it, so it can be called: `bayesnb.report(model, X, y)`.
+Most need one function of it: `from bayesnb.report import report`.
 """
 
-import sys
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 from bayesnb.plots import off_screen
@@ -74,10 +72,6 @@ def report(
     bayesnb.calibration : Whether the probabilities can be trusted.
     bayesnb.plot_confusion : Which classes are taken for which.
 
-    Notes
-    -----
-    ``bayesnb.report`` itself can be called: ``bayesnb.report(model, X, y)``.
-
     Examples
     --------
     >>> from bayesnb import NaiveBayes
@@ -106,29 +100,3 @@ def render(facts: Facts, *, brief: bool = False, stages: Stages | None = None) -
             stages.begin(f"report: {title if title[1].isupper() else title[0].lower() + title[1:]}")
             parts.append((name, title, section(name, facts)))
         return page(facts.title, section("headline", facts), parts, FOLDED, facts.about.author)
-
-
-class Room(ModuleType):
-    """This module, which can be called (Python's data model: "Customizing module attribute access")."""
-
-    def __call__(
-        self,
-        model: Any,
-        X: Any,
-        y: Any,
-        test: tuple[Any, Any] | None = None,
-        *,
-        about: About | None = None,
-        brief: bool = False,
-        progress: bool | None = None,
-        title: str = "",
-        author: str = "",
-        use: str = "",
-        ci_prob: float | None = None,
-        positive: Any = None,
-    ) -> Page:
-        given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob, "positive": positive}
-        return report(model, X, y, test, about=about, brief=brief, progress=progress, **given)
-
-
-sys.modules[__name__].__class__ = Room

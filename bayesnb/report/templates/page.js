@@ -85,12 +85,16 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1e4);
   }
 
+  // A number, maybe as a percentage, and with what it is exact to, or up to where it goes.
+  const EXACT_NUMBER = /^[+-]?([\d.,]+(e[+-]?\d+)?|∞)( ?%)?( (±|to) [+-]?([\d.,]+(e[+-]?\d+)?|∞)( ?%)?)?$/;
+
   // A cell as a spreadsheet reads it: plain minus signs, lines joined, and nothing that it would run as a formula.
   function csvCell(cell) {
     const copy = cell.cloneNode(true);
     copy.querySelectorAll("br").forEach((end) => end.replaceWith("; "));
     const text = copy.textContent.replace(/\s+/g, " ").replace(/−/g, "-").replace(/^ ?; |; $/g, "").trim();
-    return `"${text.replace(/^(?=[=@\t]|[+-](?![\d.∞]))/, "'").replace(/"/g, '""')}"`;
+    const quoted = /^[=+\-@]/.test(text) && !EXACT_NUMBER.test(text) ? `'${text}` : text;
+    return `"${quoted.replace(/"/g, '""')}"`;
   }
 
   function csv(table) {
