@@ -69,8 +69,8 @@ class CrossValidation(ModelHolder):
         -----
         Predictions are those of `estimate`, with `temper_`. Where exponents were found by the rows, each row leaves
         them too: by one Newton step they become those of all other rows, about. Families, links and cuts that the rows
-        chose are kept, and the result says so. A prior that took its scale from the data keeps it; class shares that were
-        counted (class_prior="empirical") are counted without the row. A row with a weight is left out
+        chose are kept, and the result says so. A prior that took its scale from the data keeps it; class shares
+        that were counted (class_prior="empirical") are counted without the row. A row with a weight is left out
         as a whole; `elpd` is then the weighted mean score, times the number of rows, those of weight zero apart. A
         score is minus infinity where the other rows give the row probability 0, and NaN, with a warning, where they
         leave no distribution.
