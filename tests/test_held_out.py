@@ -46,10 +46,10 @@ def test_scores_say_what_is_left_and_what_is_kept_and_belong_to_the_probabilitie
     np.testing.assert_allclose(np.log(proba.values[np.arange(60), y]), score.elpd_i, rtol=1e-12)
     np.testing.assert_allclose(proba.sum("class"), 1, rtol=1e-12)
     assert "leaves the 6 exponents" in str(score)
-    assert "Kept" not in str(score)
-    assert "Kept, though chosen by all rows: 6 exponents." in str(model.loo(x, y, exponents="kept"))
+    assert "kept" not in str(score)
+    assert "The 6 exponents were chosen by all rows and are kept." in str(model.loo(x, y, exponents="kept"))
     assert "Exact leave-one-out" in str(NaiveBayes("gaussian").fit(x, y).loo(x, y))
-    assert "Kept, though chosen by all rows: families" in str(NaiveBayes().fit(x, y).loo(x, y))
+    assert "The families were chosen by all rows and are kept." in str(NaiveBayes().fit(x, y).loo(x, y))
     with pytest.raises(ValueError, match="'left' or 'kept', got 'gone'"):
         model.loo(x, y, exponents="gone")
 

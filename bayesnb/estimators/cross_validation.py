@@ -208,7 +208,7 @@ class CrossValidation(ModelHolder):
             sentences.append(f"Each row leaves the {number}, too, by one Newton step.")
         if kept:
             listed = " and ".join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
-            sentences.append(f"Kept, though chosen by all rows: {listed}.")
+            sentences.append(f"The {listed} were chosen by all rows and are kept.")
         return " ".join(sentences)
 
     def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
