@@ -277,7 +277,7 @@ def test_laws_are_those_of_the_closed_form(families: dict[Any, Any], law: str) -
 @pytest.mark.slow
 def test_explanations_are_those_of_the_closed_form() -> None:
     """Scores are known up to what all classes share: drawn probabilities have no common factor."""
-    model, rows = fitted(temper=0.8), X[:6]
+    model, rows = fitted(), X[:6]
     exact = model.explain(rows)
     parts = [answers(model, drawn_theta(model, 200, seed)).explain(rows) for seed in range(8)]
 

@@ -254,7 +254,7 @@ def test_loo_of_any_columns_is_forgetting_each_row(target: str, dependence: str,
     temper = None if target == "joint" else "auto"
     model = quiet(NaiveBayes(dependence=dependence, temper=temper), table, y, weight)
     assert len(model.links_.link) >= 3
-    score = model.loo(table, y, target, sample_weight=weight)
+    score = model.loo(table, y, target, sample_weight=weight, exponents="kept")
     for i in range(0, len(y), 6):
         rest = copy.deepcopy(model).forget(table.iloc[[i]], y[[i]], weight[[i]])
         joint = rest.predict_joint_log_proba(table.iloc[[i]])[0]
@@ -481,7 +481,7 @@ def test_rows_drawn_by_links_are_predicted_and_learnt_without_a_warning() -> Non
 @pytest.mark.parametrize("rows", ["fixed", "observed"])
 @pytest.mark.parametrize(
     ("temper", "classes"),
-    [(0.6, 2), ("columns", 3), slowly(None, 2), slowly(None, 3), slowly(0.6, 3), slowly("columns", 2)],
+    [(0.6, 2), slowly(None, 2), slowly(None, 3), (0.6, 3)],
 )
 def test_intervals_and_entropies_of_linked_columns_agree_with_draws(rows: str, temper: Any, classes: int) -> None:
     rng = np.random.default_rng(10)

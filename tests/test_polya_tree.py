@@ -26,7 +26,6 @@ from bayesnb import (
     plot_column,
     plot_nomogram,
     relevance,
-    report,
     scale,
     tune,
 )
@@ -35,6 +34,7 @@ from bayesnb.families.grid import Grid
 from bayesnb.families.grid_levels import GridDensity, GridStats
 from bayesnb.numerics import histogram_bins, histogram_kernels
 from bayesnb.plots import COLOURS
+from bayesnb.report import report
 from tests.conftest import binning_by_binning
 
 Array = np.ndarray

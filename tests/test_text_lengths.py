@@ -13,7 +13,6 @@ from bayesnb.criticism.learnt_rows import learnt_rows
 from bayesnb.estimators.tempering import exponents_of
 from bayesnb.families.averaged import averaged
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
-from bayesnb.families.removal import Leaving
 from bayesnb.families.weight import one_hot
 from bayesnb.model.powers import LengthPower, lengths_of
 from bayesnb.model.product import Model, Rows, observe
@@ -108,20 +107,6 @@ def test_contributions_take_a_power_for_each_row(block: Any, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["predictive", "mean", "map", "mle"])
-@pytest.mark.parametrize("alike", [True, False], ids=["alike", "weighted"])
-def test_rows_that_leave_take_a_power_for_each_row(block: Any, kind: str, alike: bool) -> None:
-    prior, stats, x, codes, weight = block
-    weight = np.ones(len(x)) if alike else weight
-    reader = stats.mle() if kind == "mle" else prior.update(stats)
-    reader = reader.estimate(kind) if kind in ("mean", "map") else reader
-    result = prior.left_out(stats, reader, Leaving(x, codes, weight, kind, POWERS))
-    for i in range(len(x)):
-        alone = Leaving(x[[i]], codes[[i]], weight[[i]], kind, float(POWERS[i, 0]))
-        np.testing.assert_allclose(result[[i]], prior.left_out(stats, reader, alone), rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.slow
 def test_a_row_at_a_power_is_the_expected_power_of_its_probability(block: Any) -> None:
     prior, stats, x, _, _ = block
     belief = prior.update(stats)
@@ -130,7 +115,7 @@ def test_a_row_at_a_power_is_the_expected_power_of_its_probability(block: Any) -
         row = x[[i]]
         values = np.exp(power * drawn.log_density(row[:, None]))[:, :, 0]
         error = values.std(axis=0) / np.sqrt(len(values))
-        expected = np.exp(belief.score(row, np.array([[power]])))[0]
+        expected = np.exp(belief.row_log_moment(row, np.array([[power]])))[0]
         assert (np.abs(values.mean(axis=0) - expected) < 5 * error).all()
 
 

@@ -274,7 +274,7 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         return self.row_log_moment(x, 1.0)
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
-        counts, concentration = as_csr(x), self.concentration[:, 0]
+        counts, concentration = as_csr(x[EVERY]), self.concentration[:, 0]
         scaled = counts.data * np.broadcast_to(s, (counts.shape[0], 1))[row_of_entry(counts), 0]
         binomial = not self.ordered and bool(np.all(np.equal(s, 1)))
         worth = log_rising_binomial if binomial else log_gamma_ratio
