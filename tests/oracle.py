@@ -97,6 +97,7 @@ class Score:
     log_known: float
     terms: Sequence[tuple[Any, Any]]
     temper: float
+    shift: float = 0.0  # by which the mean of exp(U) is that of a score that is the exponent times the log predictives
 
     def log_moment(self, s: Any, xp: Any = FLOATS) -> Any:
         """log E[exp(s U)]."""
@@ -106,7 +107,7 @@ class Score:
             value = xp.loggamma(self.concentration + s) - xp.loggamma(self.concentration)
         for belief, x in self.terms:
             value = value + log_moment(belief, x, self.temper * s, xp)
-        return value
+        return value + s * self.shift
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Draws of U: theta from the beliefs, and the log-density of the cells under it."""
@@ -121,7 +122,7 @@ class Score:
                 belief = DirichletMultinomial(np.append(a[seen], a[~seen].sum() if (~seen).any() else []))
                 x = np.append(x[seen], [0.0] * bool((~seen).any()))
             score += self.temper * belief.sample(rng, size).log_density(x)
-        return score
+        return score + self.shift
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,11 @@ class Scene:
             with np.errstate(divide="ignore"):
                 log_known = float(np.log(die.probability[c])) if known else 0.0
             terms = [(belief[c], self.cells[key][row]) for key, belief in model.posterior_.items()]
-            scores.append(Score(None if known else float(die.concentration[c]) + seen, log_known, terms, model.temper_))
+            before = [(belief[c], self.cells[key][row]) for key, belief in self.model.posterior_.items()]
+            w = model.temper_
+            shift = sum(float(np.real(w * log_moment(*term, 1.0) - log_moment(*term, w))) for term in before)
+            concentration = None if known else float(die.concentration[c]) + seen
+            scores.append(Score(concentration, log_known, terms, w, shift if w != 1 else 0.0))
         return scores
 
 
