@@ -195,10 +195,13 @@ def _of_many(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals
     common = exponent_cumulants(scores.exponent_variance.reshape(-1), target.observed)
     ends, error, cumulants = _expanded((score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target, common)
     ends, cumulants = ends.reshape(-1, *share.shape), cumulants.reshape(4, *share.shape)
-    if not target.observed:  # from the sums over classes, and where there are none from the cumulants
+    if not target.observed:
+        # From the sums over classes; from the cumulants where there are none, or where exponents are
+        # not known, whose variance is not in the sums.
         logistic = np.empty(share.size)
         numerics.cornish_fisher.logistic_mean(cumulants.reshape(4, -1), logistic)
-        mean = np.where(np.isnan(mean), logistic.reshape(mean.shape), mean)
+        unknown = np.isnan(mean) | (scores.exponent_variance > 0)
+        mean = np.where(unknown, logistic.reshape(mean.shape), mean)
     against = OneAgainstOthers(share if target.observed else mean, ends)
     error = known.bound(error.reshape(share.shape), cumulants[1])
     slow = (kept & ~(error + crude[:, None] <= target.tolerance)).any(axis=1)
