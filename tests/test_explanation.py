@@ -56,9 +56,8 @@ def close_to_draws(mean: np.ndarray, sd: np.ndarray, drawn: np.ndarray) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("temper", [None, 0.4])
-def test_means_and_sds_are_those_of_draws_from_the_posterior(temper: float | None) -> None:
-    model, X = fitted(temper)
+def test_means_and_sds_are_those_of_draws_from_the_posterior() -> None:
+    model, X = fitted()
     rows = X.iloc[:5]
     found, rng, t = model.explain(rows), np.random.default_rng(1), model.temper_
     posterior, scores = model.model_.posterior, 0.0

@@ -41,7 +41,7 @@ def moments(scores: Scores, prior_draws: int = 15_000) -> tuple[Array, Array]:
     found = []
     for _, plain in draw_theta(scores.belief, prior_draws, 5):
         theta = plain.opened(scores.belief.blocks, scores.cells, np.random.default_rng(6))
-        joint = theta.log_joint(scores.cells, scores.power)[0]
+        joint = theta.log_joint(scores.cells, scores.power)[0] + scores.shift_of_rows[0]
         found.append((np.logaddexp.reduce(joint, axis=-1), theta.proba(joint)))
     weight = np.exp(np.concatenate([own for own, _ in found]))
     share, proba = (weight / weight.sum())[:, None], np.concatenate([own for _, own in found])

@@ -18,7 +18,6 @@ from bayesnb import (
     plot_column,
     plot_nomogram,
     relevance,
-    report,
     tune,
 )
 from bayesnb.cli import main
@@ -34,6 +33,7 @@ from bayesnb.families.capabilities import (
     variables_of,
 )
 from bayesnb.families.family import Family
+from bayesnb.report import report
 from tests.conftest import CASES
 from tests.waiting import HYPERPARAMETERS, Waiting, WaitingBelief
 

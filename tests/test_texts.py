@@ -133,13 +133,6 @@ def test_what_is_no_text_is_left_to_others() -> None:
     assert [coded_text(column) for column in others] == [None] * len(others)
 
 
-def test_whole_numbers_in_a_dictionary_stay_levels() -> None:
-    codes = pa.chunked_array([pa.array([7, 8, 7, None]).dictionary_encode()])
-    model = NaiveBayes().fit(pa.table({"zip": codes}), [0, 0, 1, 1])
-    assert model.schema_.blocks[0].levels == (("7", "8"),)
-    assert model.stats_.blocks[0].counts.tolist() == [[1, 1], [1, 0]]
-
-
 @settings(max_examples=40, deadline=None)
 @given(pieces=st.lists(st.lists(st.none() | st.text(max_size=2), min_size=1, max_size=8), min_size=1, max_size=4))
 def test_any_pieces_of_any_text_are_the_text(pieces: list[list[str | None]]) -> None:

@@ -157,7 +157,7 @@ class JointDensity(Combined, LevelDensity):
 
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
         logs = self.gathered(self.log_probability[:, 0], as_level(x), np.logaddexp).T
-        return silent(says_nothing(x), logs)
+        return raised(power, silent(says_nothing(x), logs))
 
     def contributed(self, x: Array, power: Any, words: Array | None = None) -> Array:
         return raised(power, self.log_density(x[:, None, None]))
@@ -273,7 +273,7 @@ class JointDirichlet(Combined, DirichletBelief):
         return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
 
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
-        return self.row_log_moment(x, 1.0)
+        return raised(power, self.row_log_moment(x, 1.0))
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
         cells = np.asarray(x[:])

@@ -31,7 +31,7 @@ from bayesnb.families.dirichlet import (
     simplex,
 )
 from bayesnb.families.family import Seen, shaped
-from bayesnb.families.record import Power, Record, VariableNames, is_by_row, of_powers
+from bayesnb.families.record import Power, Record, VariableNames, is_by_row, of_powers, raised
 from bayesnb.families.removal import PREDICTIVE, Leaving, extra_of
 from bayesnb.families.sums import (
     DistinctCells,
@@ -188,7 +188,7 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        return dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None]
+        return raised(power, dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None])
 
     @cached_property
     def _tables(self) -> KernelTables:
@@ -271,7 +271,7 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         return self.concentration.max()
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        return self.row_log_moment(x, 1.0)
+        return raised(power, self.row_log_moment(x, 1.0))
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
         counts, concentration = as_csr(x[EVERY]), self.concentration[:, 0]

@@ -18,7 +18,7 @@ from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
 from bayesnb.families.capabilities import Narrowed, NumberUnit
 from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
 from bayesnb.families.normal_inverse_gamma import Moments, NormalInverseGamma, Slip
-from bayesnb.families.record import FARTHEST, Expected, VariableNames, checked, lead, of_powers
+from bayesnb.families.record import FARTHEST, Expected, VariableNames, checked, lead, of_powers, raised
 from bayesnb.families.removal import Leaving
 from bayesnb.families.sums import by_rows
 from bayesnb.families.vectors import (
@@ -332,7 +332,7 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return distances(x, self.location[:, 0], self.whitening[:, 0])
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        return self.log_predictive(np.asarray(x[:], float)[:, None, None])[..., 0]
+        return raised(power, self.log_predictive(np.asarray(x[:], float)[:, None, None])[..., 0])
 
     def score_left_out(self, stats: VectorStats, leaving: Leaving) -> Array:
         prior = self.map(np.zeros_like) if leaving.kind == "mle" else self

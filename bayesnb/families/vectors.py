@@ -373,7 +373,7 @@ class VectorDensity(Whitened, LinearDensity, Density):
         return total
 
     def defined_score(self, x: Array, power: Any = 1.0) -> Array:
-        return self.log_density(np.asarray(x[:], float)[:, None, None])[..., 0]
+        return raised(power, self.log_density(np.asarray(x[:], float)[:, None, None])[..., 0])
 
     def contributed(self, x: Array, power: Any, words: Array | None = None) -> Array:
         return raised(power, self.log_density(x[:, None, None]))

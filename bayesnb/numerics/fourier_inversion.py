@@ -16,7 +16,7 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.cornish_fisher import logistic
 
 STEPS = 60  # of a search for a quantile: 60 halvings take any bracket of doubles used here to rounding
-LITTLE = 1 << 16  # numbers
+LITTLE = 1 << 18  # numbers, of the transforms of a few rows
 BLOCK = 32  # nodes: in a definition exp(-i x t) is a product, of one for the block and one for the place in it
 AFRESH = 64  # nodes after which a rotated exp(-i x t) is computed afresh
 
