@@ -39,7 +39,8 @@ def test_a_scaled_priors_or_likelihoods_effect_is_that_of_the_scaled_conjugate_p
     x, y = RNG.random((14, 1)) < 0.3, np.arange(14) % 2
     model = NaiveBayes(Bernoulli(Beta(9.0, 4.0)), class_prior="uniform").fit(x, y)
     tree = model.to_datatree(x, y, draws=10_000, rng=0)
-    found = az.psense(tree, var_names=["theta"], group=group, likelihood_var_names="row")["theta"]
+    row = ["row"] if group == "likelihood" else None
+    found = az.psense(tree, var_names=["theta"], group=group, group_var_names=row)["theta"]
     seen = model.stats_.blocks[0]
     for c in range(2):
         ones, zeros = seen.ones[c, 0], seen.zeros[c, 0]

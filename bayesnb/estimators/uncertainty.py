@@ -378,7 +378,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; one number for each Dirichlet.
             `log_likelihood` : of both kinds (obs_id). `y`, log p(y | x, theta), what classifiers are compared by:
             ``az.loo(tree, var_name="y")`` approximates `loo`. `row`, log p(x, y | theta), in which the model is
-            generative; never tempered, and what ``az.psense`` takes: ``likelihood_var_names="row"``.
+            generative; never tempered, and what ``az.psense_summary`` takes: ``likelihood_var_names="row"``.
             `posterior_predictive` : `y`, labels drawn from p(y | x, theta). `observed_data` : `y`. Both are places in
             the coordinate `class`.
             `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` drawn from it.
