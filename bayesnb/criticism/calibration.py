@@ -10,8 +10,9 @@ from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import normalised
-from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.results.progress import bar
 from bayesnb.selection.probability_scores import CurveOptions, calibrated
+from bayesnb.stages import PATIENCE
 
 
 def calibration(

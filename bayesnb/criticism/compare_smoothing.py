@@ -14,7 +14,7 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families.base import Array
 from bayesnb.families.family import ordered_hyperparameters
-from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.results.progress import bar
 from bayesnb.selection.smoothing import (
     ESTIMATES,
     ROUNDING,
@@ -25,6 +25,7 @@ from bayesnb.selection.smoothing import (
     differences_from_best,
     first_unique,
 )
+from bayesnb.stages import PATIENCE
 
 ALL_BUT_MLE = ("map", "mean", "predictive")
 PLOTS = "bayesnb.plots.smoothing_plot"  # by name, as it stands above

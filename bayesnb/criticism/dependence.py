@@ -11,9 +11,10 @@ from bayesnb.criticism.learnt_rows import LearntRows, check_columns, learnt_colu
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
-from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.results.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable, class_belief
 from bayesnb.selection.pair_evidence import Labels, LevelColumns, NumberColumns, Work, dependences, part_of
+from bayesnb.stages import PATIENCE
 
 MOST = 50_000_000  # numbers in a result: classes x columns x columns
 Place = tuple[Hashable, int, int]  # a column's name, its block, its place there

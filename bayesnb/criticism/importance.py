@@ -19,8 +19,7 @@ from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.model.product import normalised
 from bayesnb.model.schema import Schema
-from bayesnb.selection.column_scores import are_there
-from bayesnb.selection.leave_one_out import contributions_left_out
+from bayesnb.selection.leave_one_out import contributions_left_out, stuck
 from bayesnb.selection.probability_scores import Estimate
 from bayesnb.selection.verdict import signed_mean
 
@@ -98,7 +97,7 @@ def importance(
     """
     prob = results.datasets.ci_prob(ci_prob)
     learnt = learnt_rows(model, X, y, sample_weight)
-    learnt = replace(learnt, rows=learnt.rows.where(learnt.rows.counts > 0))
+    learnt = replace(learnt, rows=learnt.weighty)
     estimator, weight = learnt.estimator, learnt.rows.counts
     whole, without = _losses(learnt)
     features = [_mean(_gap(loss, whole), weight, prob) for loss in without]
@@ -140,7 +139,7 @@ def _losses(learnt: LearntRows) -> tuple[Array, list[Array]]:
 
     whole = loss(total, times > 0)
     undefined = np.isnan(whole)
-    refuse_stuck(undefined & ~are_there(model, rows)[rows.codes])
+    refuse_stuck(stuck(model, rows, total))
     if undefined.any():
         raise ValueError(
             f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the other rows leave no "

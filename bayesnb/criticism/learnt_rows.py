@@ -31,6 +31,11 @@ class LearntRows:
         return self.estimator.model_
 
     @property
+    def weighty(self) -> Rows:
+        """The rows of positive weight: one of weight zero is no row."""
+        return self.rows.where(self.rows.counts > 0)
+
+    @property
     def variants(self) -> PriorVariants:
         """Models of the rows of positive weight under other priors of the columns.
 
@@ -46,14 +51,13 @@ class LearntRows:
             return model_of(Shard(estimator.classes_, changed, learnt.stats), lambda stats: learnt.prior.classes)
 
         families, widths = [block.family for block in schema.blocks], [len(block.keys) for block in schema.blocks]
-        rows = self.rows.where(self.rows.counts > 0)
-        rows = replace(rows, cells=[read(x) for x in rows.cells])
+        rows = replace(self.weighty, cells=[read(x) for x in self.weighty.cells])
         exponents = estimator._exponents, estimator._once, estimator.n_jobs, estimator._covariance
         return PriorVariants(start, families, widths, learnt, rows, *exponents)
 
     def of_whole_weights(self) -> "LearntRows":
         """Return the rows of positive weight; an error if weights or counts are not whole numbers."""
-        rows = self.rows.where(self.rows.counts > 0)
+        rows = self.weighty
         if not self.estimator.schema_.are_whole(rows.cells, rows.weight):
             raise ValueError(
                 "a Bayes factor compares probabilities of rows: sample_weight must be whole numbers, which say how "

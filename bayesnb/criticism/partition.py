@@ -14,9 +14,10 @@ from bayesnb.criticism.joint_blocks import JointBlocks, joinable_columns
 from bayesnb.criticism.learnt_rows import learnt_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.model.product import observe
-from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.results.progress import bar
 from bayesnb.selection.joint_columns import JoinableColumns, Names, shown
 from bayesnb.selection.joint_evidence import after, gain_of, interleaved, joining, steps, union
+from bayesnb.stages import PATIENCE
 
 PLOTS = "bayesnb.plots.evidence_plots"  # by name, as it stands above
 MOST_NAMED, MOST_PAIRS = 6, 3  # blocks in a sentence, and pairs that stay apart

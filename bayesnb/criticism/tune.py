@@ -12,10 +12,11 @@ from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import LEAST, MOST, Family
 from bayesnb.model.schema import Schema
-from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.results.progress import bar
 from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
 from bayesnb.selection.leave_one_out import Pointwise
 from bayesnb.selection.smoothing import best_by_loo
+from bayesnb.stages import PATIENCE
 
 CRITERIA = ("evidence", "loo")
 SMALL = 4.0  # nats: of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
@@ -203,7 +204,7 @@ def _check_tunable(families: Sequence[Family], per: str) -> None:
 
 def _scores(before: LearntRows, after: LearntRows) -> Any:
     """Return a table of the labels' leave-one-out scores, as `loo` has them, of two models of the same rows."""
-    scored = [each.estimator._left_out(each.rows.where(each.rows.counts > 0), "label") for each in (before, after)]
+    scored = [each.estimator._left_out(each.weighty, "label") for each in (before, after)]
     (old, counts), new = (scored[0].score, scored[0].counts), scored[1].score
     with np.errstate(invalid="ignore"):  # a row that is impossible before and after
         gap = np.where(old == new, 0.0, new - old)

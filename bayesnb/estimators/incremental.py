@@ -42,7 +42,7 @@ from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
-from bayesnb.results.progress import PATIENCE, bar
+from bayesnb.results.progress import bar
 from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.feature_evidence import warn_of_inclusion
@@ -50,6 +50,7 @@ from bayesnb.selection.joint_families import joint_families
 from bayesnb.selection.leave_one_out import before_rows
 from bayesnb.selection.link_search import FOREST, MOST_COLUMNS, PAIRS, LabelledRows, with_links
 from bayesnb.selection.pair_evidence import Work
+from bayesnb.stages import PATIENCE
 
 LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."

@@ -356,8 +356,17 @@ class NaiveBayes(
             params["classes"] = np.asarray(params["classes"])
         named = "feature_names_in_" in self.__dict__
         value, sd, length, covariance = self._temper
-        seen, prior = self._seen, self.model_.prior
-        return Saved(kind.__name__, params, seen, prior, value, sd, named, None, length, covariance)
+        return Saved(
+            kind.__name__,
+            params,
+            self._seen,
+            self.model_.prior,
+            value,
+            sd,
+            named,
+            temper_length=length,
+            temper_covariance=covariance,
+        )
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:

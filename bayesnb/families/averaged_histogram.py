@@ -360,15 +360,14 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
             if leaving.kind == "map":
                 numerics.histogram_removal.left_out_modes(*column, *of_rows, each)
             else:
-                numerics.histogram_removal.left_out_one_by_one(*column, *of_rows, 1.0, each)
+                numerics.histogram_removal.left_out_one_by_one(*column, *of_rows, each)
             cells[known, j] = each[which.ravel()]
         return cells
 
     def _levels_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
         """The score of each level once the same weight of it has left, `(k,)`."""
         worth, arrays = np.empty(self.bounds[-1]), (each[0] for each in self.update(stats)._flat())
-        once = np.ones(len(self.sizes))
-        numerics.histogram_removal.left_out(self.grid.share, self.bounds, *arrays, leaving.each, once, worth)
+        numerics.histogram_removal.left_out(self.grid.share, self.bounds, *arrays, leaving.each, worth)
         return worth
 
     def _left_out_of_counts(self, stats: GridStats, leaving: Leaving) -> Array:

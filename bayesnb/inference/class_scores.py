@@ -81,13 +81,14 @@ class Scores:
         """Variance of each class's log-odds against the others by exponents that are not known, `(r, c)`."""
         if self.covariance is None or self.by_exponent is None:
             return np.zeros((len(self), self.classes))
-        share = np.exp(normalised(self.log_mean()))
+        log_mean = self.log_mean()
+        share = np.exp(normalised(log_mean))
         rows, best = np.arange(len(share)), share.argmax(axis=1)
         mean = np.einsum("rc,rcf->rf", share, self.by_exponent)
         least = np.minimum(share, 0.5)[..., None]  # of the most probable class, which comes next
         gap = (self.by_exponent - mean[:, None]) / (1 - least)
         # 1 - p has few digits where p is near 1: its others are weighed among themselves
-        others = np.where(np.arange(self.classes) == best[:, None], -np.inf, self.log_mean())
+        others = np.where(np.arange(self.classes) == best[:, None], -np.inf, log_mean)
         mean = np.einsum("rc,rcf->rf", np.exp(normalised(others)), self.by_exponent)
         gap[rows, best] = self.by_exponent[rows, best] - mean
         return np.einsum("rcf,fg,rcg->rc", gap, self.covariance.matrix, gap, optimize=True)

@@ -220,7 +220,7 @@ def score_known(rows: Csr, logs: Array, first: int, out: Array) -> None:
             if x != 1.0:  # most words occur once
                 factorials += log_factorial(x)
         add_times_rows(total, counts, logs, words, n)
-        add_and_clear(total, 1.0, log_factorial(length) - factorials, out[i], first)
+        add_and_clear(total, log_factorial(length) - factorials, out[i], first)
 
 
 @score_known.defined()
@@ -247,7 +247,7 @@ def score_dirichlet(rows: Csr, concentration: Array, logs: Array, totals: Array,
             for k in range(min(lanes, out.shape[1] - first)):
                 of_length[place, k] = log_rising_binomial(totals[first + k], length)
         add_times(total, -1.0, of_length[place])
-        add_and_clear(total, 1.0, 0.0, out[i], first)
+        add_and_clear(total, 0.0, out[i], first)
 
 
 @score_dirichlet.defined(1 << 12)  # of whole numbers; fractions take longest

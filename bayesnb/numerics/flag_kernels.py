@@ -162,7 +162,7 @@ def score(x: Array, threshold: float, table: Array, one: Array, zero: Array, fir
             for g in range(groups):
                 places[g] = np.uint64(g * 256) + ((words[g] * GATHER) >> np.uint64(56))
             add_rows(total, table, places, groups)
-        add_and_clear(total, 1.0, 0.0, out[i], first)
+        add_and_clear(total, 0.0, out[i], first)
     return invalid == 0
 
 
@@ -274,7 +274,7 @@ def score_entries(rows: Csr, threshold: float, gain: Array, zero: Array, first: 
         for p in range(indptr[i] if missing else indptr[i + 1], indptr[i + 1]):
             if data[p] != data[p]:
                 add_times(total, -1.0, zero[indices[p]])
-        add_and_clear(total, 1.0, 0.0, out[i], first)
+        add_and_clear(total, 0.0, out[i], first)
     return invalid == 0
 
 

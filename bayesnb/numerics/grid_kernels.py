@@ -115,7 +115,7 @@ def score(
                 if part[i, j] == part[i, j]:
                     add_times(total[i], 1.0, table[bounds[j] + place[i]])
         for i in range(len(part)):
-            add_and_clear(total[i], 1.0, 0.0, out[first + i], first_class)
+            add_and_clear(total[i], 0.0, out[first + i], first_class)
 
 
 @score.defined(CHEAP)

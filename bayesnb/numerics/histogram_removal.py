@@ -25,12 +25,11 @@ from bayesnb.numerics.histogram_bins import (
     BinArrays,
     alike,
     log_gamma_rise,
-    log_ratio_moments,
     log_sums_of_bins,
     probabilities,
     sums_of_bins,
 )
-from bayesnb.numerics.histogram_kernels import best, best_bins, log_mode, log_mode_of_bins, log_ratio_moment, tilt_bins
+from bayesnb.numerics.histogram_kernels import best, best_bins, log_mode, log_mode_of_bins, tilt_bins
 
 ROUNDING = 1e-12  # part of a column's rows that is taken for 0 once a row has left, as `removal.staying` has it
 FEW = 1 << 10  # numbers: each row goes with up to k (k + 2) / 4 + 1 / 2 bins of k levels, or 272 of 32
@@ -39,55 +38,52 @@ PAIRS = 1 << 15  # rows times bins that are compared at once: what is computed o
 
 @compiled
 def left_out(
-    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, weight: float, s: Array,
-    out: Array,
-) -> None:  # fmt: skip
-    """Log moments of one class of which a row has left, for each level, `(k,), (f + 1,), (k,), 3 of (f,) -> (k,)`.
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, weight: float, out: Array
+) -> None:
+    """Log predictive ratios of one class of which a row has left, of each level, `(k,), (f + 1,), (k,), 3 of (f,)`.
 
     Of a row that weighs 1, each bin's weight is multiplied by q / (z - 1).
     """
     q, log_q, log_gamma, z, joint, sums = room(most_levels(bounds))
     every = np.empty(len(z))
-    for j in range(len(s)):
+    for j in range(len(concentration)):
         low, high = bounds[j], bounds[j + 1]
         k, a = high - low, concentration[j]
-        w, moments, whole = joint[:k, :k], out[low:high], every[:k]
+        w, means, whole = joint[:k, :k], out[low:high], every[:k]
         n = bins_of(share[low:high], counts[low:high], a, log_odds[j], q, log_q, log_gamma, z, joint)
         rest = staying(n - weight, n)
-        if s[j] == 0.0 or (s[j] == 1.0 and rest == 0.0):
-            moments[:] = 0.0
+        if rest == 0.0:
+            means[:] = 0.0
             continue
         chances(w, sums[: k + 1])
         terms = w.copy()
-        if weight == 1.0 and s[j] == 1.0:
-            for m in range(k):
-                for i in range(m + 1):
-                    fewer = remaining(z[m, i], a * q[m, i], weight, n)
-                    w[m, i] *= q[m, i] / fewer
-                    terms[m, i] = w[m, i] * (fewer / ((a + rest) * q[m, i]) if q[m, i] < 1.0 else 1.0)
-            sum_of_bins(w, whole)
-            sum_of_bins(terms, moments)
-            for m in range(k):
-                moments[m] = np.log(moments[m] / whole[m])
-            continue
         for m in range(k):
             for i in range(m + 1):
                 fewer = remaining(z[m, i], a * q[m, i], weight, n)
-                w[m, i] = np.log(w[m, i]) + weight_gap(z[m, i], fewer, log_q[m, i])
-                moment = log_ratio_moment(fewer, a + rest, q[m, i], s[j])
-                terms[m, i] = w[m, i] + moment if moment < np.inf else moment
-        log_sum_of_bins(w, whole)
-        log_sum_of_bins(terms, moments)
-        for m in range(k):
-            moments[m] -= whole[m]
+                mean = fewer / ((a + rest) * q[m, i]) if q[m, i] < 1.0 else 1.0
+                if weight == 1.0:
+                    w[m, i] *= q[m, i] / fewer
+                    terms[m, i] = w[m, i] * mean
+                else:
+                    w[m, i] = np.log(w[m, i]) + weight_gap(z[m, i], fewer, log_q[m, i])
+                    terms[m, i] = w[m, i] + np.log(mean)
+        if weight == 1.0:
+            sum_of_bins(w, whole)
+            sum_of_bins(terms, means)
+            for m in range(k):
+                means[m] = np.log(means[m] / whole[m])
+        else:
+            log_sum_of_bins(w, whole)
+            log_sum_of_bins(terms, means)
+            for m in range(k):
+                means[m] -= whole[m]
 
 
 @left_out.defined(LITTLE // 4)  # as all columns are worked on, and a level lies in up to 272 bins of 32 levels
 def left_out_by_definition(
-    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, weight: float, s: Array,
-    out: Array,
-) -> None:  # fmt: skip
-    for power, columns, levels in alike(bounds, s):
+    share: Array, bounds: Array, counts: Array, concentration: Array, log_odds: Array, weight: float, out: Array
+) -> None:
+    for _, columns, levels in alike(bounds, np.ones(len(concentration))):
         with np.errstate(all="ignore"):
             bins = BinArrays.of(
                 share[levels], counts[None, levels], concentration[None, columns], log_odds[None, columns]
@@ -96,17 +92,14 @@ def left_out_by_definition(
             rest = still_there(bins.rows - weight, bins.rows)
             prior = bins.total - bins.rows
             fewer = still_in_bins(bins.z, prior * bins.q, weight, bins.rows)
-            if weight == 1.0 and power == 1.0:
+            mean = np.where(bins.q < 1.0, fewer / ((prior + rest) * bins.q), 1.0)
+            if weight == 1.0:
                 chance = chance * (bins.q / fewer)
-                moment = np.where(bins.q < 1.0, fewer / ((prior + rest) * bins.q), 1.0)
-                value = np.log(sums_of_bins(bins, chance * moment) / sums_of_bins(bins, chance))
+                value = np.log(sums_of_bins(bins, chance * mean) / sums_of_bins(bins, chance))
             else:
                 logs = np.log(chance) + weight_gaps(bins.z, fewer, bins.log_q)
-                moment = log_ratio_moments(fewer, prior + rest, bins.q, bins.log_q, power)
-                terms = np.where(moment < np.inf, logs + moment, np.inf)
-                value = log_sums_of_bins(bins, terms) - log_sums_of_bins(bins, logs)
-        exactly = (power == 0.0) | ((power == 1.0) & (rest == 0.0))
-        out[levels] = np.where(exactly, 0.0, value)[0]
+                value = log_sums_of_bins(bins, logs + np.log(mean)) - log_sums_of_bins(bins, logs)
+        out[levels] = np.where(rest == 0.0, 0.0, value)[0]
 
 
 @compiled
@@ -144,10 +137,9 @@ def still_in_bins(z: Array, prior: Array, weight: Any, total: Array) -> Array:
 
 @compiled
 def left_out_one_by_one(
-    share: Array, counts: Array, concentration: float, log_odds: float, level: Array, weight: Array, s: float,
-    out: Array,
-) -> None:  # fmt: skip
-    """Log moments of one class and column of which each row has left by itself, `2 of (k,), 2 of (r,) -> (r,)`."""
+    share: Array, counts: Array, concentration: float, log_odds: float, level: Array, weight: Array, out: Array
+) -> None:
+    """Log predictive ratios of one class and column that each row has left, `2 of (k,), 2 of (r,) -> (r,)`."""
     k = len(share)
     q, log_q, log_gamma, z, joint, sums = room(k)
     n = bins_of(share, counts, concentration, log_odds, q, log_q, log_gamma, z, joint)
@@ -156,7 +148,7 @@ def left_out_one_by_one(
     for row in range(len(level)):
         at, w = level[row], weight[row]
         rest = staying(n - w, n)
-        if s == 0.0 or (s == 1.0 and rest == 0.0):
+        if rest == 0.0:
             out[row] = 0.0
             continue
         top = -np.inf
@@ -165,7 +157,7 @@ def left_out_one_by_one(
                 top = max(top, joint[m, i])
         # Gamma(z - w) / Gamma(z) is at least (A + n)**-w, and at most about 1 if z - w is above 1
         least = top - FAR - w * (np.log(concentration + n) - log_q[at, at])
-        moment, of_moment, whole, of_whole = -np.inf, 0.0, -np.inf, 0.0
+        mean, of_mean, whole, of_whole = -np.inf, 0.0, -np.inf, 0.0
         for m in range(at, k):
             for i in range(at + 1):
                 fewer = remaining(z[m, i], concentration * q[m, i], w, n)
@@ -173,37 +165,31 @@ def left_out_one_by_one(
                     continue
                 term = joint[m, i] + weight_gap(z[m, i], fewer, log_q[m, i])
                 whole, of_whole = with_term(whole, of_whole, term)
-                term += log_ratio_moment(fewer, concentration + rest, q[m, i], s)
-                moment, of_moment = with_term(moment, of_moment, term)
-        out[row] = moment - whole + np.log(of_moment / of_whole)
+                if q[m, i] < 1.0:
+                    term += np.log(fewer / ((concentration + rest) * q[m, i]))
+                mean, of_mean = with_term(mean, of_mean, term)
+        out[row] = mean - whole + np.log(of_mean / of_whole)
 
 
 @left_out_one_by_one.defined(FEW)
 def left_out_one_by_one_by_definition(
-    share: Array, counts: Array, concentration: float, log_odds: float, level: Array, weight: Array, s: float,
-    out: Array,
-) -> None:  # fmt: skip
+    share: Array, counts: Array, concentration: float, log_odds: float, level: Array, weight: Array, out: Array
+) -> None:
     with np.errstate(all="ignore"):
         bins = BinArrays.of_one(share, counts, concentration, log_odds)
         logs = np.log(probabilities(bins))
         rest = still_there(bins.rows - weight, bins.rows)
-        normaliser = log_gamma_rise(concentration + rest, concentration + rest + s, s)
         reach = weight * (np.log(bins.total) - bins.log_q[level * (level + 3) // 2])  # see the loops
         for row, at, first in bins_of_rows(bins, level, np.arange(len(logs))):
             fewer = still_in_bins(bins.z[at], concentration * bins.q[at], weight[row], bins.rows)
             top = np.repeat(np.maximum.reduceat(logs[at], first), np.diff(first, append=len(at)))
             near = (logs[at] >= top - FAR - reach[row]) | (fewer <= 1.0)
             row, at, fewer = row[near], at[near], fewer[near]
-            first, q, log_q = np.flatnonzero(np.diff(row, prepend=-1)), bins.q[at], bins.log_q[at]
-            terms = logs[at] + weight_gaps(bins.z[at], fewer, log_q)
-            if s == 1.0:
-                moment = np.log(fewer / (concentration + rest[row]) / q)
-            else:
-                moment = log_gamma_rise(fewer, fewer + s, s) - normaliser[row] - s * log_q
-                moment = np.where(fewer + s <= 0.0, np.inf, moment)
-            value = log_sums(terms + np.where(q == 1.0, 0.0, moment), first) - log_sums(terms, first)
-            exactly = (s == 0.0) | ((s == 1.0) & (rest[row[first]] == 0.0))
-            out[row[first]] = np.where(exactly, 0.0, value)
+            first, q = np.flatnonzero(np.diff(row, prepend=-1)), bins.q[at]
+            terms = logs[at] + weight_gaps(bins.z[at], fewer, bins.log_q[at])
+            mean = np.where(q < 1.0, np.log(fewer / ((concentration + rest[row]) * q)), 0.0)
+            value = log_sums(terms + mean, first) - log_sums(terms, first)
+            out[row[first]] = np.where(rest[row[first]] == 0.0, 0.0, value)
 
 
 def log_sums(logs: Array, first: Array) -> Array:

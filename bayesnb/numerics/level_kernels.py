@@ -230,7 +230,7 @@ def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> 
                 add_times(total, 1.0, table[np.uint64(starts[j]) + code])
             else:
                 unusual |= 1 if codes[i, j] < 0 else 2
-        add_and_clear(total, 1.0, 0.0, out[i], first)
+        add_and_clear(total, 0.0, out[i], first)
     return unusual
 
 
@@ -267,7 +267,7 @@ def score_eight(codes: Array, starts: Array, table: Array, first: int, out: Arra
                 unusual |= 1 if codes[i, j] < 0 else 2
         total[0], total[1], total[2], total[3] = a, b, c, d
         total[4], total[5], total[6], total[7] = e, f, g, h
-        add_and_clear(total, 1.0, 0.0, out[i], first)
+        add_and_clear(total, 0.0, out[i], first)
     return unusual
 
 

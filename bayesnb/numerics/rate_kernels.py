@@ -58,7 +58,7 @@ def score_gamma(x: Array, base: Array, slope: Array, shape: Array, logs: Array, 
             if v > 0.0:
                 add_times(total, v, slope[j])
         score_words(row, places, shape, logs, total, product, room)
-        add_and_clear(total, 1.0, 0.0, out[i], first)
+        add_and_clear(total, 0.0, out[i], first)
 
 
 @score_gamma.defined(1 << 12)
@@ -85,7 +85,7 @@ def score_known(x: Array, rate: Array, logs: Array, each: Array, first: int, out
             if v > 0.0 and each[j] > 0.0:
                 add_times(total, each[j] * v, logs[j])
                 orders += each[j] * log_factorial(v)
-        add_and_clear(total, 1.0, -orders, out[i], first)
+        add_and_clear(total, -orders, out[i], first)
 
 
 @score_known.defined()

@@ -283,10 +283,10 @@ def longest_row(indptr: Array) -> int:
 
 
 @inlined
-def add_and_clear(total: Array, times: float, plus: float, out: Array, first: int) -> None:
-    """Add times * total + plus to a row's classes from `first` on; the total is 0 again. Lanes beyond are padding."""
+def add_and_clear(total: Array, plus: float, out: Array, first: int) -> None:
+    """Add total + plus to a row's classes from `first` on; the total is 0 again. Lanes beyond are padding."""
     for k in range(min(len(total), len(out) - first)):
-        out[first + k] += times * total[k] + plus
+        out[first + k] += total[k] + plus
     for k in range(len(total)):
         total[k] = 0.0
 

@@ -231,7 +231,10 @@ class GroupWriter:
         self, place: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator, additions: Any
     ) -> None:
         if "log_likelihood" in chosen:
-            kinds = {"y": self._log_likelihood_of_labels(theta), "row": self._log_likelihood_of_rows(theta)}
+            kinds = {
+                "y": self._log_likelihood_of_labels(theta, additions.shift),
+                "row": self._log_likelihood_of_rows(theta),
+            }
             self._put("log_likelihood", place, {name: (("obs_id",), values) for name, values in kinds.items()})
         for group in ("posterior_predictive", "predictions"):
             if group in chosen:
@@ -259,11 +262,10 @@ class GroupWriter:
             variables["class_prob"] = (), next(iter(log_density_of(prior.classes, theta.class_probs).values()))
         return variables
 
-    def _log_likelihood_of_labels(self, theta: Theta) -> Array:
-        """Return log p(y | x, theta) of every row's label, `(s, r)`."""
+    def _log_likelihood_of_labels(self, theta: Theta, shift: Array) -> Array:
+        """Return log p(y | x, theta) of every row's label, `(s, r)`, under exponents as they were found."""
         sheet: Any = self.sheet
         values = np.empty((theta.shape[0], sheet.rows))
-        shift = self.subject.scores(sheet.cells).shift_of_rows
         for rows, joint in theta.by_rows(sheet.cells, self.subject.exponents, self.subject.n_jobs):
             joint += shift[rows, None]
             total = logsumexp(joint, axis=2)

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-PATIENCE = 2.0  # seconds before a bar is drawn for work that is mostly quick
-
 
 class Bar:
     """A progress bar, or none; what is done before `start` does not count."""
