@@ -56,8 +56,10 @@ def close_to_draws(mean: np.ndarray, sd: np.ndarray, drawn: np.ndarray) -> None:
 
 
 @pytest.mark.slow
-def test_means_and_sds_are_those_of_draws_from_the_posterior() -> None:
-    model, X = fitted()
+@pytest.mark.parametrize("temper", [None, 0.4])
+def test_means_and_sds_are_those_of_draws_from_the_posterior(temper: float | None) -> None:
+    """Under an exponent t, draws of t log p are shifted so that exp of them has the mean E[p]**t."""
+    model, X = fitted(temper)
     rows = X.iloc[:5]
     found, rng, t = model.explain(rows), np.random.default_rng(1), model.temper_
     posterior, scores = model.model_.posterior, 0.0
@@ -70,10 +72,16 @@ def test_means_and_sds_are_those_of_draws_from_the_posterior() -> None:
             x = x.astype(float)
             log_theta = np.log(density.probability)[:, :, :, 0]
             shares = (x * gammaln(x.sum(axis=1) + 1)[:, None]) / x.sum(axis=1)[:, None] - gammaln(x + 1)
-            drawn = t * (x[:, None] * log_theta + shares[:, None])
-            scores = scores + t * density.log_density(x[:, None, None])[..., 0]
+            alpha = belief.concentration[:, 0]
+            size = x.sum(axis=-1, keepdims=True)[:, None]
+            total, share = alpha.sum(axis=-1, keepdims=True), x[:, None] / size
+            once, tempered = (log_rise(alpha, s * x[:, None]) - share * log_rise(total, s * size) for s in (1.0, t))
+            shift = t * once - tempered  # a word's part of what the whole row has
+            drawn = t * (x[:, None] * log_theta + shares[:, None]) + shift
+            scores = scores + t * density.log_density(x[:, None, None])[..., 0] + shift.sum(axis=-1)
         else:
-            drawn = t * density.log_density(x[:, None])
+            shift = t * belief.log_moment(x[:, None], 1.0) - belief.log_moment(x[:, None], t)
+            drawn = t * density.log_density(x[:, None]) + shift
             if isinstance(belief, HasBaseDensity):
                 drawn = drawn + t * belief.cell_log_base(cells)[:, None]
             scores = scores + drawn.sum(axis=-1)
@@ -84,6 +92,11 @@ def test_means_and_sds_are_those_of_draws_from_the_posterior() -> None:
     weights = np.log(rng.standard_gamma(posterior.classes.concentration, (DRAWS, 3)))
     close_to_draws(found.class_term.values, found.class_term_sd.values, weights)
     close_to_draws(found.score.values, found.score_sd.values, weights[:, None] + scores)
+
+
+def log_rise(a: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """log E[g**s], g ~ Gamma(a)."""
+    return gammaln(a + s) - gammaln(a)
 
 
 def _table(rows: pd.DataFrame) -> object:
