@@ -40,7 +40,7 @@ from bayesnb.plots.nomogram_plot import scales_of
 from bayesnb.report.facts import gather
 from bayesnb.report.sections.learnt_columns import counted
 from bayesnb.selection.column_scores import column_scores
-from bayesnb.selection.exponents import LabelScores, Ridge, centre, largest
+from bayesnb.selection.exponents import WIDTHS, LabelScores, Ridge, centre, largest, over_widths
 from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
 from tests.conftest import CASES, Case
 
@@ -316,6 +316,25 @@ def test_no_exponents_nearby_are_more_probable(fitted: NaiveBayes) -> None:
 
     rng = np.random.default_rng(0)
     assert all(height(np.maximum(best + step, 0.0)) < height(best) for step in rng.normal(0, 0.01, (100, 7)))
+
+
+def test_exponents_over_widths_vary_by_each_ridge_by_the_widths_and_by_where_the_centre_is(fitted: NaiveBayes) -> None:
+    scores, means, unsure, h = scores_of(fitted, TABLE, LABEL), np.full(7, 0.6), 0.3, 1e-4
+    found, logs, moved = [], [], []
+    for width in WIDTHS:
+        lower, at, upper = (largest(scores, Ridge(f * means, width * means)) for f in (1 - h, 1.0, 1 + h))
+        found.append(at.exponents)
+        logs.append(at.log_evidence - np.log(width) ** 2 / 2)
+        moved.append((upper.exponents.mean - lower.exponents.mean) / (2 * h))
+    share = np.exp(logs - np.logaddexp.reduce(logs))
+    mean = share @ [each.mean for each in found]
+    covariance = 0.0
+    for p, each, by_centre in zip(share, found, moved, strict=True):
+        gap = each.mean - mean
+        covariance += p * (each.covariance + np.outer(gap, gap) + unsure**2 * np.outer(by_centre, by_centre))
+    result = over_widths(scores, means, unsure)
+    np.testing.assert_allclose(result.mean, mean, rtol=1e-5)
+    np.testing.assert_allclose(result.covariance, covariance, rtol=1e-3, atol=1e-6)
 
 
 def test_slopes_and_curvatures_are_the_differences_of_the_score(fitted: NaiveBayes) -> None:

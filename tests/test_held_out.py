@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -12,6 +13,9 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 import bayesnb
 from bayesnb import Gaussian, NaiveBayes, NormalInverseGamma
 from bayesnb.datasets import penguins
+from bayesnb.model.powers import ExponentCovariance
+from bayesnb.selection import column_scores
+from bayesnb.selection.left_exponents import MOST_TOLD, leave_exponents
 from tests.benchmarks.held_out import covers
 
 
@@ -37,6 +41,42 @@ def test_rows_leave_the_exponents_as_in_refits_that_find_them_anew() -> None:
     left, kept = np.mean(gaps, axis=0)
     assert kept > 1
     assert abs(left) < 0.4 * kept
+
+
+def test_the_step_of_a_row_is_newtons_on_the_objective_without_it() -> None:
+    """Spelled with the inverse of the second derivatives, where a row told no more than it is taken to."""
+    rng, rows, classes, columns = np.random.default_rng(3), 40, 3, 5
+    log_class, table = np.log(rng.dirichlet(np.ones(classes), rows)), rng.normal(size=(rows, classes, columns))
+    codes, counts, w = (
+        rng.integers(0, classes, rows),
+        rng.integers(1, 4, rows).astype(float),
+        rng.uniform(1, 2, columns),
+    )
+    root = rng.normal(size=(9, columns))
+    covariance = ExponentCovariance(np.linalg.inv(root.T @ root + np.eye(columns)), np.arange(columns))
+    found = leave_exponents((log_class, table), codes, counts, w, covariance)
+    told = np.empty(rows)
+    for i in range(rows):
+        p = softmax(log_class[i] + table[i] @ w)
+        mean = p @ table[i]
+        slope = counts[i] * (table[i, codes[i]] - mean)
+        curvature = counts[i] * (table[i].T * p @ table[i] - np.outer(mean, mean))
+        told[i] = np.linalg.eigvals(covariance.matrix @ curvature).real.max()
+        if told[i] < MOST_TOLD:
+            rest = np.linalg.inv(covariance.matrix) - curvature
+            np.testing.assert_allclose(found[i], np.maximum(w - np.linalg.solve(rest, slope), 0), rtol=1e-8)
+    assert (told < MOST_TOLD).sum() > 20
+    assert ((told > 0.5) & (told < MOST_TOLD)).any()
+    assert np.isfinite(found).all()
+
+
+def test_only_rows_that_chose_the_exponents_leave_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("MOST_ROWS", 50), ("PART", 30)):
+        monkeypatch.setattr(column_scores, name, most)
+    x, y = repeating(0)
+    model = NaiveBayes("gaussian", temper="columns").fit(x, y)
+    left, kept = (model.loo(x, y, exponents=how).elpd_i.values for how in ("left", "kept"))
+    assert (left != kept).sum() == 30
 
 
 def test_scores_say_what_is_left_and_what_is_kept_and_belong_to_the_probabilities() -> None:
