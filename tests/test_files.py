@@ -23,6 +23,7 @@ from pyarrow import feather, ipc, parquet
 import bayesnb
 from bayesnb import NaiveBayes
 from bayesnb.data import Reading, open_sheet, open_writer, read_file
+from bayesnb.data.files import quote_formula
 from bayesnb.data.text_cells import CellRules, TextCells
 from bayesnb.data.text_files import BLOCK, sniffed
 from bayesnb.datasets import path, penguins
@@ -433,6 +434,8 @@ def test_what_is_written_is_read_again(rows: list[tuple], kind: str, packed: boo
         writer.close()
     read = read_file("again", Reading(format=kind), {"text": "text", "real": "number"})
     twice = pd.concat([frame, frame], ignore_index=True)
+    if kind in ("csv", "tsv"):
+        twice["text"] = twice["text"].map(quote_formula)
     assert cells(read) == cells(twice)
 
 
