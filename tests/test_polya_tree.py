@@ -1,5 +1,6 @@
 """Polya trees: against enumeration of all binnings, refits, draws, and transforms of their columns."""
 
+import warnings
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -591,11 +592,11 @@ def test_it_finds_shapes_that_no_bell_has() -> None:
     assert NaiveBayes(PolyaTree()).fit(flowers, species).loo(flowers, species).elpd > -30
 
 
-def two_columns(seed: int, temper: Any = None) -> tuple[NaiveBayes, Array]:
+def two_columns(seed: int, temper: Any = None, class_prior: Any = 1.0) -> tuple[NaiveBayes, Array]:
     """A model whose columns may well be alike in both classes, and some rows."""
     rng, y = np.random.default_rng(seed), np.repeat([0, 1], ROWS)
     x = rng.normal(size=(2 * ROWS, 2)) + 0.5 * y[:, None]
-    return NaiveBayes(PolyaTree(depth=3), temper=temper).fit(x, y), x[::12]
+    return NaiveBayes(PolyaTree(depth=3), temper=temper, class_prior=class_prior).fit(x, y), x[::12]
 
 
 @pytest.mark.parametrize(("seed", "method", "error"), [(40, "auto", 1e-3), (4, "auto", 1e-3), (19, "fast", 0.02)])
@@ -608,9 +609,15 @@ def test_expanded_intervals_keep_their_bound_where_a_column_may_be_alike_in_all_
         assert_allclose(expanded[name], exact[name], rtol=0, atol=error)
 
 
+@pytest.mark.parametrize("class_prior", [1.0, "uniform"])
 @pytest.mark.parametrize("temper", [None, 0.4])
-def test_exact_intervals_of_columns_that_may_be_alike_hold_the_share_of_draws_that_they_promise(temper: Any) -> None:
-    model, x = two_columns(40, temper)
+def test_exact_intervals_of_columns_that_may_be_alike_hold_the_share_of_draws_that_they_promise(
+    temper: Any, class_prior: Any
+) -> None:
+    rng, y = np.random.default_rng(40), np.repeat([0, 1], 10 * ROWS)
+    x = rng.normal(size=(20 * ROWS, 3)) + np.outer(y, [0.8, 0.8, 0.1])
+    model = NaiveBayes(PolyaTree(depth=3), temper=temper, class_prior=class_prior).fit(x, y)
+    x = x[:: 2 * ROWS]
     exact = model.predict_interval(x, 0.8, rows="fixed", method="exact")
     draws = model.draw_proba(x, draws=5_000, rng=1).stack(sample=("chain", "draw"))
     for end, level in (("lower", 0.1), ("upper", 0.9)):
@@ -621,7 +628,21 @@ def test_exact_intervals_of_columns_that_may_be_alike_hold_the_share_of_draws_th
 def test_rows_that_are_drawn_under_a_known_class_prior_say_that_columns_may_be_alike() -> None:
     x, y = np.random.default_rng(1).normal(size=(ROWS, 1)), np.repeat([0, 1], ROWS // 2)
     model = NaiveBayes(PolyaTree(depth=2), class_prior={0: 0.5, 1: 0.5}).fit(x, y)
-    with pytest.warns(DrawnWarning, match="class_prior is known, and a PolyaTree column may be distributed alike"):
+    with pytest.warns(DrawnWarning, match="class_prior is known, and the PolyaTree columns may be distributed alike"):
         model.predict_interval(x[:2])
     with pytest.raises(ValueError, match="class_prior is known"):
         model.predict_interval(x[:2], method="exact")
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_rows_with_a_density_are_inverted_beside_rows_that_are_drawn(classes: int) -> None:
+    rng, y = np.random.default_rng(3), np.repeat(np.arange(classes), 5 * ROWS)
+    x = np.column_stack([rng.normal(size=len(y)), rng.normal(size=len(y)) + 0.5 * y])
+    model = NaiveBayes({0: PolyaTree(depth=2), 1: "gaussian"}, class_prior="uniform").fit(x, y)
+    asked = np.array([[0.1, 0.3], [0.1, np.nan]])  # of the second, a column of noise is all that is known
+    with pytest.warns(DrawnWarning, match="of 1 rows"):
+        both = model.predict_interval(asked)
+    with warnings.catch_warnings(action="error"):
+        alone = model.predict_interval(asked[:1], method="exact")
+    for name in ("median", "lower", "upper"):
+        assert_allclose(both[name][:1], alone[name], rtol=0, atol=1e-3)

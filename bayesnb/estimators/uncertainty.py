@@ -18,7 +18,7 @@ from bayesnb.estimators.training import checked_labels
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
-from bayesnb.inference.intervals import TOLERANCES, Intervals, drawn_intervals, intervals
+from bayesnb.inference.intervals import TOLERANCES, Intervals, drawn_intervals, find_smooth, intervals
 from bayesnb.inference.posterior_draws import warn_not_closed
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.model.product import Observer, normalise
@@ -432,12 +432,20 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if method == "draws":
             draws, rng = sampling
             result, _ = drawn_intervals(scores, self._observers(observed), prob, int(draws or DRAWS), rng)
-        elif not scores.belief.closed or (method == "fast" and scores.belief.is_mixture):
-            refuse_drawn(method, scores.belief.why_drawn)
-            result, error = drawn_intervals(scores, self._observers(observed), prob, SHARED, 0)
-            warn_not_closed(scores.belief.why_drawn, len(scores), SHARED, error)
         else:
-            result = intervals(scores, prob, observed, method, self.n_jobs)
+            smooth = find_smooth(scores, observed)
+            if method == "fast" and scores.belief.is_mixture:
+                smooth[:] = False
+            if smooth.all():
+                result = intervals(scores, prob, observed, method, self.n_jobs)
+            else:
+                refuse_drawn(method, scores.belief.why_drawn)
+                result = Intervals(*np.empty((4, len(scores), scores.classes)))
+                drawn, error = drawn_intervals(scores[~smooth], self._observers(observed), prob, SHARED, 0)
+                warn_not_closed(scores.belief.why_drawn, int((~smooth).sum()), SHARED, error)
+                result.put(~smooth, drawn)
+                if smooth.any():
+                    result.put(smooth, intervals(scores[smooth], prob, observed, method, self.n_jobs))
         self._check_distribution(scores, result.median)
         return table.index, result
 

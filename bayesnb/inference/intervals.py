@@ -17,7 +17,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 from bayesnb import numerics
 from bayesnb.families.base import Array, Rng
 from bayesnb.inference.class_scores import Scores, exponent_cumulants
-from bayesnb.inference.many_classes import CharacteristicFunctions, active, characters, rays
+from bayesnb.inference.many_classes import CharacteristicFunctions, active, characters, last_place, rays
 from bayesnb.inference.posterior_draws import drawn_proba, drawn_rows, quantile_error, warn_drawn
 from bayesnb.inference.two_classes import invert, pairs_of, too_heavy
 from bayesnb.model.product import Observer, normalised
@@ -31,6 +31,8 @@ FAR = 32.0  # how far from their middle log-odds are searched for among many cla
 # of others the largest errors were 2.5e-4 under "auto" and 0.018 under "fast".
 TWICE, BETWEEN = 2.0, 0.05
 SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])  # cumulants of -W by those of W, as if of a difference of scores
+LONG = 1 << 14  # places of a ray up to which histograms are transformed in less time than they are drawn
+REACHED = 64  # places at which it is asked whether a transform has died out
 ROWS = 1 << 15  # rows times classes at once: four cumulants of each, before and after, stay in a core's cache
 
 
@@ -41,6 +43,11 @@ class Intervals(NamedTuple):
     median: Array
     lower: Array
     upper: Array
+
+    def put(self, rows: Array, values: "Intervals") -> None:
+        """Write the intervals of some rows."""
+        for array, value in zip(self, values, strict=True):
+            array[rows] = value
 
 
 class Target(NamedTuple):
@@ -130,6 +137,25 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
 
     list(in_order(add_rows, blocks(len(scores), max(ROWS // possible.classes, 1)), n_jobs))
     return result
+
+
+def find_smooth(scores: Scores, observed: bool) -> Array:
+    """Whether the log-odds of each row have a density, so that their transform can be inverted, `(r,)`.
+
+    They have none where all that is unknown may be known: a transform never dies out then.
+    """
+    if not scores.belief.may_be_known:
+        return np.full(len(scores), scores.belief.closed)
+    possible = scores.of(scores.belief.live)
+    parts = [possible[rows] for rows in blocks(len(scores), max(ROWS // (REACHED * possible.classes), 1))]
+    return np.concatenate([_die_out(part, observed) for part in parts])
+
+
+def _die_out(scores: Scores, observed: bool) -> Array:
+    """Whether the transforms of each row's log-odds are small at places that are not too far, `(r,)`."""
+    if scores.classes <= 2:
+        return np.isfinite(last_place(scores, np.ones((len(scores), scores.classes), bool), observed))
+    return rays(scores, active(scores, scores.log_mean(), observed, HOPELESS), observed, narrow=True).size <= LONG
 
 
 def drawn_intervals(

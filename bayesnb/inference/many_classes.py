@@ -196,7 +196,7 @@ class Rays(NamedTuple):
 
 def rays(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Rays:
     """Ray of each row; `narrow` if its transforms are needed as far as they matter to quantiles, not only to means."""
-    reach = _reach(scores, kept, observed) if narrow else np.full(len(scores), NEEDED)
+    reach = last_place(scores, kept, observed) if narrow else np.full(len(scores), NEEDED)
     if observed:
         width, start = np.full(len(scores), HALF_WIDTH), np.full(len(scores), HALF_START)
     else:
@@ -226,7 +226,7 @@ def characters(scores: Scores, kept: Array, observed: bool, needed: Rays) -> Ite
             yield CharacteristicFunctions(rows, classes, _on_ray(scores[rows], classes, shift[rows], ray), ray.step)
 
 
-def _reach(scores: Scores, kept: Array, observed: bool) -> Array:
+def last_place(scores: Scores, kept: Array, observed: bool) -> Array:
     """Last t that matters, `(r,)`; infinite where transforms are not small at the end of the largest ray.
 
     W_c varies no less than one of its scores, so phi_c is at most the product of the two largest transforms of scores,

@@ -255,20 +255,26 @@ class Product(Joint):
     def closed(self) -> bool:
         """Whether the distribution of p(y | x, theta) has a closed form: for independent classes, or for any two.
 
-        Not for a mixture of hypotheses, or densities that may be known exactly, whose class probabilities are known:
-        nothing may be unknown then, and the distribution has a point mass there.
+        Not for a mixture of hypotheses whose class probabilities are known: nothing may be unknown then, and the
+        distribution has a point mass there.
         """
-        smooth = isinstance(self.classes, Dirichlet) or not (self.is_mixture or self.has_atoms)
+        smooth = isinstance(self.classes, Dirichlet) or not self.is_mixture
         pairs = all(block.independent_classes or isinstance(block, HasPairMoment) for block in self.blocks)
         return smooth and bool(self.independent_classes or (pairs and self.live.sum() <= 2))
 
     @property
+    def may_be_known(self) -> bool:
+        """Whether log-odds may have point masses: of cells with known densities, and classes with known shares."""
+        return self.has_atoms and not isinstance(self.classes, Dirichlet)
+
+    @property
     def why_drawn(self) -> str:
         """Reason why the distribution of p(y | x, theta) is drawn where it is."""
-        if self.has_atoms and self.independent_classes:
+        if self.closed:
             return (
-                "class_prior is known, and a PolyaTree column may be distributed alike in all classes: nothing is "
-                "unknown then, and the distribution has point masses (a class_prior that is learnt has none)"
+                "class_prior is known, and the PolyaTree columns may be distributed alike in all classes: nothing is "
+                "unknown then, and the distribution has, or nearly has, point masses (a class_prior that is learnt "
+                "has none)"
             )
         return (
             "classes share parameters that are not known, under average_features or shared=True with three or more "

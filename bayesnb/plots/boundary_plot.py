@@ -18,7 +18,7 @@ from scipy.special import logit, ndtri
 
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.intervals import intervals
+from bayesnb.inference.intervals import find_smooth, intervals
 from bayesnb.inference.posterior_draws import another, draw_additions, draw_theta
 from bayesnb.model.linked import LinkBlock, levels_of_written
 from bayesnb.model.powers import ExponentCovariance, Exponents, of_feature
@@ -96,8 +96,9 @@ class Plane:
         live, cells = self.belief.live, self.cells(x, y)
         if live.sum() == 1:
             return np.full((len(y), len(x)), -1.0)
-        if live.sum() == 2 and self.belief.closed:
-            interval = intervals(self.scores(cells), prob, False, "auto", self.n_jobs)
+        scores = self.scores(cells)
+        if live.sum() == 2 and find_smooth(scores, False).all():
+            interval = intervals(scores, prob, False, "auto", self.n_jobs)
             at = int(live.argmax())
             with np.errstate(divide="ignore"):
                 ends = logit(interval.upper[:, at]), -logit(interval.lower[:, at])

@@ -10,7 +10,7 @@ from bayesnb.families.base import Array
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
 from bayesnb.inference.explanation import explain
-from bayesnb.inference.intervals import drawn_intervals, intervals
+from bayesnb.inference.intervals import drawn_intervals, find_smooth, intervals
 from bayesnb.model.product import Product, observe
 from bayesnb.numerics.views import as_numbers
 from bayesnb.report.facts.held_out import settled
@@ -87,7 +87,7 @@ def without(row: int, facts: "Facts") -> Product | None:
 def interval_ends(scores: Scores, facts: "Facts") -> tuple[Array, Array]:
     """Ends of the interval of p(y | x, theta) for a row, `(c,)` each."""
     model = facts.model
-    if scores.belief.closed:
+    if find_smooth(scores, True).all():
         result = intervals(scores, facts.prob, True, "auto", model.n_jobs)
     else:
         result = drawn_intervals(scores, model.schema_.observers, facts.prob, DRAWS, 0)[0]
