@@ -284,10 +284,13 @@ def _fault_of(block: Block, stats: Stats, gone: Stats, c: int, k: int) -> tuple[
         return _table_fault(block, stats, gone, (c, k))
     if block.family.listed:
         at, what = 0, f" of the word {block.words[k]!r}"
-    elif block.levels:
+    elif hasattr(stats, "bounds"):  # the levels of all columns lie end to end
         at = int(stats.columns[k])  # type: ignore[attr-defined]
-        levels, place = block.levels[at], k - int(stats.bounds[at])  # type: ignore[attr-defined]
-        what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"
+        place = k - int(stats.bounds[at])
+        what = " between two cuts"
+        if block.levels:
+            levels = block.levels[at]
+            what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"
     name = block.names[at]
     for field in stats.counted_fields:
         before, part = (float(_flat(getattr(each, field))[c, k]) for each in (stats, gone))

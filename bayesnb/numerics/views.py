@@ -310,6 +310,8 @@ def as_numbers(x: Any) -> Any:
 def column(x: Any, feature: int) -> Array:
     """Return one feature of a block, `(r, f) -> (r,)`, as an array of floats."""
     x = as_numbers(x)
+    if isinstance(x, Columns):
+        return np.array(x.columns[feature], float)
     parts = [x[rows][:, [feature]] for rows in pieces_of(x)]
     return np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]).astype(float)[:, 0]
 
