@@ -1,6 +1,8 @@
-"""Settings of the documentation site, which Sphinx builds from this folder: `python -m tests.site`, without a network.
+"""Settings of the documentation site, which Sphinx builds from this folder, without a network.
 
-Notebooks are shown with the outputs that are stored in them; `python -m tests.notebooks` is what runs them.
+    sphinx-build -W notebooks build/site
+
+Notebooks are shown with the outputs that are stored in them. `-D nb_execution_mode=force` runs them, as CI does.
 """
 
 import base64
@@ -48,6 +50,9 @@ toc_object_entries_show_parents = "hide"
 suppress_warnings = ["config.cache"]  # a function of this file is no reason to distrust what was built before
 
 nb_execution_mode = "off"
+nb_execution_timeout = 900
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 

@@ -5,21 +5,18 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesnb
-from bayesnb import numerics
-from bayesnb.numerics.compilation import compiled, remove_stale
 
 # Two rows that some class explains, as probabilities by a kernel that calls others; then whether it was compiled.
 USE = """
@@ -88,41 +85,6 @@ def test_nothing_is_compiled_for_a_small_table(used: tuple[Path, Path], tmp_path
     assert not [path for path in tmp_path.rglob("*") if path.is_file()], "compiled code is kept on disk"
 
 
-LARGE = """if True:
-    import numpy as np
-    from numba.core import event
-    from bayesnb import NaiveBayes
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 100_000)
-    X = rng.normal(size=(len(y), 20)) + 0.3 * y[:, None]
-    with event.install_recorder("numba:compile") as fit:
-        NaiveBayes().fit(X, y)
-    few = NaiveBayes("gaussian").fit(X[:2000] + 2 * y[:2000, None], y[:2000])
-    with event.install_recorder("numba:compile") as interval:
-        few.predict_interval(X[:1000] + 2 * y[:1000, None])
-    for recorder in (fit, interval):
-        kernels = [each.data["dispatcher"].py_func for _, each in recorder.buffer if each.is_start]
-        print(sum(kernel.__module__.startswith("bayesnb") for kernel in kernels))
-"""
-
-
-@pytest.mark.slow
-def test_a_first_large_fit_and_interval_compile_a_dozen_small_kernels_at_most(
-    used: tuple[Path, Path], tmp_path: Path
-) -> None:
-    fit, interval = map(int, run(LARGE, **settings(used[0], tmp_path)).splitlines())
-    assert 0 < fit <= 9  # each takes .05 to .5 seconds: moments with what they call, and levels on a grid
-    assert 0 < interval <= 10  # sums over grids of classes' scores
-
-
-COMMAND = """if True:
-    import sys
-    from bayesnb.cli.command_line import main
-    sys.argv, sys.stderr = ["bayesnb", *sys.argv[1:]], sys.stdout
-    assert main() == 0
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not find_spec("sparse"), reason="sparse extends Numba")
 def test_a_command_that_compiles_prints_nothing_of_packages_that_extend_numba(tmp_path: Path) -> None:
@@ -132,46 +94,6 @@ def test_a_command_that_compiles_prints_nothing_of_packages_that_extend_numba(tm
     command = [sys.executable, "-m", "bayesnb", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, **settings(Path.cwd(), tmp_path))
     assert done.stderr == ""
-
-
-IMPORTS = "import pandas, sklearn.base, matplotlib.figure, xarray"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("command", "most"), [("report", 3.6), ("predict", 1.05)])
-def test_a_command_takes_few_times_the_processor_seconds_of_its_libraries_imports(
-    tmp_path: Path, command: str, most: float
-) -> None:
-    """Measured 1.9 to 2.4 and 0.64 to 0.86; by a ratio, as other work on the machine slows both down."""
-    table, model = tmp_path / "table.csv", tmp_path / "model.bnb"
-    words: dict[str, list[Any]] = {"report": [], "predict": [model, table]}
-    if command == "predict":
-        bayesnb.datasets.penguins().to_csv(table, index=False)
-        run(COMMAND, ["fit", "-q", table, "--target", "species", "-o", model])
-
-    def seconds(code: str, *words: Any) -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run(code, words)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    asked = [command, "-q", *words[command], "-o", tmp_path / "answer.csv"]
-    ratios = [seconds(COMMAND, *asked) / seconds(IMPORTS) for _ in range(2)]
-    assert min(ratios) < most, ratios
-
-
-@pytest.mark.slow
-def test_a_service_may_compile_for_every_row_and_needs_no_cache_folder(used: tuple[Path, Path]) -> None:
-    code = """if True:
-        from bayesnb import NaiveBayes, Poisson, numerics, scale
-        scale.always_compile()
-        print(NaiveBayes(Poisson()).fit([[0], [9]], ["few", "many"]).predict([[1], [8]]).tolist())
-        print(len(numerics.rate_kernels.score_gamma.machine_code.signatures))
-    """
-    nowhere = settings(
-        used[0], Path("/dev/null/cache"), NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator", NUMBA_OPT="0"
-    )
-    assert run(code, **nowhere).splitlines() == ["['few', 'many']", "1"]
 
 
 def test_a_second_process_compiles_nothing(used: tuple[Path, Path]) -> None:
@@ -185,113 +107,6 @@ def test_a_full_disk_does_no_harm(used: tuple[Path, Path], tmp_path: Path) -> No
 
     full = settings(used[0], tmp_path, PYTHONDONTWRITEBYTECODE="1")
     assert run(USE, **full, preexec_fn=no_file_can_grow) == f"{RIGHT} compiled"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where this process keeps the code of kernels that are compiled from here on."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    return Path(are_counts().stats.cache_path)
-
-
-def are_counts() -> Any:
-    """A kernel as a new process has it: neither compiled nor read as yet."""
-    return compiled(numerics.count_kernels.are_counts.loops).machine_code
-
-
-def refusals(kernel: Any) -> list[bool]:
-    """Of half a count, and of minus one: the bits of each are a count, or a missing cell, if read as the other type."""
-    return [not kernel(np.array([number]), True, True) for number in (0.5, -1)]
-
-
-def compilations(kernel: Any) -> int:
-    return sum(kernel.stats.cache_misses.values())
-
-
-def test_code_of_another_signature_is_never_run(folder: Path) -> None:
-    assert refusals(are_counts()) == [True, True]
-    one, two = folder.iterdir()
-    code = one.read_bytes(), two.read_bytes()
-    one.write_bytes(code[1])
-    two.write_bytes(code[0])
-    for expected in (2, 0):  # neither is taken for the other, and both are put right
-        kernel = are_counts()
-        assert (refusals(kernel), compilations(kernel)) == ([True, True], expected)
-
-
-DAMAGES: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda data: b"",
-    "cut in half": lambda data: data[: len(data) // 2],
-    "without its last byte": lambda data: data[:-1],
-    "reversed": lambda data: bytes(reversed(data)),
-    "a bit of the checksum": lambda data: bytes([data[0] ^ 1]) + data[1:],
-    "a bit of the stamp": lambda data: data[:100] + bytes([data[100] ^ 1]) + data[101:],
-    "a bit of the code": lambda data: data[:-5000] + bytes([data[-5000] ^ 1]) + data[-4999:],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_file_is_as_good_as_none_and_is_mended(folder: Path, damage: Callable[[bytes], bytes]) -> None:
-    are_counts()(np.array([1.0]), True, True)
-    (file,) = folder.iterdir()
-    file.write_bytes(damage(file.read_bytes()))
-    for expected in (1, 0):
-        kernel = are_counts()
-        assert (kernel(np.array([0.5]), True, True), compilations(kernel)) == (False, expected)
-
-
-@pytest.mark.parametrize("version", ["numba.__version__", "llvmlite.__version__", "numpy.__version__", "sys.version"])
-def test_code_of_every_version_is_kept_and_read_by_that_version_alone(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, version: str
-) -> None:
-    def compiled_afresh() -> int:
-        kernel = are_counts()
-        kernel(np.array([1]), True, True)
-        return compilations(kernel)
-
-    assert compiled_afresh() == 1
-    with monkeypatch.context() as patch:
-        patch.setattr(version, "0.0.0")
-        assert [compiled_afresh(), compiled_afresh()] == [1, 0]
-    assert compiled_afresh() == 0
-
-
-def test_a_folder_that_is_gone_by_the_time_of_writing_does_no_harm(folder: Path) -> None:
-    kernel = are_counts()
-    folder.rmdir()
-    folder.touch()  # not even root can write there
-    assert refusals(kernel) == [True, True]
-
-
-def test_what_was_written_long_ago_or_never_finished_is_removed_and_nothing_else(folder: Path) -> None:
-    unfinished, foreign = folder / f"{numerics.__name__}.counts.killed.0.0.0", folder / "foreign.file"
-    unfinished.touch()
-    foreign.touch()
-    are_counts()(np.array([1]), True, True)
-    assert foreign.exists()
-    assert not unfinished.exists()
-    (file,) = {*folder.iterdir()} - {foreign}
-    os.utime(file, (0, 0))
-    remove_stale(folder)  # once in a process
-    assert file.exists()
-    remove_stale.cache_clear()
-    remove_stale(folder)
-    assert [*folder.iterdir()] == [foreign]
-
-
-def test_a_kernel_that_is_to_be_compiled_again_is_not_read(folder: Path) -> None:
-    kernel = are_counts()
-    kernel(np.array([1]), True, True)
-    kernel.recompile()
-    assert (compilations(kernel), len([*folder.iterdir()])) == (2, 1)
-
-
-def test_a_compiler_that_keeps_code_in_another_way_works_without_a_cache(folder: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delattr("numba.core.caching.CompileResultCacheImpl")
-        assert refusals(are_counts()) == [True, True]
-    assert not [*folder.iterdir()]
 
 
 # Several processes begin at once, in one folder, on two dtypes each; by their sources exp(x) is exp(x), or 1/2.

@@ -76,17 +76,6 @@ def imports_of(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_no_module_lies_beside_the_rooms() -> None:
-    assert {room_of(path) for path in MODULES} == set(HEIGHT)
-    assert {path.name for path in PACKAGE.glob("*.py")} == {
-        "__init__.py",
-        "__main__.py",
-        "safe_output.py",
-        "scale.py",
-        "stages.py",
-    }
-
-
 def test_imports_point_down() -> None:
     upward = [
         f"{name_of(path)} imports {name}"
