@@ -143,7 +143,7 @@ def test_cumulants_are_the_derivatives_of_the_log_moment_at_zero(case: Case) -> 
 
     Half of the circle is enough: at conjugate points the values are conjugate.
     """
-    belief, points = case.posterior, 12
+    belief, points = case.posterior, 16
     x = case.spread(case.x[:9])  # with both rows that lack a cell
     found = belief.cumulants(x, 4)
     radius = np.where(found[1] > 0, 0.2 / np.sqrt(np.maximum(found[1], 1e-30)), 0.2)
