@@ -41,7 +41,10 @@ def run(code: str, words: Sequence[Any] = (), **options: Any) -> str:
 def settings(package: Path, cache: Path, **more: str) -> dict[str, Any]:
     """Those of a process that finds the package in one folder, and compiled code in another."""
     rest = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-    return {"cwd": package, "env": rest | {"PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(cache)} | more}
+    return {
+        "cwd": package,
+        "env": rest | {"PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(cache)} | more,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +58,10 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_importing_the_package_loads_no_compiler() -> None:
-    assert run("import sys, bayesnb; print({'numba', 'llvmlite'} & {*sys.modules} or 'none')") == "none"
+    assert (
+        run("import sys, bayesnb; print({'numba', 'llvmlite'} & {*sys.modules} or 'none')")
+        == "none"
+    )
 
 
 SMALL = """if True:
@@ -82,17 +88,35 @@ SMALL = """if True:
 def test_nothing_is_compiled_for_a_small_table(used: tuple[Path, Path], tmp_path: Path) -> None:
     answers = run(SMALL, **settings(used[0], tmp_path)).splitlines()
     assert answers == ["['Adelie', 'Adelie', 'Chinstrap'] (344, 3)", "none"]
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()], "compiled code is kept on disk"
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()], (
+        "compiled code is kept on disk"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not find_spec("sparse"), reason="sparse extends Numba")
-def test_a_command_that_compiles_prints_nothing_of_packages_that_extend_numba(tmp_path: Path) -> None:
+def test_a_command_that_compiles_prints_nothing_of_packages_that_extend_numba(
+    tmp_path: Path,
+) -> None:
     rng, table = np.random.default_rng(0), tmp_path / "table.csv"
-    pd.DataFrame({"y": rng.integers(0, 2, 20_000), "x": rng.normal(size=20_000)}).to_csv(table, index=False)
-    words = ["fit", "-q", table, "--target", "y", "--family", "x=gaussian", "-o", tmp_path / "model.bnb"]
+    pd.DataFrame({"y": rng.integers(0, 2, 20_000), "x": rng.normal(size=20_000)}).to_csv(
+        table, index=False
+    )
+    words = [
+        "fit",
+        "-q",
+        table,
+        "--target",
+        "y",
+        "--family",
+        "x=gaussian",
+        "-o",
+        tmp_path / "model.bnb",
+    ]
     command = [sys.executable, "-m", "bayesnb", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, **settings(Path.cwd(), tmp_path))
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, **settings(Path.cwd(), tmp_path)
+    )
     assert done.stderr == ""
 
 
@@ -149,7 +173,9 @@ def test_first_runs_at_once_of_two_dtypes_sources_and_processors_do_not_mix(
         how = {"READY": str(ready), "TOGETHER": str(len(runs))}
         with ThreadPoolExecutor(len(runs)) as pool:
             done = [
-                pool.submit(run, TOGETHER, **settings(package, cache, KINDS=kinds, **how, **processor))
+                pool.submit(
+                    run, TOGETHER, **settings(package, cache, KINDS=kinds, **how, **processor)
+                )
                 for package, kinds, processor in runs
             ]
         for (package, *_), printed in zip(runs, done, strict=True):
@@ -165,6 +191,8 @@ def test_a_change_in_a_file_of_helpers_is_noticed(used: tuple[Path, Path], tmp_p
     try:
         helpers.write_text(before + "\n\n@compiled\ndef exp(x: float) -> float:\n    return 0.5\n")
         assert run(USE, **settings(package, cache)) == "[[0.5, 0.5], [0.5, 0.5]] compiled"
-        assert not earlier & {*cache.rglob("*.*.*")}, "code of the earlier sources is never read again"
+        assert not earlier & {*cache.rglob("*.*.*")}, (
+            "code of the earlier sources is never read again"
+        )
     finally:
         helpers.write_text(before)

@@ -1,8 +1,6 @@
 """The example tables are what their docstrings say."""
 
 import io
-import lzma
-import re
 import subprocess
 import sys
 
@@ -12,22 +10,26 @@ import pytest
 
 from bayesnb import BernoulliNB, Multinomial, MultinomialNB, NaiveBayes, datasets
 
-MISSING = {"bill_length_mm": 2, "bill_depth_mm": 2, "flipper_length_mm": 2, "body_mass_g": 2, "sex": 11}
+MISSING = {
+    "bill_length_mm": 2,
+    "bill_depth_mm": 2,
+    "flipper_length_mm": 2,
+    "body_mass_g": 2,
+    "sex": 11,
+}
 
 
 def test_penguins_have_344_rows_of_three_species_and_19_missing_cells() -> None:
     table = datasets.penguins()
     columns = "species island bill_length_mm bill_depth_mm flipper_length_mm body_mass_g sex year"
     assert list(table.columns) == columns.split()
-    assert table["species"].value_counts().to_dict() == {"Adelie": 152, "Gentoo": 124, "Chinstrap": 68}
+    assert table["species"].value_counts().to_dict() == {
+        "Adelie": 152,
+        "Gentoo": 124,
+        "Chinstrap": 68,
+    }
     missing = table.isna().sum()
     assert missing[missing > 0].to_dict() == MISSING
-
-
-def test_penguins_have_the_published_means() -> None:
-    table = datasets.penguins()
-    assert table["bill_length_mm"].mean() == pytest.approx(43.92193)
-    assert table["body_mass_g"].mean() == pytest.approx(4201.754)
 
 
 def test_dogs_are_the_six_of_the_lecture() -> None:
@@ -53,30 +55,14 @@ def test_spam_has_2000_mails_of_small_counts_and_two_labels() -> None:
     assert table.iloc[:, 1:].sum(axis=1).min() >= 1
 
 
-def test_words_of_spam_are_in_the_order_of_how_many_mails_have_them() -> None:
-    mails = (datasets.spam().iloc[:, 1:] > 0).sum()
-    assert mails.is_monotonic_decreasing
-    assert mails.iloc[-1] == 21
-
-
-def test_words_of_spam_are_words_and_name_nobody() -> None:
-    words = list(datasets.spam().columns[1:])
-    assert len({*words}) == len(words) == 1500
-    assert all(re.fullmatch("[a-z]{2,}(?:'[a-z]+)?", word) for word in words)
-    assert not {*words} & {"kevin", "tom", "justin", "rohit", "craig", "matthias", "david", "john", "label"}
-
-
 @pytest.mark.slow
 def test_spam_goes_into_each_model_of_words_as_it_is() -> None:
     table = datasets.spam()
     words, label = table.drop(columns="label"), table["label"]
     for model in (MultinomialNB(), BernoulliNB(), NaiveBayes(Multinomial())):
-        assert model.fit(words, label).score(words, label) > 0.8  # to say ham always is right for 0.675
-
-
-def test_spam_is_a_small_file_that_unpacks_to_its_text() -> None:
-    assert datasets.path("spam").stat().st_size < 280_000
-    assert lzma.decompress(datasets.path("spam").read_bytes()) == datasets.text("spam").encode()
+        assert (
+            model.fit(words, label).score(words, label) > 0.8
+        )  # to say ham always is right for 0.675
 
 
 @pytest.mark.parametrize("name", datasets.EXAMPLES)
@@ -91,17 +77,6 @@ def test_the_text_of_an_example_is_its_table(name: str) -> None:
     table, text = getattr(datasets, name)(), datasets.text(name)
     again = pd.read_csv(io.StringIO(text))
     pd.testing.assert_frame_equal(again.astype(table.dtypes), table)
-
-
-def test_the_licences_are_those_of_the_sources() -> None:
-    assert "Horst" in str(datasets.penguins.__doc__)
-    assert "CC0" in str(datasets.penguins.__doc__)
-    assert "(PDDL 1.0)" in str(datasets.spam.__doc__)
-
-
-def test_an_unknown_example_is_an_error_that_names_those_there_are() -> None:
-    with pytest.raises(ValueError, match="penguins, dogs"):
-        datasets.load("cats")
 
 
 def test_importing_the_examples_loads_no_pandas() -> None:

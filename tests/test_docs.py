@@ -52,8 +52,13 @@ ROOMS = {
 }
 NAMES = [f"bayesnb.{name}" for name in bayesnb.__all__]
 NAMES += [f"bayesnb.{room}.{name}" for room, names in ROOMS.items() for name in names.split()]
-BELIEF = "update log_evidence log_predictive log_moment cumulants sample estimate mean mode interval".split()
-RESULTS = {"bayesnb.Partition", "bayesnb.SmoothingComparison"}  # which functions return: nobody calls them
+BELIEF = """
+update log_evidence log_predictive log_moment cumulants sample estimate mean mode interval predictive
+""".split()
+RESULTS = {
+    "bayesnb.Partition",
+    "bayesnb.SmoothingComparison",
+}  # which functions return: nobody calls them
 
 # all of numpydoc's checks but: where the quotes stand, an extended summary, and words for types
 CODES = set(ERROR_MSGS) - {"GL01", "GL02", "ES01", "PR06", "RT02"}
@@ -63,7 +68,9 @@ def object_at(path: str) -> Any:
     """Return the object behind a dotted name."""
     value: Any = bayesnb
     for part in path.split(".")[1:]:
-        value = inspect.getattr_static(value, part) if inspect.isclass(value) else getattr(value, part)
+        value = (
+            inspect.getattr_static(value, part) if inspect.isclass(value) else getattr(value, part)
+        )
     return value.__func__ if isinstance(value, classmethod | staticmethod) else value
 
 

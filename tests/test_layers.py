@@ -98,7 +98,9 @@ def test_each_heavy_dependency_has_one_home() -> None:
 
 
 def loaded_after(statement: str) -> set[str]:
-    code = f"import sys; {statement}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    code = (
+        f"import sys; {statement}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.split())
 
@@ -115,7 +117,11 @@ def test_importing_an_estimator_loads_neither_pymc_nor_matplotlib_nor_dask() -> 
 def test_importing_the_package_takes_under_half_a_second() -> None:
     code = "import time; start = time.perf_counter(); import bayesnb; print(time.perf_counter() - start)"
     times = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code], capture_output=True, text=True, check=True
+            ).stdout
+        )
         for _ in range(3)
     ]
     assert min(times) < 0.5

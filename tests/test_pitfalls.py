@@ -48,7 +48,12 @@ TWO_SMALL_CLASSES = ([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], [0, 0, 0, 1,
 def arrays(model: Any) -> list[Array]:
     """Copies of every array of what the data said."""
     parts = (model.stats_.classes, *model.stats_.blocks)
-    return [np.array(value) for part in parts for value in vars(part).values() if isinstance(value, np.ndarray)]
+    return [
+        np.array(value)
+        for part in parts
+        for value in vars(part).values()
+        if isinstance(value, np.ndarray)
+    ]
 
 
 def student_t(mean: Any, count: Any, shape: Any, scale: Any) -> Any:
@@ -86,7 +91,11 @@ def test_B03_any_split_and_order_of_batches_equals_fit(how: dict[str, Any]) -> N
     x = np.concatenate([rng.normal(size=(40, 2)), rng.normal(scale=1000, size=(40, 2))])
     y = rng.integers(0, 3, 80)
     whole = GaussianNB(**how).fit(x, y).predict_joint_log_proba(x)
-    for batches in (np.split(np.arange(80), [40]), np.split(np.arange(80)[::-1], [3, 4, 40]), np.arange(80)[:, None]):
+    for batches in (
+        np.split(np.arange(80), [40]),
+        np.split(np.arange(80)[::-1], [3, 4, 40]),
+        np.arange(80)[:, None],
+    ):
         parts = GaussianNB(**how)
         for rows in batches:
             parts.partial_fit(x[rows], y[rows], classes=[0, 1, 2])
@@ -94,7 +103,11 @@ def test_B03_any_split_and_order_of_batches_equals_fit(how: dict[str, Any]) -> N
 
 
 def test_B04_a_later_batch_of_smaller_codes_forgets_no_level() -> None:
-    model = CategoricalNB().partial_fit([[4], [0]], [0, 1], classes=[0, 1]).partial_fit([[1], [0]], [0, 1])
+    model = (
+        CategoricalNB()
+        .partial_fit([[4], [0]], [0, 1], classes=[0, 1])
+        .partial_fit([[1], [0]], [0, 1])
+    )
     assert_array_equal(model.posterior_[0].concentration, [[1, 2, 1, 1, 2], [3, 1, 1, 1, 1]])
 
 
@@ -109,7 +122,9 @@ def test_B05_codes_are_never_truncated_to_integers() -> None:
 
 def test_B06_a_row_of_weight_zero_adds_no_level() -> None:
     model = CategoricalNB().fit([[0], [0], [0], [1], [2]], [0, 0, 0, 1, 1], [1, 1, 1, 1, 0])
-    assert_allclose(model.predict_proba([[0]])[0], [24 / 29, 5 / 29], rtol=1e-14)  # 4/6 4/5 against 2/6 1/3
+    assert_allclose(
+        model.predict_proba([[0]])[0], [24 / 29, 5 / 29], rtol=1e-14
+    )  # 4/6 4/5 against 2/6 1/3
     assert_array_equal(model.posterior_[0].concentration, [[4, 1], [1, 2]])
 
 
@@ -135,13 +150,19 @@ def test_B09_a_column_of_large_scale_does_not_drown_a_small_one() -> None:
     assert model.score(x, y) == 1.0
     moved = x * [1e4, -1e-3] + [3, -7]
     assert_allclose(
-        GaussianNB().fit(moved, y).predict_log_proba(moved), model.predict_log_proba(x), rtol=1e-9, atol=1e-9
+        GaussianNB().fit(moved, y).predict_log_proba(moved),
+        model.predict_log_proba(x),
+        rtol=1e-9,
+        atol=1e-9,
     )
 
 
 def test_B10_a_constant_column_changes_no_odds() -> None:
     x, y = np.array([[0.0, 5], [1, 5], [9, 5], [10, 5]]), [0, 0, 1, 1]
-    assert_allclose(GaussianNB().fit(x, y).predict_proba(x), GaussianNB().fit(x[:, :1], y).predict_proba(x[:, :1]))
+    assert_allclose(
+        GaussianNB().fit(x, y).predict_proba(x),
+        GaussianNB().fit(x[:, :1], y).predict_proba(x[:, :1]),
+    )
 
 
 def test_B10_one_row_is_enough_to_predict() -> None:
@@ -152,7 +173,9 @@ def test_B10_one_row_is_enough_to_predict() -> None:
 
 
 @pytest.mark.parametrize("preset", [MultinomialNB, BernoulliNB, CategoricalNB])
-def test_B11_without_smoothing_an_impossible_row_is_an_error_and_others_are_certain(preset: Any) -> None:
+def test_B11_without_smoothing_an_impossible_row_is_an_error_and_others_are_certain(
+    preset: Any,
+) -> None:
     model = preset(alpha=0).fit([[1, 0], [0, 1]], [0, 1])
     assert_array_equal(model.predict_proba([[1, 0], [0, 1]]), [[1, 0], [0, 1]])
     with pytest.raises(ValueError, match=r"row 1.*0/0"):
@@ -160,7 +183,9 @@ def test_B11_without_smoothing_an_impossible_row_is_an_error_and_others_are_cert
 
 
 def test_B11_without_smoothing_no_words_say_nothing() -> None:
-    assert_allclose(MultinomialNB(alpha=0).fit([[2, 0], [0, 2]], [0, 1]).predict_proba([[0, 0]]), [[0.5, 0.5]])
+    assert_allclose(
+        MultinomialNB(alpha=0).fit([[2, 0], [0, 2]], [0, 1]).predict_proba([[0, 0]]), [[0.5, 0.5]]
+    )
 
 
 def test_B12_a_million_ones_leave_an_exact_chance_for_a_zero() -> None:
@@ -223,7 +248,9 @@ def test_B21_known_class_probabilities_survive_partial_fit_undivided() -> None:
     model = GaussianNB(class_prior=[0.9, 0.1], estimate="mle")
     model.partial_fit([[0.0], [2.0]], [0, 0], classes=[0, 1]).partial_fit([[4.0], [8.0]], [1, 1])
     joint = np.log([0.9, 0.1]) + stats.norm.logpdf(3.0, [1.0, 6.0], [1.0, 2.0])
-    assert_allclose(model.predict_joint_log_proba([[3.0], [math.nan]]), [joint, np.log([0.9, 0.1])], rtol=1e-14)
+    assert_allclose(
+        model.predict_joint_log_proba([[3.0], [math.nan]]), [joint, np.log([0.9, 0.1])], rtol=1e-14
+    )
 
 
 def two_known_gaussians() -> GaussianNB:
@@ -236,26 +263,47 @@ def test_B22_densities_that_underflow_still_compare() -> None:
     assert_allclose(model.predict_proba([[40.0]]), [[0, 1]], atol=1e-200)
     log_density = stats.norm.logpdf(40.0, [0, 100], [1, 3])
     assert_allclose(log_density, [-800.9, -202.0], atol=0.05)
-    assert_allclose(model.predict_joint_log_proba([[40.0]])[0], math.log(0.5) + log_density, rtol=1e-14)
+    assert_allclose(
+        model.predict_joint_log_proba([[40.0]])[0], math.log(0.5) + log_density, rtol=1e-14
+    )
 
 
 def test_B23_no_floor_saturates_the_evidence() -> None:
     odds = two_known_gaussians().predict_log_proba([[20.0]])[0]
-    assert_allclose(odds[0] - odds[1], np.subtract(*stats.norm.logpdf(20.0, [0, 100], [1, 3])), rtol=1e-13)
+    assert_allclose(
+        odds[0] - odds[1], np.subtract(*stats.norm.logpdf(20.0, [0, 100], [1, 3])), rtol=1e-13
+    )
     model = GaussianNB().fit([[0.0], [0.0], [100.0], [100.0]], ["A", "A", "B", "B"])
-    mean, scale = np.array([0.5, 201 - 0.5]) / 2.01, 2500 * (1 + 0.01 * 2 / 2.01 / 2)  # no spread but the prior's
+    mean, scale = (
+        np.array([0.5, 201 - 0.5]) / 2.01,
+        2500 * (1 + 0.01 * 2 / 2.01 / 2),
+    )  # no spread but the prior's
     log_density = student_t(mean, 2.01, 2.0, scale).logpdf(0.0)
-    assert_allclose(model.predict_joint_log_proba([[0.0]])[0], math.log(0.5) + log_density, rtol=1e-13)
+    assert_allclose(
+        model.predict_joint_log_proba([[0.0]])[0], math.log(0.5) + log_density, rtol=1e-13
+    )
 
 
 def test_B24_a_row_of_missing_cells_returns_the_class_prior() -> None:
-    x = pd.DataFrame({"a": [1.0, 2, 3], "b": ["u", "v", "u"], "c": pd.array([True, False, True], dtype="boolean")})
+    x = pd.DataFrame(
+        {
+            "a": [1.0, 2, 3],
+            "b": ["u", "v", "u"],
+            "c": pd.array([True, False, True], dtype="boolean"),
+        }
+    )
     silent = pd.DataFrame({"a": [math.nan], "b": [None], "c": pd.array([None], dtype="boolean")})
-    assert_allclose(NaiveBayes().fit(x, [0, 1, 1]).predict_proba(silent), [[2 / 5, 3 / 5]], rtol=1e-14)
+    assert_allclose(
+        NaiveBayes().fit(x, [0, 1, 1]).predict_proba(silent), [[2 / 5, 3 / 5]], rtol=1e-14
+    )
 
 
-@pytest.mark.parametrize(("model", "copies"), [(GaussianNB(), 5000), (CategoricalNB(), 1000), (BernoulliNB(), 2000)])
-def test_B24_B26_B31_thousands_of_features_add_up_without_underflow(model: Any, copies: int) -> None:
+@pytest.mark.parametrize(
+    ("model", "copies"), [(GaussianNB(), 5000), (CategoricalNB(), 1000), (BernoulliNB(), 2000)]
+)
+def test_B24_B26_B31_thousands_of_features_add_up_without_underflow(
+    model: Any, copies: int
+) -> None:
     x, y = np.array([[0.0], [1], [1], [0], [1]]), [0, 0, 0, 1, 1]
     log_class = np.log([4 / 7, 3 / 7])
     one = model.fit(x, y).predict_joint_log_proba(x) - log_class
@@ -280,12 +328,17 @@ def test_B26_fit_leaves_the_constructor_arguments_alone() -> None:
     first = model.fit([[1, 2.0], [2, 3.0], [1, 9.0]], [0, 0, 1]).predict_proba([[1, 2.5]])
     assert all(model.get_params()[name] is value for name, value in before.items())
     assert list(families) == [0, 1]
-    assert_array_equal(clone(model).fit([[1, 2.0], [2, 3.0], [1, 9.0]], [0, 0, 1]).predict_proba([[1, 2.5]]), first)
+    assert_array_equal(
+        clone(model).fit([[1, 2.0], [2, 3.0], [1, 9.0]], [0, 0, 1]).predict_proba([[1, 2.5]]), first
+    )
 
 
 def test_B26_the_size_of_category_codes_means_nothing() -> None:
     x, y = np.array([[1, 0.5], [2, 1.5], [2, 9.0], [3, 8.0]]), [0, 0, 1, 1]
-    plain, large = (NaiveBayes({0: Categorical()}).fit(x * [by, 1], y).predict_proba(x * [by, 1]) for by in (1, 10**6))
+    plain, large = (
+        NaiveBayes({0: Categorical()}).fit(x * [by, 1], y).predict_proba(x * [by, 1])
+        for by in (1, 10**6)
+    )
     assert_array_equal(plain, large)
 
 
@@ -298,13 +351,19 @@ def test_B27_two_tuples_of_one_family_keep_all_their_columns() -> None:
     x, y = np.random.default_rng(27).integers(0, 3, (30, 4)), np.arange(30) % 2
     split = NaiveBayes({(0, 1): Categorical(), (2, 3): Categorical()}).fit(x, y)
     assert [type(split.families_[column]) for column in range(4)] == [Categorical] * 4
-    assert_allclose(split.predict_log_proba(x), NaiveBayes(Categorical()).fit(x, y).predict_log_proba(x), rtol=1e-13)
+    assert_allclose(
+        split.predict_log_proba(x),
+        NaiveBayes(Categorical()).fit(x, y).predict_log_proba(x),
+        rtol=1e-13,
+    )
     with pytest.raises(ValueError, match=r"\[1\].*more than once"):
         NaiveBayes({(0, 1): Categorical(), (1, 2): Categorical()}).fit(x, y)
 
 
 def test_B28_a_batch_without_some_classes_updates_the_right_one() -> None:
-    model = PoissonNB(prior=Gamma(1, 1)).partial_fit([[1], [2], [3]], [10, 20, 30], classes=[10, 20, 30])
+    model = PoissonNB(prior=Gamma(1, 1)).partial_fit(
+        [[1], [2], [3]], [10, 20, 30], classes=[10, 20, 30]
+    )
     model.partial_fit([[9], [5]], [30, 20], sample_weight=[2, 1])
     assert_array_equal(model.stats_.classes.counts, [1, 2, 3])
     assert_array_equal(model.posterior_[0].shape, [2, 8, 1 + 3 + 2 * 9])
@@ -316,9 +375,15 @@ def test_B29_shifted_rows_are_classified_as_centred_ones(offset: float) -> None:
     x = np.round(8 * np.random.default_rng(29).normal(size=(1000, 1))) / 8  # exact after the shift
     y = (x[:, 0] + np.arange(1000) % 2 > 0.5).astype(int)
     shifted = GaussianNB(estimate="mle").fit(x + offset, y)
-    assert_allclose(shifted.stats_.blocks[0].ssd[:, 0], [len(x[y == c]) * x[y == c].var() for c in (0, 1)], rtol=1e-12)
+    assert_allclose(
+        shifted.stats_.blocks[0].ssd[:, 0],
+        [len(x[y == c]) * x[y == c].var() for c in (0, 1)],
+        rtol=1e-12,
+    )
     centred = GaussianNB().fit(x, y).predict_log_proba(x)
-    assert_allclose(GaussianNB().fit(x + offset, y).predict_log_proba(x + offset), centred, rtol=1e-6)
+    assert_allclose(
+        GaussianNB().fit(x + offset, y).predict_log_proba(x + offset), centred, rtol=1e-6
+    )
 
 
 def test_B30_four_points_at_a_billion_have_their_own_spread() -> None:
@@ -358,19 +423,25 @@ def test_B32_zero_variance_is_neither_error_nor_warning() -> None:
 @pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning")
 def test_B33_predicting_changes_nothing() -> None:
     model = NaiveBayes({"b": Categorical(unseen="ignore"), "c": Categorical(unseen="reserve")})
-    model.fit(pd.DataFrame({"a": [1.0, 2, 5], "b": ["u", "v", "u"], "c": ["k", "l", "k"]}), [0, 0, 1])
+    model.fit(
+        pd.DataFrame({"a": [1.0, 2, 5], "b": ["u", "v", "u"], "c": ["k", "l", "k"]}), [0, 0, 1]
+    )
     new = pd.DataFrame({"a": [math.nan, 9.0], "b": ["new", "u"], "c": ["newer", None]})
     before, held, first = arrays(model), dict(vars(model)), model.predict_proba(new)
     for _ in range(3):
         assert_array_equal(model.predict_proba(new), first)
     for was, now in zip(before, arrays(model), strict=True):
         assert_array_equal(now, was)
-    assert {name: id(value) for name, value in vars(model).items()} == {name: id(held[name]) for name in held}
+    assert {name: id(value) for name, value in vars(model).items()} == {
+        name: id(held[name]) for name in held
+    }
 
 
 def test_B34_a_value_that_never_came_keeps_its_pseudocount() -> None:
     model = NaiveBayes(Bernoulli(Beta(1, 2))).fit([[0], [0], [0]], [0, 0, 1])
-    assert_allclose(np.exp(model.predict_joint_log_proba([[1]]))[0], [3 / 5 * 1 / 5, 2 / 5 * 1 / 4], rtol=1e-14)
+    assert_allclose(
+        np.exp(model.predict_joint_log_proba([[1]]))[0], [3 / 5 * 1 / 5, 2 / 5 * 1 / 4], rtol=1e-14
+    )
 
 
 def test_B34_levels_that_come_in_a_later_batch_are_as_good_as_early_ones() -> None:
@@ -378,8 +449,14 @@ def test_B34_levels_that_come_in_a_later_batch_are_as_good_as_early_ones() -> No
     parts = NaiveBayes(Categorical(0.5), classes=[0, 1])
     for rows in ([0, 1], [2], [3, 4]):
         parts.partial_fit(x[rows], y[rows])
-    expected = np.array([3 / 7, 4 / 7]) * np.array([[1.5, 1.5], [0.5, 1.5], [1.5, 0.5], [0.5, 1.5]]) / [4, 5]
-    assert_allclose(np.exp(parts.predict_joint_log_proba([["a"], ["b"], ["c"], ["d"]])), expected, rtol=1e-14)
+    expected = (
+        np.array([3 / 7, 4 / 7])
+        * np.array([[1.5, 1.5], [0.5, 1.5], [1.5, 0.5], [0.5, 1.5]])
+        / [4, 5]
+    )
+    assert_allclose(
+        np.exp(parts.predict_joint_log_proba([["a"], ["b"], ["c"], ["d"]])), expected, rtol=1e-14
+    )
 
 
 def test_B34_numbers_in_an_object_array_are_numbers() -> None:
@@ -387,14 +464,18 @@ def test_B34_numbers_in_an_object_array_are_numbers() -> None:
     clean = np.array([[1, 2.5], [2, math.nan], [7, 9.0]])
     objects = NaiveBayes("gaussian").fit(np.array(x, object), y)
     assert {type(family) for family in objects.families_.values()} == {Gaussian}
-    assert_array_equal(objects.predict_proba(np.array(x, object)), GaussianNB().fit(clean, y).predict_proba(clean))
+    assert_array_equal(
+        objects.predict_proba(np.array(x, object)), GaussianNB().fit(clean, y).predict_proba(clean)
+    )
 
 
 def test_B35_the_reference_prior_gives_n_minus_one_degrees_of_freedom() -> None:
     x = np.array([1.0, 2.5, 4.0, 9.0])
     model = GaussianNB(prior=REFERENCE).fit(x[:, None], [0] * 4)
     expected = stats.t(3, x.mean(), x.std(ddof=1) * math.sqrt(1 + 1 / 4)).logpdf([0.0, 5.0, 30.0])
-    assert_allclose(model.predict_joint_log_proba([[0.0], [5.0], [30.0]])[:, 0], expected, rtol=1e-13)
+    assert_allclose(
+        model.predict_joint_log_proba([[0.0], [5.0], [30.0]])[:, 0], expected, rtol=1e-13
+    )
     with pytest.raises(ValueError, match=r"column 0, class 1"):
         GaussianNB(prior=REFERENCE).fit([[1.0], [2.0], [3.0]], [0, 0, 1]).predict([[1.0]])
 
@@ -402,7 +483,9 @@ def test_B35_the_reference_prior_gives_n_minus_one_degrees_of_freedom() -> None:
 def test_B36_B37_B38_class_sizes_enter_as_a_log_probability() -> None:
     model = GaussianNB().fit(np.zeros((100, 1)), np.repeat([0, 1], [90, 10]))
     assert_array_equal(model.stats_.classes.counts, [90, 10])
-    assert_allclose(model.predict_joint_log_proba([[math.nan]]), [np.log([91 / 102, 11 / 102])], rtol=1e-14)
+    assert_allclose(
+        model.predict_joint_log_proba([[math.nan]]), [np.log([91 / 102, 11 / 102])], rtol=1e-14
+    )
     assert model.predict_proba([[0.0]])[0] @ [1, -1] > 0.5
 
 
@@ -413,13 +496,19 @@ def test_B39_a_missing_cell_does_not_drop_its_row() -> None:
     assert_allclose(model.class_posterior_.mean(), [3 / 5, 2 / 5])
 
 
-def gaussian_nodes(mean: float, count: float, shape: float, scale: float, size: int = 60) -> tuple[Array, Array, Array]:
+def gaussian_nodes(
+    mean: float, count: float, shape: float, scale: float, size: int = 60
+) -> tuple[Array, Array, Array]:
     """Means, variances and weights of a quadrature over a normal-inverse-gamma belief."""
     nodes, weight = np.polynomial.legendre.leggauss(size)
     u = (nodes + 1) / 2
     variance = stats.invgamma.ppf(u, shape, scale=scale)[:, None]
     means = stats.norm.ppf(u, mean, np.sqrt(variance / count))
-    return means.ravel(), np.broadcast_to(variance, means.shape).ravel(), np.outer(weight, weight).ravel() / 4
+    return (
+        means.ravel(),
+        np.broadcast_to(variance, means.shape).ravel(),
+        np.outer(weight, weight).ravel() / 4,
+    )
 
 
 def test_B40_the_gaussian_predictive_is_the_integral_of_the_density() -> None:
@@ -432,8 +521,13 @@ def test_B40_the_gaussian_predictive_is_the_integral_of_the_density() -> None:
 
 def test_B41_the_predictive_and_the_average_over_draws_are_two_quantities() -> None:
     model = GaussianNB(prior=REFERENCE, class_prior="uniform").fit(*TWO_SMALL_CLASSES)
-    (mean_a, variance_a, weight_a), (mean_b, variance_b, weight_b) = (gaussian_nodes(m, 3, 1, 1) for m in (1.0, 11.0))
-    in_a, in_b = (stats.norm.logpdf(5.0, *nodes) for nodes in ((mean_a, variance_a**0.5), (mean_b, variance_b**0.5)))
+    (mean_a, variance_a, weight_a), (mean_b, variance_b, weight_b) = (
+        gaussian_nodes(m, 3, 1, 1) for m in (1.0, 11.0)
+    )
+    in_a, in_b = (
+        stats.norm.logpdf(5.0, *nodes)
+        for nodes in ((mean_a, variance_a**0.5), (mean_b, variance_b**0.5))
+    )
     total = np.array([np.exp(in_a) @ weight_a, np.exp(in_b) @ weight_b])
     predictive = total[0] / total.sum()
     averaged = weight_a @ expit(in_a[:, None] - in_b) @ weight_b
@@ -448,7 +542,9 @@ def test_B41_the_predictive_and_the_average_over_draws_are_two_quantities() -> N
     share = np.exp(logs).sum(axis=1) / np.exp(logs).sum()  # the row itself is evidence about theta
     error = math.sqrt(np.sum((share * (drawn - predictive)) ** 2))
     assert abs(share @ drawn - predictive) < 4 * error
-    assert_allclose(np.round(np.quantile(drawn, [0.055, 0.945]), 2), [0.0, 1.0])  # wide, and to be shown
+    assert_allclose(
+        np.round(np.quantile(drawn, [0.055, 0.945]), 2), [0.0, 1.0]
+    )  # wide, and to be shown
 
 
 @pytest.mark.parametrize(("tokens", "printed"), [(1, [0.2857, 0.3100]), (10, [0.0109, 0.0708])])
@@ -465,7 +561,9 @@ def test_B41_so_they_are_for_counts(tokens: int, printed: list[float]) -> None:
     averaged = np.einsum("ijk,i,j,k", odds / (1 + odds), *[weight / 2] * 3)
     assert_allclose([exact, averaged], printed, atol=5e-4)
     rng = np.random.default_rng(5)
-    probability = model.posterior_[(0, 1, 2)].sample(rng, 100_000).probability.reshape(-1, 2, 3)[..., 0]
+    probability = (
+        model.posterior_[(0, 1, 2)].sample(rng, 100_000).probability.reshape(-1, 2, 3)[..., 0]
+    )
     joint = model.class_posterior_.sample(rng, 100_000).probability * probability**tokens
     drawn = joint[:, 1] / joint.sum(axis=1)
     assert abs(drawn.mean() - averaged) < 4 * drawn.std() / math.sqrt(len(drawn))
@@ -474,10 +572,17 @@ def test_B41_so_they_are_for_counts(tokens: int, printed: list[float]) -> None:
 @pytest.mark.parametrize("rows", [1e12, 1e15, 1e18])
 def test_B42_large_counts_lose_no_digit(rows: float) -> None:
     model = MultinomialNB().fit([[3, 1], [1, 2]], [0, 1], [rows, rows])
-    log_joint = [math.log(0.5) + log_rising(a * rows + 1, 5) - log_rising(b * rows + 2, 5) for a, b in ((3, 4), (1, 3))]
+    log_joint = [
+        math.log(0.5) + log_rising(a * rows + 1, 5) - log_rising(b * rows + 2, 5)
+        for a, b in ((3, 4), (1, 3))
+    ]
     assert_allclose(model.predict_joint_log_proba([[5, 0]])[0], log_joint, rtol=1e-12)
     belief = Beta(rows, 3 * rows)
-    assert_allclose(belief.log_moment(np.array(1.0), 5), log_rising(rows, 5) - log_rising(4 * rows, 5), rtol=1e-12)
+    assert_allclose(
+        belief.log_moment(np.array(1.0), 5),
+        log_rising(rows, 5) - log_rising(4 * rows, 5),
+        rtol=1e-12,
+    )
 
 
 # Statements that come with numbers.
@@ -497,11 +602,17 @@ def test_statement_categorical_predictive_is_the_smoothed_share() -> None:
 
 def test_statement_a_word_seen_once_is_likely_to_be_seen_again() -> None:
     exact, plugged = (
-        MultinomialNB(alpha=[0.5, 1, 2], estimate=estimate).fit([[3, 0, 7]], [0]).predict_joint_log_proba([[2, 1, 0]])
+        MultinomialNB(alpha=[0.5, 1, 2], estimate=estimate)
+        .fit([[3, 0, 7]], [0])
+        .predict_joint_log_proba([[2, 1, 0]])
         for estimate in ("predictive", "mean")
     )
-    assert_allclose(exact, stats.dirichlet_multinomial([3.5, 1, 9], 3).logpmf([2, 1, 0]), rtol=1e-12)
-    assert_allclose(plugged, stats.multinomial(3, np.array([3.5, 1, 9]) / 13.5).logpmf([2, 1, 0]), rtol=1e-12)
+    assert_allclose(
+        exact, stats.dirichlet_multinomial([3.5, 1, 9], 3).logpmf([2, 1, 0]), rtol=1e-12
+    )
+    assert_allclose(
+        plugged, stats.multinomial(3, np.array([3.5, 1, 9]) / 13.5).logpmf([2, 1, 0]), rtol=1e-12
+    )
     assert_allclose([exact.item(), plugged.item()], [-4.1622, -4.2039], atol=5e-5)
 
 
@@ -511,7 +622,11 @@ def test_statement_students_t_differs_most_from_a_gaussian_with_few_rows() -> No
     density = stats.t(2, [1, 11], math.sqrt(4 / 3)).pdf(x)
     assert_allclose(exact, density[:, 0] / density.sum(axis=1), rtol=1e-13)
     assert_allclose(exact, [0.749, 0.367], atol=5e-4)
-    plugged = GaussianNB(estimate="mle", class_prior="empirical").fit(*TWO_SMALL_CLASSES).predict_proba(x)[:, 0]
+    plugged = (
+        GaussianNB(estimate="mle", class_prior="empirical")
+        .fit(*TWO_SMALL_CLASSES)
+        .predict_proba(x)[:, 0]
+    )
     assert_allclose(plugged, [1 / (1 + math.exp(-15)), 1 / (1 + math.exp(7.5))], rtol=1e-12)
     assert_allclose(plugged, [0.9999997, 0.00055], atol=5e-6)
 
@@ -524,7 +639,9 @@ def test_statement_copies_of_a_column_count_as_news_and_a_temper_undoes_it(famil
     confident = NaiveBayes(family, class_prior="uniform").fit(copies, y).predict_log_proba(copies)
     assert_allclose(odds(confident), 8 * one, rtol=1e-11)
     assert abs(one).max() > 0.1
-    plugged, mild = (NaiveBayes(family, class_prior="uniform", estimate="map", temper=t) for t in (None, 1 / 8))
+    plugged, mild = (
+        NaiveBayes(family, class_prior="uniform", estimate="map", temper=t) for t in (None, 1 / 8)
+    )
     tempered = mild.fit(copies, y).predict_log_proba(copies)
     assert_allclose(odds(tempered), odds(plugged.fit(x, y).predict_log_proba(x)), rtol=1e-11)
 
@@ -537,7 +654,9 @@ def test_B43_a_file_in_which_a_generator_stands_is_refused(tmp_path: Path) -> No
         members = {name: archive.read(name) for name in archive.namelist() if name != "SHA256SUMS"}
     state = b'{"$RandomState":{"state":["MT19937",[],-1]}}'
     members["model.json"] = members["model.json"].replace(b'"prior":null', b'"prior":' + state, 1)
-    sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items())
+    sums = "".join(
+        f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in members.items()
+    )
     with zipfile.ZipFile(tmp_path / "odd.bnb", "w") as archive:
         for name, data in {**members, "SHA256SUMS": sums.encode()}.items():
             archive.writestr(name, data)
@@ -552,7 +671,12 @@ def test_ask15_parts_learnt_apart_merge_into_the_whole() -> None:
     for rows in np.array_split(np.arange(90), 7):
         streamed.partial_fit(x[rows], y[rows], classes=[0, 1, 2])
     a, b, c, d = parts
-    for model in (streamed, a.merge(b).merge(c).merge(d), a.merge(b).merge(d.merge(c)), d.merge(b.merge(c.merge(a)))):
+    for model in (
+        streamed,
+        a.merge(b).merge(c).merge(d),
+        a.merge(b).merge(d.merge(c)),
+        d.merge(b.merge(c.merge(a))),
+    ):
         assert_array_equal(model.stats_.blocks[0].counts, whole.stats_.blocks[0].counts)
         assert_allclose(model.predict_proba(x), whole.predict_proba(x), rtol=1e-13)
         assert_allclose(model.log_evidence_, whole.log_evidence_, rtol=1e-13)
@@ -575,7 +699,9 @@ def test_ask16_old_rows_fade_so_that_a_drift_is_followed() -> None:
     kept, fading = BernoulliNB(), BernoulliNB()
     for day in range(60):
         side = rng.integers(0, 2, 40)
-        x = np.where(rng.random(40) < 0.9, side, 1 - side)[:, None] ^ (day >= 40)  # the sign turns on day 40
+        x = np.where(rng.random(40) < 0.9, side, 1 - side)[:, None] ^ (
+            day >= 40
+        )  # the sign turns on day 40
         for model in (kept, fading):
             model.partial_fit(x, side, classes=[0, 1])
         fading.decay(0.8)
@@ -601,12 +727,23 @@ EXTREMES: dict[str, tuple[Callable[[], Any], str]] = {
     "Beta at both ends": (lambda: nb.Bernoulli(nb.Beta(1e-300, 1e290)), "flags"),
     "Beta too far": (lambda: nb.Bernoulli(nb.Beta(1e-308, 1e308)), "flags"),
     "Gamma near 0": (lambda: nb.Poisson(nb.Gamma(1e-300, 1e-300)), "counts"),
-    "normal near 0": (lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1e-300, 1e-300, 1e-300)), "numbers"),
+    "normal near 0": (
+        lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1e-300, 1e-300, 1e-300)),
+        "numbers",
+    ),
     "normal too far": (lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1, 1e308, 1e308)), "numbers"),
-    "normal whose variance is known": (lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1, 1e12, 1e12)), "numbers"),
-    "normal that is known": (lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1e100, 1e100, 1e100)), "numbers"),
+    "normal whose variance is known": (
+        lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1, 1e12, 1e12)),
+        "numbers",
+    ),
+    "normal that is known": (
+        lambda: nb.Gaussian(nb.NormalInverseGamma(0, 1e100, 1e100, 1e100)),
+        "numbers",
+    ),
     "Wishart too far": (
-        lambda: nb.MultivariateGaussian(nb.NormalInverseWishart([0, 0], 1, 1e100, 1e100 * np.eye(2))),
+        lambda: nb.MultivariateGaussian(
+            nb.NormalInverseWishart([0, 0], 1, 1e100, 1e100 * np.eye(2))
+        ),
         "numbers",
     ),
 }
@@ -627,12 +764,22 @@ def test_priors_at_the_ends_of_floats_give_numbers_or_one_error_in_words(name: s
             nb.NaiveBayes(family()).fit(X, y)
         return
     model, few = nb.NaiveBayes(family()).fit(X, y), X[:3]
-    results = [model.predict_proba(X), model.loo(X, y).elpd_i, model.log_evidence_, model.sample(5, rng=0)[0]]
+    results = [
+        model.predict_proba(X),
+        model.loo(X, y).elpd_i,
+        model.log_evidence_,
+        model.sample(5, rng=0)[0],
+    ]
     tables = [
         model.predict_interval(few),
         model.predict_interval(few, rows="fixed"),
         model.uncertainty(few),
         model.explain(few),
     ]
-    results += [values for table in tables for values in table.data_vars.values() if values.dtype.kind == "f"]
+    results += [
+        values
+        for table in tables
+        for values in table.data_vars.values()
+        if values.dtype.kind == "f"
+    ]
     assert all(np.isfinite(np.asarray(values, float)).all() for values in results)
