@@ -52,9 +52,8 @@ ROOMS = {
 }
 NAMES = [f"bayesnb.{name}" for name in bayesnb.__all__]
 NAMES += [f"bayesnb.{room}.{name}" for room, names in ROOMS.items() for name in names.split()]
-BELIEF = """
-update log_evidence log_predictive log_moment cumulants sample estimate mean mode interval predictive
-""".split()
+BELIEF = ["update", "log_evidence", "log_predictive", "log_moment", "cumulants", "sample"]
+BELIEF += ["estimate", "mean", "mode", "interval", "predictive"]
 RESULTS = {
     "bayesnb.Partition",
     "bayesnb.SmoothingComparison",
