@@ -20,16 +20,27 @@ from bayesnb.cli import (
     compare_command,
     completion_command,
     data_command,
+    explain_command,
     fit_command,
     predict_command,
     report_command,
+    show_command,
 )
-from bayesnb.cli.command_options import TABLES, CommandHelp, Parser
+from bayesnb.cli.command_options import TABLES, CommandHelp, Parser, did_you_mean, options_of
 from bayesnb.cli.messages import Console, UsageError, print_line, readable
 from bayesnb.safe_output import visible
 
 HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
-COMMANDS = (report_command, fit_command, predict_command, compare_command, data_command, completion_command)
+COMMANDS = (
+    report_command,
+    fit_command,
+    predict_command,
+    show_command,
+    explain_command,
+    compare_command,
+    data_command,
+    completion_command,
+)
 EXAMPLES = """\
 examples:
   bayesnb report                                         the penguins that ship with bayesnb
@@ -64,7 +75,8 @@ def parse(words: Sequence[str], parser: ArgumentParser | None = None) -> Namespa
     args, rest = parser.parse_known_args(words)
     if any(word.startswith("-") and word != "-" for word in rest) or (rest and not hasattr(args, "tables")):
         command, unknown = f"bayesnb {args.command}", visible(shlex.join(rest))
-        parser.exit(2, f"{command}: error: unrecognized arguments: {unknown}. See {command} --help\n")
+        meant = did_you_mean(rest[0].partition("=")[0], options_of(parser, args.command))
+        parser.exit(2, f"{command}: error: unrecognized arguments: {unknown}.{meant} See {command} --help\n")
     if rest:
         args.tables += rest
     return args
@@ -72,7 +84,7 @@ def parse(words: Sequence[str], parser: ArgumentParser | None = None) -> Namespa
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     if sys.stderr is None:  # it is closed, and messages would go to stdout
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if argv is None:

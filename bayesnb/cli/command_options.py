@@ -1,8 +1,11 @@
 """Options that several commands share, and how help is laid out. Nothing slow is imported here."""
 
 import argparse
+import difflib
+import re
 import shutil
 import textwrap
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from bayesnb.cli import option_values as values
@@ -36,11 +39,27 @@ class CommandHelp(argparse.HelpFormatter):
         )
 
 
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """Return a question about the name that is nearest to a word, or nothing."""
+    near = difflib.get_close_matches(word, names, 1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def options_of(parser: argparse.ArgumentParser, command: str) -> list[str]:
+    """Return the options of a command."""
+    (commands,) = (each for each in parser._actions if isinstance(each, argparse._SubParsersAction))
+    return [name for action in commands.choices[command]._actions for name in action.option_strings]
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
         line = visible(" ".join(message.split())).rstrip(".")
+        if choice := re.fullmatch(r"argument COMMAND: (invalid choice: '(.*)') \(choose from (.*)\)", line):
+            names = re.findall(r"[\w-]+", choice[3])
+            line = f"there is no command '{choice[2]}'; there are {', '.join(names)}"
+            line += "." + did_you_mean(choice[2], names)
         self.exit(2, f"{self.prog}: error: {line}{'' if line.endswith('?') else '.'} See {self.prog} --help\n")
 
 

@@ -38,6 +38,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("table", metavar="TABLE", nargs="?", help="a table; without it, the example penguins")
     command.add_argument("--target", metavar="COLUMN", help="the column of labels (needed with TABLE)")
+    command.add_argument("--save", metavar="MODEL", help="a file for the model, as `bayesnb fit` writes it")
     command.add_argument("--test", metavar="TABLE", help="a table that is not learnt from, and is scored as well")
     command.add_argument(
         "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - is stdout"
@@ -68,6 +69,8 @@ def run(args: Namespace) -> None:
     if args.table is not None and args.target is None:
         raise UsageError(f"report: which column of {args.table} holds the labels? Say --target COLUMN.")
     check_output("report", args.output, [args.table, args.test])
+    if args.save is not None:
+        check_output("report", args.save, [args.table, args.test])
     check_inputs("report", [args.table, args.test])
     facts = gather_facts(args)
 
@@ -82,6 +85,9 @@ def run(args: Namespace) -> None:
             args.console.info(line)
         for warning in score_warnings(facts.model, facts.rows):
             args.console.warn(warning)
+    if args.save is not None:
+        facts.model.save(args.save)
+        args.console.info(f"Wrote {args.save}")
     args.console.info(f"Wrote {'the page to stdout' if args.output == '-' else args.output}")
 
 
