@@ -14,7 +14,6 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import bayesnb as nb
-from bayesnb.report import report
 
 ROWS = 90
 RNG = np.random.default_rng(20261122)
@@ -105,16 +104,6 @@ def test_ellipses_hold_as_many_new_rows_as_they_say(model: Any, prob: float) -> 
         assert inside == pytest.approx(prob, abs=4 * np.sqrt(prob * (1 - prob) / 4000))
 
 
-def test_a_nomogram_marks_combinations_at_their_log_predictive_ratios() -> None:
-    families = {("a", "b"): nb.JointTable(SMOOTHING), VECTOR: None, "w": None}
-    upper, _ = nb.plot_nomogram(nb.NaiveBayes(families).fit(X, Y), ("yes", "no"))
-    share = normalised(concentrations().reshape(3, 6))
-    places = [
-        marks.get_offsets()[:, 0] for marks in upper.collections if len(marks.get_offsets()) == 6
-    ]
-    assert_allclose(places[0], np.log(share[2] / share[1]), rtol=1e-10)
-
-
 def test_columns_of_blocks_are_paired_by_the_margins_of_their_priors(model: Any) -> None:
     vector, w = model.prior_[VECTOR], model.prior_["w"]
     alone = {"a": nb.Categorical(SMOOTHING * 3), "b": nb.Categorical(SMOOTHING * 2)}
@@ -129,14 +118,6 @@ def test_columns_of_blocks_are_paired_by_the_margins_of_their_priors(model: Any)
     assert_allclose(one, two, rtol=1e-8, atol=1e-8)
 
 
-def test_a_block_depends_on_the_class_as_a_whole(model: Any) -> None:
-    factors = nb.relevance(model).log_bayes_factor.to_series()
-    levels = [a + b for a, b in product("xz", "pqr")]
-    one = nb.NaiveBayes(nb.Categorical(SMOOTHING, levels=levels)).fit((X.a + X.b).to_frame(), Y)
-    expected = float(nb.relevance(one).log_bayes_factor[0])
-    assert factors["a, b"] == pytest.approx(expected, rel=1e-10)
-
-
 def test_draws_of_a_table_are_called_by_combinations(model: Any) -> None:
     tree = model.to_datatree(X[:4], Y[:4], draws=400, chains=2, rng=1)
     theta = tree["posterior"]["theta_a,b"]
@@ -148,18 +129,6 @@ def test_draws_of_a_table_are_called_by_combinations(model: Any) -> None:
     assert (np.abs(theta.mean(["chain", "draw"]) - mean) < 5 * error).all()
     assert_allclose(tree["conjugate"]["theta_a,b_concentration"], counts, rtol=1e-12)
     assert np.isfinite(tree["log_likelihood"]["row"]).all()
-
-
-@pytest.mark.slow
-def test_a_page_tells_of_blocks(model: Any) -> None:
-    page = str(report(model, X, Y))
-    for words in (
-        "as if each of 6 combinations had been seen 0.5 times in each class",
-        "columns of one block, which are modelled jointly",
-        "u, v, t, correlations",
-    ):
-        assert words in page
-    assert "There is no picture" not in page
 
 
 @pytest.mark.parametrize(

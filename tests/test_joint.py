@@ -116,23 +116,10 @@ def test_its_uncertainty_is_that_of_one_column(temper: float | None) -> None:
         close(one[name], two[name])
 
 
-def test_its_smoothing_is_compared_and_tuned_as_that_of_one_column() -> None:
-    table, column = twins()
-    settings = {"smoothing": (0, 0.5, 2), "estimates": ("map", "mean", "predictive", "mle")}
-    one = nb.compare_smoothing(table, X, Y, **settings)
-    two = nb.compare_smoothing(column, combination(X), Y, **settings)
-    pd.testing.assert_frame_equal(one.table, two.table, rtol=1e-9)
-    for options in ({}, {"per": "class"}, {"criterion": "loo"}):
-        one = nb.tune(table, X, Y, **options).fit(X, Y)
-        two = nb.tune(column, combination(X), Y, **options).fit(combination(X), Y)
-        close(one.log_evidence_, two.log_evidence_, 1e-6)
-
-
 def test_it_is_averaged_over_and_judged_as_one_feature() -> None:
     table, column = twins(average_features=0.4)
     close(table.predict_proba(CELLS), column.predict_proba(combination(CELLS)))
     close(nb.relevance(table).log_bayes_factor, nb.relevance(column).log_bayes_factor)
-    close(table.loo(X, Y).elpd_i, column.loo(combination(X), Y).elpd_i)
 
 
 def test_draws_at_rows_never_seen_are_distributed_as_those_of_one_column() -> None:

@@ -48,14 +48,6 @@ def test_it_predicts_in_any_table_and_leaves_rows_out() -> None:
     assert_allclose(scores[0], model.predict_log_proba(TIMES[:1].to_numpy())[0, 0], rtol=1e-10)
 
 
-def test_intervals_hold_draws_and_trees_have_its_parameter() -> None:
-    exact = MODEL.predict_interval(X[:4], ci_prob=0.8, rows="fixed")
-    drawn = MODEL.draw_proba(X[:4], draws=5_000, rng=1)
-    inside = ((drawn >= exact.lower) & (drawn <= exact.upper)).mean(["chain", "draw"])
-    assert_allclose(inside, 0.8, atol=5 * np.sqrt(0.16 / 20_000))
-    assert "rate" in MODEL.to_datatree(draws=5, chains=1)["posterior"]
-
-
 @pytest.mark.parametrize("per", ["model", "feature", "class"])
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 def test_its_prior_is_tuned_to_the_largest_evidence(per: str) -> None:
@@ -67,28 +59,14 @@ def test_its_prior_is_tuned_to_the_largest_evidence(per: str) -> None:
         assert sum(evidence(other).values()) <= best + 1e-6
 
 
-def test_a_strength_of_its_prior_is_worth_as_many_times_the_waits() -> None:
-    once = NaiveBayes(Waiting(PRIOR))
-    compared = nb.compare_smoothing(once, TIMES, Y, (2,), estimates=("predictive",))
-    assert any("waiting times" in note for note in compared.notes)
-    twice = NaiveBayes(Waiting(WaitingBelief(4.0, 3.0))).fit(TIMES, Y)
-    assert compared.table["elpd_loo"][0] == pytest.approx(twice.loo(TIMES, Y).elpd, rel=1e-10)
-
-
-def test_relevance_is_the_evidence_of_a_rate_for_each_class_against_one() -> None:
-    model = NaiveBayes(Waiting(PRIOR)).fit(TIMES, Y)
-    one, each = evidence(PRIOR, y=np.zeros(60)), evidence(PRIOR)
-    for column, factor in nb.relevance(model).log_bayes_factor.to_series().items():
-        assert factor == pytest.approx(each[column] - one[column], rel=1e-10)
-
-
-def test_the_command_line_and_files_know_it(tmp_path: Path) -> None:
+def test_the_command_line_files_and_draws_know_it(tmp_path: Path) -> None:
     X.assign(label=Y).to_csv(tmp_path / "table.csv", index=False)
     table, path = str(tmp_path / "table.csv"), str(tmp_path / "model.bnb")
     families = ["--family", "u,v=waiting", "--family", "size=gaussian"]
     prior = ["--prior", "u,v=WaitingBelief(2, 1.5)"]
     assert main(["fit", table, "--target", "label", *families, *prior, "-o", path]) == 0
     assert_allclose(nb.load(path).predict_proba(X), MODEL.predict_proba(X), rtol=1e-12)
+    assert "rate" in MODEL.to_datatree(draws=5, chains=1)["posterior"]
     MODEL.save(path)
     assert_array_equal(nb.load(path).predict_proba(X), MODEL.predict_proba(X))
 
