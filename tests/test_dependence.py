@@ -1,4 +1,4 @@
-"""Which columns matter, and which pairs depend on each other: evidences against SciPy and mpmath."""
+"""Relevance of columns and dependence of pairs: evidences against SciPy and mpmath."""
 
 from collections.abc import Callable
 from typing import Any
@@ -143,14 +143,6 @@ def test_evidence_of_many_levels_is_no_more_than_under_learnt_concentrations(fam
     assert float(found[0]) == pytest.approx(learnt, abs=1e-3)
 
 
-def test_weights_that_add_up_to_fractions_have_no_relevance() -> None:
-    model = NaiveBayes(Gaussian(), classes=[0, 1, 2])
-    for _ in range(2):
-        model.partial_fit(X[["wide"]], Y, sample_weight=np.full(ROWS, 0.5))
-    with pytest.raises(ValueError, match="not whole numbers"):
-        relevance(model)
-
-
 # Noise
 
 
@@ -186,19 +178,6 @@ def test_noise_is_strong_evidence_in_at_most_one_of_twenty_tables(pairs: bool, s
         found = dependence(plain, x, y) if pairs else relevance(plain.fit(x, y))
         strong.append(found.log_bayes_factor.values > STRONG)
     assert np.mean(strong, axis=0).max() <= 0.05
-
-
-def test_effects_that_were_planted_among_many_levels_are_strong_evidence() -> None:
-    rng, y = np.random.default_rng(5), np.arange(3000) % 2
-    often = np.where(rng.random(3000) < 3 / 23 * y, 0, rng.integers(0, 20, 3000))
-    half = rng.integers(0, 150, 3000) + 75 * y
-    columns = {"often": often, "half": half, "same": half, "noise": rng.integers(0, 400, 3000)}
-    x = pd.DataFrame(columns).astype(str)
-    found = relevance(NaiveBayes("categorical").fit(x, y)).log_bayes_factor.to_series()
-    assert found[["often", "half"]].min() > 10 > 1 > found["noise"]
-    pairs = dependence(NaiveBayes("categorical"), x, y).log_bayes_factor.to_pandas()
-    assert pairs.loc["half", "same"] > 1000
-    assert pairs.loc["noise", ["often", "half"]].max() < 1
 
 
 # Which pairs depend on each other
@@ -313,19 +292,10 @@ def test_factors_are_symmetric_permuted_with_columns_and_counted_by_weight() -> 
     turned = dependence(MODEL, X[X.columns[::-1]], Y, ["wide", "tail"]).log_bayes_factor
     same = found.sel(feature=turned.feature, feature_2=turned.feature_2)
     np.testing.assert_allclose(turned, same, rtol=1e-12)
-    times = np.arange(ROWS) % 5
+    times = np.arange(ROWS) % 5 * 3_000  # rows are counted in pieces
     once = dependence(MODEL, X, Y, sample_weight=times).log_bayes_factor
     often = dependence(MODEL, X.loc[np.repeat(X.index, times)], np.repeat(Y, times))
     np.testing.assert_allclose(once, often.log_bayes_factor, rtol=1e-9, atol=1e-10)
-
-
-@pytest.mark.slow
-def test_many_rows_are_as_many_of_their_weight() -> None:
-    rng = np.random.default_rng(3)
-    x, y = rng.random((13_500, 3)) < 0.4, rng.integers(0, 2, 13_500)
-    often = dependence(NaiveBayes(Bernoulli()), np.tile(x, (40, 1)), np.tile(y, 40))
-    once = dependence(NaiveBayes(Bernoulli()), x, y, sample_weight=np.full(13_500, 40))
-    np.testing.assert_allclose(often.log_bayes_factor, once.log_bayes_factor, rtol=1e-9, atol=1e-8)
 
 
 COUNTS = X[["the", "a", "of"]].to_numpy()

@@ -161,7 +161,7 @@ def test_linked_numbers_have_a_density_and_rows_are_drawn_from_it(family: Any) -
     model = NaiveBayes(family, dependence="forest", temper=None).fit(table, y)
     assert model.links_.sizes["link"] == 1
     room = 1e-9 if isinstance(family, PolyaTree) else 8
-    first, second = (np.linspace(side.min() - room, side.max() + room, 600) for side in table.T)
+    first, second = (np.linspace(side.min() - room, side.max() + room, 400) for side in table.T)
     grid = np.stack(np.meshgrid(first, second, indexing="ij"), -1).reshape(-1, 2)
     density = np.exp(model.predict_joint_log_proba(grid))
     density *= (first[1] - first[0]) * (second[1] - second[0])
@@ -298,15 +298,6 @@ def test_the_forest_is_the_best_of_all_by_the_evidence_of_the_definition(
     assert model.log_evidence_ == pytest.approx(plain, rel=1e-10)
 
 
-def test_the_order_of_columns_changes_no_link_and_no_prediction() -> None:
-    table, y = mixed(np.random.default_rng(7))
-    turned = table[list(table)[::-1]]
-    one, two = NaiveBayes().fit(table, y), NaiveBayes().fit(turned, y)
-    assert pairs_of(one) == pairs_of(two)
-    same = one.predict_proba(table)
-    np.testing.assert_allclose(same, two.predict_proba(turned), rtol=1e-5, atol=1e-9)
-
-
 @pytest.mark.parametrize("rows", [30, 1500])
 def test_a_planted_forest_is_recovered_and_nothing_besides(rows: int) -> None:
     rng = np.random.default_rng(rows)
@@ -344,7 +335,7 @@ def count_linked(times: int, make: Callable[[np.random.Generator], tuple[Any, An
 
 @pytest.mark.parametrize("sizes", [(2, 2, 8, 8, 40, 40), (0, 0, 0, 0, 2, 8)], ids=str)
 @pytest.mark.parametrize(
-    ("rows", "times"), [(60, 40), pytest.param(2000, 100, marks=pytest.mark.slow)]
+    ("rows", "times"), [(60, 20), pytest.param(2000, 100, marks=pytest.mark.slow)]
 )
 def test_independent_columns_have_no_link(sizes: tuple[int, ...], rows: int, times: int) -> None:
     def make(rng: np.random.Generator) -> tuple[Any, pd.DataFrame]:
@@ -361,7 +352,7 @@ def test_independent_columns_have_no_link(sizes: tuple[int, ...], rows: int, tim
     assert count_linked(times, make) <= 0.05 * times
 
 
-DISAGREEING = [Categorical(100.0), Categorical([1.0, 1.0, 40.0]), Bernoulli(Beta(50.0, 50.0))]
+DISAGREEING = [Categorical([1.0, 1.0, 40.0]), Bernoulli(Beta(50.0, 50.0))]
 
 
 @pytest.mark.parametrize("family", DISAGREEING, ids=str)

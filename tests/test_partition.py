@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import gammaln, multigammaln
+from scipy.special import gammaln
 from sklearn.base import clone
 
 from bayesnb import (
     Bernoulli,
     Beta,
     Categorical,
-    CategoricalNB,
     Dirichlet,
     Gaussian,
     JointTable,
@@ -22,7 +21,7 @@ from bayesnb import (
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
-    dependence,
+    UnverifiedWarning,
     partition,
 )
 
@@ -72,17 +71,6 @@ def of_levels(rows: pd.DataFrame, concentration: float) -> float:
     return cells + gammaln(concentration) - gammaln(concentration + len(rows))
 
 
-def of_vectors(x: np.ndarray, mean: Any, count: Any, dof: Any, scale: Any) -> float:
-    """log p of rows under Normal-inverse-Wishart, by Murphy's equation 266."""
-    (n, d), centred = x.shape, x - x.mean(axis=0)
-    gap = x.mean(axis=0) - mean
-    after = scale + centred.T @ centred + count * n / (count + n) * np.outer(gap, gap)
-    value = multigammaln((dof + n) / 2, d) - multigammaln(dof / 2, d)
-    value += d / 2 * np.log(count / (count + n)) - n * d / 2 * np.log(np.pi)
-    value += dof / 2 * np.linalg.slogdet(scale)[1] - (dof + n) / 2 * np.linalg.slogdet(after)[1]
-    return float(value)
-
-
 def test_the_search_finds_the_best_of_all_partitions_whose_evidences_are_those_by_hand() -> None:
     every = {}
     for blocks in partitions(LEVELS):
@@ -100,22 +88,6 @@ def test_the_search_finds_the_best_of_all_partitions_whose_evidences_are_those_b
     naive, joint = (("a",), ("b",), ("c",), ("f",)), (tuple(LEVELS),)
     ends = {"naive": every[naive], "joint": every[joint]}
     assert found.ends == pytest.approx(ends, abs=1e-9)
-
-
-@pytest.mark.parametrize("block", [("u", "v"), ("v", "w", "u")])
-def test_a_block_of_numbers_has_the_evidence_of_murphys_formula(block: tuple[str, ...]) -> None:
-    families = {block: MultivariateGaussian()}
-    x, d = X[[*block]], len(block)
-    found = partition(NaiveBayes(families), x, Y)
-    prior = NaiveBayes(families).fit(x, Y).prior_[block]
-    expected = of_labels()
-    for c in (0, 1):
-        mean, scale = prior.location[c].reshape(-1), prior.scale[c].reshape(d, d)
-        own = x[c == Y].to_numpy()
-        expected += of_vectors(own, mean, prior.count[c].item(), prior.dof[c].item(), scale)
-    assert found.table.log_evidence[0] == pytest.approx(expected, abs=1e-8)
-    naive = NaiveBayes(Gaussian()).fit(x, Y).log_evidence_
-    assert found.ends["naive"] == pytest.approx(naive, abs=1e-8)
 
 
 MODELS = {
@@ -206,22 +178,6 @@ def test_two_columns_of_many_levels_that_are_noise_are_not_joined(kind: str) -> 
         assert any("though the log evidence would be higher: a + b" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("columns", [["f", "g"], ["u", "v"], ["b", "f"], ["a", "c"]])
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-def test_the_first_gain_of_two_columns_is_their_dependence(
-    columns: list[str], missing: float
-) -> None:
-    x, model = X[columns], NaiveBayes(dict.fromkeys(columns, "gaussian"), temper=None)
-    if columns != ["u", "v"]:
-        x, model = x.astype(str), NaiveBayes("categorical")
-    x = x.mask(RNG.random(x.shape) < missing)
-    factor = float(dependence(model, x, Y).log_bayes_factor[0, 1])
-    found = partition(model, x, Y)
-    gain = found.ends["joint"] - found.ends["naive"]
-    assert gain == pytest.approx(factor, abs=1e-9) or gain > factor > 0  # which is capped
-    assert len(found.table) == 1 + (gain > 0)
-
-
 def test_steps_over_missing_cells_compare_the_same_rows() -> None:
     x = X[LEVELS].astype(object).mask(RNG.random((ROWS, 4)) < 0.3)
     found = partition(NaiveBayes({"f": Bernoulli()}), x, Y, concentration=2.0)
@@ -234,18 +190,10 @@ def test_steps_over_missing_cells_compare_the_same_rows() -> None:
     assert any("missing in a, b, c, f" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("class_prior", [None, [0.25, 0.75], "empirical"])
-def test_a_preset_becomes_a_naive_bayes_with_its_class_prior(class_prior: Any) -> None:
-    codes = np.column_stack([A, (A + (RNG.random(ROWS) < 0.2)) % 3])
-    found = partition(CategoricalNB(min_categories=5, class_prior=class_prior), codes, Y)
-    assert found.blocks == ((0, 1),)
-    last = found.table.log_evidence.iloc[-1]
-    assert found.estimator.fit(codes, Y).log_evidence_ == pytest.approx(last, abs=1e-9)
-
-
 def test_rows_are_compared_under_the_priors_that_a_fitted_model_has() -> None:
     fitted, some = clone(PLAIN).fit(X, Y), np.arange(ROWS) < 150
-    found = partition(fitted, X[some], Y[some])
+    with pytest.warns(UnverifiedWarning):
+        found = partition(fitted, X[some], Y[some])
     again = found.estimator.fit(X[some], Y[some])
     last = found.table.log_evidence.iloc[-1]
     assert again.log_evidence_ == pytest.approx(last, abs=1e-8)
@@ -280,20 +228,6 @@ def test_blocks_that_are_declared_stay() -> None:
     model = NaiveBayes(families, dependence="blocks").fit(X[[*LEVELS, "w"]], Y)
     assert list(model.families_)[:2] == [("a", "f"), "b"]
     assert repr(model.families_["b"]) == repr(families["b"])
-
-
-@pytest.mark.slow
-def test_columns_that_are_independent_within_the_classes_stay_alone() -> None:
-    joined = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        y = rng.integers(0, 2, 300)
-        x = pd.DataFrame(rng.normal(size=(300, 10)) + y[:, None]).add_prefix("n")
-        families = dict.fromkeys(x, "gaussian")
-        x = x.join(pd.DataFrame(rng.integers(0, 3, (300, 10)).astype(str)).add_prefix("l"))
-        model = NaiveBayes(families, dependence="blocks").fit(x, y)
-        joined += len(model.families_) < 20
-    assert joined <= 1
 
 
 def ask(model: NaiveBayes = PLAIN, **options: Any) -> Callable[[], Any]:
