@@ -1,4 +1,4 @@
-"""The contract of beliefs: what every conjugate family promises, each once, for all cases of conftest."""
+"""The contract of beliefs: what every conjugate family promises, for all cases of conftest."""
 
 import math
 
@@ -101,7 +101,7 @@ def test_a_missing_cell_says_nothing(case: Case) -> None:
 
 
 def with_row(case: Case, row: int, times: float) -> Belief:
-    """The posterior, each class of which has also seen a row so many times, and no class another's."""
+    """The posterior of classes that each have also seen a row, so many times."""
     belief = case.posterior
     seen = [stats_of_row(case, row, c, times) for c in range(CLASSES)]
     if belief.independent_classes:

@@ -1,4 +1,4 @@
-"""Polya trees: enumeration of all binnings, invariance, the ends of floats, columns that may be alike."""
+"""Polya trees: enumeration of all binnings, invariance, ends of floats, columns alike."""
 
 import warnings
 from itertools import pairwise

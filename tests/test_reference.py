@@ -1,4 +1,4 @@
-"""Published, hand-computed and third-party numbers: scikit-learn, SciPy, the examples of the lecture."""
+"""Published, hand-computed and third-party numbers: scikit-learn, SciPy, a lecture."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Exponents of words that fall with the length of a text: that of n words is t / (1 + n / length)."""
+"""Exponents of words that fall with a text's length: of n words it is t / (1 + n / length)."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ Table = tuple[sparse.csr_array, Array]
 
 
 def draw_texts(rows: int, mean: float, burst: float = np.inf, seed: int = 0) -> Table:
-    """Texts of two classes, of very different lengths; `burst` is the concentration of each one's words."""
+    """Texts of two classes, of all lengths; `burst` is the concentration of each one's words."""
     rng, label = np.random.default_rng(seed), np.arange(rows) % 2
     share = 0.4 * rng.dirichlet(np.ones(60), 2) + 0.6 * rng.dirichlet(np.ones(60))
     lengths = 1 + rng.poisson(mean * rng.gamma(1.0, 1.0, rows))
