@@ -32,7 +32,7 @@ from bayesnb.data import read_file
 from bayesnb.datasets import dogs, path, penguins
 
 RUN = [sys.executable, "-m", "bayesnb"]
-COMMANDS = ("report", "fit", "predict", "compare", "data", "completion")
+COMMANDS = ("report", "fit", "predict", "show", "explain", "compare", "data", "completion")
 SMALL = "a,b,y\n1,x,u\n2,z,v\n3,x,u\n4,z,v\n"
 WIDE = "a,b,c,f,y\n1,x,0,true,u\n2,z,3,false,v\n3,x,1,true,u\n4,z,1,true,v\n"
 BIRDS = penguins().drop(columns="species")
@@ -373,7 +373,7 @@ FAILURES = """
 1 | predicted | predict m.bnb t.csv --append -o goal.csv | 'predicted' already
 1 | small | predict mean.bnb t.csv --interval -o goal.csv | there are no intervals
 1 | small | predict m.bnb - -o goal.csv | standard input: it is closed
-2 | small | rapport | invalid choice: 'rapport'
+2 | small | rapport | there is no command 'rapport'
 2 | small | report t.csv | Say --target COLUMN
 2 | small | report -o . | . is a folder
 2 | small | report t.csv --target y -o t.csv | -o t.csv would overwrite a file that is read

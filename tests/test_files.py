@@ -1,4 +1,4 @@
-"""Tables in files: what cells are taken for, what is refused, and where; every format says the same."""
+"""Tables in files: what cells are taken for, and what is refused; every format says the same."""
 
 import csv
 import gzip
@@ -321,7 +321,7 @@ def test_a_line_within_a_cell_keeps_its_end_wherever_arrow_cuts_the_text(encodin
         assert read["b"].iloc[-1] == 3
 
 
-# Damaged files: what is read is a table, or an error that names the file; never the end of the process
+# Damaged files are tables, or errors that name the file; never the end of the process
 
 DAMAGE = r"""
 import random, resource

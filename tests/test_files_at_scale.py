@@ -1,4 +1,4 @@
-"""Tables in files of any size: what is learnt from them is what `fit` learns from the whole table."""
+"""Tables in files of any size: what is learnt is what `fit` learns from the whole table."""
 
 import gzip
 import os
@@ -70,7 +70,7 @@ def rows_of(frame: pd.DataFrame, *others: str) -> tuple[pd.DataFrame, np.ndarray
 
 
 def declared(X: Any, **more: Any) -> NaiveBayes:
-    """A model that takes nothing from the first batch only: numbers are Gaussian, text has levels."""
+    """A model that chooses nothing by its first batch: numbers are Gaussian, text has levels."""
     families = {}
     for name, dtype in X.dtypes.items():
         if dtype.kind in "iuf":
@@ -171,7 +171,7 @@ LATE = [
 @pytest.mark.slow
 @pytest.mark.parametrize("late", LATE)
 def test_a_late_cell_that_is_read_otherwise_changes_nothing_else(late: str) -> None:
-    """Far below, in a piece of the text behind others, where Arrow reads on otherwise or not at all."""
+    """Far below, behind other pieces of text, where Arrow reads on otherwise or not at all."""
     rows = [f"{j % 800 / 8},{j:0>20},{'pq'[j % 2]}\n" for j in range(100_000)]
     rows[90_000] = f"{late},odd,p\n"
     Path("t.csv").write_text("x,key,label\n" + "".join(rows), encoding="utf-8")
