@@ -166,8 +166,8 @@ def noise(rows: int, seed: int) -> tuple[pd.DataFrame, Array]:
 
 @pytest.mark.parametrize(
     ("pairs", "seeds"),
-    [(False, 20), pytest.param(False, 200, marks=pytest.mark.slow),
-     pytest.param(True, 40, marks=pytest.mark.slow)],
+    [(False, 20), pytest.param(False, 100, marks=pytest.mark.slow),
+     pytest.param(True, 20, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_noise_is_strong_evidence_in_at_most_one_of_twenty_tables(pairs: bool, seeds: int) -> None:
     families = {"events": Poisson(), "zeros": Poisson(), "normal": Gaussian()}
