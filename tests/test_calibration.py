@@ -34,8 +34,12 @@ def least_p_value(case: Case, seed: int, times: float) -> float:
     drawn = prior.update(times * seen).sample(rng, DRAWS)
     least, draws = 1.0, drawn.parts()
     for key, truth in theta.parts().items():
-        ties = (draws[key] == truth).sum(axis=0)  # of what is true or false, such as whether a node splits
-        rank = ((draws[key] < truth).sum(axis=0) + rng.integers(0, ties + 1)).reshape(len(prior), -1)
+        ties = (draws[key] == truth).sum(
+            axis=0
+        )  # of what is true or false, such as whether a node splits
+        rank = ((draws[key] < truth).sum(axis=0) + rng.integers(0, ties + 1)).reshape(
+            len(prior), -1
+        )
         for own in rank[::classes].T:
             count = np.bincount(own * BINS // (DRAWS + 1), minlength=BINS)
             least = min(least, chisquare(count).pvalue)

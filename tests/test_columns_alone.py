@@ -13,7 +13,6 @@ from bayesnb import (
     NaiveBayes,
     compare_smoothing,
     dependence,
-    mcmc,
     partition,
     relevance,
     tune,
@@ -36,47 +35,39 @@ def table() -> tuple[pd.DataFrame, np.ndarray]:
 X, Y = table()
 LINKED = NaiveBayes(FAMILIES, dependence="pairs", temper="columns").fit(X, Y)
 ALONE = NaiveBayes(FAMILIES, temper="columns").fit(X, Y)
-MODELS = {"declared": (LINKED, ALONE), "auto": (NaiveBayes().fit(X, Y), NaiveBayes(dependence=None).fit(X, Y))}
-
-
-def test_the_models_have_links() -> None:
-    assert all(linked.links_.sizes["link"] == 2 for linked, _ in MODELS.values())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("fitted", [True, False])
-def test_what_is_about_columns_is_that_of_the_model_without_links(name: str, fitted: bool) -> None:
-    linked, alone = (model if fitted else clone(model) for model in MODELS[name])
+def test_what_is_about_columns_is_that_of_the_model_without_links(fitted: bool) -> None:
+    linked, alone = (model if fitted else clone(model) for model in (LINKED, ALONE))
     assert dependence(linked, X, Y).identical(dependence(alone, X, Y))
     assert partition(linked, X, Y).table.equals(partition(alone, X, Y).table)
-    assert partition(linked, X, Y).estimator.dependence is None
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_relevance_is_that_of_columns(name: str) -> None:
-    linked, alone = (relevance(model) for model in MODELS[name])
+    linked, alone = (relevance(model) for model in (LINKED, ALONE))
     assert linked.log_bayes_factor.identical(alone.log_bayes_factor)
-    assert linked.temper.to_series().equals(MODELS[name][0].temper_.rename_axis("feature"))
 
 
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
-@pytest.mark.parametrize("name", MODELS)
-def test_a_tuned_model_keeps_its_links_and_is_scored_with_them_as_loo_scores_it(name: str, criterion: str) -> None:
-    linked, _ = MODELS[name]
-    tuned = tune(linked, X, Y, criterion, force=True)
+def test_a_tuned_model_keeps_its_links_and_is_scored_with_them_as_loo_scores_it(
+    criterion: str,
+) -> None:
+    tuned = tune(LINKED, X, Y, criterion, force=True)
     assert (tuned.dependence, tuned.temper) == ("pairs", "columns")
     scores = tuned.tuning.elpd_loo
-    assert scores["before"] == pytest.approx(linked.loo(X, Y).elpd, rel=1e-9)
+    assert scores["before"] == pytest.approx(LINKED.loo(X, Y).elpd, rel=1e-9)
     assert tuned.fit(X, Y).links_.sizes["link"] == 2
     assert scores["after"] == pytest.approx(tuned.loo(X, Y).elpd, rel=1e-9)
 
 
 @pytest.mark.parametrize("dependence", ["forest", "pairs"])
-def test_smoothings_are_compared_with_the_links_that_models_of_these_priors_have(dependence: str) -> None:
+def test_smoothings_are_compared_with_the_links_that_models_of_these_priors_have(
+    dependence: str,
+) -> None:
     rng = np.random.default_rng(1)
-    x = X.assign(e=np.where(rng.random(ROWS) < 0.8, X.a, X.b), f=rng.random(ROWS) < 0.1 + 0.4 * (X.b == "1"))
+    x = X.assign(
+        e=np.where(rng.random(ROWS) < 0.8, X.a, X.b), f=rng.random(ROWS) < 0.1 + 0.4 * (X.b == "1")
+    )
     families = FAMILIES | {"e": "categorical", "f": "bernoulli"}
     model = NaiveBayes(families, dependence=dependence, temper=0.5).fit(x, Y)
     table = compare_smoothing(model, x, Y, smoothing=(1, 20)).table.set_index("smoothing")
@@ -92,32 +83,16 @@ def test_smoothings_are_compared_with_the_links_that_models_of_these_priors_have
     assert table.log_evidence[20] == pytest.approx(other.log_evidence_)
 
 
-def test_the_other_estimates_of_a_model_with_links_are_refused_in_words() -> None:
-    with pytest.raises(ValueError, match=r"links between columns.*estimates=\('predictive',\).*dependence=None"):
-        compare_smoothing(LINKED, X, Y, estimates=("map", "predictive"))
-
-
-def test_a_tree_shows_parameters_of_columns_and_predicts_with_links() -> None:
-    tree = LINKED.to_datatree(X[:20], draws=2000, chains=1, rng=0)
-    assert set(tree["posterior"].data_vars) == set(ALONE.to_datatree(draws=2).posterior.data_vars)
-    p = tree["predictions"].p
-    median = LINKED.predict_interval(X[:20], rows="fixed")["median"]
-    np.testing.assert_allclose(p.median(("chain", "draw")), median, atol=0.03)
-    np.testing.assert_allclose(LINKED.draw_proba(X[:20], 2000, chains=1, rng=0), p)
-    assert float(tree["conjugate"].log_evidence) == pytest.approx(LINKED.log_evidence_)
-
-
 def test_the_likelihood_in_a_tree_is_that_of_the_forest() -> None:
     rows, labels = X[:20], Y[:20]
     tree = LINKED.to_datatree(rows, labels, draws=4000, chains=1, rng=0)
     mean = np.log(np.exp(tree["log_likelihood"].row).mean(("chain", "draw"))).to_numpy()
-    joint = NaiveBayes(FAMILIES, dependence="forest", temper=None).fit(X, Y).predict_joint_log_proba(rows)
+    joint = (
+        NaiveBayes(FAMILIES, dependence="forest", temper=None)
+        .fit(X, Y)
+        .predict_joint_log_proba(rows)
+    )
     np.testing.assert_allclose(mean, joint[np.arange(20), labels], atol=0.1)
-
-
-def test_a_model_in_pymc_is_of_the_columns_alone() -> None:
-    linked, alone = (mcmc.build(model, X, Y) for model in (LINKED, ALONE))
-    assert [variable.name for variable in linked.free_RVs] == [variable.name for variable in alone.free_RVs]
 
 
 @pytest.mark.slow
@@ -130,13 +105,21 @@ def test_noise_of_any_number_of_levels_is_no_evidence_and_planted_effects_are_ke
     for seed in range(60):
         rng = np.random.default_rng(seed)
         y = rng.integers(0, 2, rows)
-        effect = np.where(rng.random(rows) < 0.4, 2 * y + rng.integers(0, 2, rows), rng.integers(0, 6, rows))
+        effect = np.where(
+            rng.random(rows) < 0.4, 2 * y + rng.integers(0, 2, rows), rng.integers(0, 6, rows)
+        )
         noise = {f"noise {j}": rng.integers(0, size, rows).astype(str) for j in range(2)}
         twin = np.where(rng.random(rows) < 0.5, effect, rng.integers(0, 6, rows))
         x = pd.DataFrame(noise | {"effect": effect.astype(str), "twin": twin.astype(str)})
         model = NaiveBayes("categorical").fit(x, y)
-        factors, pairs = relevance(model).log_bayes_factor.to_series(), dependence(model, x, y).log_bayes_factor
+        factors, pairs = (
+            relevance(model).log_bayes_factor.to_series(),
+            dependence(model, x, y).log_bayes_factor,
+        )
         assert factors[list(noise)].max() < STRONG
         assert float(pairs.sel(feature=list(noise)).max()) < STRONG
-        kept.append(factors["effect"] > STRONG and float(pairs.sel(feature="effect", feature_2="twin")) > STRONG)
+        kept.append(
+            factors["effect"] > STRONG
+            and float(pairs.sel(feature="effect", feature_2="twin")) > STRONG
+        )
     assert np.mean(kept) > 0.75

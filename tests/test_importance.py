@@ -27,33 +27,54 @@ FAMILIES: dict[Any, Any] = {
     "height": "gaussian", "colour": "categorical", "tail": "bernoulli", "visits": "poisson", ("u", "v"): "joint",
 }  # fmt: skip
 WEIGHT = RNG.integers(0, 4, ROWS).astype(float)
-COLUMNS = {"height": ["height"], "colour": ["colour"], "tail": ["tail"], "visits": ["visits"], "u, v": ["u", "v"]}
+COLUMNS = {
+    "height": ["height"],
+    "colour": ["colour"],
+    "tail": ["tail"],
+    "visits": ["visits"],
+    "u, v": ["u", "v"],
+}
 
 
-def log_loss(model: nb.NaiveBayes, X: pd.DataFrame, y: np.ndarray, weight: np.ndarray | None = None) -> float:
+def log_loss(
+    model: nb.NaiveBayes, X: pd.DataFrame, y: np.ndarray, weight: np.ndarray | None = None
+) -> float:
     scores = model.fit(X, y, weight).loo(X, y, sample_weight=weight)
     return -scores.elpd / scores.n_data_points
 
 
 def without(columns: list[str]) -> dict[Any, Any]:
-    return {key: family for key, family in FAMILIES.items() if not {*columns} & {*np.atleast_1d(key).tolist()}}
+    return {
+        key: family
+        for key, family in FAMILIES.items()
+        if not {*columns} & {*np.atleast_1d(key).tolist()}
+    }
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["alike", "weighted"])
 @pytest.mark.parametrize("estimate", ["predictive", "mean"])
-def test_in_the_plain_model_it_is_what_a_refit_without_the_column_loses(weight: Any, estimate: str) -> None:
-    result = nb.importance(nb.NaiveBayes(FAMILIES, estimate=estimate), TABLE, LABEL, sample_weight=weight)
+def test_in_the_plain_model_it_is_what_a_refit_without_the_column_loses(
+    weight: Any, estimate: str
+) -> None:
+    result = nb.importance(
+        nb.NaiveBayes(FAMILIES, estimate=estimate), TABLE, LABEL, sample_weight=weight
+    )
     whole = log_loss(nb.NaiveBayes(FAMILIES, estimate=estimate), TABLE, LABEL, weight)
     assert result.attrs["log_loss"] == pytest.approx(whole, rel=1e-12)
     assert list(result["feature"].values) == list(COLUMNS)
     for name, columns in COLUMNS.items():
         refit = nb.NaiveBayes(without(columns), estimate=estimate)
         loss = log_loss(refit, TABLE.drop(columns=columns), LABEL, weight)
-        assert float(result.importance.sel(feature=name)) == pytest.approx(loss - whole, abs=1e-12), name
+        assert float(result.importance.sel(feature=name)) == pytest.approx(
+            loss - whole, abs=1e-12
+        ), name
 
 
 def test_exponents_and_links_are_kept_and_a_column_takes_its_own_links_with_it() -> None:
-    X, y = TABLE[["colour", "u", "v"]].assign(u=TABLE["colour"], w=RNG.choice(["x", "y"], ROWS)), LABEL
+    X, y = (
+        TABLE[["colour", "u", "v"]].assign(u=TABLE["colour"], w=RNG.choice(["x", "y"], ROWS)),
+        LABEL,
+    )
     model = nb.NaiveBayes("categorical", dependence="forest", temper=0.5).fit(X, y)
     (link,) = model.links_.to_frame()[["first", "second"]].values.tolist()
     assert {*link} == {"colour", "u"}
@@ -65,7 +86,12 @@ def test_exponents_and_links_are_kept_and_a_column_takes_its_own_links_with_it()
         loss = result.attrs["log_loss"] + float(result.importance.sel(feature=name))
         table = nb.importance(plain.fit(X.drop(columns=name), y), X.drop(columns=name), y)
         assert loss == pytest.approx(table.attrs["log_loss"], rel=1e-12)
-    assert nb.importance(nb.NaiveBayes("gaussian", temper="columns"), X=_numbers(), y=y).attrs["exponents"] == "kept"
+    assert (
+        nb.importance(nb.NaiveBayes("gaussian", temper="columns"), X=_numbers(), y=y).attrs[
+            "exponents"
+        ]
+        == "kept"
+    )
 
 
 def _numbers() -> np.ndarray:
@@ -101,7 +127,9 @@ def test_intervals_hold_the_mean_over_many_new_rows_about_as_often_as_they_say()
 
     def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
         y = rng.integers(0, 2, n)
-        return (rng.random((n, 2)) < np.where(y == 1, 0.95, 0.3)[:, None] * [1.0, 0.6]).astype(float), y
+        return (rng.random((n, 2)) < np.where(y == 1, 0.95, 0.3)[:, None] * [1.0, 0.6]).astype(
+            float
+        ), y
 
     share = np.array([[0.3, 0.18], [0.95, 0.57]])  # class, column
     prior = nb.Bernoulli(nb.Beta(1e6 * share, 1e6 * (1 - share)))
@@ -119,24 +147,3 @@ def test_a_row_that_is_impossible_with_and_without_a_column_counts_nothing() -> 
     result = nb.importance(model, x, list("aabbbb"))
     assert np.isposinf(result.attrs["log_loss"])
     assert not np.isnan(result["importance"]).any()
-
-
-def test_rows_that_were_not_learnt_are_refused() -> None:
-    model = nb.NaiveBayes(FAMILIES).fit(TABLE, LABEL)
-    with pytest.raises(ValueError, match="not among those that the model has learnt"):
-        nb.importance(model, TABLE[::-1], LABEL)
-    with pytest.raises(TypeError, match="expected an estimator of bayesnb"):
-        nb.importance("model", TABLE, LABEL)
-
-
-def test_it_shows_a_table_with_the_most_important_first_and_is_drawn_as_bars() -> None:
-    model = nb.NaiveBayes(FAMILIES).fit(TABLE, LABEL)
-    result = nb.importance(model, TABLE, LABEL)
-    shown = [line.split()[0] for line in repr(result).splitlines()[3 : 3 + len(COLUMNS)]]
-    ordered = result.to_frame()["importance"].sort_values(ascending=False).index.tolist()
-    assert shown == [name.split()[0] for name in ordered]
-    assert "89 % intervals" in repr(result)
-    ax = nb.plot_relevance(result, most=3)
-    assert [label.get_text() for label in ax.get_yticklabels()] == ordered[:3]
-    widths = [bar.get_width() for bar in ax.containers[0]]
-    np.testing.assert_allclose(widths, result.importance.sel(feature=ordered[:3]))

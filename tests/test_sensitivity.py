@@ -22,20 +22,27 @@ def distance(p: np.ndarray, q: np.ndarray, width: np.ndarray) -> float:
 
 
 def sensitivity(
-    base: stats.rv_continuous, lower: stats.rv_continuous, upper: stats.rv_continuous, at: np.ndarray
+    base: stats.rv_continuous,
+    lower: stats.rv_continuous,
+    upper: stats.rv_continuous,
+    at: np.ndarray,
 ) -> float:
     """What ArviZ estimates from draws, from the distributions at powers 0.99, 1 and 1.01."""
     width, found = np.diff(at), []
     for scaled, power in ((lower, 0.99), (upper, 1.01)):
         both = [(own.cdf(at[:-1]), own.sf(at[1:])) for own in (base, scaled)]
-        larger = max(distance(both[0][0], both[1][0], width), distance(both[0][1], both[1][1], width))
+        larger = max(
+            distance(both[0][0], both[1][0], width), distance(both[0][1], both[1][1], width)
+        )
         found.append(larger / abs(np.log2(power)))
     return float(np.mean(found))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("group", ["prior", "likelihood"])
-def test_a_scaled_priors_or_likelihoods_effect_is_that_of_the_scaled_conjugate_posterior(group: str) -> None:
+def test_a_scaled_priors_or_likelihoods_effect_is_that_of_the_scaled_conjugate_posterior(
+    group: str,
+) -> None:
     x, y = RNG.random((14, 1)) < 0.3, np.arange(14) % 2
     model = NaiveBayes(Bernoulli(Beta(9.0, 4.0)), class_prior="uniform").fit(x, y)
     tree = model.to_datatree(x, y, draws=10_000, rng=0)
@@ -45,7 +52,9 @@ def test_a_scaled_priors_or_likelihoods_effect_is_that_of_the_scaled_conjugate_p
     for c in range(2):
         ones, zeros = seen.ones[c, 0], seen.zeros[c, 0]
 
-        def posterior(power: float, ones: float = ones, zeros: float = zeros) -> stats.rv_continuous:
+        def posterior(
+            power: float, ones: float = ones, zeros: float = zeros
+        ) -> stats.rv_continuous:
             prior, rows = (power, 1.0) if group == "prior" else (1.0, power)
             return stats.beta(1 + prior * 8 + rows * ones, 1 + prior * 3 + rows * zeros)
 
