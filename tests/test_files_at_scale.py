@@ -92,8 +92,11 @@ def assert_same(model: Any, twin: Any, X: Any) -> None:
 FORMATS = ["t.parquet", "t.feather", "t.arrows", "t.csv", "t.tsv", "t.csv.gz"]
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("weight", [None, "weight", "paid"])
+FORMATS_AND_WEIGHTS = [(name, None) for name in FORMATS]
+FORMATS_AND_WEIGHTS += [("t.parquet", "weight"), ("t.csv", "weight"), ("t.csv", "paid")]
+
+
+@pytest.mark.parametrize(("name", "weight"), FORMATS_AND_WEIGHTS)
 def test_a_file_is_learnt_and_predicted_as_the_table_in_it(name: str, weight: str | None) -> None:
     frame = read_file(write(mixed(), name))
     X, y = rows_of(frame, *([weight] if weight else []))
@@ -261,8 +264,9 @@ def test_columns_are_read_as_their_families_need_them() -> None:
     assert_same(learnt, model.fit(X, y), X)
 
 
-@pytest.mark.parametrize("column", ["age", "town", "count", "sent"])
-@pytest.mark.parametrize("empty", [0, 1])
+@pytest.mark.parametrize(
+    ("column", "empty"), [("age", 0), ("town", 0), ("town", 1), ("count", 1), ("sent", 0)]
+)
 def test_a_column_of_nothing_in_one_file_is_what_it_is_in_others(column: str, empty: int) -> None:
     frame, halves = mixed(), [slice(0, 299), slice(300, ROWS)]
     frame.loc[halves[empty], column] = None
@@ -345,7 +349,7 @@ def test_a_file_with_a_fault_is_named_and_the_model_stays(text: str, message: st
     assert model.__dict__ == before
 
 
-@pytest.mark.parametrize("late", ["x", "2.5", "007"])
+@pytest.mark.parametrize("late", ["2.5", "007"])
 def test_labels_that_are_no_numbers_any_more_are_an_error_and_can_be_text(late: str) -> None:
     rows = [f"{at},{at % 2}\n" for at in range(5000)]
     Path("t.csv").write_text("a,label\n" + "".join(rows) + f"1,{late}\n")
@@ -451,13 +455,13 @@ def interrupt(checkpoints: int, model: Any, paths: list[str], **asked: Any) -> N
 ASKED: dict[str, Any] = {"sample_weight": "weight", "batch_rows": 23, "checkpoint": "fit.ckpt"}
 
 
-@pytest.mark.parametrize("threads", [(1, 1), (2, 1), (1, 3)])
+@pytest.mark.parametrize("threads", [(2, 1), (1, 3)])
 def test_a_fit_that_was_interrupted_goes_on_to_the_same_bits(threads: tuple[int, int]) -> None:
     paths, (before, after) = several_files(), threads
     families = {"town": nb.Categorical(levels=["Ulm", "Bonn", "Köln"])}
     with pytest.warns(nb.UnseenLevelWarning) as warned:
         whole = fit_files(NaiveBayes(families), paths, "label", **ASKED | {"checkpoint": None})
-    for checkpoints in (3, 1, 7):
+    for checkpoints in (3, 7):
         model = NaiveBayes(families, n_jobs=before)
         interrupt(checkpoints, model, paths, **ASKED)
         assert not hasattr(model, "classes_")
@@ -533,7 +537,7 @@ fit_files(NaiveBayes(), ["a.parquet", "b.csv", "c.feather"], "label", **asked).s
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_again_and_again_ends_with_the_same_bits() -> None:
-    paths = several_files(rows=12_000)
+    paths = several_files(rows=6_000)
     assert python(KILLED).split() == ["-9"] * 3
     fit_files(NaiveBayes(), paths, "label", batch_rows=40).save("whole.bnb")
     assert Path("killed.bnb").read_bytes() == Path("whole.bnb").read_bytes()
