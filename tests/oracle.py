@@ -234,10 +234,10 @@ class TwoClasses:
         return 1.0 - float(slope.sum()), float((slope * x).sum())
 
 
-def last_digits(p: Array) -> tuple[Array, Array]:
-    """p, a little smaller and a little larger; what is next to 0 or 1 is as good as 0 or 1."""
+def last_digits(p: Array, least: float = TINY) -> tuple[Array, Array]:
+    """p, a little smaller and a little larger; what is nearer than `least` to 0 is as good as 0."""
     below, above = np.clip(p * (1 - ULPS), 0, 1), np.clip(p * (1 + ULPS), 0, 1)
-    return np.where(p < TINY, 0.0, below), np.maximum(above, TINY)
+    return np.where(p < least, 0.0, below), np.maximum(above, least)
 
 
 def panels(edges: Array) -> tuple[Array, Array]:
@@ -299,13 +299,14 @@ class Sample:
             odds.append(np.sort(self.log_p[:, c] - rest))
         return np.array(odds)
 
-    def error(self, p: Array, level: Array) -> float:
+    def error(self, p: Array, level: Array, least: float = TINY) -> float:
         """Greatest |F(p) - level| beyond five standard errors, of quantiles `(q, c)`."""
         size, worst = len(self.log_p), 0.0
         allowed = 5 * np.sqrt(level * (1 - level) / size)
         for odds, ends in zip(self.log_odds, p.T, strict=True):
             below, above = (
-                np.searchsorted(odds, logit(end), side="right") / size for end in last_digits(ends)
+                np.searchsorted(odds, logit(end), side="right") / size
+                for end in last_digits(ends, least)
             )
             miss = np.maximum(below - level, level - above) - allowed
             worst = max(worst, float(miss.max()))

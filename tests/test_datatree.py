@@ -2,13 +2,12 @@
 
 from typing import Any
 
-import arviz_plots as azp
 import arviz_stats as az
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -21,11 +20,9 @@ from bayesnb import (
     Gaussian,
     GaussianNB,
     Multinomial,
-    MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
-    PoissonNB,
 )
 
 Array = np.ndarray
@@ -116,15 +113,6 @@ def test_probabilities_are_those_of_the_drawn_parameters_by_scipy(temper: float)
     assert_allclose(some, p.transpose(*DRAWS, ...)[:, :, 10:13], rtol=1e-9, atol=1e-300)
 
 
-def test_a_class_of_probability_zero_keeps_it_and_never_makes_nan() -> None:
-    model = GaussianNB(class_prior=[0.5, 0.5, 0.0]).fit(REAL, Y)
-    tree = model.to_datatree(REAL, draws=20, rng=0)
-    assert "class_prob" not in tree["posterior"]
-    assert_array_equal(tree["constant_data"]["class_prob"], [0.5, 0.5, 0.0])
-    assert (tree["predictions"]["p"].sel({"class": "eel"}) == 0).all()
-    assert tree["predictions"]["p"].notnull().all()
-
-
 @pytest.mark.parametrize("alpha", [1e-3, 1e-10])
 @pytest.mark.parametrize("family", [Multinomial, Categorical, Bernoulli])
 def test_what_no_class_has_seen_is_weighed_even_where_probabilities_underflow(
@@ -181,24 +169,6 @@ def test_prior_times_likelihood_over_posterior_is_the_evidence_whatever_theta_is
     assert_mean(np.exp(tree["log_likelihood"]["row"] - exact), 1.0)
 
 
-def test_log_priors_are_those_of_scipy(mixed: NaiveBayes, tree: xr.DataTree) -> None:
-    theta, logs = tree["posterior"], tree["log_prior"]
-    mu, sigma2 = (theta[name].sel(gaussian_feature="weight") for name in ("mu", "sigma2"))
-    own, rate = mixed.prior_["weight"], mixed.prior_["legs"]
-    found = logs.dataset.sel(gaussian_feature="weight")
-    spread = np.sqrt(sigma2 / own.count)
-    assert_allclose(found["mu"], stats.norm.logpdf(mu, own.location, spread))
-    assert_allclose(found["sigma2"], stats.invgamma.logpdf(sigma2, own.shape, scale=own.scale))
-    expected = stats.gamma.logpdf(theta["rate"][..., 0], rate.shape, scale=1 / rate.rate)
-    assert_allclose(logs["rate"][..., 0], expected)
-    assert_allclose(logs["class_prob"], np.log(2))
-    alpha = [0.5, 1.0, 2.0, 3.0]
-    words = MultinomialNB(alpha=alpha).fit(WORDS, Y).to_datatree(draws=3, chains=1, rng=0)
-    p = words["posterior"]["theta"].values.reshape(9, 4)
-    expected = stats.dirichlet.logpdf((p / p.sum(axis=1, keepdims=True)).T, alpha)
-    assert_allclose(words["log_prior"]["theta"].values.ravel(), expected)
-
-
 def test_draws_have_the_moments_of_the_closed_form(mixed: NaiveBayes, tree: xr.DataTree) -> None:
     theta, prior, belief = tree["posterior"].dataset, tree["prior"].dataset, mixed.posterior_
     assert_mean(theta["class_prob"], mixed.class_posterior_.mean())
@@ -229,38 +199,6 @@ def test_arviz_finds_independent_draws_and_leaves_one_out_as_the_model_does(
     for name, target in {"y": "label", "row": "joint"}.items():
         exact = mixed.loo(FRAME, Y, target)
         assert abs(az.loo(tree, var_name=name).elpd - exact.elpd) < 0.5 * exact.se
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_arviz_draws_and_judges_the_tree(mixed: NaiveBayes, tree: xr.DataTree) -> None:
-    options = {"var_names": ["class_prob", "theta_colour"], "likelihood_var_names": "row"}
-    assert az.psense_summary(tree, **options)[["prior", "likelihood"]].notna().all(axis=None)
-    azp.plot_forest(tree, var_names=["mu", "theta_colour"], backend="none")
-    azp.plot_prior_posterior(tree, var_names=["theta_eats"], backend="none")
-    azp.plot_ppc_tstat(tree, t_stat="mean", backend="none")
-    azp.plot_ppc_dist(tree, backend="none", num_samples=10)
-    predicted = mixed.to_datatree(FRAME.iloc[:4], draws=100, rng=0)
-    azp.plot_forest(predicted, group="predictions", var_names=["p"], backend="none")
-
-
-@pytest.mark.parametrize(
-    ("model", "x", "variables"),
-    [
-        (GaussianNB(), REAL, {"mu": ("feature",), "sigma2": ("feature",)}),
-        (BernoulliNB(), WORDS, {"theta": ("feature",)}),
-        (MultinomialNB(), WORDS, {"theta": ("feature",)}),
-        (PoissonNB(), WORDS, {"rate": ("feature",)}),
-        (CategoricalNB(), WORDS[:, :2], {"theta_0": ("0_level",), "theta_1": ("1_level",)}),
-    ],
-)
-def test_every_family_has_its_variables_and_axes(model: Any, x: Array, variables: dict) -> None:
-    tree = model.fit(x, Y).to_datatree(x, Y, draws=5, chains=2, rng=2)
-    expected = {"class_prob": (*DRAWS, "class")}
-    for name, axes in variables.items():
-        expected[name] = (*DRAWS, "class", *axes)
-    for group in ("posterior", "prior"):
-        assert {name: v.dims for name, v in tree[group].data_vars.items()} == expected
 
 
 def test_blocks_of_one_family_lie_side_by_side_and_names_never_collide() -> None:

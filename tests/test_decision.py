@@ -82,14 +82,6 @@ def test_an_infinite_loss_is_avoided_unless_its_class_is_impossible() -> None:
     assert decide([0.5, 0.5], ruin, abstain=3.0)["expected_loss"] == 3.0
 
 
-@pytest.mark.parametrize("labels", [[1, 0, 1, 0], [True, False, True, False]])
-def test_labels_and_actions_may_be_numbers_or_booleans(labels: list) -> None:
-    model = GaussianNB().fit([[1.0], [5.0], [2.0], [6.0]], labels)
-    made = model.decide([[1.5], [5.5]], {"no": {0: 0, 1: 1.5}, 7: {0: 1, 1: 0}})
-    assert made["action"].values.tolist() == [7, "no"]
-    assert model.decide([[1.5]])["action"].dtype == model.classes_.dtype
-
-
 @pytest.mark.parametrize(
     ("loss", "match"),
     [
