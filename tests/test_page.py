@@ -1,180 +1,550 @@
-"""The page around the sections: what may run on it, how it reads, how it is written to a file."""
+"""The page says what public functions return, holds what users wrote as text, and needs nothing but itself."""
 
-import base64
-import errno
-import hashlib
-import os
+import copy
 import re
-from html import unescape
-from itertools import pairwise, product
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
-from markupsafe import Markup, escape
+from scipy import sparse, stats
+from sklearn.metrics import roc_auc_score
 
-from bayesnb.report import Page
-from bayesnb.report.html_page import page
-from bayesnb.results.display import Cell, Name, plain, render
-from tests.pages import table
+import bayesnb as nb
+from bayesnb.datasets import penguins
+from bayesnb.report import About, report
+from tests import five_tables
+from tests.parsed import Page
 
-ARABIC = "\u0645\u0631\u062d\u0628\u0627"
-PARTS = [("one", "First", Markup("<p>text</p>")), ("two", "Second", Markup("<p>more</p>"))]
-SHORT = page("title", Markup("<p>headline</p>"), PARTS)
-STYLE = render("style.css", page=True)
-
-
-def text(value: object, most: int = 600) -> Markup:
-    return escape(Name(value, most))
+Columns = dict[str, Sequence[Any]]  # what cells begin with, by the title of their column
+EVIL = '<script>alert("1")</script>'
 
 
-def colours(block: str) -> dict[str, str]:
-    return dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", block))
+class Reported:
+    """A model, its rows, and its page."""
+
+    def __init__(self, model: Any, X: Any, y: Any, **options: Any) -> None:
+        self.model, self.X, self.y = model.fit(X, y), X, np.asarray(y)
+        self.html = report(self.model, X, y, **options)
+        self.page = Page(self.html)
+        self.codes = np.searchsorted(self.model.classes_, self.y)
+        self.held_out = self.model.loo_proba(X, y).values
+        self.label_proba = self.held_out[np.arange(len(y)), self.codes]
+
+    def without(self, row: int) -> Any:
+        """The model of all other rows, under the same priors."""
+        return copy.deepcopy(self.model).forget(self.X.iloc[[row]], self.y[[row]])
 
 
-def themes() -> dict[str, dict[str, str]]:
-    """The colours of the page: in light, in dark, and on paper."""
-    light, dark, *_, paper = re.findall(r":root \{(.*?)\}", STYLE, flags=re.DOTALL)
-    return {"light": colours(light), "dark": colours(dark), "paper": colours(light) | colours(paper)}
+@pytest.fixture(scope="module")
+def loans() -> Reported:
+    return Reported(nb.NaiveBayes(), *five_tables.credit_rows(200))
+
+
+@pytest.fixture(scope="module")
+def birds() -> Reported:
+    """Declared families and no exponents: a model that has forgotten a row is a refit without it."""
+    table = penguins().drop(columns="year")[::3].reset_index(drop=True)
+    X = table.drop(columns="species")
+    families = {name: "categorical" if X[name].dtype == object else "gaussian" for name in X}
+    families |= {"island": nb.Categorical(1.0), "sex": nb.Categorical(1.0)}
+    return Reported(nb.NaiveBayes(families, dependence=None, temper=None), X, table["species"])
+
+
+# What the tables of the page begin with
+
+
+def scores(it: Reported) -> Columns:
+    found = nb.calibration(it.model, it.X, it.y)
+    fitted = it.model.predict_proba(it.X)
+    one, share = np.eye(2), np.bincount(it.codes) / len(it.y)
+    high, low = (100 * found.accuracy_upper, 100 * found.accuracy_lower)
+    return {
+        "Accuracy": [
+            (100 * found.accuracy, low, high),
+            100 * it.model.score(it.X, it.y),
+            100 * max(share),
+        ],
+        "Log loss": [
+            found.log_loss,
+            -np.log(fitted[np.arange(len(it.y)), it.codes]).mean(),
+            stats.entropy(share),
+        ],
+        "Brier score": [
+            found.brier,
+            ((fitted - one[it.codes]) ** 2).sum(axis=1).mean(),
+            1 - (share**2).sum(),
+        ],
+    }
+
+
+def reliability(it: Reported) -> Columns:
+    found = nb.calibration(it.model, it.X, it.y).isel(bin=slice(None, None, -1))
+    ends = found.top_observed, found.top_lower, found.top_upper
+    return {
+        "Predicted": 100 * found.top_predicted.values,
+        "Observed": list(zip(*(100 * end.values for end in ends), strict=True)),
+        "Rows": found.top_count.values,
+    }
+
+
+def confusion(it: Reported) -> Columns:
+    best, recalls = it.held_out.argmax(axis=1), []
+    for c, label in enumerate(it.model.classes_):
+        right, rows = ((it.y == label) & (best == c)).sum(), (it.y == label).sum()
+        low, high = stats.beta(right + 0.5, rows - right + 0.5).interval(0.89)
+        recalls.append((100 * right / rows, 100 * low, 100 * high))
+    counts = {
+        f"Predicted {label}": [((best == c) & (it.codes == k)).sum() for k in range(2)]
+        for c, label in enumerate(it.model.classes_)
+    }
+    return {"Observed": it.model.classes_, "Recall": recalls, **counts}
+
+
+def thresholds(it: Reported) -> Columns:
+    costs, p, default = np.array([0.1, 0.2, 0.5, 1, 2, 5, 10]), it.held_out[:, 1], it.y == "yes"
+    called = p > 1 / (1 + costs[:, None])
+    missed, alarms = (default & ~called).sum(axis=1), (called & ~default).sum(axis=1)
+    return {
+        "A miss costs": costs,
+        "Threshold": 100 / (1 + costs),
+        "Predicted yes": called.sum(axis=1),
+        "Missed": missed,
+        "False alarms": alarms,
+        "Recall": 100 * (1 - missed / default.sum()),
+        "Cost per row": (costs * missed + alarms) / len(p),
+        "Without columns": np.minimum(costs * default.mean(), 1 - default.mean()),
+    }
+
+
+def priors(it: Reported) -> Columns:
+    terms = it.model.log_evidence_by_feature()
+    return {
+        "Column": list(it.X),
+        "Missing": it.X.isna().sum().values,
+        "Log evidence": [terms[name] for name in it.X],
+    }
+
+
+def overview(it: Reported) -> Columns:
+    return {
+        "Column": list(it.X),
+        "Missing": it.X.isna().sum().values,
+        "Distinct values": it.X.nunique().values,
+    }
+
+
+def importance(it: Reported) -> Columns:
+    lost = nb.importance(it.model, it.X, it.y).to_frame().sort_values("importance", ascending=False)
+    spans = lost[["importance", "lower", "upper"]].itertuples(index=False)
+    factors = nb.relevance(it.model).log_bayes_factor.to_series()
+    return {
+        "Column": lost.index,
+        "Importance, nats a row": [tuple(span) for span in spans],
+        "Exponent": it.model.temper_[lost.index],
+        "Evidence that it depends on the class": factors[lost.index],
+    }
+
+
+def levels(it: Reported) -> Columns:
+    """Of `history`: the most probable level of each class, with its interval."""
+    belief = it.model.posterior_["history"]
+    share = belief.mean().reshape(2, -1)
+    ends = [np.asarray(end).reshape(2, -1) for end in belief.interval(0.89)]
+    best = share.argmax(axis=1)
+    spans = [tuple(100 * each[c, best[c]] for each in (share, *ends)) for c in range(2)]
+    return {"Class": it.model.classes_, "Most probable levels": spans}
+
+
+def mislabelled(it: Reported) -> Columns:
+    rows = np.argsort(it.label_proba, kind="stable")[:10]
+    wrong = 1 / it.label_proba[rows] - 1
+    return {"Row": rows, "Label": wrong, "Probabilities": 100 * it.held_out[rows].max(axis=1)}
+
+
+def uncertain(it: Reported) -> Columns:
+    entropy = stats.entropy(it.held_out, axis=1)
+    rows = np.argsort(-entropy, kind="stable")[:3]
+    return {
+        "Row": rows,
+        "Label": entropy[rows],
+        "Probabilities": 100 * it.held_out[rows].max(axis=1),
+    }
+
+
+def smoothing(it: Reported) -> Columns:
+    settings = (0, 0.01, 0.1, 0.5, 1, 2, 10)
+    found = nb.compare_smoothing(it.model, it.X, it.y, settings, ("predictive",)).table
+    return {
+        "Smoothing": settings,
+        "Log score": found["elpd_loo"],
+        "Difference": found["elpd_diff"],
+        "Log evidence": found["log_evidence"],
+        "Accuracy": 100 * found["accuracy"],
+        "Brier": found["brier"],
+        "Calibration error": found["ece"],
+    }
+
+
+def links(it: Reported) -> Columns:
+    found = it.model.links_.to_frame().sort_values("log_bayes_factor", ascending=False)
+    return {
+        "Link": (found["first"] + " \u2192 " + found["second"]).tolist(),
+        "Log Bayes factor": found["log_bayes_factor"],
+        "Exponent": list(zip(found["temper"], found["temper_sd"], strict=True)),
+    }
+
+
+BY_FUNCTIONS: dict[str, Callable[[Reported], Columns]] = {
+    "Scores, with 89 % intervals": scores,
+    "Predicted probability and observed share of right labels (89 % intervals)": reliability,
+    "Predicted and observed labels, held out": confusion,
+    "Thresholds for costs of errors, held out": thresholds,
+    "Columns and their priors": priors,
+    "Column overview": overview,
+    "Columns, the most important first": importance,
+    "history, with 89 % intervals": levels,
+    "Rows with the least probable labels, held out": mislabelled,
+    "Rows with the most uncertain label, held out": uncertain,
+    "Settings of the smoothing, held out": smoothing,
+    "The links": links,
+}
+
+
+def predictions(it: Reported) -> Columns:
+    """Of the rows whose labels are least probable, by refits without them."""
+    columns: dict[str, list] = {"Row": [], "Probabilities": [], "Evidence": []}
+    for row in np.argsort(it.label_proba, kind="stable")[:4]:
+        other, cells = it.without(row), it.X.iloc[[row]]
+        law = other.predict_interval(cells, ci_prob=0.89).isel(obs_id=0)
+        best = law.isel({"class": int(law.probability.values.argmax())})
+        columns["Row"].append(row)
+        columns["Probabilities"].append(
+            [100 * float(best[end]) for end in ("probability", "lower", "upper")]
+        )
+        why = other.explain(cells).isel(obs_id=0)
+        a, b = why.sel({"class": best["class"]}), why.sel({"class": it.y[row]})
+        gap = (a.evidence - b.evidence).values
+        columns["Evidence"].append((gap.max(), np.hypot(a.sd, b.sd).values[gap.argmax()]))
+    return columns
+
+
+def untypical(it: Reported) -> Columns:
+    density = [it.without(row).log_density(it.X.iloc[[row]])[0] for row in range(len(it.y))]
+    rows = np.argsort(density, kind="stable")[:10]
+    return {"Row": rows}
+
+
+def uncertainty(it: Reported) -> Columns:
+    parts = [
+        it.without(row).uncertainty(it.X.iloc[[row]]).to_frame().iloc[0] for row in range(len(it.y))
+    ]
+    mean = pd.DataFrame(parts)[["entropy", "aleatoric", "epistemic"]].mean()
+    return {
+        "Uncertainty": [mean["entropy"]],
+        "Classes overlap": [mean["aleatoric"]],
+        "Too few rows": [mean["epistemic"]],
+    }
+
+
+def prior_weights(it: Reported) -> Columns:
+    """All columns' priors, and then that of the classes, declared with half and twice their weight."""
+    gains, largest, classes = [], [], []
+    for times in (0.5, 2.0):
+        families: dict[Any, Any] = {}
+        for name, prior in it.model.prior_.items():
+            families[name] = nb.Categorical(times)
+            if isinstance(prior, nb.NormalInverseGamma):
+                one = prior[0]
+                weights = times * one.count, times * one.shape, times * one.scale
+                families[name] = nb.Gaussian(nb.NormalInverseGamma(one.location, *weights))
+        other = nb.NaiveBayes(families, dependence=None, temper=None)
+        proba = other.fit(it.X, it.y).loo_proba(it.X, it.y).values
+        gains.append(np.log(proba[np.arange(len(it.y)), it.codes] / it.label_proba).sum())
+        largest.append(np.abs(proba - it.held_out).max())
+        other = copy.deepcopy(it.model).set_params(class_prior=times).fit(it.X, it.y)
+        proba = other.loo_proba(it.X, it.y).values
+        classes.append(np.abs(proba - it.held_out).max())
+    return {
+        "Largest change (points)": [100 * max(largest), 100 * max(classes)],
+        "Log score, half": gains[:1],
+        "Log score, twice": gains[1:],
+    }
+
+
+BY_REFITS: dict[str, Callable[[Reported], Columns]] = {
+    "Rows with the least probable labels, held out": predictions,
+    "Least typical rows, held out": untypical,
+    "Mean uncertainty about the label, in nats": uncertainty,
+    "Effect of half and twice the prior weight": prior_weights,
+}
+
+
+def assert_shows(cell: str, expected: Any, where: str) -> None:
+    """A cell begins with such a text, or with such numbers, rounded to the digits that it has."""
+    if isinstance(expected, str):
+        assert cell.split("\n")[0] == expected, where
+        return
+    plain = cell.replace("\u2212", "-").replace(",", "")
+    found = re.findall(r"(?<![\w.])[-+]?\d+(?:\.\d+)?", plain)
+    values = np.ravel(np.asarray(expected, float))
+    if np.isfinite(values).all():
+        for shown, value in zip(found[: len(values)], values, strict=True):
+            unit = 10.0 ** -len(shown.partition(".")[2])
+            assert float(shown) == pytest.approx(value, abs=0.51 * unit), f"{where}: {cell!r}"
+
+
+def assert_table(it: Reported, caption: str, columns: Columns) -> None:
+    head, *rows = it.page.tables[caption]
+    for title, cells in columns.items():
+        place = head.index(title)
+        for row, expected in zip(rows, cells, strict=False):
+            assert_shows(row[place], expected, f"{title} of {row[0]}")
+
+
+@pytest.mark.parametrize("caption", BY_FUNCTIONS)
+def test_a_table_of_the_page_has_the_numbers_that_a_function_returns(
+    loans: Reported, caption: str
+) -> None:
+    assert_table(loans, caption, BY_FUNCTIONS[caption](loans))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("caption", BY_REFITS)
+def test_a_table_of_the_page_has_the_numbers_of_refits_without_the_row(
+    birds: Reported, caption: str
+) -> None:
+    assert_table(birds, caption, BY_REFITS[caption](birds))
+
+
+def test_calls_and_code_on_the_page_do_what_they_say(loans: Reported) -> None:
+    there = {"model": loans.model, "X": loans.X} | {name: getattr(nb, name) for name in nb.__all__}
+    decide = re.search(r"model\.decide\(.*?\}\)", loans.page.text)
+    assert decide
+    at = loans.model.predict_proba(loans.X)[:, 1] > 1 / 6
+    np.testing.assert_array_equal(eval(decide[0], there)["action"] == "yes", at)
+    assert (
+        f"with probability {roc_auc_score(loans.y == 'yes', loans.held_out[:, 1]):.3f}"
+        in loans.page.text
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [
+        nb.NaiveBayes({"kind": nb.Categorical(nb.Dirichlet([0.5, 1.0])), "flag": None}, temper=0.7),
+        nb.NaiveBayes({("a", "b"): nb.Gaussian(nb.NormalInverseGamma(4.0, 1.0, 2.0, 9.0))}),
+        nb.NaiveBayes(class_prior={"u": 0.5, "v": 0.5}, average_features=0.5),
+        nb.NaiveBayes(class_prior=nb.Dirichlet([1.0, 2.0]), estimate="mean", n_jobs=1),
+    ],
+)
+def test_the_code_on_the_page_makes_the_same_model(model: nb.NaiveBayes) -> None:
+    rng, y = np.random.default_rng(0), np.array(["u", "v"] * 30)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"]).assign(flag=y == "u")
+    X["kind"] = rng.choice(["m", "n"], 60)
+    html = report(model, X, y, brief=True)
+    (call,) = re.findall(r"(NaiveBayes\(.*?)\.fit\(X, y\)\s*html =", Page(html).text)
+    again = eval(call, {name: getattr(nb, name) for name in nb.__all__})
+    proba = model.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(again.fit(X, y).predict_proba(X), proba)
+
+
+# What kind of document it is
+
+
+def test_the_page_loads_nothing_and_runs_its_own_style_and_script_alone(loans: Reported) -> None:
+    html, page = loans.html, loans.page
+    assert not page.open
+    assert not {"link", "img", "iframe", "object", "embed"} & set(page.tags)
+    names = ("src", "href", "xlink:href", "srcset", "data")
+    assert all(value.startswith("#") for _, name, value in page.attributes if name in names)
+    assert all(target == "#" for target in re.findall(r"url\(['\"]?(.)", html))
+    (policy,) = [
+        value for _, name, value in page.attributes if name == "content" and "default-src" in value
+    ]
+    assert policy.startswith("default-src 'none'")
+    for tag in ("style", "script"):
+        (source,) = re.findall(rf"<{tag}>(.*?)</{tag}>", html, flags=re.DOTALL)
+        digest = b64encode(sha256(source.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert len(html.encode()) < 500_000
+    assert "nan" not in page.text.lower().split()
+
+
+def test_the_page_can_be_read_aloud(loans: Reported) -> None:
+    html, page = loans.html, loans.page
+    levels = [int(level) for level in re.findall(r"<h(\d)", html)]
+    assert levels[0] == 1
+    assert max(np.diff(levels)) == 1
+    ids = [value for _, name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]*)"', html)) <= set(ids)
+    assert page.tags.count("table") == page.tags.count("caption") > 8
+    assert not re.search(r"<th(?! scope=)(?!ead)", html)
+    figures = re.findall(r"<figure[^>]*>(?:<figcaption>.*?</figcaption>)?<svg ([^>]*)>", html)
+    assert len(figures) == page.tags.count("figure") > 8
+    assert all('role="img"' in figure and 'aria-label="' in figure for figure in figures)
 
 
 def luminance(colour: str) -> float:
     """Relative luminance as WCAG 2.2 defines it."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
+def test_every_colour_of_text_can_be_read_on_every_ground(loans: Reported) -> None:
+    assert luminance("#ffffff") == pytest.approx(1)
+    (style,) = re.findall(r"<style>(.*?)</style>", loans.html, flags=re.DOTALL)
+    roots = re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL)
+    light, dark, *_, paper = (dict(re.findall(r"--(\w+): (#\w{6})", root)) for root in roots)
+    for theme in (light, dark, light | paper):
+        for front, ground in product(("ink", "quiet", "accent"), ("paper", "wash")):
+            low, high = sorted(luminance(theme[name]) for name in (front, ground))
+            assert (high + 0.05) / (low + 0.05) >= 4.5, f"{front} on {ground}"
 
 
-def test_contrast_is_that_of_the_standard() -> None:
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
+def hostile() -> tuple[nb.NaiveBayes, pd.DataFrame, np.ndarray]:
+    """Every family, every odd column, and names, levels and labels that are markup or endless."""
+    rng, rows = np.random.default_rng(1), 90
+    k = rng.integers(0, 3, rows)
+    X = pd.DataFrame(
+        {
+            EVIL: rng.normal(k, 1),
+            "$x^$": np.array([EVIL, "</svg>", "y" * 9_000])[rng.integers(0, 3, rows)],
+            '"><img src=x onerror=alert(1)>': rng.random(rows) < 0.5,
+            "count & more": rng.poisson(3 + k),
+            "'w1'": rng.poisson(2, rows),
+            "<w2>": rng.poisson(2, rows),
+            "nothing": np.nan,
+            "x" * 9_000: 1.0,
+            "cut": rng.random(rows),
+        }
+    )
+    families = {
+        "count & more": nb.Poisson(),
+        ("'w1'", "<w2>"): nb.Multinomial(),
+        "cut": nb.Bernoulli(threshold=0.5),
+    }
+    return nb.NaiveBayes(families), X, np.array([EVIL, "\u05d0\u05d1\u05d2", 'quo"te' * 900])[k]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "paper"])
-def test_every_colour_of_text_can_be_read_on_every_ground(theme: str) -> None:
-    own = themes()[theme]
-    for front, ground in product(("ink", "quiet", "accent"), ("paper", "wash")):
-        assert contrast(own[front], own[ground]) >= 4.5, f"{front} on {ground}"
+@pytest.mark.slow
+def test_what_users_wrote_stays_text_and_endless_names_are_cut() -> None:
+    about = About(label=EVIL, source=EVIL, notes=(EVIL,), command=EVIL, date=EVIL)
+    html = report(*hostile(), about=about, title=EVIL, author='"><b>', use=EVIL)
+    page = Page(html)
+    assert not page.open
+    assert "img" not in page.tags
+    assert page.tags.count("script") == 1
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    assert EVIL in page.text
+    assert "<bdi>\u05d0\u05d1\u05d2</bdi>" in html
+    for endless in ("x" * 700, "y" * 700, 'quo"te' * 120):
+        assert endless not in page.text
 
 
-def test_text_has_no_colour_but_those_of_the_theme() -> None:
-    rules = re.sub(r":root \{.*?\}|@page \{.*?\} \}", "", STYLE, flags=re.DOTALL)
-    assert not re.findall(r"(?<![-\w])color: (?!var\(--(?:ink|quiet|accent)\)|inherit)[^;}]*", rules)
+ODD: dict[str, tuple] = {
+    "one class": (nb.GaussianNB(), [[1.0], [2.0], [4.0]], [1, 1, 1]),
+    "a class without rows": (
+        nb.NaiveBayes(classes=["a", "b", "c"]),
+        [[1.0], [2.0], [3.0]],
+        ["a", "a", "b"],
+    ),
+    "one row": (nb.NaiveBayes(), [[1.0]], ["a"]),
+    "a smoothing of zero": (
+        nb.NaiveBayes({0: nb.Categorical(0.0)}),
+        np.array([["x"], ["y"], ["x"], ["z"]], object),
+        list("aabb"),
+    ),
+    "an improper prior": (
+        nb.GaussianNB(prior=nb.NormalInverseGamma(0, 0, -0.5, 0)),
+        np.random.default_rng(0).normal(size=(24, 2)),
+        np.arange(24) < 2,
+    ),
+    "a text without a word": (
+        nb.MultinomialNB(),
+        sparse.csr_array(
+            np.random.default_rng(0).poisson(0.3, (30, 6)) * (np.arange(30) > 1)[:, None]
+        ),
+        np.arange(30) % 2,
+    ),
+    "an average of columns": (
+        nb.NaiveBayes(average_features=0.5, estimate="predictive"),
+        np.random.default_rng(0).normal(size=(30, 3)),
+        np.arange(30) % 2,
+    ),
+}
 
 
-def test_the_policy_allows_the_pages_own_style_and_script_and_nothing_else() -> None:
-    found = re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"', SHORT)
-    assert found
-    policy = dict(part.split(" ", 1) for part in unescape(found[1]).split("; "))
-    assert policy.keys() == {"default-src", "img-src", "style-src", "script-src", "form-action"}
-    assert policy["default-src"] == policy["form-action"] == "'none'"
-    assert policy["img-src"] == "data:"
-    for tag in ("style", "script"):
-        (source,) = re.findall(rf"<{tag}>(.*?)</{tag}>", SHORT, flags=re.DOTALL)
-        own = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-        assert policy[f"{tag}-src"] == f"'sha256-{own}'"
-    assert "style=" not in SHORT.replace(render("page.js"), "")
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ODD.values(), ids=ODD)
+def test_odd_models_have_a_page(case: tuple) -> None:
+    html = report(*case)
+    page = Page(html)
+    assert not page.open
+    assert not re.search(r"\bnan\b", page.text.lower())
+    assert len(html) < 3_000_000
 
 
-def test_the_script_is_small() -> None:
-    assert len(render("page.js").encode()) < 7_500  # of which saving tables and figures is a third
+@pytest.mark.slow
+def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
+    X, y = five_tables.penguin_rows()
+    train, model = np.arange(len(X)) % 3 > 0, nb.NaiveBayes()
+    other = X[~train], np.random.default_rng(0).permutation(y[~train])
+    page = Page(report(model, X[train], y[train], test=other, brief=True))
+    assert not hasattr(model, "classes_")
+    accuracy = nb.NaiveBayes().fit(X[train], y[train]).score(*other)
+    assert_shows(page.tables["Scores, with 89 % intervals"][1][1], 100 * accuracy, "test table")
+    assert "Labels: no better than guessing" in page.text
+    assert "Labels: good." in page.text
 
 
-def test_the_page_has_its_landmarks_and_one_first_heading() -> None:
-    for tag in ("header", "nav", "main", "footer", "h1"):
-        assert len(re.findall(rf"<{tag}[ >]", SHORT)) == 1
-    order = [
-        SHORT.index(part) for part in ('class="skip" href="#page"', "<header", "<nav", '<main id="page"', "<footer")
-    ]
-    assert all(a < b for a, b in pairwise(order))
-    assert re.findall(r'<a href="#(\w+)">', SHORT) == ["one", "two"]
-    assert re.findall(r'<section aria-labelledby="(\w+)"><h2 id="(\w+)"', SHORT) == [("one", "one"), ("two", "two")]
+def test_an_interval_has_the_probability_that_was_asked_for() -> None:
+    X, y = five_tables.penguin_rows()
+    page = Page(report(nb.GaussianNB(), X.iloc[:, 1:3], y, ci_prob=0.99, brief=True))
+    assert "Scores, with 99 % intervals" in page.tables
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("changes", "words"),
     [
-        ("a < b & 'c'", "a &lt; b &amp; &#39;c&#39;"),
-        ("two\nlines\tand more", "two lines and more"),
-        ("\x00\x1b\u202e\u200b", "����"),
-        ("\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f468\u200d\U0001f469\u200d\U0001f467"),
-        (ARABIC, f"<bdi>{ARABIC}</bdi>"),
-        (f"a {ARABIC}", f"<bdi>a {ARABIC}</bdi>"),
-        ("a name that is longer than others", '<bdi class="long">a name that is longer than others</bdi>'),
-        (12, "12"),
+        ({"X": [[1.0], [2.0], [5.0], [7.0]]}, "not fitted on these 4 rows"),
+        ({"ci_prob": 2}, "ci_prob"),
+        ({"positive": "worse"}, "positive='worse' is none of the classes: bad, good"),
     ],
 )
-def test_what_a_user_wrote_is_text(value: object, shown: str) -> None:
-    assert text(value) == shown
+def test_what_has_no_page_is_an_error_that_says_why(changes: dict[str, Any], words: str) -> None:
+    X, y = [[1.0], [2.0], [3.0], [4.0]], ["bad", "good", "bad", "good"]
+    given = {"model": nb.GaussianNB().fit(X, y), "X": X, "y": y} | changes
+    with pytest.raises(ValueError, match=words):
+        report(**given)
 
 
-def test_a_long_name_keeps_both_ends() -> None:
-    word, sentence = "start" + 10_000 * "x" + "end", "start " + 1_000 * "more " + "end"
-    for name, most in ((word, 60), (sentence, 600)):
-        shown = plain(text(name))
-        assert len(shown) == most
-        assert shown.startswith(name[:30])
-        assert shown.endswith(name[-18:])
-    assert plain(text(sentence[:600])) == sentence[:600].strip()
-    assert plain(text(word[:60])) == word[:60]
-    assert plain(text(sentence, most=6_000)) == sentence
+@pytest.mark.parametrize("positive", ["bad", "good"])
+def test_ranks_are_about_the_class_that_is_named(positive: str) -> None:
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(60) % 5 == 0, "bad", "good")
+    X = rng.normal(size=(60, 2)) + 1.0 * (y == "bad")[:, None]
+    model = nb.GaussianNB().fit(X, y)
+    page = Page(report(model, X, y, positive=positive))
+    area = roc_auc_score(y == positive, model.loo_proba(X, y).sel({"class": positive}))
+    assert f"A row of class {positive} ranks above" in page.text
+    assert f"with probability {area:.3f}" in page.text
 
 
-def test_a_cell_is_sorted_by_its_value() -> None:
-    nan, large, small = Cell("-", float("nan")), Cell("∞", float("inf")), Cell(Markup("<b>0.1</b>"), 0.1)
-    html = table(
-        Markup("Named <b>it</b>"),
-        (Markup("<i>a</i>"), Markup("<i>b</i>")),
-        [("x", nan), ("y", large), (small, "z")],
-        "sortable",
-    )
-    assert '<td data-head="b" data-value="">-</td>' in html
-    assert '<td data-head="b" data-value="Infinity">∞</td>' in html
-    assert '<th scope="row" data-value="0.1"><b>0.1</b></th><td data-head="b">z</td>' in html
-    assert 'aria-label="Named it"' in html
-    assert '<table class="sortable">' in html
-
-
-def test_a_page_is_saved_whole(tmp_path: Path) -> None:
-    said = Page("<p>\u00e9\n</p>")
-    goal = said.save(tmp_path / "page.html")
-    assert goal.read_bytes() == said.encode()
-    assert Page("other").save(str(goal)) == goal
-    assert goal.read_text() == "other"
-    assert os.listdir(tmp_path) == ["page.html"]
-
-
-def test_a_page_that_cannot_be_saved_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match=r"is a folder: give the name of a file"):
-        SHORT.save(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .* to write 'page.html' into; make it first"):
-        SHORT.save(tmp_path / "nowhere" / "page.html")
-    assert not os.listdir(tmp_path)
-
-
-def test_a_disk_that_is_full_leaves_the_old_page_and_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    goal = Page("old").save(tmp_path / "page.html")
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"No space left on device: .*page\.html"):
-        SHORT.save(goal)
-    assert goal.read_text() == "old"
-    assert os.listdir(tmp_path) == ["page.html"]
-
-
-def test_a_page_is_short_to_look_at_and_is_its_text() -> None:
-    assert repr(SHORT).startswith(f"<Page of {len(SHORT.encode()):,} bytes")
-    assert str(SHORT) == SHORT
-    assert SHORT[:15] == "<!doctype html>"
-
-
-def test_a_notebook_frames_the_page_with_its_own_links() -> None:
-    shown = SHORT._repr_html_()
-    assert shown.count("<") == 2  # the frame, whose source is an attribute
-    assert "&lt;base href=&#34;about:srcdoc&#34;&gt;" in shown
+def test_a_page_is_saved_whole_or_not_at_all(loans: Reported, tmp_path: Path) -> None:
+    path = loans.html.save(tmp_path / "page.html")
+    assert path.read_text(encoding="utf-8") == loans.html
+    with pytest.raises(IsADirectoryError, match="give the name of a file"):
+        loans.html.save(tmp_path)
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        loans.html.save(tmp_path / "nowhere" / "page.html")
+    assert list(tmp_path.iterdir()) == [path]
+    assert loans.html._repr_html_().count("<") == 2  # a frame, whose source is an attribute
