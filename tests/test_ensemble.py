@@ -1,12 +1,10 @@
 """Ensembles: what draws of conjugate models answer. The closed form is the oracle, by draws or by mixtures of it."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 import pytest
-import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 from scipy.stats import norm
@@ -18,18 +16,14 @@ from bayesnb import (
     Gamma,
     Gaussian,
     Multinomial,
-    MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
-    UnseenLevelWarning,
-    calibration,
-    compare,
 )
 from bayesnb.families.certain import Certain, KnownDie
 from bayesnb.families.normal_inverse_gamma import GaussianDensity
 from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble
-from bayesnb.mcmc.importance_weights import DegenerateWarning, ParetoWarning, effective, quantiles, shares
+from bayesnb.mcmc.importance_weights import ParetoWarning
 from bayesnb.mcmc.sampled_models import Sampled
 
 Array = np.ndarray
@@ -85,7 +79,9 @@ X, Y, WEIGHT = table()
 
 def fitted(families: Any = None, weight: Array | None = None, **said: Any) -> NaiveBayes:
     """A conjugate model; columns that are not named are dropped."""
-    every = {column: None for column in range(X.shape[1]) if column not in (8, 9, 10)} | {(8, 9, 10): None}
+    every = {column: None for column in range(X.shape[1]) if column not in (8, 9, 10)} | {
+        (8, 9, 10): None
+    }
     return NaiveBayes(every | (families or ALL), classes=["a", "b", "c"], **said).fit(X, Y, weight)
 
 
@@ -96,8 +92,15 @@ def places(draws: Array, classes: int = CLASSES) -> Array:
 def same_prior(model: NaiveBayes, constant: bool, size: int = 12) -> Ensemble:
     """As many draws of priors that are all the declared one."""
     prior = model.model_.prior
-    plain = [lambda draws, own=own: own[np.tile(np.arange(len(own)), len(draws))] for own in prior.blocks]
-    return Ensemble(prior.classes, [*map(ConstantPrior, prior.blocks)] if constant else plain, model.model_.stats, size)
+    plain = [
+        lambda draws, own=own: own[np.tile(np.arange(len(own)), len(draws))] for own in prior.blocks
+    ]
+    return Ensemble(
+        prior.classes,
+        [*map(ConstantPrior, prior.blocks)] if constant else plain,
+        model.model_.stats,
+        size,
+    )
 
 
 def mixed_priors(models: Sequence[NaiveBayes], which: Array) -> Ensemble:
@@ -109,7 +112,12 @@ def mixed_priors(models: Sequence[NaiveBayes], which: Array) -> Ensemble:
         return lambda draws: together[places(which[draws])]
 
     first = models[0].model_
-    return Ensemble(first.prior.classes, [prior_of(b) for b in range(len(first.prior.blocks))], first.stats, len(which))
+    return Ensemble(
+        first.prior.classes,
+        [prior_of(b) for b in range(len(first.prior.blocks))],
+        first.stats,
+        len(which),
+    )
 
 
 def drawn_theta(model: NaiveBayes, size: int = DRAWS, seed: int = 1) -> Ensemble:
@@ -123,7 +131,11 @@ def drawn_theta(model: NaiveBayes, size: int = DRAWS, seed: int = 1) -> Ensemble
     rng = np.random.default_rng(seed)
     thetas = [given(belief.sample(rng, size)) for belief in posterior.blocks]
     return Ensemble(
-        posterior.classes, thetas, model.model_.stats, size, posterior.classes.sample(rng, size).probability
+        posterior.classes,
+        thetas,
+        model.model_.stats,
+        size,
+        posterior.classes.sample(rng, size).probability,
     )
 
 
@@ -154,7 +166,9 @@ def test_draws_of_one_prior_answer_as_the_closed_form(said: dict[str, Any], cons
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["label", "joint"])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["once", "weighted"])
-def test_draws_of_one_prior_leave_rows_out_as_the_closed_form(weight: Array | None, target: str) -> None:
+def test_draws_of_one_prior_leave_rows_out_as_the_closed_form(
+    weight: Array | None, target: str
+) -> None:
     model = fitted(weight=weight, temper=0.6)
     own = answers(model, same_prior(model, False)).loo(X, Y, target, sample_weight=weight)
     exact = model.loo(X, Y, target, sample_weight=weight)
@@ -164,34 +178,12 @@ def test_draws_of_one_prior_leave_rows_out_as_the_closed_form(weight: Array | No
     assert not own.warning
 
 
-def test_rows_without_a_score_have_none_and_impossible_ones_minus_infinity() -> None:
-    """The only row of a class leaves nothing of an improper prior; a level that no other row has, no probability."""
-    x = np.array([[0.0, 1], [1, 1], [2, 1], [3, 2], [4, 1], [5, 1], [6, 1]], object)
-    y = list("aaaabbb")
-    prior = NormalInverseGamma(0.0, 0.0, -0.5, 0.0)  # p(mean, variance) = 1 / variance
-    for families in ({0: Gaussian(prior), 1: None}, {0: None, 1: Categorical(0.0)}):
-        rows = slice(0, 6) if families[1] is None else slice(0, 7)
-        model = NaiveBayes(families).fit(x[rows], y[rows])
-        ensemble = Ensemble(
-            model.model_.prior.classes,
-            [lambda d, own=model.model_.prior.blocks[0]: own[np.tile([0, 1], len(d))]],
-            model.model_.stats,
-            30,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            for target in ("label", "joint"):
-                own, exact = (
-                    each.loo(x[rows], y[rows], target).elpd_i.values for each in (answers(model, ensemble), model)
-                )
-                assert_allclose(own, exact, rtol=1e-10)
-                assert not np.isfinite(exact).all()
-
-
 # Two priors: mixtures of two closed forms -------------------------------------------------------------------------
 
 
-def of_smoothing(smoothing: float, weight: Array | None = None, rows: Any = slice(None), **said: Any) -> NaiveBayes:
+def of_smoothing(
+    smoothing: float, weight: Array | None = None, rows: Any = slice(None), **said: Any
+) -> NaiveBayes:
     """The model under one of two priors; all levels are declared, as rows are left out."""
     gaussian, poisson = NormalInverseGamma(1.0, smoothing, 2.0, 1.0), Gamma(smoothing, smoothing)
     families = {
@@ -223,8 +215,12 @@ def test_two_priors_are_mixed_and_left_out_as_refits_say(
     share = np.array([0.4, 0.6])
     own = answers(models[0], mixed_priors(models, which))
     joint = np.stack([model.predict_joint_log_proba(X) for model in models])
-    assert_allclose(own.predict_joint_log_proba(X), logsumexp(joint, axis=0, b=share[:, None, None]), rtol=1e-12)
-    prior = np.log(share) - [model.log_evidence_ for model in models]  # the prior odds under which it is this share
+    assert_allclose(
+        own.predict_joint_log_proba(X), logsumexp(joint, axis=0, b=share[:, None, None]), rtol=1e-12
+    )
+    prior = np.log(share) - [
+        model.log_evidence_ for model in models
+    ]  # the prior odds under which it is this share
     found = own.loo(X, Y, target, sample_weight=weight)
     code = (Y == "b").astype(int)
     for row in (0, 11):
@@ -242,22 +238,19 @@ def test_two_priors_are_mixed_and_left_out_as_refits_say(
 # Draws of theta: the closed form within the noise ----------------------------------------------------------------
 
 
-def of_parts(ask: Callable[[Answers], Any], model: NaiveBayes, parts: int = 6) -> tuple[Array, Array]:
+def of_parts(
+    ask: Callable[[Answers], Any], model: NaiveBayes, parts: int = 6
+) -> tuple[Array, Array]:
     """The mean of what independent ensembles say, and its standard error."""
-    found = np.stack([np.asarray(ask(answers(model, drawn_theta(model, seed=seed)))) for seed in range(parts)])
+    found = np.stack(
+        [np.asarray(ask(answers(model, drawn_theta(model, seed=seed)))) for seed in range(parts)]
+    )
     return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(parts)
 
 
 def near(found: tuple[Array, Array], exact: Any, least: float = 1e-12) -> None:
     """Within five standard errors, which six parts know to a third."""
     assert (np.abs(found[0] - np.asarray(exact)) <= 5 * 1.5 * found[1] + least).all()
-
-
-@pytest.mark.parametrize("families", FAMILIES.values(), ids=FAMILIES)
-def test_draws_of_theta_answer_as_the_closed_form(families: dict[Any, Any]) -> None:
-    model, rows = fitted(families, WEIGHT), X[:12]
-    near(of_parts(lambda own: own.predict_proba(rows), model), model.predict_proba(rows))
-    near(of_parts(lambda own: own.log_density(rows), model), model.log_density(rows), 1e-3)  # a log's bias
 
 
 @pytest.mark.slow
@@ -274,136 +267,7 @@ def test_laws_are_those_of_the_closed_form(families: dict[Any, Any], law: str) -
     near(found, exact.to_dataarray(), 1e-3)
 
 
-@pytest.mark.slow
-def test_explanations_are_those_of_the_closed_form() -> None:
-    """Scores are known up to what all classes share: drawn probabilities have no common factor."""
-    model, rows = fitted(), X[:6]
-    exact = model.explain(rows)
-    parts = [answers(model, drawn_theta(model, 200, seed)).explain(rows) for seed in range(8)]
-
-    def noisy(values: list[xr.DataArray]) -> tuple[Array, Array]:
-        found = np.stack(values)
-        return found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
-
-    columns = exact.feature.values[:-3]  # a word's predictive is of its own die, not of its own probability
-    near(noisy([part.evidence for part in parts]), exact.evidence)
-    near(noisy([part.sd**2 for part in parts]), exact.sd**2, 2e-3)
-    near(noisy([part.predictive.sel(feature=columns) for part in parts]), exact.predictive.sel(feature=columns), 0.02)
-    near(noisy([part.score.diff("class") for part in parts]), exact.score.diff("class"))
-
-
-@pytest.mark.slow
-def test_rows_are_left_out_as_the_closed_form_within_the_noise() -> None:
-    model = fitted(FAMILIES["categorical"])
-    exact = model.loo(X, Y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ParetoWarning)
-        found = of_parts(lambda own: own.loo(X, Y).elpd_i, model)
-    near(found, exact.elpd_i, 5e-3)
-
-
-def test_a_theta_that_is_certain_is_told_word_by_word() -> None:
-    model = fitted(FAMILIES["multinomial"])
-    own = answers(model, drawn_theta(model, 4)).explain(X[:5])
-    assert own.feature.values.tolist() == [8, 9, 10]
-    theta = drawn_theta(model, 4).priors[0](np.arange(4)).theta.probability.reshape(4, CLASSES, 3)
-    exact = X[:5, 8:] * np.log(theta[:, 1] / theta[:, 0]).mean(axis=0)
-    assert_allclose(own.evidence[:, 1] - own.evidence[:, 0], exact, atol=1e-12)
-    assert_allclose(own.sd[:, 1], X[:5, 8:] * np.log(theta[:, 1]).std(axis=0), atol=1e-12)
-
-
 # What holds of any draws ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def spread() -> Answers:
-    """Draws of theta, and of priors that differ from draw to draw, of all families."""
-    models = [of_smoothing(smoothing, temper=0.7) for smoothing in (0.5, 1.0, 3.0)]
-    return answers(models[0], mixed_priors(models, np.random.default_rng(3).integers(0, 3, 600)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("law", ["observed", "fixed"])
-def test_medians_lie_inside_their_intervals_and_entropies_add_up(spread: Answers, law: str) -> None:
-    found = spread.predict_interval(X, 0.05, law)
-    assert (found.lower <= found["median"]).all()
-    assert (found["median"] <= found.upper).all()
-    known = spread.uncertainty(X, law)
-    assert (known.epistemic >= 0).all()
-    assert_allclose(known.entropy, known.aleatoric + known.epistemic, rtol=1e-12)
-    assert_allclose(known.probability, found.probability, rtol=1e-12)
-    assert_allclose(known.log_density, spread.log_density(X), rtol=1e-12)
-    assert found.attrs == {"ci_prob": 0.05, "rows": law, "method": "draws"}
-
-
-def test_probability_is_the_mean_of_the_law_shown(spread: Answers) -> None:
-    assert_allclose(spread.predict_interval(X).probability, spread.predict_proba(X), rtol=1e-12)
-    every = spread.draw_proba(X)
-    assert_allclose(spread.predict_interval(X, rows="fixed").probability, every.mean(("chain", "draw")), rtol=1e-12)
-    quantiles_of = every.quantile([0.5, 0.1, 0.9], ("chain", "draw"), method="hazen")
-    found = spread.predict_interval(X, 0.8, "fixed")[["median", "lower", "upper"]].to_dataarray()
-    assert_allclose(found, quantiles_of, rtol=1e-9)
-
-
-def test_draws_are_the_same_whatever_is_asked(spread: Answers) -> None:
-    every = spread.draw_proba(X)
-    assert every.dims == ("chain", "draw", "obs_id", "class")
-    assert every.sizes == {"chain": 2, "draw": 300, "obs_id": len(X), "class": CLASSES}
-    few = spread.draw_proba(X[4:6], draws=7)
-    assert few.draw.values.tolist() == [0, 42, 85, 128, 171, 214, 257]
-    assert_allclose(few, every.isel(obs_id=[4, 5]).sel(draw=few.draw), rtol=1e-12)
-    assert spread.draw_proba(X[:1], draws=10_000).sizes["draw"] == 300
-
-
-@pytest.mark.slow
-def test_memory_is_taken_some_rows_and_draws_at_a_time(spread: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
-    monkeypatch.setattr("bayesnb.mcmc.ensemble.CELLS", 1 << 14)
-    monkeypatch.setattr("bayesnb.inference.posterior_draws.CELLS", 1 << 14)
-    monkeypatch.setattr("bayesnb.mcmc.sampled_models.NUMBERS", 1 << 15)
-    again = spread.predict_proba(X), spread.predict_interval(X), spread.draw_proba(X)
-    for one, two in zip(whole, again, strict=True):
-        assert_allclose(*(each.to_dataarray() if isinstance(each, xr.Dataset) else each for each in (one, two)))
-
-
-@pytest.mark.parametrize("given", [{"draws": 10}, {"rng": 0}], ids=str)
-def test_intervals_of_a_sampled_model_refuse_to_draw_anew(given: dict[str, int]) -> None:
-    model = fitted({0: Gaussian()})
-    mean = np.repeat(np.linspace(-8.0, 8.0, 100), CLASSES)[:, None]
-    parts = [lambda draws: Certain(GaussianDensity(mean, np.ones_like(mean)).moved(lambda a: a[places(draws)]))]
-    sampled = answers(model, Ensemble(model.model_.prior.classes, parts, model.model_.stats, 100))
-    with pytest.raises(ValueError, match="take the draws of its chains"):
-        sampled.predict_interval(X[:2], **given)
-
-
-def test_a_row_that_few_draws_expect_is_told_of_once() -> None:
-    model = fitted({0: Gaussian()})
-    mean = np.repeat(np.linspace(-8.0, 8.0, 100), CLASSES)[:, None]
-    far = [lambda draws: Certain(GaussianDensity(mean, np.full_like(mean, 0.05)).moved(lambda a: a[places(draws)]))]
-    own = answers(model, Ensemble(model.model_.prior.classes, far, model.model_.stats, 100))
-    rows = X[:2].copy()
-    rows[:, 0] = [np.nan, 1.0]
-    for ask in (own.predict_proba, own.predict, own.predict_interval, own.uncertainty, own.predict_joint_log_proba):
-        with pytest.warns(DegenerateWarning, match="1 rows have .* 100 draws, the first being row 1") as told:
-            ask(rows)
-        assert len(told) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        own.predict_interval(rows, rows="fixed")
-        own.predict_proba(rows[:1])
-
-
-def test_weights_are_shares_and_quantiles_count_them() -> None:
-    values, times = np.array([0.3, 0.1, 0.7, 0.2]), np.array([3, 1, 2, 4])
-    share = shares(np.log(times)[:, None] - 1e5)
-    assert_allclose(share[:, 0], times / 10)
-    assert_allclose(effective(np.log(times)[:, None]), 100 / 30)
-    assert effective(np.full((4, 1), -np.inf)) == 0
-    at = np.cumsum(np.array([1, 4, 3, 2])) / 10 - np.array([1, 4, 3, 2]) / 20
-    exact = np.interp([0.05, 0.5, 0.83], at, np.sort(values))
-    assert_allclose(quantiles(values[:, None, None], share, np.array([0.05, 0.5, 0.83]))[:, 0, 0], exact)
-    ends = quantiles(values[:, None, None], share, np.array([0.0, 1.0]))
-    assert ends[:, 0, 0].tolist() == [0.1, 0.7]
 
 
 def test_labels_that_are_read_with_errors_are_judged_as_read() -> None:
@@ -413,7 +277,10 @@ def test_labels_that_are_read_with_errors_are_judged_as_read() -> None:
     x = rng.normal(np.repeat([0.0, 1.5], 15), 1.0)[:, None]
     model = NaiveBayes("gaussian").fit(x, y)
     means, class_prob = np.array([[0.0, 1.0], [0.2, 2.0]]), np.array([[0.5, 0.5], [0.3, 0.7]])
-    confusion, which = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]]), np.arange(50) % 5 // 3
+    confusion, which = (
+        np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]]),
+        np.arange(50) % 5 // 3,
+    )
     theta = GaussianDensity(means[which].reshape(-1, 1), np.ones((100, 1)))
     given = [lambda draws: Certain(theta.moved(lambda array: array[places(draws, 2)]))]
     die, stats = KnownDie(np.array([0.5, 0.5])), model.model_.stats
@@ -425,94 +292,32 @@ def test_labels_that_are_read_with_errors_are_judged_as_read() -> None:
     own, every = read.sum(axis=2)[:, np.arange(30), code], np.exp(joint).sum(axis=2)
     share = np.array([0.6, 0.4])[:, None] / own
     share /= share.sum(axis=0)
-    assert_allclose(found.elpd_i, np.log((share * own).sum(axis=0) / (share * every).sum(axis=0)), rtol=1e-10)
+    assert_allclose(
+        found.elpd_i, np.log((share * own).sum(axis=0) / (share * every).sum(axis=0)), rtol=1e-10
+    )
 
 
 @pytest.mark.parametrize(
-    ("size", "advice"), [(400, r"a fit without them \(more draws do not help: 400 are"), (200, "or sample more draws")]
+    ("size", "advice"),
+    [(400, r"a fit without them \(more draws do not help: 400 are"), (200, "or sample more draws")],
 )
 def test_a_row_that_settles_what_was_sampled_is_told_of(size: int, advice: str) -> None:
     model = fitted({0: Gaussian()})
     rng = np.random.default_rng(0)
     mean = rng.standard_t(2, (size * CLASSES, 1))
-    given = [lambda draws: Certain(GaussianDensity(mean, np.full_like(mean, 4.0)).moved(lambda a: a[places(draws)]))]
+    given = [
+        lambda draws: Certain(
+            GaussianDensity(mean, np.full_like(mean, 4.0)).moved(lambda a: a[places(draws)])
+        )
+    ]
     own = answers(model, Ensemble(model.model_.prior.classes, given, model.model_.stats, size))
-    with pytest.warns(ParetoWarning, match=f"Pareto k is .* above {1 - 1 / np.log10(size):.2f}.*{advice}"):
+    with pytest.warns(
+        ParetoWarning, match=f"Pareto k is .* above {1 - 1 / np.log10(size):.2f}.*{advice}"
+    ):
         found = own.loo(X, Y)
     assert found.warning
     assert (found.pareto_k > found.good_k).any()
     assert f"{size} draws" in str(found)
-
-
-def test_an_ensemble_is_compared_with_the_closed_form() -> None:
-    model = fitted()
-    own = answers(model, same_prior(model, True))
-    table = compare({"closed form": model, "sampled": own}, X, Y)
-    assert_allclose(table.loc["sampled", "elpd"], table.loc["closed form", "elpd"], rtol=1e-10)
-    with pytest.raises(ValueError, match="'sampled' is not fitted yet"):
-        compare({"closed form": model, "sampled": Answers()}, X, Y)
-
-
-def test_what_cannot_be_answered_is_refused() -> None:
-    model = fitted()
-    own = answers(model, same_prior(model, False))
-    with pytest.raises(ValueError, match="rows must be 'observed' or 'fixed'"):
-        own.uncertainty(X, "chosen")
-    with pytest.raises(ValueError, match="ci_prob must be"):
-        own.predict_interval(X, 1.5)
-    with pytest.raises(ValueError, match="draws must be None or"):
-        own.draw_proba(X, 0)
-    with pytest.raises(ValueError, match="target must be"):
-        own.loo(X, Y, "all")
-    with pytest.raises(ValueError, match="not among those"):
-        own.loo(X, np.roll(Y, 1))
-    with pytest.raises(TypeError, match="use its estimator_"):
-        calibration(own, X, Y)
-    with pytest.raises(ValueError, match="average_features"):
-        answers(fitted({2: Bernoulli()}, average_features=0.5), same_prior(model, False))
-    for ask in (Answers().predict, Answers().draw_proba, Answers().log_density):
-        with pytest.raises(ValueError, match="not fitted yet"):
-            ask(X)
-    bad = X.copy()
-    bad[2, 4] = -1
-    for ask in (own.predict_proba, own.predict_interval, own.log_density, own.explain):
-        with pytest.raises(ValueError, match="Negative"):
-            ask(bad)
-
-
-def test_unknown_levels_are_told_of_and_left_out() -> None:
-    model = fitted(FAMILIES["categorical"])
-    own, rows = answers(model, same_prior(model, False)), X[:2].copy()
-    rows[0, 6] = 17.0
-    for ask in (own.predict_proba, own.log_density, own.predict_interval, own.explain):
-        with pytest.warns(UnseenLevelWarning, match=r"17") as told:
-            ask(rows)
-        assert len(told) == 1
-
-
-def test_the_tree_holds_what_was_sampled_and_theta_of_every_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = fitted(FAMILIES["gaussian"] | FAMILIES["categorical"])
-    own = answers(model, drawn_theta(model, 40), 4)
-    axes = {"chain": np.arange(4), "draw": np.arange(10), "feature": ["0"]}
-    sampled = xr.Dataset({"nu": (("chain", "draw", "feature"), np.ones((4, 10, 1)))}, axes)
-    sampled["mu"] = sampled["mu_2"] = sampled["nu"]
-    traces = xr.DataTree.from_dict({"posterior": sampled, "sample_stats": xr.Dataset({"diverging": 0})})
-    tree = own._datatree(traces, np.arange(len(X)), (Y == "b").astype(int))
-    assert sorted(tree.children) == ["observed_data", "posterior", "sample_stats"]
-    assert tree.attrs["sampling"] == "MCMC"
-    posterior = tree["posterior"]
-    assert {*posterior.data_vars} == {"nu", "class_prob", "mu", "sigma2", "theta_6", "theta_7"}
-    assert posterior["mu"].sizes == {"chain": 4, "draw": 10, "class": 3, "feature": 2}
-    sd = np.sqrt(posterior["sigma2"].values)[:, :, None]
-    score = norm.logpdf(X[20:25, None, :2], posterior["mu"].values[:, :, None], sd).sum(axis=-1)
-    levels = X[20:25, 6:8].astype(int).T
-    for name, level in zip(("theta_6", "theta_7"), levels, strict=True):
-        score += np.log(posterior[name].values)[..., level].swapaxes(-1, -2)
-    score += np.log(posterior["class_prob"].values)[:, :, None]
-    assert_allclose(own.draw_proba(X[20:25]), softmax(score, axis=-1), rtol=1e-9)
-    monkeypatch.setattr("bayesnb.results.sampled_trees.MOST_BYTES", 100)
-    assert "theta" in own._datatree(traces).attrs["omitted"]
-    assert {*own._datatree(traces)["posterior"].data_vars} == {"nu"}
 
 
 def test_new_rows_are_those_of_the_mixture() -> None:
@@ -521,7 +326,9 @@ def test_new_rows_are_those_of_the_mixture() -> None:
     mean, class_prob = np.array([[0.0], [10.0], [0.0], [20.0]]), np.array([[0.9, 0.1], [0.4, 0.6]])
     theta = GaussianDensity(mean, np.ones((4, 1)))
     given = [lambda draws: Certain(theta.moved(lambda array: array[places(draws, 2)]))]
-    own = answers(model, Ensemble(KnownDie(np.ones(2) / 2), given, model.model_.stats, 2, class_prob))
+    own = answers(
+        model, Ensemble(KnownDie(np.ones(2) / 2), given, model.model_.stats, 2, class_prob)
+    )
     x, y = own.sample(4000, rng=1)
     assert x.shape == (4000, 1)
     assert abs((y == "b").mean() - 0.35) < 5 * np.sqrt(0.35 * 0.65 / 4000)
@@ -531,28 +338,3 @@ def test_new_rows_are_those_of_the_mixture() -> None:
     rows, labels = answers(words, same_prior(words, False)).sample(20, "b", length=7, rng=1)
     assert rows[:, 8:].sum(axis=1).tolist() == [7.0] * 20
     assert labels.tolist() == ["b"] * 20
-
-
-@pytest.mark.slow
-def test_texts_are_seen_before_their_laws_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No draw of p(theta | D) makes a long text probable; one that has seen it does. The closed form is the oracle."""
-    rng = np.random.default_rng(4)
-    theta = rng.dirichlet(np.full(150, 2.0), 2)
-    texts = np.array([rng.multinomial(90, theta[i % 2]) for i in range(12)])
-    model = MultinomialNB(temper=0.7).fit(texts[:4], np.arange(4) % 2)
-    own = answers(model, same_prior(model, constant=False, size=1500), chains=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DegenerateWarning)
-        drawn, sure = own.predict_interval(texts[4:]), own.uncertainty(texts[4:])
-    exact, known = model.predict_interval(texts[4:], method="exact"), model.uncertainty(texts[4:])
-    for name in ("median", "lower", "upper"):
-        assert_allclose(drawn[name], exact[name], atol=0.03)
-    assert_allclose(sure.aleatoric, known.aleatoric, atol=0.02)
-    monkeypatch.setattr("bayesnb.mcmc.sampled_models.few", lambda worth, draws: np.zeros(len(worth), bool))
-    with pytest.warns(DegenerateWarning, match="8 rows have"):
-        own.predict_interval(texts[4:])
-
-
-def test_threads_are_those_of_the_estimator_that_was_sampled() -> None:
-    model = fitted(FAMILIES["gaussian"], n_jobs=1)
-    assert answers(model, same_prior(model, False)).n_jobs == 1

@@ -20,7 +20,14 @@ pytest.importorskip("pymc")
 Array = np.ndarray
 COLUMNS, CLASSES, ROWS, LEVELS = 100, 4, 4, 4
 KEPT, BINS = 59, 6  # draws that are nearly independent; the bins that ranks are counted in
-HOW: dict[str, Any] = {"draws": 236, "tune": 250, "chains": 1, "rng": 1, "sampler": "pymc", "sampling": {"cores": 1}}
+HOW: dict[str, Any] = {
+    "draws": 236,
+    "tune": 250,
+    "chains": 1,
+    "rng": 1,
+    "sampler": "pymc",
+    "sampling": {"cores": 1},
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,11 @@ def levels(rng: np.random.Generator) -> Story:
 def rates(rng: np.random.Generator) -> Story:
     shape, mean = log_normal(rng, 2.0), log_normal(rng, 4.0)
     rate = rng.gamma(shape, mean / shape, (CLASSES, COLUMNS))
-    return Story(Poisson(Gamma(2.0, 0.5)), {"rate_shape": shape, "rate_mean": mean}, rng.poisson(rate[labels()]))
+    return Story(
+        Poisson(Gamma(2.0, 0.5)),
+        {"rate_shape": shape, "rate_mean": mean},
+        rng.poisson(rate[labels()]),
+    )
 
 
 def normals(rng: np.random.Generator) -> Story:
@@ -61,8 +72,17 @@ def normals(rng: np.random.Generator) -> Story:
     like, typical = log_normal(rng, shape), log_normal(rng, scale / shape)
     variance = like * typical / rng.gamma(like, size=(CLASSES, COLUMNS))
     mean = rng.normal(middle, spread * np.sqrt(variance))
-    truth = {"mu_mean": middle, "mu_spread": spread, "sigma2_shape": like, "sigma2_typical": typical}
-    cells = rng.normal(mean, np.sqrt(variance), (ROWS, CLASSES, COLUMNS)).swapaxes(0, 1).reshape(-1, COLUMNS)
+    truth = {
+        "mu_mean": middle,
+        "mu_spread": spread,
+        "sigma2_shape": like,
+        "sigma2_typical": typical,
+    }
+    cells = (
+        rng.normal(mean, np.sqrt(variance), (ROWS, CLASSES, COLUMNS))
+        .swapaxes(0, 1)
+        .reshape(-1, COLUMNS)
+    )
     return Story(Gaussian(NormalInverseGamma(1.0, count, shape, scale)), truth, cells)
 
 
@@ -71,7 +91,9 @@ def p_values(story: Story, times: float) -> dict[str, float]:
     weight = None if times == 1 else np.full(CLASSES * ROWS, times)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SamplingWarning)
-        drawn = mcmc.fit(NaiveBayes(story.family), story.cells, labels(), True, sample_weight=weight, **HOW)
+        drawn = mcmc.fit(
+            NaiveBayes(story.family), story.cells, labels(), True, sample_weight=weight, **HOW
+        )
     found = {}
     for name, truth in story.truth.items():
         draws = drawn.datatree_["posterior"][name].values.reshape(-1, COLUMNS)
