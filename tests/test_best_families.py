@@ -14,8 +14,6 @@ from bayesnb import (
     Dirichlet,
     Gaussian,
     JointTable,
-    Multinomial,
-    MultivariateGaussian,
     NaiveBayes,
     Poisson,
 )
@@ -87,16 +85,6 @@ def test_prices_are_not_counts_even_where_a_poisson_tells_the_classes_apart(rows
     assert model.predict_proba(prices).min() > 1e-4
 
 
-def test_a_block_is_decided_as_a_whole() -> None:
-    u = np.random.default_rng(5).normal(size=ROWS)
-    table = pd.DataFrame({"u": u, "v": np.where(CODES == 1, u, -u) + 0.1 * X["number"]})
-    model = NaiveBayes({("u", "v"): BestOf(Gaussian(), MultivariateGaussian())}).fit(table, Y)
-    assert type(model.families_["u", "v"]) is MultivariateGaussian
-    expected = NaiveBayes({("u", "v"): MultivariateGaussian()}).fit(table, Y).loo(table, Y).elpd
-    found = model.choices_["elpd"].sel(candidate="MultivariateGaussian").item()
-    assert found == pytest.approx(expected, rel=1e-9)
-
-
 def test_what_was_chosen_by_the_first_batch_stays_and_is_saved(tmp_path: Any) -> None:
     model = NaiveBayes(BestOf(*CANDIDATES)).partial_fit(X, Y, classes=["no", "yes"])
     families, choices = model.families_, model.choices_
@@ -104,18 +92,6 @@ def test_what_was_chosen_by_the_first_batch_stays_and_is_saved(tmp_path: Any) ->
     assert model.families_ == families
     model.save(tmp_path / "model.bnb")
     assert nb.load(tmp_path / "model.bnb").choices_.identical(choices)
-
-
-def test_a_family_may_be_named() -> None:
-    for name, family in (("gaussian", Gaussian()), ("gaussian:shared", Gaussian(shared=True))):
-        named, declared = (NaiveBayes(each).fit(X, Y) for each in (name, family))
-        assert (named.predict_proba(X) == declared.predict_proba(X)).all()
-    names = {"levels": "categorical", "noise": "drop", ("number", "counts"): "multivariate"}
-    families = NaiveBayes(names).fit(X, Y).families_
-    assert {key: type(family) for key, family in families.items()} == {
-        ("number", "counts"): MultivariateGaussian,
-        "levels": Categorical,
-    }
 
 
 def test_a_pooled_base_is_the_share_of_each_level_whatever_the_class() -> None:
@@ -141,23 +117,6 @@ def test_the_concentration_by_evidence_is_the_best_there_is(base: str) -> None:
         most = {name: max(most[name], other[name]) for name in names}
     found = best.log_evidence_by_feature()
     assert all(found[name] >= most[name] - 1e-6 for name in names)
-
-
-@pytest.mark.slow
-def test_rows_leave_words_of_a_pooled_base_under_the_same_prior() -> None:
-    rng = np.random.default_rng(4)
-    y = rng.integers(0, 2, 60)
-    words = rng.poisson(np.where(y[:, None] == 1, 1.0, 0.4) * rng.gamma(0.5, 1, 30))
-    model = NaiveBayes(Multinomial(Dirichlet("evidence", base="pooled"))).fit(words, y)
-    (prior,) = model.prior_.values()
-    shares = prior.concentration[0] / prior.concentration[0].sum()
-    seen = words.sum(axis=0) > 0
-    assert_allclose(shares[seen], (words.sum(axis=0) / words.sum())[seen], rtol=0.1)
-    fixed, expected = NaiveBayes(Multinomial(Dirichlet(prior.concentration))), []
-    for i in range(60):
-        fixed.fit(np.delete(words, i, 0), np.delete(y, i))
-        expected.append(fixed.predict_log_proba(words[[i]])[0, y[i]])
-    assert_allclose(model.loo(words, y).elpd_i, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A model with links between columns: what is about columns leaves links out, and predictions have them."""
+"""Links between columns: what is about columns leaves them out, and predictions have them."""
 
 import numpy as np
 import pandas as pd
@@ -81,18 +81,6 @@ def test_smoothings_are_compared_with_the_links_that_models_of_these_priors_have
     other = NaiveBayes(strong, dependence=dependence, temper=0.5).fit(x, Y)
     assert table.elpd_loo[20] == pytest.approx(other.loo(x, Y).elpd)
     assert table.log_evidence[20] == pytest.approx(other.log_evidence_)
-
-
-def test_the_likelihood_in_a_tree_is_that_of_the_forest() -> None:
-    rows, labels = X[:20], Y[:20]
-    tree = LINKED.to_datatree(rows, labels, draws=4000, chains=1, rng=0)
-    mean = np.log(np.exp(tree["log_likelihood"].row).mean(("chain", "draw"))).to_numpy()
-    joint = (
-        NaiveBayes(FAMILIES, dependence="forest", temper=None)
-        .fit(X, Y)
-        .predict_joint_log_proba(rows)
-    )
-    np.testing.assert_allclose(mean, joint[np.arange(20), labels], atol=0.1)
 
 
 @pytest.mark.slow

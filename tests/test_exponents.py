@@ -23,7 +23,6 @@ from bayesnb import (
     Categorical,
     Dirichlet,
     Gaussian,
-    GaussianNB,
     JointTable,
     MultivariateGaussian,
     NaiveBayes,
@@ -226,27 +225,6 @@ def test_noise_hardly_counts_copies_share_and_independent_columns_count_1() -> N
     assert (abs(model.temper_ - 1) < 4 * model.temper_sd_).all()
 
 
-def test_exponents_by_column_predict_better_than_one_and_one_better_than_none() -> None:
-    rng, label = np.random.default_rng(4), np.arange(600) % 2
-    signal = rng.normal(label, 1.0)
-    copies = signal[:, None] + rng.normal(0, 0.1, (600, 5))
-    x = np.column_stack([copies, rng.normal(label, 1.0)])
-    losses = []
-    for temper in ("columns", "loo", None):
-        model = NaiveBayes("gaussian", temper=temper).fit(x[:300], label[:300])
-        losses.append(-model.predict_log_proba(x[300:])[np.arange(300), label[300:]].mean())
-    assert losses[0] < losses[1] < losses[2]
-
-
-def test_a_weight_of_two_is_two_rows() -> None:
-    weight = 1 + np.arange(ROWS) % 3
-    copies = np.repeat(np.arange(ROWS), weight)
-    one = clone(fitted()).fit(TABLE, LABEL, weight)
-    many = clone(fitted()).fit(TABLE.iloc[copies], LABEL[copies])
-    assert_allclose(one.temper_, many.temper_, atol=1e-6)
-    assert_allclose(one.temper_sd_, many.temper_sd_, rtol=1e-5)
-
-
 def test_a_batch_is_scored_before_it_is_learnt_and_earlier_ones_are_its_prior() -> None:
     first, second = np.arange(0, 30), np.arange(30, ROWS)
     model = clone(fitted()).partial_fit(TABLE.iloc[first], LABEL[first], classes=[0, 1, 2])
@@ -268,37 +246,6 @@ def test_a_batch_is_scored_before_it_is_learnt_and_earlier_ones_are_its_prior() 
     for step in rng.normal(0, 0.01, (50, 7)):
         assert height(np.maximum(best + step, 0.0)) <= height(best)
     assert (model.temper_sd_ < sd).all()
-
-
-def test_a_row_that_carries_its_class_is_passed_over_in_a_batch() -> None:
-    """Without it the variance of its class is lost to rounding, and earlier rows are not there."""
-    x, y = RNG.normal(size=(36, 3)) + (np.arange(36) % 3)[:, None] / 2, np.arange(36) % 3
-    x[30, 1] = 1e6
-    prior = NormalInverseGamma(0.0, 0.5, 1.0, 1.0)
-    model = GaussianNB(prior=prior, temper="loo").partial_fit(x[:24], y[:24], classes=[0, 1, 2])
-    model.partial_fit(x[24:], y[24:])
-    rest = np.delete(np.arange(24, 36), 6)
-
-    def score(temper: float) -> float:
-        declared = GaussianNB(prior=prior, temper=temper).fit(x, y)
-        with pytest.warns(UserWarning, match="cannot be proved"):
-            return declared.loo(x[rest], y[rest]).elpd - (np.log(temper) / 0.5) ** 2 / 2
-
-    found = model.temper_
-    assert score(found) >= max(score(found * 1.05), score(found / 1.05))
-
-
-@pytest.mark.slow
-def test_columns_that_say_least_about_the_label_share_an_exponent() -> None:
-    rng = np.random.default_rng(5)
-    y = rng.integers(0, 2, 600)
-    table = rng.normal(size=(600, 900))
-    table[:, 100:110] += y[:, None]
-    model = NaiveBayes("gaussian", temper="columns").fit(table[:100], y[:100])
-    values, times = np.unique(np.asarray(model.temper_), return_counts=True)
-    assert times.max() == 900 - 499
-    assert not np.isin(model.temper_[list(range(100, 110))], values[times.argmax()]).any()
-    assert model.predict_log_proba(table[100:])[np.arange(500), y[100:]].mean() > -0.5
 
 
 # What they do
@@ -323,19 +270,6 @@ def test_the_scores_of_columns_and_links_are_multiplied_by_their_exponents() -> 
         link -= score
     expected += model.links_.temper.item() * link
     assert_allclose(model.predict_joint_log_proba(table), expected, rtol=1e-10, atol=1e-10)
-
-
-def test_a_linear_form_is_weighted_by_column() -> None:
-    families = {"length": Gaussian(shared=True), "flag": Bernoulli(), "colour": Categorical()}
-    table = TABLE[list(families)].dropna().reset_index(drop=True)
-    label = LABEL[TABLE["length"].notna()]
-    model = NaiveBayes(families, temper="columns", estimate="mean").fit(table, label)
-    form = model.linear_form()
-    joint = model.linear_features(table) @ form.w.values.T + form.b.values
-    assert_allclose(log_softmax(joint, axis=1), model.predict_log_proba(table), atol=1e-10)
-    plain = NaiveBayes(families, estimate="mean").fit(table, label).linear_form()
-    column = [str(name).split("=")[0] for name in form.feature.values]
-    assert_allclose(form.w_sd, model.temper_[column].to_numpy() * plain.w_sd, rtol=1e-12)
 
 
 def test_explanations_relevance_and_later_rows_keep_the_exponents() -> None:
@@ -373,14 +307,6 @@ def repeating(seed: int, rows: int = 60) -> tuple[np.ndarray, np.ndarray]:
     x = rng.normal(size=(rows, 6)) + 0.5 * y[:, None] * np.array([1, 1, 0.5, 0, 0, 0])
     x[:, 3] = x[:, 0] + 0.1 * rng.normal(size=rows)
     return x, y
-
-
-def test_a_score_says_what_is_left_and_what_is_kept() -> None:
-    x, y = repeating(0)
-    model = NaiveBayes("gaussian", temper="columns").fit(x, y)
-    assert "leaves the 6 exponents" in str(model.loo(x, y))
-    assert "are kept" in str(model.loo(x, y, exponents="kept"))
-    assert "Exact leave-one-out" in str(NaiveBayes("gaussian").fit(x, y).loo(x, y))
 
 
 @pytest.mark.slow

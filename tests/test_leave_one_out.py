@@ -110,13 +110,6 @@ def test_a_row_that_carries_its_classs_variance_is_left_out_to_full_precision(si
     assert_allclose(model.fit(x, Y).loo(x, Y).elpd_i, expected, rtol=1e-10, atol=1e-11)
 
 
-def test_a_class_of_two_rows_far_apart_is_left_out_to_full_precision() -> None:
-    x, y = np.array([[0.0], [1e9], [5], [6], [7], [2], [3]]), np.array([0, 0, 1, 1, 1, 2, 2])
-    model = GaussianNB(prior=NormalInverseGamma(3.0, 1e-3, 0.5, 1e-6))
-    expected = refits(model, x, np.arange(7), y=y)
-    assert_allclose(model.fit(x, y).loo(x, y).elpd_i, expected, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("target", ["label", "joint"])
 @pytest.mark.parametrize("estimate", ["predictive", "mean", "mle"])
 def test_kfold_is_a_refit_without_each_fold(target: str, estimate: str) -> None:
@@ -128,27 +121,9 @@ def test_kfold_is_a_refit_without_each_fold(target: str, estimate: str) -> None:
     assert found.n_folds == 4
 
 
-def test_folds_are_dealt_out_evenly_within_every_class() -> None:
-    model = GaussianNB(prior=PRIOR).fit(X, Y)
-    assert model.kfold(X, Y, 4).elpd == model.kfold(X, Y, 4).elpd
-    assert model.kfold(X, Y, 4, rng=1).elpd != model.kfold(X, Y, 4, rng=2).elpd
-    few = np.array([0] * 27 + [1] * 3)  # in three folds, each has one of the rare class
-    rare = GaussianNB(prior=PRIOR, estimate="mle", class_prior="empirical").fit(X, few)
-    assert rare.kfold(X, few, 3).n_folds == 3
-
-
 def test_the_joint_score_takes_no_exponent() -> None:
     plain, tempered = (GaussianNB(prior=PRIOR, temper=temper).fit(X, Y) for temper in (None, 0.3))
     assert plain.loo(X, Y, "joint").elpd == tempered.loo(X, Y, "joint").elpd
-
-
-def test_a_row_of_weight_zero_is_predicted_and_does_not_count() -> None:
-    weight = np.where(np.arange(ROWS) < 5, 0.0, 1.0)
-    model = GaussianNB(prior=PRIOR).fit(X, Y, weight)
-    found = model.loo(X, Y, sample_weight=weight)
-    assert_allclose(found.elpd_i[:5], model.predict_log_proba(X[:5])[np.arange(5), CODES[:5]])
-    assert found.elpd == pytest.approx(float(found.elpd_i[5:].sum()), rel=1e-12)
-    assert found.n_data_points == ROWS - 5
 
 
 def test_nothing_stays_of_what_only_one_row_has_whatever_it_weighs() -> None:
@@ -242,18 +217,6 @@ def test_what_leaves_rows_out_refuses_others_and_warns_of_some(name: str) -> Non
         CRITICISMS[name](model, xa[5:100], ya[5:100])
     places = [one.filename for one in told if one.category is UnverifiedWarning]
     assert places == [__file__]
-
-
-def test_all_rows_of_a_class_need_no_warning_unless_classes_share_parameters() -> None:
-    x, y, _, _ = penguin_halves()
-    some, tenth = y == "Adelie", np.full(len(y), 0.1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UnverifiedWarning)
-        NaiveBayes().fit(x, y).loo(x[some], y[some])
-        NaiveBayes().fit(x, y, tenth).loo(x, y, sample_weight=tenth)
-    numbers = x[["bill_length_mm", "flipper_length_mm"]]
-    with pytest.warns(UnverifiedWarning):
-        GaussianNB(shared=True).fit(numbers, y).loo(numbers[some], y[some])
 
 
 @pytest.mark.parametrize("changed", ["cell", "label", "weight", "more", "level"])

@@ -75,11 +75,3 @@ def test_a_prior_that_the_data_contradict_is_told_from_one_that_they_outweigh() 
         said[name] = az.psense_summary(tree, var_names=["mu"])["diagnosis"]
     assert (said["weak"] == "✓").all()
     assert said["odd"].str.contains("conflict").all()
-
-
-def test_where_all_priors_are_flat_there_is_nothing_to_scale() -> None:
-    x, y = RNG.integers(0, 2, (40, 1)), np.arange(40) % 2
-    flat = NaiveBayes(Bernoulli(Beta(1.0, 1.0))).fit(x == 1, y).to_datatree(x == 1, y, rng=0)
-    assert all(float(values.std()) < 1e-12 for values in flat["log_prior"].values())
-    with pytest.raises(ValueError, match="All tail values are the same"):
-        az.psense(flat, var_names=["theta"])

@@ -1,4 +1,4 @@
-"""Exponents where rows stream: found by rows that were kept on the way, which are left out of all that was learnt."""
+"""Exponents where rows stream: found by rows that were kept on the way."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def table(rows: int = 300, seed: int = 0) -> pd.DataFrame:
-    """Columns of which two repeat each other; a level and a class come late, and cells are missing."""
+    """Two columns repeat each other; a level and a class come late; cells are missing."""
     rng = np.random.default_rng(seed)
     label = np.where(rng.random(rows) < 0.5, "no", "yes").astype(object)
     label[2 * rows // 3 :: 5] = "late"
@@ -140,3 +140,15 @@ def test_a_shard_holds_no_row_unless_that_is_asked_for() -> None:
 
 
 # ---- files of rows
+
+
+def test_of_many_rows_the_same_part_is_kept_however_files_are_cut() -> None:
+    """Of more than 10,000 rows exponents are found by a part, whose places tell nothing of files."""
+    X, y = parts_of(table(12_000))
+    numbers = X[["size", "again"]].assign(label=y)
+    model = NaiveBayes("gaussian", temper="columns")
+    whole = fit_files(clone(model), written(numbers), "label")
+    cut = fit_files(clone(model), written(numbers, 700, 9_000), "label", batch_rows=2_500)
+    same_exponents(whole, cut)
+    others = clone(model).fit(numbers[["size", "again"]], y)
+    assert (abs(whole.temper_ - others.temper_) < 4 * others.temper_sd_).all()

@@ -1,4 +1,4 @@
-"""What the page concludes and advises is true of the numbers beside it: a table for each verdict, and one beside it."""
+"""What the page concludes and advises is true of the numbers: a table for each, and one beside."""
 
 import re
 import shlex
@@ -110,12 +110,6 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
             and log_loss(own) > blind(own) > tempered(own)
         ),
     ),
-    "may help, but the rows are too few to tell": (
-        "scores",
-        lambda: repeated(1, gap=0.6, rows=50),
-        lambda: repeated(1, gap=0.0),
-        lambda own: log_loss(own) < blind(own) - 0.01 and len(own.codes) == 50,
-    ),
     "harmful as they stand": (
         "scores",
         lambda: repeated(40, gap=0.0),
@@ -127,12 +121,6 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
         lambda: repeated(6),
         lambda: repeated(1),
         lambda own: elpd_gain(own)[0] > 2 * elpd_gain(own)[1],
-    ),
-    "would make no clear difference": (
-        "dependence",
-        lambda: repeated_slightly(),
-        lambda: repeated(6),
-        lambda own: elpd_gain(own)[0] < 2 * elpd_gain(own)[1],
     ),
     "can be trusted, as far as 900 rows can tell": (
         "reliability",
@@ -147,15 +135,6 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
         lambda own: -own.label_log_proba.mean() > 1.5 * own.held_out.entropy.mean(),
     ),
 }
-
-
-@cache
-def repeated_slightly() -> Facts:
-    """Columns that depend on each other, and say next to nothing about the class twice."""
-    rng, y = np.random.default_rng(3), np.arange(ROWS) % 2
-    both = rng.normal(size=ROWS)
-    X = np.column_stack([both + rng.normal(2.0 * y, 1.0), -both + rng.normal(0.0 * y, 1.0)])
-    return gather(nb.GaussianNB(), X, y)
 
 
 @pytest.mark.parametrize("words", VERDICTS)
@@ -214,23 +193,6 @@ def test_a_class_without_cells_in_a_column_is_not_told_apart_by_it() -> None:
     assert "all classes" not in check("separated", gather(nb.NaiveBayes(), X, y)).what
     X["x"] = X["x"].fillna(99.0)
     assert "all classes" in check("separated", gather(nb.NaiveBayes(), X, y)).what
-
-
-def test_a_prior_that_matters_by_itself_is_not_said_to_hardly_matter() -> None:
-    rng, y = np.random.default_rng(0), np.arange(60) % 2
-    X = pd.DataFrame({"x": rng.normal(y, 1.0, 60), "z": rng.normal(y, 1.0, 60)})
-    facts = gather(nb.NaiveBayes(), X, y)
-    own = facts.comparisons.sensitivity
-    every = [
-        change.largest
-        for both in (own.columns, own.classes, *(each for _, each in own.alone))
-        for change in both
-    ]
-    said = re.search(
-        r"by (?:more than|up to) ([\d.]+) percentage points",
-        Page(section("sensitivity", facts)).text,
-    )
-    assert float(said[1]) == pytest.approx(100 * max(every), abs=0.051)
 
 
 def named() -> tuple[pd.DataFrame, np.ndarray]:
