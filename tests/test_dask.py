@@ -1,7 +1,6 @@
 """Dask's collections: the model of all partitions is that of all rows, wherever they are counted."""
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import bayesnb as nb
-from bayesnb import GaussianNB, NaiveBayes, scale
+from bayesnb import GaussianNB, NaiveBayes
 
 Array = np.ndarray
 ROWS = 400
@@ -151,13 +150,6 @@ def test_rows_of_weight_zero_are_no_rows_even_where_a_partition_has_no_others() 
     assert_allclose([ours.se, ours.n_data_points], [theirs.se, theirs.n_data_points])
 
 
-def test_labels_and_weights_in_memory_are_cut_as_the_rows_are() -> None:
-    weight, lazy = np.arange(ROWS) % 5 + 0.5, chunk(NUMBERS, (90, 3))
-    plain = GaussianNB().fit(NUMBERS, Y, weight)
-    for y in (Y.tolist(), pd.Series(Y, index=range(7, ROWS + 7), dtype="category")):
-        assert_same(GaussianNB().fit(lazy, y, weight), plain, NUMBERS)
-
-
 def test_lazy_rows_and_those_in_memory_follow_each_other() -> None:
     """Levels and classes that come later are learnt too."""
     first, rest = FRAME[:90], FRAME[90:].assign(word=FRAME["word"][90:].replace("r", "new"))
@@ -172,12 +164,6 @@ def test_lazy_rows_and_those_in_memory_follow_each_other() -> None:
             own = part(*rows, 3) if is_first == lazy_first else rows
             model.partial_fit(*own, grow_classes=True)
         assert_same(model, plain, rest)
-
-
-def test_shards_of_lazy_parts_add_up_with_those_of_others() -> None:
-    shards = [scale.shard(PLAIN, *part(FRAME[:150], Y[:150]))]
-    shards.append(scale.shard(PLAIN, FRAME[150:], Y[150:]))
-    assert_same(scale.fit_shards(clone(PLAIN), shards), clone(PLAIN).fit(FRAME, Y), FRAME)
 
 
 # What is answered
@@ -216,14 +202,6 @@ def test_nothing_is_read_before_it_is_asked_for_and_everything_once() -> None:
     assert not read
     answers.compute()
     assert sorted(read) == [0, 1, 2, 3]
-
-
-def test_the_model_is_in_the_graph_once() -> None:
-    model = nb.MultinomialNB().fit(np.hstack([COUNTS] * 100), Y)
-    size = len(pickle.dumps(model))
-    lazy = da.random.default_rng(0).poisson(1.5, size=(2000, 600), chunks=(20, 600))
-    tasks = dict(model.predict_proba(lazy).__dask_graph__()).values()
-    assert sum(len(pickle.dumps(task, protocol=5)) > size / 2 for task in tasks) == 1
 
 
 @pytest.mark.filterwarnings("ignore::bayesnb.UnverifiedWarning", "ignore::bayesnb.UndefinedWarning")

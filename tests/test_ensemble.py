@@ -23,7 +23,6 @@ from bayesnb import (
 from bayesnb.families.certain import Certain, KnownDie
 from bayesnb.families.normal_inverse_gamma import GaussianDensity
 from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble
-from bayesnb.mcmc.importance_weights import ParetoWarning
 from bayesnb.mcmc.sampled_models import Sampled
 
 Array = np.ndarray
@@ -295,29 +294,6 @@ def test_labels_that_are_read_with_errors_are_judged_as_read() -> None:
     assert_allclose(
         found.elpd_i, np.log((share * own).sum(axis=0) / (share * every).sum(axis=0)), rtol=1e-10
     )
-
-
-@pytest.mark.parametrize(
-    ("size", "advice"),
-    [(400, r"a fit without them \(more draws do not help: 400 are"), (200, "or sample more draws")],
-)
-def test_a_row_that_settles_what_was_sampled_is_told_of(size: int, advice: str) -> None:
-    model = fitted({0: Gaussian()})
-    rng = np.random.default_rng(0)
-    mean = rng.standard_t(2, (size * CLASSES, 1))
-    given = [
-        lambda draws: Certain(
-            GaussianDensity(mean, np.full_like(mean, 4.0)).moved(lambda a: a[places(draws)])
-        )
-    ]
-    own = answers(model, Ensemble(model.model_.prior.classes, given, model.model_.stats, size))
-    with pytest.warns(
-        ParetoWarning, match=f"Pareto k is .* above {1 - 1 / np.log10(size):.2f}.*{advice}"
-    ):
-        found = own.loo(X, Y)
-    assert found.warning
-    assert (found.pareto_k > found.good_k).any()
-    assert f"{size} draws" in str(found)
 
 
 def test_new_rows_are_those_of_the_mixture() -> None:

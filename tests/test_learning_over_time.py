@@ -12,7 +12,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -366,12 +365,6 @@ def test_codes_that_come_later_make_room_for_those_between() -> None:
     assert_allclose(model.predict_proba([[3]]), whole.predict_proba([[3]]), rtol=1e-12)
 
 
-def test_a_column_whose_cells_are_all_missing_at_first_learns_its_levels_later() -> None:
-    model = NaiveBayes(Categorical(), classes=[0, 1])
-    late = clone(model).fit([[None], [None]], [0, 1]).partial_fit([["a"], ["b"]], [0, 1])
-    assert_same(late, clone(model).fit([[None], [None], ["a"], ["b"]], [0, 1] * 2))
-
-
 LABELS: dict[str, tuple[Array, Array, list]] = {
     "wider text": (np.array(["a", "b"]), np.array(["longer"]), ["a", "b", "longer"]),
     "objects": (np.array(["a", "b"], object), np.array(["c"]), ["a", "b", "c"]),
@@ -420,9 +413,3 @@ def test_a_prior_for_each_class_says_nothing_about_a_new_one(model: Any, match: 
     more = lambda: model.partial_fit([[1]], ["c"], grow_classes=True)  # noqa: E731
     assert_refused(more, model, match)
     model.partial_fit([[1]], ["b"], grow_classes=True)
-
-
-def test_growing_can_be_routed() -> None:
-    with config_context(enable_metadata_routing=True):
-        asked = BernoulliNB().set_partial_fit_request(grow_classes=True).get_metadata_routing()
-    assert asked.partial_fit.requests["grow_classes"] is True
