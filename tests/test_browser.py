@@ -1,4 +1,4 @@
-"""Pages as a browser shows them: wide and narrow, light and dark, with and without their script, and on paper."""
+"""Pages as a browser shows them: wide and narrow, light and dark, and on paper."""
 
 import csv
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Columns that are most likely not what they are read as: `fit` warns, with code that mends them; others are let be."""
+"""Columns that are not what they are read as: `fit` warns, with code that mends them."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""The page says what public functions return, holds what users wrote as text, and needs nothing but itself."""
+"""The page says what public functions return, and holds what users wrote as text."""
 
 import copy
 import re
@@ -48,7 +48,7 @@ def loans() -> Reported:
 
 @pytest.fixture(scope="module")
 def birds() -> Reported:
-    """Declared families and no exponents: a model that has forgotten a row is a refit without it."""
+    """Declared families, no exponents: to forget a row is to refit without it."""
     table = penguins().drop(columns="year")[::3].reset_index(drop=True)
     X = table.drop(columns="species")
     families = {name: "categorical" if X[name].dtype == object else "gaussian" for name in X}

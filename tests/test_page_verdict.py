@@ -1,4 +1,4 @@
-"""What the page concludes and advises: the verdict on five tables, on noise, and each of its checks."""
+"""What the page concludes: the verdict on five tables, on noise, and each check."""
 
 import re
 from functools import cache
