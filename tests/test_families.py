@@ -81,7 +81,6 @@ def fit(family: Any) -> Any:
         (lambda: nb.Categorical(levels=["a", "b", "a"]), "levels has one twice"),
         (lambda: nb.Categorical(levels=[["x", "y"], [0, 1]]), "one list of levels"),
         (lambda: fit(nb.Gaussian(NormalInverseGamma([0, 1, 2], 1, 1, 1))), r"\(2, 2\)"),
-        (lambda: fit(nb.Poisson(Gamma([1, 2, 3], 1))), "Poisson: the prior"),
         (lambda: fit(nb.Multinomial(Dirichlet([1, 2, 3]))), r"\(2, 1, 2\)"),
         (lambda: fit(nb.Categorical(Dirichlet(np.ones((3, 1))))), r"\(2, 2, 2\)"),
     ],
