@@ -1,4 +1,4 @@
-"""Simulation-based calibration (Talts et al. 2018): theta from the prior, data from theta; ranks are uniform."""
+"""Simulation-based calibration (Talts et al. 2018): ranks of the truth are uniform."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ REPLICATES, DRAWS, ROWS, BINS = 4000, 79, 12, 20
 
 
 def least_p_value(case: Case, seed: int, times: float) -> float:
-    """Of the ranks of every coordinate of theta among draws of a posterior that counts each row so many times.
+    """Of the ranks of all of theta among draws of a posterior that counts rows so many times.
 
-    Every replicate is a class of one model, or two: its own theta, its own rows, a tenth of the cells missing.
+    Every replicate is a class of one model, or two: its own theta and rows, a tenth missing.
     """
     rng = np.random.default_rng(seed)
     classes = 1 if case.prior.independent_classes else 2  # which have parameters in common

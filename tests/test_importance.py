@@ -23,8 +23,12 @@ TABLE = pd.DataFrame({
 })  # fmt: skip
 TABLE.loc[[3, 7], "height"] = np.nan
 FAMILIES: dict[Any, Any] = {
-    "height": "gaussian", "colour": "categorical", "tail": "bernoulli", "visits": "poisson", ("u", "v"): "joint",
-}  # fmt: skip
+    "height": "gaussian",
+    "colour": "categorical",
+    "tail": "bernoulli",
+    "visits": "poisson",
+    ("u", "v"): "joint",
+}
 WEIGHT = RNG.integers(0, 4, ROWS).astype(float)
 COLUMNS = {
     "height": ["height"],

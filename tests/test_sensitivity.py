@@ -1,4 +1,4 @@
-"""Prior sensitivity: ArviZ's power scaling of the exported tree, against the scaled posteriors in closed form."""
+"""Prior sensitivity: ArviZ's power scaling against scaled posteriors in closed form."""
 
 import arviz_stats as az
 import numpy as np

@@ -125,7 +125,7 @@ def test_more_partitions_go_on_from_what_was_known_as_more_rows_do() -> None:
 def test_a_shard_holds_no_row_unless_that_is_asked_for() -> None:
     X, y = parts_of(table())
     assert shard(NaiveBayes(), X, y).kept is None  # type: ignore[union-attr]
-    assert shard(NaiveBayes(temper=0.5), X, y, keep_rows=True).kept is None  # type: ignore[union-attr]
+    assert shard(NaiveBayes(temper=0.5), X, y, keep_rows=True).kept is None
     assert fit_shards(NaiveBayes(), [shard(NaiveBayes(), X, y)]).temper_ == 1.0
     with_rows = shard(GaussianNB(temper="loo"), X[["size"]], y, keep_rows=True)
     for parts in (
@@ -143,7 +143,7 @@ def test_a_shard_holds_no_row_unless_that_is_asked_for() -> None:
 
 
 def test_of_many_rows_the_same_part_is_kept_however_files_are_cut() -> None:
-    """Of more than 10,000 rows exponents are found by a part, whose places tell nothing of files."""
+    """Of more than 10,000 rows a part finds the exponents, the same of all files."""
     X, y = parts_of(table(12_000))
     numbers = X[["size", "again"]].assign(label=y)
     model = NaiveBayes("gaussian", temper="columns")

@@ -89,7 +89,7 @@ def neighbours(prior: Any) -> list[Any]:
     return [scaled(prior, factors) for factors in itertools.product(steps, repeat=sizes)]
 
 
-@pytest.mark.parametrize("per", ["model", "feature", "class"])
+@pytest.mark.parametrize("per", ["model", pytest.param("class", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["gaussian", "poisson"])
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 def test_a_tuned_prior_of_numbers_beats_its_neighbours_and_a_grid(name: str, per: str) -> None:
@@ -282,7 +282,7 @@ MIXED = NaiveBayes(
 
 
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning", "ignore::bayesnb.RefusedWarning")
-@pytest.mark.parametrize("per", ["model", pytest.param("class", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("per", ["model", pytest.param("feature", marks=pytest.mark.slow)])
 def test_of_any_columns_tuned_priors_are_said_as_families_and_tuned_again_are_the_same(
     per: str,
 ) -> None:
