@@ -42,7 +42,9 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         program = shutil.which("chromium")
         if program is None:
-            raise FileNotFoundError("there is no chromium here: apt-get install chromium, or run .ci/run, which does.")
+            raise FileNotFoundError(
+                "there is no chromium here: apt-get install chromium, or run .ci/run, which does."
+            )
         theirs_in, self.out = (_high(end) for end in os.pipe())
         self.into, theirs_out = (_high(end) for end in os.pipe())
         actions = [
@@ -60,7 +62,9 @@ class Browser:
     def call(self, method: str, session: str | None = None, /, **params: Any) -> Any:
         """Ask for something and wait for the answer; what else happens is remembered."""
         self.asked += 1
-        message = {"id": self.asked, "method": method, "params": params} | ({"sessionId": session} if session else {})
+        message = {"id": self.asked, "method": method, "params": params} | (
+            {"sessionId": session} if session else {}
+        )
         data = json.dumps(message).encode() + b"\0"
         while data:
             data = data[os.write(self.out, data) :]
@@ -120,10 +124,14 @@ def chromium() -> Iterator[Browser]:
 class Tab:
     """One file, open at one width."""
 
-    def __init__(self, browser: Browser, width: int = 1280, theme: str = "light", script: bool = True) -> None:
+    def __init__(
+        self, browser: Browser, width: int = 1280, theme: str = "light", script: bool = True
+    ) -> None:
         self.browser, self.script = browser, script
         self.target = browser.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = browser.call("Target.attachToTarget", targetId=self.target, flatten=True)["sessionId"]
+        self.session = browser.call("Target.attachToTarget", targetId=self.target, flatten=True)[
+            "sessionId"
+        ]
         for method in QUIET:
             self.call(method)
         self.resize(width)
@@ -141,12 +149,18 @@ class Tab:
 
     def resize(self, width: int, height: int = 900) -> None:
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 600,
         )
 
     def media(self, theme: str, medium: str = "") -> None:
         self.call(
-            "Emulation.setEmulatedMedia", media=medium, features=[{"name": "prefers-color-scheme", "value": theme}]
+            "Emulation.setEmulatedMedia",
+            media=medium,
+            features=[{"name": "prefers-color-scheme", "value": theme}],
         )
 
     def open(self, path: Path) -> Self:
@@ -162,9 +176,13 @@ class Tab:
 
     def ask(self, expression: str) -> Any:
         """What the page's own JavaScript says."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
-            raise RuntimeError(answer["exceptionDetails"].get("exception", {}).get("description", str(answer)))
+            raise RuntimeError(
+                answer["exceptionDetails"].get("exception", {}).get("description", str(answer))
+            )
         return answer["result"].get("value")
 
     def press(self, key: str, code: int) -> None:
@@ -181,13 +199,16 @@ class Tab:
         return [
             json.dumps(event["params"])
             for event in self.browser.events
-            if event.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
+            if event.get("method")
+            in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
         ]
 
     def requests(self) -> list[str]:
         """What was asked for besides the page itself."""
         asked = (e for e in self.browser.events if e.get("method") == "Network.requestWillBeSent")
-        urls = [e["params"]["request"]["url"] for e in asked if e["params"].get("type") != "Document"]
+        urls = [
+            e["params"]["request"]["url"] for e in asked if e["params"].get("type") != "Document"
+        ]
         return [url for url in urls if not url.startswith("data:")]
 
     def picture(self, path: Path, whole: bool = True) -> None:
@@ -197,5 +218,7 @@ class Tab:
 
     def printed(self, width: float, height: float) -> bytes:
         """A PDF on paper of so many inches."""
-        data = self.call("Page.printToPDF", paperWidth=width, paperHeight=height, preferCSSPageSize=False)["data"]
+        data = self.call(
+            "Page.printToPDF", paperWidth=width, paperHeight=height, preferCSSPageSize=False
+        )["data"]
         return base64.b64decode(data)

@@ -1,7 +1,8 @@
 """CASES: every family once, with what the laws need. A new family is one more entry.
 
 Every case has a missing cell (where the family allows one), uneven weights, a class without rows, and features
-of different scales. `twin` is the predictive by SciPy, one feature of one class at a time: an independent oracle.
+of different scales. `twin` is the predictive by SciPy, one feature of one class at a time: an
+independent oracle.
 """
 
 import gc
@@ -42,17 +43,23 @@ CLASSES, ROWS = 3, 40
 def pytest_configure(config: pytest.Config) -> None:
     """What pytest's workers, and the processes that tests start, find in their environment.
 
-    Every core has a worker: threads of BLAS would wait for each other, and those of OpenMP spin while they wait. And
-    where Python writes no bytecode beside its sources, each process would compile NumPy, pandas and all else anew: a
+    Every core has a worker: threads of BLAS would wait for each other, and those of OpenMP spin
+    while they wait. And
+    where Python writes no bytecode beside its sources, each process would compile NumPy, pandas and
+    all else anew: a
     folder of pytest's holds the bytecode then.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a number of threads would hold for ours too
+    os.environ.setdefault(
+        "OMP_WAIT_POLICY", "PASSIVE"
+    )  # a number of threads would hold for ours too
     if hasattr(config, "cache") and os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("bytecode"))
 
 
-STARTS: dict[np.random.Generator, Any] = {}  # the state of each module's generator before the first test
+STARTS: dict[
+    np.random.Generator, Any
+] = {}  # the state of each module's generator before the first test
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -79,7 +86,9 @@ class Case:
     prior: Belief
     x: Array
     of: Callable[[Array, sparse.csc_array], Stats]
-    twin: Callable[[Belief, int, int], Callable[[Any], Any]]  # belief, class, feature -> log predictive of a cell
+    twin: Callable[
+        [Belief, int, int], Callable[[Any], Any]
+    ]  # belief, class, feature -> log predictive of a cell
     support: Array | None = None  # all cells that can occur, for families where they can be listed
     whole: bool = False  # a row is one cell
 
@@ -117,11 +126,15 @@ REAL = _with_holes(np.column_stack([RNG.normal(3, 1, ROWS), RNG.normal(-2e4, 5e3
 FLAG = _with_holes(RNG.random((ROWS, 2)) < [0.3, 0.02])
 COUNT = _with_holes(RNG.poisson([0.4, 60.0], (ROWS, 2)))
 TIMES = _with_holes(np.random.default_rng(7).exponential([0.5, 200.0], (ROWS, 2)))
-LEVEL = np.nan_to_num(_with_holes(np.column_stack([RNG.integers(0, 3, ROWS), RNG.integers(0, 7, ROWS)])), nan=-1)
+LEVEL = np.nan_to_num(
+    _with_holes(np.column_stack([RNG.integers(0, 3, ROWS), RNG.integers(0, 7, ROWS)])), nan=-1
+)
 WORDS = RNG.poisson([2.0, 0.3, 0.0, 25.0], (ROWS, 4)).astype(float)
 VECTORS = np.column_stack([np.nan_to_num(REAL[:, 0], nan=2.5), RNG.normal(-2e4, 5e3, ROWS)])
 VECTORS[:, 1] += 3e3 * VECTORS[:, 0]
-VECTORS[3] = np.nan  # of a row that lacks a cell of two, the other is predicted, but nothing is learnt
+VECTORS[3] = (
+    np.nan
+)  # of a row that lacks a cell of two, the other is predicted, but nothing is learnt
 SIZES = (3, 7)
 GRID = Grid.learnt(REAL, None, 3)
 GRADED = GRID.read(REAL)[:]
@@ -129,7 +142,9 @@ TABLE_SIZES = (2, 3, 3)
 TABLE = np.minimum(RNG.geometric(0.6, (ROWS, 3)), TABLE_SIZES) - 1
 TABLE[
     [3, 7]
-] = -1  # a row with some of its cells missing teaches nothing, so of it the laws of one more row do not hold
+    # a row with some of its cells missing teaches nothing, so of it the laws of one more row do not
+    # hold
+] = -1
 ENTRIES = np.unique(TABLE[TABLE[:, 0] >= 0], axis=0)
 
 
@@ -141,7 +156,9 @@ def by_class(*values: Any) -> Array:
 def table_twin(belief: JointDirichlet, c: int, f: int) -> Callable[[Any], Any]:
     """A die over all cells of the table, none of them taken together; a row without any cell is certain."""
     every = np.full(TABLE_SIZES, belief.concentration[c, f, -1])
-    for entry, concentration in zip(belief.combinations, belief.concentration[c, f, :-1], strict=True):
+    for entry, concentration in zip(
+        belief.combinations, belief.concentration[c, f, :-1], strict=True
+    ):
         every[tuple(entry)] = concentration
     die = stats.dirichlet_multinomial(every.ravel(), 1)
 
@@ -159,7 +176,9 @@ def binnings(levels: int) -> Iterator[list[tuple[int, int]]]:
         yield [(low, high - 1) for low, high in pairwise(edges)]
 
 
-def binning_by_binning(belief: AveragedHistogram, c: int, f: int) -> list[tuple[float, list[tuple[int, int]]]]:
+def binning_by_binning(
+    belief: AveragedHistogram, c: int, f: int
+) -> list[tuple[float, list[tuple[int, int]]]]:
     """Log evidence and prior of each binning, and its bins, of the definition."""
     span, total = belief.span(f), belief.concentration[c, f]
     counts, share = belief.counts[c, span], belief.grid.share[span]
@@ -169,7 +188,10 @@ def binning_by_binning(belief: AveragedHistogram, c: int, f: int) -> list[tuple[
         log = (len(bins) - 1) * np.log(cut) + (len(share) - len(bins)) * np.log1p(-cut)
         log += gammaln(total) - gammaln(total + counts.sum())
         for low, high in bins:
-            n, q = counts[low : high + 1].sum(), share[low : high + 1].sum() if len(bins) > 1 else 1.0
+            n, q = (
+                counts[low : high + 1].sum(),
+                share[low : high + 1].sum() if len(bins) > 1 else 1.0,
+            )
             log += gammaln(total * q + n) - gammaln(total * q) - n * np.log(q)
         weighed.append((log, bins))
     return weighed
@@ -178,7 +200,11 @@ def binning_by_binning(belief: AveragedHistogram, c: int, f: int) -> list[tuple[
 def averaged_ratio(belief: AveragedHistogram, c: int, f: int, level: Array) -> Array:
     """The log of each level's expected ratio: the sum over all binnings."""
     weighed, span = binning_by_binning(belief, c, f), belief.span(f)
-    counts, share, total = belief.counts[c, span], belief.grid.share[span], belief.concentration[c, f]
+    counts, share, total = (
+        belief.counts[c, span],
+        belief.grid.share[span],
+        belief.concentration[c, f],
+    )
     chance = np.exp([log for log, _ in weighed] - np.logaddexp.reduce([log for log, _ in weighed]))
     ratios = np.zeros(len(share))
     for p, (_, bins) in zip(chance, weighed, strict=True):
@@ -201,14 +227,18 @@ def student(b: NormalInverseGamma, c: int, f: int) -> Callable[[Any], Any]:
 CASES = [
     Case(
         "gaussian",
-        NormalInverseGamma(by_class(2.0, -1e4), by_class(0.7, 2.0), by_class(2.5, 3.0), by_class(1.5, 4e7)),
+        NormalInverseGamma(
+            by_class(2.0, -1e4), by_class(0.7, 2.0), by_class(2.5, 3.0), by_class(1.5, 4e7)
+        ),
         REAL,
         GaussianStats.of,
         student,
     ),
     Case(
         "gaussian, shared",
-        SharedNormalInverseGamma(by_class(2.0, -1e4), by_class(0.7, 2.0), by_feature(2.5, 3.0), by_feature(1.5, 4e7)),
+        SharedNormalInverseGamma(
+            by_class(2.0, -1e4), by_class(0.7, 2.0), by_feature(2.5, 3.0), by_feature(1.5, 4e7)
+        ),
         REAL,
         SharedGaussianStats.of,
         student,
@@ -245,14 +275,18 @@ CASES = [
     ),
     Case(
         "polya tree",
-        AveragedHistogram(by_class(2.0, 5.0), by_class(-1.5, 0.4), np.zeros((CLASSES, sum(GRID.sizes))), GRID),
+        AveragedHistogram(
+            by_class(2.0, 5.0), by_class(-1.5, 0.4), np.zeros((CLASSES, sum(GRID.sizes))), GRID
+        ),
         GRADED,
         lambda x, weight: GridStats.of(x, weight, GRID),
         lambda b, c, f: lambda x: averaged_ratio(b, c, f, np.asarray(x, int)),
     ),
     Case(
         "multinomial",
-        DirichletMultinomial(np.array([1.0, 1.5, 0.7])[:, None, None] * np.array([0.5, 1.0, 2.0, 3.0])),
+        DirichletMultinomial(
+            np.array([1.0, 1.5, 0.7])[:, None, None] * np.array([0.5, 1.0, 2.0, 3.0])
+        ),
         WORDS,
         MultinomialStats.of,
         lambda b, c, f: (
@@ -264,7 +298,11 @@ CASES = [
     ),
     Case(
         "joint",
-        JointDirichlet(np.array([1.0, 1.5, 0.7])[:, None, None] * np.ones(len(ENTRIES) + 1), ENTRIES, TABLE_SIZES),
+        JointDirichlet(
+            np.array([1.0, 1.5, 0.7])[:, None, None] * np.ones(len(ENTRIES) + 1),
+            ENTRIES,
+            TABLE_SIZES,
+        ),
         TABLE,
         lambda x, weight: JointStats.of(x, weight, TABLE_SIZES).having(ENTRIES),
         table_twin,
@@ -286,7 +324,9 @@ CASES = [
     ),
     Case(
         "sequences",
-        DirichletMultinomial(np.array([1.0, 1.5, 0.7])[:, None, None] * np.array([0.5, 1.0, 2.0, 3.0]), True),
+        DirichletMultinomial(
+            np.array([1.0, 1.5, 0.7])[:, None, None] * np.array([0.5, 1.0, 2.0, 3.0]), True
+        ),
         WORDS,
         Multinomial(ordered=True).observe,
         lambda b, c, f: lambda x: word_after_word(np.asarray(x), b.concentration[c, f]),
@@ -349,18 +389,24 @@ def same(a: Any, b: Any, rtol: float = 1e-12, atol: float = 1e-12) -> None:
     """Two records hold the same numbers."""
     assert type(a) is type(b)
     for name in names(a):
-        np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=rtol, atol=atol, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(a, name), getattr(b, name), rtol=rtol, atol=atol, err_msg=name
+        )
 
 
 def same_bits(a: Any, b: Any) -> None:
     """Two models have learnt the same, to the last bit."""
     assert a.classes_.tolist() == b.classes_.tolist()
-    pairs = zip((a.stats_.classes, *a.stats_.blocks), (b.stats_.classes, *b.stats_.blocks), strict=True)
+    pairs = zip(
+        (a.stats_.classes, *a.stats_.blocks), (b.stats_.classes, *b.stats_.blocks), strict=True
+    )
     for block, (own, its) in enumerate(pairs):
         assert type(own) is type(its)
         for name in names(own):
             where = f"stats {block}, {name}"
-            np.testing.assert_array_equal(getattr(own, name), getattr(its, name), strict=True, err_msg=where)
+            np.testing.assert_array_equal(
+                getattr(own, name), getattr(its, name), strict=True, err_msg=where
+            )
     assert a.log_evidence_ == b.log_evidence_
 
 

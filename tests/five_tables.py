@@ -30,7 +30,13 @@ def credit_rows(rows: int = 1000) -> Labelled:
     history = rng.choice(["none", "paid", "delayed"], rows, p=[0.2, 0.6, 0.2])
     owner = rng.random(rows) < 0.4
     age = rng.integers(19, 75, rows)
-    score = -1.6 + 0.9 * np.log(amount / income) + 0.02 * (months - 20) + 1.3 * (history == "delayed") - 0.6 * owner
+    score = (
+        -1.6
+        + 0.9 * np.log(amount / income)
+        + 0.02 * (months - 20)
+        + 1.3 * (history == "delayed")
+        - 0.6 * owner
+    )
     default = rng.random(rows) < 1 / (1 + np.exp(-score))
     X = pd.DataFrame(
         {
@@ -51,11 +57,15 @@ def junk_rows(rows: int = 200) -> Labelled:
     """One column that helps, beside an identifier, dates, free text and a constant."""
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, rows)
-    words = np.array(["late", "early", "call", "back", "yes", "maybe", "refund", "order", "lost", "new", "poor"])
+    words = np.array(
+        ["late", "early", "call", "back", "yes", "maybe", "refund", "order", "lost", "new", "poor"]
+    )
     X = pd.DataFrame(
         {
             "customer_id": [f"C{100000 + 17 * i}" for i in range(rows)],
-            "ordered": pd.date_range("2024-01-01", periods=rows, freq="17h").strftime("%Y-%m-%d %H:%M"),
+            "ordered": pd.date_range("2024-01-01", periods=rows, freq="17h").strftime(
+                "%Y-%m-%d %H:%M"
+            ),
             "remark": [" ".join(rng.choice(words, 6)) for _ in range(rows)],
             "country": "NL",
             "price": rng.normal(20 + 6 * y, 4).round(2),
@@ -68,7 +78,9 @@ def twenty_classes(rows: int = 800) -> Labelled:
     rng = np.random.default_rng(4)
     y = rng.integers(0, 20, rows)
     centres = rng.normal(scale=3, size=(20, 4))
-    X = pd.DataFrame(centres[y] + rng.normal(size=(rows, 4)), columns=[f"measure_{j}" for j in range(4)])
+    X = pd.DataFrame(
+        centres[y] + rng.normal(size=(rows, 4)), columns=[f"measure_{j}" for j in range(4)]
+    )
     X["kind"] = np.array(list("abcdefghijkl"))[(y + rng.integers(0, 3, rows)) % 12]
     return X, pd.Series([f"class {k + 1}" for k in y], name="kind_of_part")
 

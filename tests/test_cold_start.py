@@ -18,7 +18,8 @@ import pytest
 
 import bayesnb
 
-# Two rows that some class explains, as probabilities by a kernel that calls others; then whether it was compiled.
+# Two rows that some class explains, as probabilities by a kernel that calls others; then whether it
+# was compiled.
 USE = """
 import numpy as np
 from bayesnb import numerics
@@ -133,7 +134,8 @@ def test_a_full_disk_does_no_harm(used: tuple[Path, Path], tmp_path: Path) -> No
     assert run(USE, **full, preexec_fn=no_file_can_grow) == f"{RIGHT} compiled"
 
 
-# Several processes begin at once, in one folder, on two dtypes each; by their sources exp(x) is exp(x), or 1/2.
+# Several processes begin at once, in one folder, on two dtypes each; by their sources exp(x) is
+# exp(x), or 1/2.
 TOGETHER = """
 import os, sys, time
 from pathlib import Path

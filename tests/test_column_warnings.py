@@ -23,7 +23,8 @@ ORDINARY = {
     "colour": RNG.choice(["red", "green", "light blue"], ROWS).tolist(),
 }
 DAYS = range(1, ROWS + 1)
-# cells, what is observed, the remedy, and what its code makes of the first cell where it makes numbers
+# cells, what is observed, the remedy, and what its code makes of the first cell where it makes
+# numbers
 SUSPECT: dict[str, tuple[list[Any], str, str, float | None]] = {
     "row": (list(DAYS), "goes up by one from row to row", "families={'row': 'drop'}", None),
     "shuffled": (RNG.permutation(50)[:ROWS].tolist(), "a different whole number", "'drop'", None),

@@ -1,6 +1,7 @@
 """The contract: what every model does, whatever its families and options are.
 
-Each case is an estimator with rows; each test is a capability that all of them have. A new family is one more case.
+Each case is an estimator with rows; each test is a capability that all of them have. A new family
+is one more case.
 """
 
 import copy
@@ -492,3 +493,35 @@ def test_files_are_tables(case: Case, tmp_path: Path) -> None:
     paths = sorted(tmp_path.glob("*.parquet"))
     model = scale.fit_files(clone(case.model), paths, "tree")
     assert_allclose(model.predict_proba(case.x), case.fit().predict_proba(case.x), rtol=1e-8)
+
+
+def answers_of(model: Any, x: Any) -> list[Any]:
+    """Return what a model says in all ways that sum over rows, levels or nodes."""
+    few = take(x, slice(0, 4))
+    shared = any(getattr(family, "shared", False) for family in model.families_.values())
+    interval = model.predict_interval(few, 0.8, method="auto" if shared else "exact")
+    return [
+        numbers_of(model, x),
+        model.log_evidence_,
+        model.loo(x, Y).elpd_i.values,
+        model.predict_interval(few, 0.8)["lower"].values,
+        interval["lower"].values,
+        model.predict_interval(few, 0.8, rows="fixed")["upper"].values,
+        model.uncertainty(few)["epistemic"].values,
+        model.explain(few)["predictive"].values,
+        model.draw_proba(few, draws=20, rng=1).values,
+    ]
+
+
+@pytest.mark.slow
+@every()
+def test_compiled_loops_give_what_numpy_gives(case: Case) -> None:
+    """Small tables run the definitions in NumPy, unless everything is to be compiled."""
+    plain = answers_of(case.fit(), case.x)
+    scale.always_compile()
+    try:
+        compiled = answers_of(case.fit(), case.x)
+    finally:
+        scale.always_compile(False)
+    for one, two in zip(plain, compiled, strict=True):
+        assert_allclose(two, one, rtol=1e-7, atol=1e-9)

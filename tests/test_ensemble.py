@@ -138,7 +138,8 @@ def drawn_theta(model: NaiveBayes, size: int = DRAWS, seed: int = 1) -> Ensemble
     )
 
 
-# Priors that are all the same: the closed form to round-off -------------------------------------------------------
+# Priors that are all the same: the closed form to round-off
+# -------------------------------------------------------
 
 SAID = {
     "plain": {},
@@ -177,7 +178,8 @@ def test_draws_of_one_prior_leave_rows_out_as_the_closed_form(
     assert not own.warning
 
 
-# Two priors: mixtures of two closed forms -------------------------------------------------------------------------
+# Two priors: mixtures of two closed forms
+# -------------------------------------------------------------------------
 
 
 def of_smoothing(
@@ -234,7 +236,8 @@ def test_two_priors_are_mixed_and_left_out_as_refits_say(
         assert_allclose(found.elpd_i[row], exact, rtol=1e-9, err_msg=str(row))
 
 
-# Draws of theta: the closed form within the noise ----------------------------------------------------------------
+# Draws of theta: the closed form within the noise
+# ----------------------------------------------------------------
 
 
 def of_parts(
@@ -266,7 +269,8 @@ def test_laws_are_those_of_the_closed_form(families: dict[Any, Any], law: str) -
     near(found, exact.to_dataarray(), 1e-3)
 
 
-# What holds of any draws ------------------------------------------------------------------------------------------
+# What holds of any draws
+# ------------------------------------------------------------------------------------------
 
 
 def test_labels_that_are_read_with_errors_are_judged_as_read() -> None:

@@ -46,7 +46,8 @@ from bayesnb import (
 
 X, Y = load_iris(return_X_y=True)
 
-CODE_PATHS = [  # one of each family, of each way to answer, and of each argument that changes how a model learns
+# one of each family, of each way to answer, and of each argument that changes how a model learns
+CODE_PATHS = [
     NaiveBayes(),
     NaiveBayes(estimate="mean", class_prior="empirical"),
     NaiveBayes(temper="loo"),

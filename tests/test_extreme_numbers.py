@@ -42,7 +42,8 @@ def test_a_row_at_1e200_is_scored_by_the_tails() -> None:
 @pytest.mark.parametrize("tokens", [2**40, 2**62])
 def test_a_row_of_huge_counts_has_the_odds_of_a_ratio_of_gamma_functions(tokens: int) -> None:
     model = MultinomialNB().fit([[1, 1], [1, 2], [4, 1]], [0, 0, 1])
-    # Gamma(3 + n) / Gamma(7 + n) is 1 / ((n + 3) ... (n + 6)); Gamma(5 + n) / Gamma(7 + n) half of it
+    # Gamma(3 + n) / Gamma(7 + n) is 1 / ((n + 3) ... (n + 6)); Gamma(5 + n) / Gamma(7 + n) half of
+    # it
     log_odds = math.log(2 / 3) + math.log(30 / 360) + math.log(tokens + 3) + math.log(tokens + 4)
     assert model.predict_log_proba([[tokens, 0]])[0] @ [-1, 1] == pytest.approx(log_odds, rel=1e-3)
     assert np.isfinite(PoissonNB().fit([[1], [2], [4]], [0, 0, 1]).predict_proba([[tokens]])).all()

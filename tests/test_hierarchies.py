@@ -1,6 +1,7 @@
 """Simulation-based calibration of what is learned of priors (Talts et al. 2018): ranks of the truth are uniform.
 
-Columns share nothing but the labels, which are given. So each is a replicate: its own parameters of its prior, drawn as
+Columns share nothing but the labels, which are given. So each is a replicate: its own parameters of
+its prior, drawn as
 the model believes them to be; its own theta, its own cells. One fit has the draws of all of them.
 """
 

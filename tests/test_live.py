@@ -168,7 +168,9 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize(
-    "model", [GaussianNB(), NaiveBayes("polyatree", temper="loo"), NaiveBayes("categorical")], ids=str
+    "model",
+    [GaussianNB(), NaiveBayes("polyatree", temper="loo"), NaiveBayes("categorical")],
+    ids=str,
 )
 def test_what_is_derived_by_several_threads_at_once_is_what_one_derives(model: Any) -> None:
     """Of a model that nobody asked before; meanwhile it is copied and pickled."""

@@ -89,16 +89,20 @@ COLUMNS = [*[*EVERY][:-1], *WORDS]
 # Name -> families, columns (or another table), and what else the estimator is told
 
 
-# Conjugate models ----------------------------------------------------------------------------------------------------
+# Conjugate models ---------------------------------------------------------------------------------
+# -------------------
 
 
-# What has no closed form: the whole story told again in SciPy -------------------------------------------------------
+# What has no closed form: the whole story told again in SciPy
+# -------------------------------------------------------
 
 MIXED, MIXED_X = NaiveBayes(EVERY, classes=CLASSES), TABLE[COLUMNS]
 MIXED.fit(MIXED_X, LABEL, WEIGHT)
 CODE = np.searchsorted(CLASSES, LABEL)
 NORMALS = {"": "girth", "_2": "height"}
-DICE = {  # theta -> how often each class saw each level is counted of these cells, alpha and proportions as declared
+# theta -> how often each class saw each level is counted of these cells, alpha and proportions as
+# declared
+DICE = {
     "bernoulli_theta": ("wet", 1.0, [1.0, 1.0]),
     "bernoulli_theta_2": ("mossy", 2.25, [4.0 / 2.25, 0.5 / 2.25]),
     "theta_soil": ("soil", 1.0, [1.0, 1.0, 1.0]),
@@ -413,7 +417,8 @@ def test_rows_without_labels_are_summed_over_the_classes() -> None:
         assert_allclose(own(at) - without(at), expected, rtol=1e-9)
 
 
-# Names that meet, rows that do not count, and what is refused ------------------------------------------------------
+# Names that meet, rows that do not count, and what is refused
+# ------------------------------------------------------
 
 
 def test_a_row_of_weight_zero_is_no_row_and_the_estimate_plays_no_part() -> None:
@@ -470,7 +475,8 @@ def test_what_makes_no_model_is_refused(what: str) -> None:
         mcmc.build(NaiveBayes(family), table, LABEL, **options)
 
 
-# What was sampled ----------------------------------------------------------------------------------------------------
+# What was sampled ---------------------------------------------------------------------------------
+# -------------------
 
 ERRORS = 5  # Monte Carlo standard errors
 HOW: dict[str, Any] = {

@@ -37,7 +37,9 @@ class WaitingStats(Stats):
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
         seen = ~np.isnan(x)
-        return cls(grouped_sum(weight, seen.astype(float)), grouped_sum(weight, np.where(seen, x, 0.0)))
+        return cls(
+            grouped_sum(weight, seen.astype(float)), grouped_sum(weight, np.where(seen, x, 0.0))
+        )
 
     @property
     def cells(self) -> Array:
@@ -91,7 +93,9 @@ class WaitingBelief(PseudoCounts, Belief[WaitingStats, WaitingDensity]):
         with np.errstate(all="ignore"):
             gain = log_gamma_ratio(self.shape, s) + self.shape * np.log(self.rate)
             value = gain - (self.shape + s) * np.log(self.rate + s * x)
-            exists = (np.imag(s) != 0) | ((self.rate + np.real(s) * x > 0) & (self.shape + np.real(s) > 0))
+            exists = (np.imag(s) != 0) | (
+                (self.rate + np.real(s) * x > 0) & (self.shape + np.real(s) > 0)
+            )
         return silent(np.isnan(x), np.where(exists, value, np.inf))
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
@@ -99,7 +103,9 @@ class WaitingBelief(PseudoCounts, Belief[WaitingStats, WaitingDensity]):
         a, b = self.shape + tilt, self.rate + tilt * x
         terms = [psi(a) - np.log(b) - x * a / b]
         for n in range(2, order + 1):
-            rows = (-1) ** n * (factorial(n - 1) * a * (x / b) ** n - factorial(n - 2) * n * (x / b) ** (n - 1))
+            rows = (-1) ** n * (
+                factorial(n - 1) * a * (x / b) ** n - factorial(n - 2) * n * (x / b) ** (n - 1)
+            )
             terms.append(polygamma(n - 1, a) + rows)
         return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
 

@@ -142,7 +142,7 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     )
     group.add_argument(
         "--temper",
-        metavar="auto|columns|loo|T",
+        metavar="auto|columns|loo|none|T",
         type=values.temper,
         default="auto",
         help="exponent on the columns' evidence, which corrects overconfident probabilities: a number; loo estimates "

@@ -65,8 +65,8 @@ def complete_value(prefix: str, action: Action, parsed_args: Namespace, **rest: 
             return by_column(prefix, columns, [f"{belief}(" for belief in BELIEFS])
         case "PRIOR":
             return "empirical", "uniform"
-        case "auto|columns|loo|T":
-            return "auto", "columns", "loo"
+        case "auto|columns|loo|none|T":
+            return "auto", "columns", "loo", "none"
         case "COLUMNS":
             return listed_after(prefix, map(in_list, columns))
         case "LIST" if action.dest == "estimates":

@@ -132,12 +132,12 @@ DEPENDENCE = ("auto", "none", "forest", "pairs", "blocks")
 
 
 def temper(text: str) -> Any:
-    """Parse `auto`, `columns`, `loo`, or an exponent above 0."""
-    if text in ("auto", "columns", "loo"):
+    """Parse `auto`, `columns`, `loo`, `none`, or an exponent above 0."""
+    if text in ("auto", "columns", "loo", "none"):
         return text
     value = number(text)
     if value == 0:
-        raise ArgumentTypeError("it must be a number above 0, auto, columns or loo")
+        raise ArgumentTypeError("it must be a number above 0, auto, columns, loo or none")
     return value
 
 

@@ -171,8 +171,7 @@ def declared_estimator(args: Any, X: Any, y: Any, families: Mapping[str, tuple[s
         }
     chosen = {name: family for name, family in families.items() if name in X.columns}
     declared = declared_families(X, chosen, args.prior)
-    dependence = None if args.dependence == "none" else args.dependence
-    rules = {"temper": args.temper, "dependence": dependence, "estimate": args.estimate}
+    rules = {"temper": args.temper, "dependence": args.dependence, "estimate": args.estimate}
     return NaiveBayes(declared, class_prior=class_prior, **rules)
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayesnb.data import Table, open_table
 from bayesnb.data.declaration import near_columns
 from bayesnb.data.labels import Labels, weights
-from bayesnb.estimators.tempering import AUTO, COLUMNS, TemperEstimate, check_temper, exponents_of, restored
+from bayesnb.estimators.tempering import AUTO, COLUMNS, NONE, TemperEstimate, check_temper, exponents_of, restored
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
@@ -72,7 +72,7 @@ class ModelHolder(ABC):
     def _temper_rule(self) -> Any:
         """`temper`, where "auto" stands for "columns" if nothing is declared, and for None if anything is."""
         if self.temper != AUTO:
-            return self.temper
+            return None if self.temper == NONE else self.temper
         return COLUMNS if self._declares_nothing else None
 
     @property
@@ -80,7 +80,7 @@ class ModelHolder(ABC):
         """`dependence`, where "auto" stands for "pairs" if nothing is declared, and for None if anything is."""
         rule = getattr(self, "dependence", None)
         if rule != AUTO:
-            return rule
+            return None if rule == NONE else rule
         return PAIRS if self._declares_nothing and self.average_features is None else None
 
     @property
@@ -249,7 +249,7 @@ class ModelHolder(ABC):
         if self.temper is not None:
             check_temper(self.temper)
         kind = getattr(self, "dependence", None)
-        if not (kind is None or (isinstance(kind, str) and kind == AUTO)):
+        if not (kind is None or (isinstance(kind, str) and kind in (AUTO, NONE))):
             self._check_dependence(kind)
         if self.average_features is not None:
             check_averaging(self.average_features, self.estimate)

@@ -61,7 +61,7 @@ class NaiveBayes(
         rows; or ``{label: probability}``, known probabilities.
     classes : sequence or None, default=None
         All labels that exist. None: those of ``y``. A declared class without rows keeps its prior probability.
-    temper : "auto", "columns", "loo", float or None, default="auto"
+    temper : "auto", "columns", "loo", "none", float or None, default="auto"
         Exponents on the evidence of the columns. Columns that depend on each other make naive Bayes overconfident, as
         what they have in common is counted twice. With exponents w the score of a class is
         log p(c) + sum_j w_j log p(x_j | c).
@@ -72,7 +72,7 @@ class NaiveBayes(
           ``fit``. That of a block of words may fall with the length of a text, see ``temper_length_``.
         - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and ``estimate`` is
           ``"predictive"``, else None.
-    dependence : "auto", "pairs", "forest", "blocks" or None, default="auto"
+    dependence : "auto", "pairs", "forest", "blocks", "none" or None, default="auto"
         What columns say together, given the class. A link between two columns multiplies their distributions by how
         much more probable the cell of one is once that of the other is known. It is kept where its log Bayes factor
         against independence is above 3 log(1 + number of columns that vary) nats. See ``links_``.

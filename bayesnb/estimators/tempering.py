@@ -18,7 +18,7 @@ from bayesnb.model.schema import Schema
 from bayesnb.selection.column_exponents import ColumnExponents, by_batch, by_column
 from bayesnb.selection.exponents import Ridge, one_by_loo
 
-COLUMNS, LOO, AUTO = "columns", "loo", "auto"
+COLUMNS, LOO, AUTO, NONE = "columns", "loo", "auto", "none"
 
 
 class TemperEstimate(NamedTuple):
@@ -36,9 +36,9 @@ class TemperEstimate(NamedTuple):
 
 def check_temper(temper: Any) -> None:
     """Raise unless this is an exponent, or a way to find exponents."""
-    known = temper is None or (isinstance(temper, str) and temper in (COLUMNS, LOO, AUTO))
+    known = temper is None or (isinstance(temper, str) and temper in (COLUMNS, LOO, AUTO, NONE))
     if not (known or (isinstance(temper, Real) and 0 < float(temper) < np.inf)):
-        raise ValueError(f"temper must be None, 'columns', 'loo', 'auto' or a positive number, got {temper!r}.")
+        raise ValueError(f"temper must be 'auto', 'columns', 'loo', 'none', None or a positive number, got {temper!r}.")
 
 
 def tempered_by(temper: Any, model: Model, schema: Schema, rows: Rows | None, n_jobs: int | None) -> TemperEstimate:

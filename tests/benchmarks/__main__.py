@@ -62,13 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nmissed by far:", *results.failures, sep="\n  ", file=sys.stderr)
         return 1
     if asked.check and asked.only is EVERY and not asked.read and instructions() == "avx512f":
-        return elsewhere(["--check", "--only", CHECKED, "--no-memory", "--no-slopes", "--no-starts"], "avx2")
+        return elsewhere(
+            ["--check", "--only", CHECKED, "--no-memory", "--no-slopes", "--no-starts"], "avx2"
+        )
     return 0
 
 
 def elsewhere(given: Sequence[str], smaller: str) -> int:
     """Measure in a new process whose kernels are compiled for a smaller processor; the exit status."""
-    processor = {"NUMBA_CPU_NAME": SMALLER[smaller], "NUMBA_CPU_FEATURES": ""}  # none of this one's beside it
+    processor = {
+        "NUMBA_CPU_NAME": SMALLER[smaller],
+        "NUMBA_CPU_FEATURES": "",
+    }  # none of this one's beside it
     say(f"as on a processor with {smaller}")
     command = [sys.executable, "-m", "tests.benchmarks", *given]
     return subprocess.run(command, env=os.environ | processor, check=False).returncode
@@ -87,9 +92,13 @@ def measured(asked: argparse.Namespace) -> Results:
             if any(record.failed for record in records):
                 say(f"{work.name}: again, for a machine that was busy")
                 again = work.measure(how)
-                records = [new if old.failed else old for old, new in zip(records, again, strict=True)]
+                records = [
+                    new if old.failed else old for old, new in zip(records, again, strict=True)
+                ]
         found += records
-    by_kind: dict[str, Any] = {name: [each for each in found if isinstance(each, kind)] for name, kind in KINDS.items()}
+    by_kind: dict[str, Any] = {
+        name: [each for each in found if isinstance(each, kind)] for name, kind in KINDS.items()
+    }
     results = Results(machine() | {"scale": asked.scale, "threads": how.threads}, **by_kind)
     if asked.slopes:
         say("slopes")
@@ -111,7 +120,9 @@ def chosen(names: str) -> list[Work]:
     asked = names.split(",")
     unknown = set(asked) - set(known) - set(groups.values())
     if unknown:
-        raise argparse.ArgumentTypeError(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        raise argparse.ArgumentTypeError(
+            f"no workload {', '.join(sorted(unknown))}; there are {', '.join(known)}"
+        )
     return [work for name, work in known.items() if name in asked or groups[name] in asked]
 
 
@@ -131,14 +142,39 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = line.add_argument
-    add("--scale", type=scale, default="quick", help="quick (default), full, or a factor for the full numbers of rows")
-    add("--only", type=chosen, default=EVERY, metavar="G1,M1", help="these workloads; G1 includes G1-holes")
-    add("--instructions", choices=SMALLER, help="compile kernels for a processor that has no larger ones")
+    add(
+        "--scale",
+        type=scale,
+        default="quick",
+        help="quick (default), full, or a factor for the full numbers of rows",
+    )
+    add(
+        "--only",
+        type=chosen,
+        default=EVERY,
+        metavar="G1,M1",
+        help="these workloads; G1 includes G1-holes",
+    )
+    add(
+        "--instructions",
+        choices=SMALLER,
+        help="compile kernels for a processor that has no larger ones",
+    )
     add("--threads", type=int, metavar="N", help="n_jobs of our estimators (default: theirs)")
-    add("--seconds", type=float, metavar="S", help="for each operation (default 0.2, full 3); three rounds at least")
+    add(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="for each operation (default 0.2, full 3); three rounds at least",
+    )
     add("--no-memory", dest="memory", action="store_false", help="do not measure memory")
     add("--no-slopes", dest="slopes", action="store_false", help="do not measure how time grows")
-    add("--no-starts", dest="starts", action="store_false", help="do not measure the first calls of new processes")
+    add(
+        "--no-starts",
+        dest="starts",
+        action="store_false",
+        help="do not measure the first calls of new processes",
+    )
     add("--read", metavar="JSON", help="show an earlier run instead of measuring")
     add("--json", metavar="PATH", help="write all figures")
     add("--picture", metavar="PATH", help="draw them (SVG, or what the name's ending says)")

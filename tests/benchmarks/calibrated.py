@@ -80,7 +80,9 @@ class Trust:
             for method, each in found.items():
                 mean = {name: float(np.mean([one[name] for one in each])) for name in each[0]}
                 most = self.most if (size, method) == ("many", "tempered") else None
-                yield Quality(self.name, self.about, size, len(known), repeats, method, **mean, most=most)
+                yield Quality(
+                    self.name, self.about, size, len(known), repeats, method, **mean, most=most
+                )
 
 
 def scores(log_p: Array, y: Array) -> dict[str, float]:

@@ -17,12 +17,16 @@ from bayesnb import datasets
 
 from .records import FIRST_CALLS, Start
 
-TABLES: dict[str, dict[str, float]] = {  # what a script makes models of, and what its calls may take
+TABLES: dict[
+    str, dict[str, float]
+] = {  # what a script makes models of, and what its calls may take
     **dict.fromkeys(("Gaussian", "Multinomial", "Categorical", "Bernoulli"), FIRST_CALLS),
     "penguins": {"all": 1.5},
     "100,000 x 20": {"fit": 3.0, "interval": 4.0},
 }
-COMMANDS: dict[str, tuple[float, float]] = {  # what the process may take with an empty cache, and with a warm one
+COMMANDS: dict[
+    str, tuple[float, float]
+] = {  # what the process may take with an empty cache, and with a warm one
     "report": (10.0, 4.0),
     "report missing.csv --target label": (0.4, 0.4),
     "fit penguins.csv --target species": (2.0, 2.0),
@@ -38,7 +42,9 @@ def starts() -> Iterator[Start]:
         with TemporaryDirectory() as folder:
             for cache in ("empty", "warm"):
                 yield start(name, cache, folder)
-    yield start("Gaussian", "unwritable", os.devnull + "/none")  # a folder in a file: not even root can write there
+    yield start(
+        "Gaussian", "unwritable", os.devnull + "/none"
+    )  # a folder in a file: not even root can write there
     with TemporaryDirectory() as folder, TemporaryDirectory() as room:
         datasets.penguins().to_csv(Path(room, "penguins.csv"), index=False)
         for cache, place in (("empty", 0), ("warm", 1)):
@@ -48,11 +54,17 @@ def starts() -> Iterator[Start]:
 
 def run(command: str, cache: str, folder: str, room: str, goal: float) -> Start:
     """A command of a new process, in a folder with a table; that of a table that is not there has to say so."""
-    output = {"report": ["-o", "page.html"], "fit": ["-o", "penguins.csv.bnb"], "predict": ["-o", "answers.csv"]}
+    output = {
+        "report": ["-o", "page.html"],
+        "fit": ["-o", "penguins.csv.bnb"],
+        "predict": ["-o", "answers.csv"],
+    }
     first, *rest = command.split()
     arguments = [sys.executable, "-m", "bayesnb", first, "-q", *rest, *output[first]]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(arguments, env=surroundings(folder), cwd=room, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        arguments, env=surroundings(folder), cwd=room, capture_output=True, text=True, check=False
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     failed = done.returncode != 0 and "missing.csv" not in command
@@ -63,9 +75,13 @@ def run(command: str, cache: str, folder: str, room: str, goal: float) -> Start:
 def start(family: str, cache: str, folder: str) -> Start:
     """The first calls of a new process whose compiled code is kept in a folder, and nowhere else."""
     command = [sys.executable, "-P", str(SCRIPT), family]
-    done = subprocess.run(command, env=surroundings(folder), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=surroundings(folder), capture_output=True, text=True, check=False
+    )
     seconds = json.loads(done.stdout) if done.returncode == 0 else {}
-    return Start(family, cache, seconds, "".join(done.stderr.strip().splitlines()[-1:]), TABLES[family])
+    return Start(
+        family, cache, seconds, "".join(done.stderr.strip().splitlines()[-1:]), TABLES[family]
+    )
 
 
 def surroundings(folder: str) -> dict[str, str]:

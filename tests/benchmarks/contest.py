@@ -31,7 +31,11 @@ from .contest_tables import NAMES, ContestTable, load
 from .data import SEED, Array
 from .measure import machine
 
-REGIMES: Mapping[str, int | None] = {"full": None, "20 a class": 20, "5 a class": 5}  # rows learnt of each class
+REGIMES: Mapping[str, int | None] = {
+    "full": None,
+    "20 a class": 20,
+    "5 a class": 5,
+}  # rows learnt of each class
 SPLITS = 5
 LEAST = 1e-15  # to which log loss clips a probability
 SURE = 0.99
@@ -71,14 +75,22 @@ def measures(proba: Array, y: Array, seconds: float = 0.0) -> Measures:
     right = float((clipped.argmax(axis=1) == y)[sure].mean()) if sure.any() else float("nan")
     loss = float(-np.log(np.maximum(clipped[np.arange(len(y)), y], LEAST)).mean())
     return Measures(
-        loss, brier(log_p, y).value, accuracy(log_p, y).value, ece(log_p, y), float(sure.mean()), right, seconds
+        loss,
+        brier(log_p, y).value,
+        accuracy(log_p, y).value,
+        ece(log_p, y),
+        float(sure.mean()),
+        right,
+        seconds,
     )
 
 
 def split_rows(y: Array, split: int, each: int | None) -> tuple[Array, Array]:
     """Return the rows that are learnt and those that are asked for, stratified; the latter whatever `each` is."""
     seed = SEED + split
-    known, asked = train_test_split(np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed)
+    known, asked = train_test_split(
+        np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed
+    )
     if each is None:
         return np.sort(known), np.sort(asked)
     order = np.random.default_rng(seed).permutation(known)
@@ -99,7 +111,9 @@ def judge(method: str, table: ContestTable, known: Array, asked: Array) -> Measu
     proba = np.asarray(model.predict_proba(x.iloc[asked]), dtype=float)
     taken = processor_seconds() - before
     if not np.array_equal(np.asarray(model.classes_).astype(int), np.unique(y)):
-        raise ValueError(f"{method} on {table.name}: its classes are {model.classes_}, and the table's {np.unique(y)}")
+        raise ValueError(
+            f"{method} on {table.name}: its classes are {model.classes_}, and the table's {np.unique(y)}"
+        )
     return measures(proba, y[asked], taken)
 
 
@@ -127,7 +141,9 @@ class ContestResults:
 
     def of_these(self, tables: Sequence[str]) -> Self:
         """Return the results of these tables."""
-        return type(self)(self.machine, {key: record for key, record in self.records.items() if key[2] in tables})
+        return type(self)(
+            self.machine, {key: record for key, record in self.records.items() if key[2] in tables}
+        )
 
     def of_tables(self, method: str, regime: str, measure: str = "log_loss") -> dict[str, float]:
         """Return a measure's mean over splits, by table; NaN where no split has it."""
@@ -142,7 +158,10 @@ class ContestResults:
         grouped: dict[Key, list[Measures]] = {}
         for (method, regime, table, _), record in self.records.items():
             grouped.setdefault((method, regime, table, "mean"), []).append(record)
-        means = {key: Measures(*(mean_of_known(v) for v in zip(*of, strict=True))) for key, of in grouped.items()}
+        means = {
+            key: Measures(*(mean_of_known(v) for v in zip(*of, strict=True)))
+            for key, of in grouped.items()
+        }
         return type(self)(self.machine, means)
 
     def to_json(self) -> str:
@@ -153,7 +172,9 @@ class ContestResults:
             lines.setdefault(table, {})[split] = [rounded(value) for value in record]
         text = {
             method: {
-                regime: {table: json.dumps(of, separators=(",", ":")) for table, of in tables.items()}
+                regime: {
+                    table: json.dumps(of, separators=(",", ":")) for table, of in tables.items()
+                }
                 for regime, tables in regimes.items()
             }
             for method, regimes in nested.items()
@@ -166,7 +187,9 @@ class ContestResults:
         """Read what `to_json` wrote."""
         held = json.loads(text)
         if held["measures"] != list(Measures._fields):
-            raise ValueError(f"the file measures {held['measures']}, this program {Measures._fields}: run it anew")
+            raise ValueError(
+                f"the file measures {held['measures']}, this program {Measures._fields}: run it anew"
+            )
         records = {
             (method, regime, table, split): Measures(*(np.nan if v is None else v for v in values))
             for method, regimes in held["results"].items()
@@ -259,9 +282,13 @@ def names(known: Sequence[str]) -> Any:
 
     def read(text: str) -> list[str]:
         parts = [part.strip() for part in text.split(",")]
-        chosen = [name for part in parts for name in (OURS if part == MAIN and MAIN in known else [part])]
+        chosen = [
+            name for part in parts for name in (OURS if part == MAIN and MAIN in known else [part])
+        ]
         if unknown := [name for name in chosen if name not in known]:
-            raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; there are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"no {', '.join(unknown)}; there are {', '.join(known)}"
+            )
         return list(dict.fromkeys(chosen))
 
     return read
@@ -278,13 +305,33 @@ def parser() -> argparse.ArgumentParser:
     add = line.add_argument
     add("--contest", action="store_true", help=argparse.SUPPRESS)
     add("--only", type=names(NAMES), default=NAMES, metavar="TABLE,...", help="these tables")
-    add("--methods", type=names(list(METHODS)), default=list(METHODS), metavar="NAME,...", help="these methods")
-    add("--again", type=names(list(METHODS)), default=[], metavar="NAME,...", help="forget what the file has of these")
+    add(
+        "--methods",
+        type=names(list(METHODS)),
+        default=list(METHODS),
+        metavar="NAME,...",
+        help="these methods",
+    )
+    add(
+        "--again",
+        type=names(list(METHODS)),
+        default=[],
+        metavar="NAME,...",
+        help="forget what the file has of these",
+    )
     add("--splits", type=int, default=SPLITS, metavar="N", help=f"of each table (default {SPLITS})")
-    add("--json", metavar="PATH", help="keep all figures there; what the file holds is not measured again")
+    add(
+        "--json",
+        metavar="PATH",
+        help="keep all figures there; what the file holds is not measured again",
+    )
     add("--read", metavar="PATH", help="show an earlier run instead of measuring")
     add("--beside", metavar="PATH", help="show another run's methods beside these")
-    add("--means", metavar="PATH", help="write the means over splits, a smaller file that --read takes too")
+    add(
+        "--means",
+        metavar="PATH",
+        help="write the means over splits, a smaller file that --read takes too",
+    )
     add("--markdown", action="store_true", help="print Markdown tables")
     add("--picture", metavar="PATH", help="draw the summary (SVG, or what the name's ending says)")
     return line

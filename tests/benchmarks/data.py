@@ -67,7 +67,9 @@ def categories(rows: int, columns: int, classes: int) -> Table:
     x, y = codes(rows, columns, classes)
     names = pd.Index([f"level {k}" for k in range(x.max() + 1)])
     columns_ = {f"c{j}": pd.Categorical.from_codes(x[:, j], names) for j in range(columns)}
-    return pd.DataFrame({name: column.remove_unused_categories() for name, column in columns_.items()}), y
+    return pd.DataFrame(
+        {name: column.remove_unused_categories() for name, column in columns_.items()}
+    ), y
 
 
 def mixed(rows: int, columns: int, classes: int) -> Table:

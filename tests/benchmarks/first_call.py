@@ -55,7 +55,9 @@ def table_of(family: str) -> Any:
     if family == "Categorical":
         import pandas as pd
 
-        levels = {f"c{j}": pd.Categorical.from_codes(codes[:, j], ["a", "b", "c"]) for j in range(COLUMNS)}
+        levels = {
+            f"c{j}": pd.Categorical.from_codes(codes[:, j], ["a", "b", "c"]) for j in range(COLUMNS)
+        }
         return pd.DataFrame(levels)
     return (codes > 0).astype(float) if family == "Bernoulli" else codes + 0.5
 
@@ -64,12 +66,18 @@ def main(family: str) -> None:
     package, imported = clocked(import_package)
     _, named = clocked(import_estimator)
     x, y = example(family)
-    make = getattr(package, f"{family}NB", package.NaiveBayes) if family != "Categorical" else package.NaiveBayes
+    make = (
+        getattr(package, f"{family}NB", package.NaiveBayes)
+        if family != "Categorical"
+        else package.NaiveBayes
+    )
     model, fitted = clocked(lambda: make().fit(x, y))
     _, predicted = clocked(lambda: model.predict_proba(x))
     seconds = {"import": imported, "name": named, "fit": fitted, "predict": predicted}
     if make is package.NaiveBayes:
-        _, seconds["interval"] = clocked(lambda: model.predict_interval(x[:3] if family == "penguins" else x[:1000]))
+        _, seconds["interval"] = clocked(
+            lambda: model.predict_interval(x[:3] if family == "penguins" else x[:1000])
+        )
     if family == "penguins":
         _, seconds["loo"] = clocked(lambda: model.loo(x, y))
         seconds["all"] = fitted + predicted + seconds["interval"] + seconds["loo"]

@@ -79,7 +79,9 @@ def copies(rows: int, rng: np.random.Generator) -> Known:
 def logit(rows: int, rng: np.random.Generator) -> Known:
     """Log-odds with a square and a product of columns, which no naive Bayes has."""
     x = rng.normal(size=(rows, 5))
-    log_odds = -0.3 + 0.8 * x[:, 0] - 0.6 * x[:, 1] + 0.5 * (x[:, 2] ** 2 - 1) + 0.5 * x[:, 3] * x[:, 4]
+    log_odds = (
+        -0.3 + 0.8 * x[:, 0] - 0.6 * x[:, 1] + 0.5 * (x[:, 2] ** 2 - 1) + 0.5 * x[:, 3] * x[:, 4]
+    )
     return frame(x), (rng.random(rows) < expit(log_odds)).astype(int), expit(log_odds)
 
 
@@ -102,9 +104,15 @@ def compare_loo(names: list[str], folds: int) -> None:
     for name in names:
         table = load(name)
         model, truth = NaiveBayes().fit(table.x, table.y), refitted(table.x, table.y, folds)
-        losses = [-model.loo(table.x, table.y, exponents=how).elpd / len(table.y) for how in ("left", "kept")]
+        losses = [
+            -model.loo(table.x, table.y, exponents=how).elpd / len(table.y)
+            for how in ("left", "kept")
+        ]
         ratios.append(np.array(losses) / truth)
-        print(f"{name:14} refits {truth:.4f}   left {ratios[-1][0]:.2f}   kept {ratios[-1][1]:.2f}", flush=True)
+        print(
+            f"{name:14} refits {truth:.4f}   left {ratios[-1][0]:.2f}   kept {ratios[-1][1]:.2f}",
+            flush=True,
+        )
     print("mean           left {:.2f}   kept {:.2f}".format(*np.mean(ratios, axis=0)))
 
 
@@ -121,7 +129,9 @@ def covers(name: str, rows: int, seed: int, refits: int) -> list[float]:
         drawn = []
         for _ in range(refits):
             at = rng.integers(0, rows, rows)
-            drawn.append(NaiveBayes(classes=[0, 1]).fit(x.iloc[at], y[at]).predict_proba(asked)[:, 1])
+            drawn.append(
+                NaiveBayes(classes=[0, 1]).fit(x.iloc[at], y[at]).predict_proba(asked)[:, 1]
+            )
         lower, upper = np.quantile(drawn, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)
         shares.append(np.mean((lower <= truth) & (truth <= upper)))
     return [float(share) for share in shares]
@@ -132,11 +142,16 @@ def measure_intervals(rows: list[int], times: int, refits: int) -> None:
         for n in rows:
             shares = np.array([covers(name, n, seed, refits) for seed in range(times)])
             error = shares[:, 0].std(ddof=1) / np.sqrt(times)
-            print(f"{name:12} {n:5} rows   " + "   ".join(f"{x:.2f}" for x in shares.mean(axis=0)), f"  se {error:.2f}")
+            print(
+                f"{name:12} {n:5} rows   " + "   ".join(f"{x:.2f}" for x in shares.mean(axis=0)),
+                f"  se {error:.2f}",
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("loo", "intervals"))
     parser.add_argument("tables", nargs="*", default=list(TABLES))
     parser.add_argument("--folds", type=int, default=10)

@@ -43,7 +43,9 @@ def interleaved(
         for call, own in zip(calls, taken, strict=True):
             if loops == 1 and (not own or own[-1] < SHORT):
                 settle(call)
-            own.append(timeit(call, timer=clock, number=loops) / loops)  # with the garbage collector off
+            own.append(
+                timeit(call, timer=clock, number=loops) / loops
+            )  # with the garbage collector off
     return taken
 
 
@@ -64,7 +66,9 @@ def gain() -> float:
     """How much faster two threads are than one, just now: processors of a shared machine come and go."""
     numbers = np.linspace(1.0, 2.0, 1 << 17)
     buffers = [np.empty_like(numbers) for _ in range(2)]
-    work = [partial(lambda out: [np.exp(numbers, out=out) for _ in range(10)], out) for out in buffers]
+    work = [
+        partial(lambda out: [np.exp(numbers, out=out) for _ in range(10)], out) for out in buffers
+    ]
 
     def together() -> None:
         other = Thread(target=work[0])
@@ -77,7 +81,9 @@ def gain() -> float:
     return 2 * alone / both
 
 
-def peak[**P, Out](call: Callable[P, Out], *args: P.args, **kwargs: P.kwargs) -> tuple[Out, int | None]:
+def peak[**P, Out](
+    call: Callable[P, Out], *args: P.args, **kwargs: P.kwargs
+) -> tuple[Out, int | None]:
     """What the call returns, and the bytes by which memory exceeded, at the peak, what was in use before."""
     tidy()
     try:
@@ -114,7 +120,11 @@ def size(x: Any) -> int:
     """Bytes of a table."""
     if hasattr(x, "memory_usage"):
         return int(x.memory_usage(index=False, deep=True).sum())
-    return sum(getattr(x, name).nbytes for name in ("data", "indices", "indptr")) if hasattr(x, "indptr") else x.nbytes
+    return (
+        sum(getattr(x, name).nbytes for name in ("data", "indices", "indptr"))
+        if hasattr(x, "indptr")
+        else x.nbytes
+    )
 
 
 def cores() -> int:
@@ -131,7 +141,9 @@ def instructions() -> str:
     if config.CPU_NAME is not None:
         return smaller.get(config.CPU_NAME, config.CPU_NAME)
     features = binding.get_host_cpu_features()
-    return next((name for name in ("avx512f", "avx2", "neon") if features.get(name)), platform.machine())
+    return next(
+        (name for name in ("avx512f", "avx2", "neon") if features.get(name)), platform.machine()
+    )
 
 
 def machine() -> dict[str, Any]:

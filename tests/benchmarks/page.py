@@ -24,7 +24,11 @@ def contests(results: Results) -> str:
     others = [timing for timing in results.timings if timing.against != AGAINST]
     for (name, about, sides), of in groupby(others, lambda t: (t.workload, t.about, shape(t))):
         by = {timing.operation: timing for timing in of}
-        fit, predict, plugged = by.get("fit") or by.get("partial_fit"), by.get("predict"), by.get("plug-in")
+        fit, predict, plugged = (
+            by.get("fit") or by.get("partial_fit"),
+            by.get("predict"),
+            by.get("plug-in"),
+        )
         faster = cell(predict)[1] + (f" ({number(plugged.times)} plugged in)" if plugged else "")
         peaks = ", ".join(pair(m) for m in results.memory if m.workload == name)
         lines.append(
@@ -38,7 +42,10 @@ def cell(timing: Timing | None) -> tuple[str, str]:
     if timing is None:
         return "", ""
     aim = "" if timing.target is None else f", {timing.target:g}"
-    return f"{number(1e3 * timing.theirs)} → {number(1e3 * timing.ours)}", f"**{number(timing.times)}**{aim}"
+    return (
+        f"{number(1e3 * timing.theirs)} → {number(1e3 * timing.ours)}",
+        f"**{number(timing.times)}**{aim}",
+    )
 
 
 def pair(record: Memory) -> str:
@@ -55,7 +62,9 @@ def sureness(results: Results) -> str:
     lines = []
     for (name, about), of in groupby(results.costs, lambda cost: (cost.workload, cost.about)):
         by = {cost.operation: cost for cost in of}
-        seconds = {cost.against: cost.other for cost in by.values()} | {each: by[each].seconds for each in by}
+        seconds = {cost.against: cost.other for cost in by.values()} | {
+            each: by[each].seconds for each in by
+        }
         cells = (
             micros(seconds, "predict_proba"),
             *both(by, "auto"),
@@ -77,7 +86,9 @@ def both(by: Mapping[str, Cost], method: str) -> tuple[str, str]:
     of = [by[name] for rows in ("observed", "fixed") if (name := f"{method}, {rows}") in by]
     most = {cost.most for cost in of} - {None}
     times = " / ".join(f"**{number(cost.times)}**" for cost in of)
-    return " / ".join(number(1e6 * cost.seconds) for cost in of), f"{times}, {most.pop():g}" if most else ""
+    return " / ".join(
+        number(1e6 * cost.seconds) for cost in of
+    ), f"{times}, {most.pop():g}" if most else ""
 
 
 def settings(results: Results) -> str:
@@ -104,10 +115,14 @@ def trust(results: Results) -> str:
         "|---|---|---|---|---|---|---|",
     )
     lines = []
-    for (name, about, rows), of in groupby(results.qualities, lambda own: (own.workload, own.about, own.rows)):
+    for (name, about, rows), of in groupby(
+        results.qualities, lambda own: (own.workload, own.about, own.rows)
+    ):
         each = list(of)
         least = min(own.log_loss for own in each)
-        lines.append(f"| {name}: {about} | {rows:,} | {' | '.join(loss(own, least) for own in each)} |")
+        lines.append(
+            f"| {name}: {about} | {rows:,} | {' | '.join(loss(own, least) for own in each)} |"
+        )
     return "\n".join((*head, *lines)) if lines else ""
 
 
@@ -121,7 +136,14 @@ def scalings(results: Results) -> str:
     for own in results.scalings:
         rates = (f"{rate:,.0f}" for rate in own.rates)
         most = "" if own.most is None else megabytes(own.most)
-        cells = (own.way, on(own), *rates, f"{own.slope:.2f}", ", ".join(map(megabytes, own.bytes)), most)
+        cells = (
+            own.way,
+            on(own),
+            *rates,
+            f"{own.slope:.2f}",
+            ", ".join(map(megabytes, own.bytes)),
+            most,
+        )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

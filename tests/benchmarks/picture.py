@@ -12,8 +12,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from .records import Results, Timing
 
-KINDS = {"fit": "fit", "partial_fit": "fit", "predict": "predict_proba"}  # operation -> what it is drawn as
-COLOURS = {"fit": "#0072B2", "predict_proba": "#D55E00"}  # Okabe and Ito's, safe for the colour-blind
+KINDS = {
+    "fit": "fit",
+    "partial_fit": "fit",
+    "predict": "predict_proba",
+}  # operation -> what it is drawn as
+COLOURS = {
+    "fit": "#0072B2",
+    "predict_proba": "#D55E00",
+}  # Okabe and Ito's, safe for the colour-blind
 MARKERS = {"fit": "o", "predict_proba": "D"}
 LIFT = {"fit": -0.17, "predict_proba": 0.17}  # of a workload's line
 INK, PALE = "#222222", "#DDDDDD"
@@ -38,7 +45,15 @@ def point(ax: Axes, y: float, timing: Timing) -> None:
     """How many times faster, its range over the rounds, its target."""
     kind = KINDS[timing.operation]
     ax.plot([1, timing.times], [y, y], color=COLOURS[kind], linewidth=1, alpha=0.35, zorder=1)
-    ax.plot(timing.spread, [y, y], color=COLOURS[kind], linewidth=3, alpha=0.35, solid_capstyle="butt", zorder=1)
+    ax.plot(
+        timing.spread,
+        [y, y],
+        color=COLOURS[kind],
+        linewidth=3,
+        alpha=0.35,
+        solid_capstyle="butt",
+        zorder=1,
+    )
     ax.plot(timing.times, y, MARKERS[kind], color=COLOURS[kind], markersize=5.5, zorder=3)
     if timing.target is not None:
         ax.plot(timing.target, y, "|", color=INK, markersize=9, markeredgewidth=1.3, zorder=2)
@@ -58,6 +73,14 @@ def dress(ax: Axes, lines: list[list[Timing]]) -> None:
     ax.set_axisbelow(True)
     ax.tick_params(length=0)
     ax.spines[["top", "right", "left", "bottom"]].set_visible(False)
-    points = [Line2D([], [], color=COLOURS[k], marker=MARKERS[k], linestyle="", label=k) for k in COLOURS]
+    points = [
+        Line2D([], [], color=COLOURS[k], marker=MARKERS[k], linestyle="", label=k) for k in COLOURS
+    ]
     target = Line2D([], [], color=INK, marker="|", markersize=9, linestyle="", label="target")
-    ax.legend(handles=[*points, target], loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
+    ax.legend(
+        handles=[*points, target],
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1),
+        ncols=3,
+        frameon=False,
+    )

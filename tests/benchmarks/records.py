@@ -9,7 +9,9 @@ from typing import Any, Self
 
 GAIN = 1.7  # of a second thread, where there is one
 SLACK = 2.0  # memory and first calls above what they may take by more than this factor have failed
-RATIO_SLACK = 2.0  # ratios too: below half a goal, or what is half of it where a second thread gains less
+RATIO_SLACK = (
+    2.0  # ratios too: below half a goal, or what is half of it where a second thread gains less
+)
 SLOPE, SLOPE_SLACK = 1.1, 1.25
 FIRST_CALLS = {"fit": 3.0, "predict": 3.0}  # processor seconds
 
@@ -31,7 +33,9 @@ class Timing:
     limit: float | None = None  # seconds, whatever scikit-learn takes
     against: str = "scikit-learn"
     gain: float = 2.0  # how much faster two threads were than one, meanwhile
-    floor: float | None = None  # less has failed, where half the target is out of reach on this kind of machine
+    floor: float | None = (
+        None  # less has failed, where half the target is out of reach on this kind of machine
+    )
 
     @property
     def share(self) -> float | None:
@@ -53,7 +57,11 @@ class Timing:
         return self.share is not None and self.share < threads / RATIO_SLACK
 
     def __str__(self) -> str:
-        goal = f"{self.target:g} times" if self.target is not None else f"{1e6 * (self.limit or 0):g} µs"
+        goal = (
+            f"{self.target:g} times"
+            if self.target is not None
+            else f"{1e6 * (self.limit or 0):g} µs"
+        )
         return f"{self.workload} {self.operation}: {self.times:.2f} times faster, {1e6 * self.ours:.0f} µs; goal {goal}"
 
 
@@ -180,7 +188,8 @@ class Start:
 
     def __str__(self) -> str:
         calls = (
-            f"{call} {self.seconds.get(call, float('inf')):.1f} s, goal {goal:g}" for call, goal in self.goals.items()
+            f"{call} {self.seconds.get(call, float('inf')):.1f} s, goal {goal:g}"
+            for call, goal in self.goals.items()
         )
         return f"{self.family}, {self.cache} cache: {'; '.join(calls)}. {self.said}"
 
@@ -248,7 +257,9 @@ class Scaling:
 
     @property
     def failed(self) -> bool:
-        return self.slope > SLOPE_SLACK or (self.most is not None and max(self.bytes) > SLACK * self.most)
+        return self.slope > SLOPE_SLACK or (
+            self.most is not None and max(self.bytes) > SLACK * self.most
+        )
 
     def __str__(self) -> str:
         memory = f"{max(self.bytes) / 1e6:.0f} MB, at most {'any' if self.most is None else f'{self.most / 1e6:.0f}'}"
@@ -295,5 +306,7 @@ class Results:
     @classmethod
     def from_json(cls, text: str) -> Self:
         said = json.loads(text)
-        lists = {name: [kind(**entry) for entry in said.get(name, [])] for name, kind in KINDS.items()}
+        lists = {
+            name: [kind(**entry) for entry in said.get(name, [])] for name, kind in KINDS.items()
+        }
         return cls(said["machine"], **lists)

@@ -51,7 +51,12 @@ class Refits:
         pairs = [a / b for a, b in zip(their, each, strict=True)]
         for operation, theirs, ours, goal in (
             ("setting", median(their), median(each), {}),
-            ("all settings", median(their), median(our), {"limit": LIMIT} if how.scale == 1 else {}),
+            (
+                "all settings",
+                median(their),
+                median(our),
+                {"limit": LIMIT} if how.scale == 1 else {},
+            ),
         ):
             yield Timing(
                 workload=self.name,
@@ -61,7 +66,9 @@ class Refits:
                 theirs=theirs,
                 ours=ours,
                 times=theirs / ours,
-                spread=(min(pairs), max(pairs)) if operation == "setting" else (theirs / ours, theirs / ours),
+                spread=(min(pairs), max(pairs))
+                if operation == "setting"
+                else (theirs / ours, theirs / ours),
                 rounds=len(pairs),
                 against=AGAINST,
                 gain=gain(),

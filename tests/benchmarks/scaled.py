@@ -41,7 +41,9 @@ def table(seed: int, rows: int) -> pa.Table:
     for j in range(TEXTS):
         codes = (LEVELS * rng.random(rows) ** (1 + 0.1 * y)).astype(np.int32)
         columns[f"text {j}"] = pa.DictionaryArray.from_arrays(codes, names).cast(pa.string())
-    label = pa.DictionaryArray.from_arrays(y.astype(np.int32), pa.array([f"class {c}" for c in range(CLASSES)]))
+    label = pa.DictionaryArray.from_arrays(
+        y.astype(np.int32), pa.array([f"class {c}" for c in range(CLASSES)])
+    )
     return pa.table({**columns, LABEL: label.cast(pa.string())})
 
 
@@ -54,7 +56,9 @@ def fit(folder: Path, workers: int) -> Any:
 def batches(folder: Path, workers: int) -> Any:
     """A loop over batches, which `partial_fit` learns."""
     model = NaiveBayes(n_jobs=workers)
-    for batch in ds.dataset(folder).to_batches(batch_size=BATCH, batch_readahead=1, fragment_readahead=1):
+    for batch in ds.dataset(folder).to_batches(
+        batch_size=BATCH, batch_readahead=1, fragment_readahead=1
+    ):
         some = pa.Table.from_batches([batch])
         model.partial_fit(some.drop_columns([LABEL]), some[LABEL], grow_classes=True)
     return model
@@ -73,20 +77,29 @@ def dask(folder: Path, client: Any) -> Any:
     return NaiveBayes().fit(frame.drop(columns=LABEL), frame[LABEL])
 
 
-WAYS: dict[str, Callable[[Path, Any], Any]] = {"fit": fit, "batches": batches, "files": files, "dask": dask}
+WAYS: dict[str, Callable[[Path, Any], Any]] = {
+    "fit": fit,
+    "batches": batches,
+    "files": files,
+    "dask": dask,
+}
 
 
 def measured(way: str, folder: Path, workers: int) -> dict[str, Any]:
     """Rows that were learnt, seconds, and bytes at the peak of all processes that took part."""
     pa.set_cpu_count(workers)
     first = table(0, 2_000)
-    NaiveBayes(n_jobs=workers).fit(first.drop_columns([LABEL]), first[LABEL])  # nothing compiles under the clock
+    NaiveBayes(n_jobs=workers).fit(
+        first.drop_columns([LABEL]), first[LABEL]
+    )  # nothing compiles under the clock
     if way != "dask":
         return timed(WAYS[way], folder, workers) | {"bytes": high()}
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
         Client(cluster) as client,
     ):
         from dask import dataframe

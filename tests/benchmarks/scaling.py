@@ -66,7 +66,17 @@ class Growing:
             raise ValueError(f"{self.name}, {stream.way}: {learnt} of {sizes} rows were learnt.")
         seconds, peaks = [own["seconds"] for own in found], [own["bytes"] for own in found]
         slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-        return Scaling(self.name, stream.about, stream.unit, workers, sizes, seconds, peaks, slope, most=stream.most)
+        return Scaling(
+            self.name,
+            stream.about,
+            stream.unit,
+            workers,
+            sizes,
+            seconds,
+            peaks,
+            slope,
+            most=stream.most,
+        )
 
 
 GROWING = [Growing("N", "learning from files, up to ten million rows")]
@@ -76,7 +86,10 @@ def made(folder: Path, rows: int) -> Path:
     """A table's files, written by a process of its own."""
     own = folder / str(rows)
     own.mkdir()
-    call("from pathlib import Path; from tests.benchmarks.scaled import write", f"write(Path({str(own)!r}), {rows})")
+    call(
+        "from pathlib import Path; from tests.benchmarks.scaled import write",
+        f"write(Path({str(own)!r}), {rows})",
+    )
     return own
 
 

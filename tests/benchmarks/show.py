@@ -53,7 +53,8 @@ def agreement(results: Results) -> str:
     """How far our probabilities, plugged in as scikit-learn's, are from scikit-learn's."""
     header = ("same numbers", "rows", "largest difference", "tolerance", "ok")
     rows = [
-        (a.workload, f"{a.rows:,}", f"{a.difference:.1e}", f"{a.tolerance:.0e}", mark(a.ok)) for a in results.agreements
+        (a.workload, f"{a.rows:,}", f"{a.difference:.1e}", f"{a.tolerance:.0e}", mark(a.ok))
+        for a in results.agreements
     ]
     return aligned(header, rows, left=(0, 4))
 
@@ -62,7 +63,12 @@ def memory(results: Results) -> str:
     """Extra memory at the peak."""
     header = ("extra memory, MB", "operation", "table", "scikit-learn", "ours", "allowed", "ok")
     rows = [
-        (m.workload, m.operation, *map(megabytes, (m.table, m.theirs, m.ours, m.allowed)), mark(m.ok))
+        (
+            m.workload,
+            m.operation,
+            *map(megabytes, (m.table, m.theirs, m.ours, m.allowed)),
+            mark(m.ok),
+        )
         for m in results.memory
     ]
     return aligned(header, rows, left=(0, 1, 6))
@@ -70,7 +76,19 @@ def memory(results: Results) -> str:
 
 def costs(results: Results) -> str:
     """What it takes to know how sure a prediction is, beside something else of ours."""
-    header = ("microseconds a row", "operation", "", "against", "", "times", "range", "most", "ok", "table", "shape")
+    header = (
+        "microseconds a row",
+        "operation",
+        "",
+        "against",
+        "",
+        "times",
+        "range",
+        "most",
+        "ok",
+        "table",
+        "shape",
+    )
     rows = [
         (
             c.workload,
@@ -114,7 +132,13 @@ def starts(results: Results) -> str:
     calls = ("import", "name", "fit", "predict", "interval", "loo", "all")
     header = ("new process, cpu s", "cache", "import bayesnb", "an estimator", *calls[2:], "ok", "")
     rows = [
-        (s.family, s.cache, *(f"{s.seconds[c]:.2f}" if c in s.seconds else "-" for c in calls), mark(s.ok), s.said)
+        (
+            s.family,
+            s.cache,
+            *(f"{s.seconds[c]:.2f}" if c in s.seconds else "-" for c in calls),
+            mark(s.ok),
+            s.said,
+        )
         for s in results.starts
     ]
     return aligned(header, rows, left=(0, 1, 9, 10))
@@ -149,9 +173,27 @@ def qualities(results: Results) -> str:
 
 def scalings(results: Results) -> str:
     """How time and memory grow with rows, in every way to learn them; a line for each number of rows."""
-    header = ("learning", "on", "rows", "seconds", "rows/s", "MB at the peak", f"slope, at most {SLOPE}", "ok")
+    header = (
+        "learning",
+        "on",
+        "rows",
+        "seconds",
+        "rows/s",
+        "MB at the peak",
+        f"slope, at most {SLOPE}",
+        "ok",
+    )
     rows = [
-        (s.way, on(s), f"{n:,}", number(took), f"{rate:,.0f}", megabytes(peak), f"{s.slope:.2f}", mark(s.ok))
+        (
+            s.way,
+            on(s),
+            f"{n:,}",
+            number(took),
+            f"{rate:,.0f}",
+            megabytes(peak),
+            f"{s.slope:.2f}",
+            mark(s.ok),
+        )
         for s in results.scalings
         for n, took, rate, peak in zip(s.rows, s.seconds, s.rates, s.bytes, strict=True)
     ]
@@ -170,7 +212,10 @@ def aligned(header: Sequence[str], rows: Rows, left: Sequence[int]) -> str:
     table = [header, *rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     rule = ["-" * width for width in widths]
-    lines = ([f"{cell:{'<' if j in left else '>'}{widths[j]}}" for j, cell in enumerate(row)] for row in table)
+    lines = (
+        [f"{cell:{'<' if j in left else '>'}{widths[j]}}" for j, cell in enumerate(row)]
+        for row in table
+    )
     top, *rest = ("  ".join(line).rstrip() for line in lines)
     return "\n".join((top, "  ".join(rule), *rest))
 

@@ -52,14 +52,24 @@ class Workload:
     theirs: Make | None  # None: ourselves, on what `given` makes of the table
     ours: Make
     goals: Mapping[str, float | None]
-    smaller: Mapping[str, float | None] = field(default_factory=dict)  # goals that differ without AVX-512
+    smaller: Mapping[str, float | None] = field(
+        default_factory=dict
+    )  # goals that differ without AVX-512
     given: Callable[[Any], Any] = field(default=lambda x: x)
     against: Make | None = None  # of ours, where `theirs` is None and it is not the same estimator
-    as_theirs: Mapping[str, Any] | None = field(default_factory=MEAN.copy)  # what gives us scikit-learn's numbers
+    as_theirs: Mapping[str, Any] | None = field(
+        default_factory=MEAN.copy
+    )  # what gives us scikit-learn's numbers
     tolerance: float = 1e-9
-    quick: float = 0.1  # of the rows: enough that what a call costs whatever the table does not decide
-    floor: Mapping[str, float] = field(default_factory=dict)  # what has failed, where half a goal is out of reach
-    run: Callable[["Workload", How], Iterator[Found]] = field(default=lambda work, how: whole_table(work, how))
+    quick: float = (
+        0.1  # of the rows: enough that what a call costs whatever the table does not decide
+    )
+    floor: Mapping[str, float] = field(
+        default_factory=dict
+    )  # what has failed, where half a goal is out of reach
+    run: Callable[["Workload", How], Iterator[Found]] = field(
+        default=lambda work, how: whole_table(work, how)
+    )
 
     def measure(self, how: How) -> Iterator[Found]:
         """Measure it."""
@@ -107,19 +117,33 @@ def whole_table(work: Workload, how: How) -> Iterator[Found]:
     clean, (theirs, ours) = work.given(x), work.sides(how)
     for make, known in ((theirs, clean), (ours, x)):
         make().fit(head(known, FEWEST), y[:FEWEST]).predict_proba(head(known, FEWEST))
-    (their_model, their_peak), (our_model, our_peak) = peak(theirs().fit, clean, y), peak(ours().fit, x, y)
+    (their_model, their_peak), (our_model, our_peak) = (
+        peak(theirs().fit, clean, y),
+        peak(ours().fit, x, y),
+    )
     if how.memory:
-        yield Memory(work.name, "fit", size(x), their_peak, our_peak, size(x) // 20 + held(our_model) + GRAIN)
-        (_, their_peak), (answer, our_peak) = peak(their_model.predict_proba, clean), peak(our_model.predict_proba, x)
+        yield Memory(
+            work.name, "fit", size(x), their_peak, our_peak, size(x) // 20 + held(our_model) + GRAIN
+        )
+        (_, their_peak), (answer, our_peak) = (
+            peak(their_model.predict_proba, clean),
+            peak(our_model.predict_proba, x),
+        )
         yield Memory(work.name, "predict", size(x), their_peak, our_peak, answer.nbytes + SPARE)
     if work.theirs and work.as_theirs is not None:
         yield agreement(work, their_model, ours(**work.as_theirs).fit(x, y), x)
 
-    yield work.timing("fit", x, interleaved([partial(theirs().fit, clean, y), partial(ours().fit, x, y)], how.seconds))
+    yield work.timing(
+        "fit",
+        x,
+        interleaved([partial(theirs().fit, clean, y), partial(ours().fit, x, y)], how.seconds),
+    )
     calls = {"predict": partial(our_model.predict_proba, x)}
     if "plug-in" in work.goals:
         calls["plug-in"] = partial(ours(estimate="mean").fit(x, y).predict_proba, x)
-    yardstick, *taken = interleaved([partial(their_model.predict_proba, clean), *calls.values()], how.seconds)
+    yardstick, *taken = interleaved(
+        [partial(their_model.predict_proba, clean), *calls.values()], how.seconds
+    )
     for operation, own in zip(calls, taken, strict=True):
         yield work.timing(operation, x, (yardstick, own))
 
@@ -135,10 +159,14 @@ def agreement(work: Workload, theirs: Any, ours: Any, x: Any) -> Agreement:
 def stream(work: Workload, how: How, batch: int) -> Iterator[Timing]:
     """One `partial_fit` after another; the time is that of a batch."""
     x, y = work.make_table(how)
-    batches = [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(y), batch)]
+    batches = [
+        (x[start : start + batch], y[start : start + batch]) for start in range(0, len(y), batch)
+    ]
     with compiling(True):
         learners = [learner(make(), batches, np.unique(y)) for make in work.sides(how)]
-        yield work.timing("partial_fit", batches[0][0], interleaved(learners, how.seconds, loops=len(batches)))
+        yield work.timing(
+            "partial_fit", batches[0][0], interleaved(learners, how.seconds, loops=len(batches))
+        )
 
 
 def learner(model: Any, batches: list[Table], classes: Array) -> Callable[[], Any]:

@@ -31,7 +31,12 @@ class Growth:
 
 GROWTHS = [
     Growth("Gaussian", GaussianNB, reals, (400_000, 20, 8)),
-    Growth("Multinomial", MultinomialNB, lambda r, f, c: words(r, f, c, length=f // 250), (400_000, 5_000, 8)),
+    Growth(
+        "Multinomial",
+        MultinomialNB,
+        lambda r, f, c: words(r, f, c, length=f // 250),
+        (400_000, 5_000, 8),
+    ),
     Growth("Categorical", CategoricalNB, lambda r, f, c: codes(r, f, c, 10, 10), (400_000, 20, 8)),
 ]
 
@@ -51,7 +56,9 @@ def along(growth: Growth, axis: int, how: How) -> Iterator[Slope]:
     tables = [growth.table(*shape.tolist()) for shape in shapes]
     models = [growth.make(n_jobs=how.threads).fit(x, y) for x, y in tables]
     fits = [partial(model.fit, x, y) for model, (x, y) in zip(models, tables, strict=True)]
-    predicts = [partial(model.predict_proba, x) for model, (x, _) in zip(models, tables, strict=True)]
+    predicts = [
+        partial(model.predict_proba, x) for model, (x, _) in zip(models, tables, strict=True)
+    ]
     sizes = [int(shape[axis]) for shape in shapes]
     for operation, calls in (("fit", fits), ("predict", predicts)):
         seconds = [min(taken) for taken in interleaved(calls, how.seconds)]

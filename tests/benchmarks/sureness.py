@@ -95,7 +95,11 @@ class Sureness:
         model = self.make(n_jobs=1).fit(known, y[: self.training])
         for turn in self.turns:
             with threadpool_limits(1):
-                costs = list(self.costs(model, asked[: max(FEWEST, round(turn.rows * (how.scale or 1)))], turn, how))
+                costs = list(
+                    self.costs(
+                        model, asked[: max(FEWEST, round(turn.rows * (how.scale or 1)))], turn, how
+                    )
+                )
             yield from costs
 
     def costs(self, model: Any, x: Array, turn: Turn, how: How) -> Iterator[Cost]:
@@ -110,24 +114,45 @@ class Sureness:
             most = turn.most if name in turn.aimed else None
             yield self.cost(name, turn.against, x, (own, other), most)
 
-    def cost(self, name: str, against: str, x: Array, rounds: Sequence[list[float]], most: float | None) -> Cost:
+    def cost(
+        self, name: str, against: str, x: Array, rounds: Sequence[list[float]], most: float | None
+    ) -> Cost:
         """The record of one operation, from its seconds and those of the other, round by round."""
         pairs = [a / b for a, b in zip(*rounds, strict=True)]
         own, other = (median(taken) / len(x) for taken in rounds)
         spread = min(pairs), max(pairs)
-        return Cost(self.name, self.about, x.shape, name, against, own, other, own / other, spread, len(pairs), most)
+        return Cost(
+            self.name,
+            self.about,
+            x.shape,
+            name,
+            against,
+            own,
+            other,
+            own / other,
+            spread,
+            len(pairs),
+            most,
+        )
 
 
 def gaussian(columns: int) -> Sureness:
     """Two classes that overlap."""
     table = partial(reals, columns=columns, classes=2)
-    return Sureness(name=f"U-G{columns}", about=f"Gaussian, {columns} features", make=GaussianNB, table=table)
+    return Sureness(
+        name=f"U-G{columns}", about=f"Gaussian, {columns} features", make=GaussianNB, table=table
+    )
 
 
 def categorical(columns: int) -> Sureness:
     """Two classes that overlap, four levels."""
     table = partial(codes, columns=columns, classes=2, fewest=4, most=4)
-    return Sureness(name=f"U-C{columns}", about=f"categorical, {columns} features", make=CategoricalNB, table=table)
+    return Sureness(
+        name=f"U-C{columns}",
+        about=f"categorical, {columns} features",
+        make=CategoricalNB,
+        table=table,
+    )
 
 
 SURENESS = [

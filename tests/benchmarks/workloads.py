@@ -131,7 +131,9 @@ WORKLOADS = [
         quick=0.2,
         about="word counts (CSR), 1,000 classes",
         rows=100_000,
-        table=lambda rows: words(rows, columns=rows // 2, classes=1_000, length=84),  # its parameters grow with it
+        table=lambda rows: words(
+            rows, columns=rows // 2, classes=1_000, length=84
+        ),  # its parameters grow with it
         goals={"fit": 60, "predict": 6},
         smaller={"fit": 40, "predict": 3},
     ),
@@ -149,7 +151,9 @@ WORKLOADS = [
         rows=500_000,
         table=partial(bits, columns=100, classes=10),
         goals={"fit": 25, "predict": 12},
-        floor={"fit": 8},  # few rows: where memory is slow, a table of floats is 10 times, and was before
+        floor={
+            "fit": 8
+        },  # few rows: where memory is slow, a table of floats is 10 times, and was before
     ),
     bernoulli(
         name="B2-uint8",
@@ -247,7 +251,9 @@ WORKLOADS = [
     ),
     multinomial(
         name="S1-csr",
-        floor={"predict": 4},  # 5 to 6 where the row is checked in 7 µs and scored in 6; half of it would be 13 in all
+        floor={
+            "predict": 4
+        },  # 5 to 6 where the row is checked in 7 µs and scored in 6; half of it would be 13 in all
         about="one row, CSR",
         rows=2_000,
         table=partial(words, columns=1_000, classes=3, length=30),
