@@ -1,6 +1,8 @@
-"""A headless Chromium that opens a page, and tells what a reader would meet: by its debugging protocol over two pipes.
+"""A headless Chromium that opens a page, and tells what a reader would meet: by its debugging
+protocol over two pipes.
 
-Nothing but Debian's `chromium` is needed. Messages are JSON, each followed by a zero byte; the browser reads them from
+Nothing but Debian's `chromium` is needed. Messages are JSON, each followed by a zero byte; the
+browser reads them from
 its file descriptor 3 and answers on 4 (https://chromedevtools.github.io/devtools-protocol).
 """
 

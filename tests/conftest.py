@@ -1,6 +1,7 @@
 """CASES: every family once, with what the laws need. A new family is one more entry.
 
-Every case has a missing cell (where the family allows one), uneven weights, a class without rows, and features
+Every case has a missing cell (where the family allows one), uneven weights, a class without rows,
+and features
 of different scales. `twin` is the predictive by SciPy, one feature of one class at a time: an
 independent oracle.
 """
@@ -63,7 +64,9 @@ STARTS: dict[
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Note where generators start, and hide modules and items from the garbage collector: a sixth of all time."""
+    """Note where generators start, and hide modules and items from the garbage collector: a sixth
+    of all time.
+    """
     modules = {item.module for item in session.items if isinstance(item, pytest.Function)}
     for generator in (module.RNG for module in modules if hasattr(module, "RNG")):
         STARTS[generator] = generator.bit_generator.state
@@ -110,7 +113,9 @@ class Case:
         return self.prior.update(self.stats())
 
     def spread(self, x: Array | None = None) -> Array:
-        """Cells with an axis for the classes, `(r, 1, f)`; a cell that is a whole row keeps its levels last."""
+        """Cells with an axis for the classes, `(r, 1, f)`; a cell that is a whole row keeps its
+        levels last.
+        """
         x = self.x if x is None else x
         return x[:, None, None, :] if self.whole else x[:, None, :]
 
@@ -154,7 +159,9 @@ def by_class(*values: Any) -> Array:
 
 
 def table_twin(belief: JointDirichlet, c: int, f: int) -> Callable[[Any], Any]:
-    """A die over all cells of the table, none of them taken together; a row without any cell is certain."""
+    """A die over all cells of the table, none of them taken together; a row without any cell is
+    certain.
+    """
     every = np.full(TABLE_SIZES, belief.concentration[c, f, -1])
     for entry, concentration in zip(
         belief.combinations, belief.concentration[c, f, :-1], strict=True
@@ -170,7 +177,7 @@ def table_twin(belief: JointDirichlet, c: int, f: int) -> Callable[[Any], Any]:
 
 
 def binnings(levels: int) -> Iterator[list[tuple[int, int]]]:
-    """All ways to join so many neighbouring levels into bins: the first and the last level of each."""
+    """All ways to join neighbouring levels into bins: the first and the last level of each."""
     for cuts in product((False, True), repeat=levels - 1):
         edges = [0, *(k + 1 for k, cut in enumerate(cuts) if cut), levels]
         yield [(low, high - 1) for low, high in pairwise(edges)]
@@ -349,7 +356,9 @@ CASES = [
 
 
 def word_after_word(x: Array, concentration: Array) -> Array:
-    """The log predictive of a sequence of words, each after the others: of one order, as all are alike."""
+    """The log predictive of a sequence of words, each after the others: of one order, as all are
+    alike.
+    """
     found = []
     for row in x:
         urn, total = concentration.copy(), 0.0
@@ -366,7 +375,8 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def plainly(X: Any) -> dict[str, Any]:
-    """Arguments of NaiveBayes that declare a plain model: numbers are Gaussian, levels Categorical, the exponent is 1.
+    """Arguments of NaiveBayes that declare a plain model: numbers are Gaussian, levels Categorical,
+    the exponent is 1.
 
     All other columns, such as flags and lists of words, have one family anyway.
     """
@@ -420,7 +430,9 @@ def compiled_always() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def figures_are_closed() -> Iterator[None]:
-    """Figures belong to pyplot once it is loaded, which keeps them, and warns from the twenty-first."""
+    """Figures belong to pyplot once it is loaded, which keeps them, and warns from the twenty-
+    first.
+    """
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")

@@ -1,4 +1,6 @@
-"""Made notebooks/front.svg, README's picture: `uv run python -m tests.make_front`. Nothing in it is drawn at random."""
+"""Made notebooks/front.svg, README's picture: `uv run python -m tests.make_front`. Nothing in it is
+drawn at random.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,5 @@
-"""Made bayesnb/datasets/penguins.csv, once: `python tests/make_penguins.py`, with pip and a network.
+"""Made bayesnb/datasets/penguins.csv, once: `python tests/make_penguins.py`, with pip and a
+network.
 
 The table comes from the package palmerpenguins 0.1.6 on PyPI, byte for byte but for the ends of its
 lines.

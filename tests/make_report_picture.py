@@ -1,4 +1,5 @@
-"""Made notebooks/report-page.png, the top of the page about the penguins: `uv run python -m tests.make_report_picture`.
+"""Made notebooks/report-page.png, the top of the page about the penguins: `uv run python -m
+tests.make_report_picture`.
 
 It needs `chromium`, as the tests of pages do.
 """

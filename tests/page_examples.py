@@ -1,4 +1,5 @@
-"""Runs the examples on the pages, README and `notebooks/*.md`: each page in an empty folder, as a reader would.
+"""Runs the examples on the pages, README and `notebooks/*.md`: each page in an empty folder, as a
+reader would.
 
     python -m tests.page_examples                  all pages; fails where an example prints
     something else
@@ -77,7 +78,9 @@ def examples(text: str) -> list[Example]:
 
 
 def outputs(text: str, name: str = "page") -> Iterator[tuple[Example, str]]:
-    """Run a page in an empty folder; each example, with what it prints, which is as stated where it is not run."""
+    """Run a page in an empty folder; each example, with what it prints, which is as stated where it
+    is not run.
+    """
     variables: dict[str, Any] = {"__name__": "__main__"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for example in examples(text):

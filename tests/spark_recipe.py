@@ -1,4 +1,5 @@
-"""Spark: every partition is counted where it is, and answered where it is. Copy `fit` and `predict` from here.
+"""Spark: every partition is counted where it is, and answered where it is. Copy `fit` and `predict`
+from here.
 
     partition ──▶ record batches ──▶ one shard, some kilobytes ──▶ the driver, which adds them up
 
@@ -30,14 +31,18 @@ TYPES = {"O": "string", "U": "string", "i": "bigint", "b": "boolean", "f": "doub
 
 
 def fit(model: Any, frame: Any, label: str) -> Any:
-    """Fit an estimator to all rows of a Spark dataframe, in one pass; all columns but the label are learnt from."""
+    """Fit an estimator to all rows of a Spark dataframe, in one pass; all columns but the label are
+    learnt from.
+    """
     count = partial(counting, clone(model).set_params(n_jobs=1), label)
     rows = frame.mapInArrow(count, "shard binary").collect()
     return scale.fit_shards(model, [scale.loads(bytes(row.shard)) for row in rows])
 
 
 def counting(model: Any, label: str, batches: Batches) -> Batches:
-    """What Spark runs on a partition: its batches become one row, the bytes of their shard; none for no row."""
+    """What Spark runs on a partition: its batches become one row, the bytes of their shard; none
+    for no row.
+    """
     total = None
     for batch in batches:
         table = pa.Table.from_batches([batch])
@@ -48,7 +53,9 @@ def counting(model: Any, label: str, batches: Batches) -> Batches:
 
 
 def predict(model: Any, frame: Any) -> Any:
-    """The dataframe with the predicted label, and the probability of each, beside its columns; Spark is lazy."""
+    """The dataframe with the predicted label, and the probability of each, beside its columns;
+    Spark is lazy.
+    """
     from pyspark.sql.types import StructType
 
     schema = StructType(list(frame.schema.fields))
@@ -67,7 +74,9 @@ def answers(model: Any) -> list[tuple[str, str]]:
 
 
 def predicting(model: Any, batches: Batches) -> Batches:
-    """What Spark runs on a partition: answers beside the columns of each batch, of which those learnt from are read."""
+    """What Spark runs on a partition: answers beside the columns of each batch, of which those
+    learnt from are read.
+    """
     for batch in batches:
         if not batch.num_rows:
             continue

@@ -1,6 +1,8 @@
-"""What is gained beyond conjugacy: on rows of the truth that were not learnt, each option beats the closed form.
+"""What is gained beyond conjugacy: on rows of the truth that were not learnt, each option beats the
+closed form.
 
-The score is log p(y | x), the mean over rows that were drawn from the truth; both models score the same rows, so the
+The score is log p(y | x), the mean over rows that were drawn from the truth; both models score the
+same rows, so the
 standard error is that of the difference. Every test prints its numbers (`pytest -m slow -n 0 -s`).
 """
 
@@ -48,9 +50,8 @@ def gain(name: str, closed: Any, drawn: Any, X: Array, y: Array) -> float:
         own = [model.predict_log_proba(X)[np.arange(len(y)), y] for model in (closed, drawn)]
     difference = own[1] - own[0]
     error = difference.std() / np.sqrt(len(y))
-    print(
-        f"\n{name}: {own[0].mean():.3f} -> {own[1].mean():.3f}, +{difference.mean():.3f} +- {error:.3f}"
-    )
+    scores = f"{own[0].mean():.3f} -> {own[1].mean():.3f}"
+    print(f"\n{name}: {scores}, +{difference.mean():.3f} +- {error:.3f}")
     return float(difference.mean() / error)
 
 
@@ -121,7 +122,9 @@ def test_rows_without_labels_tell_where_the_clusters_of_six_labelled_rows_lie() 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
 def test_labels_of_which_a_fifth_are_wrong_are_read_as_such_on_any_scale(scale: float) -> None:
-    """Exchanging the classes, and taking most labels for wrong, fits as well: chains must not end there."""
+    """Exchanging the classes, and taking most labels for wrong, fits as well: chains must not end
+    there.
+    """
     rng = np.random.default_rng(8)
     draw = normals(rng, scale * np.array([[0.0] * 3, [1.5] * 3]), scale)
     X, y, new, truth = task(rng, 2, 100, draw)

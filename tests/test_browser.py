@@ -17,7 +17,10 @@ pytestmark = pytest.mark.browser
 PHONE, DESKTOP = 390, 1280
 UNREADABLE = (Path(__file__).parent / "unreadable.js").read_text(encoding="utf-8")
 OPEN_ALL = "document.querySelectorAll('details').forEach((part) => (part.open = true))"
-CELLS = "[...document.querySelector('main table').rows].map((r) => [...r.cells].map((c) => c.textContent))"
+CELLS = (
+    "[...document.querySelector('main table').rows]"
+    ".map((r) => [...r.cells].map((c) => c.textContent))"
+)
 
 
 @pytest.fixture(scope="module")

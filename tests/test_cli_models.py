@@ -1,4 +1,4 @@
-"""Commands about saved models: `show`, `explain`, `report --save`; and names that are nearly right."""
+"""Commands about saved models: `show`, `explain`, `report --save`; names that are nearly right."""
 
 import re
 from pathlib import Path

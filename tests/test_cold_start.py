@@ -1,4 +1,6 @@
-"""The first call in a process: nothing is loaded or compiled before it must, and no cache on disk can do harm."""
+"""The first call in a process: nothing is loaded or compiled before it must, and no cache on disk
+can do harm.
+"""
 
 import os
 import resource
@@ -141,7 +143,8 @@ import os, sys, time
 from pathlib import Path
 import numpy as np
 from numba.core.caching import UserProvidedCacheLocator
-UserProvidedCacheLocator.get_suitable_cache_subpath = classmethod(lambda cls, file: "one folder for all sources")
+name_folder = classmethod(lambda cls, file: "one folder for all sources")
+UserProvidedCacheLocator.get_suitable_cache_subpath = name_folder
 from bayesnb import numerics
 ready, together, kinds = Path(os.environ["READY"]), int(os.environ["TOGETHER"]), os.environ["KINDS"]
 normalise = numerics.row_kernels.normalise.machine_code

@@ -1,4 +1,4 @@
-"""Dask's collections: the model of all partitions is that of all rows, wherever they are counted."""
+"""Dask's collections: the model of all partitions is that of all rows, wherever it is counted."""
 
 import os
 import signal

@@ -1,4 +1,6 @@
-"""The documentation: examples print what they say, docstrings are complete, commands are understood."""
+"""The documentation: examples print what they say, docstrings are complete, commands are
+understood.
+"""
 
 import inspect
 import re

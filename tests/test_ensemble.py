@@ -1,4 +1,6 @@
-"""Ensembles: what draws of conjugate models answer. The closed form is the oracle, by draws or by mixtures of it."""
+"""Ensembles: what draws of conjugate models answer. The closed form is the oracle, by draws or by
+mixtures of it.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -52,7 +54,9 @@ def answers(conjugate: NaiveBayes, ensemble: Ensemble, chains: int = 2) -> Answe
 
 
 def table(rows: int = 60) -> tuple[Array, Array, Array]:
-    """Columns of every family, with missing cells where they may be; two of the three classes have rows."""
+    """Columns of every family, with missing cells where they may be; two of the three classes have
+    rows.
+    """
     rng = np.random.default_rng(20261121)
     y = np.where(np.arange(rows) % 3 == 1, "b", "a")
     own = (y == "b").astype(float)

@@ -310,7 +310,8 @@ def codes(size):
 
 def words(size):
     places = np.random.default_rng(0).integers(0, size, (100, 3))
-    return sparse.csr_array((np.ones(300), np.sort(places).ravel(), np.arange(0, 301, 3)), shape=(100, size))
+    entries = np.ones(300), np.sort(places).ravel(), np.arange(0, 301, 3)
+    return sparse.csr_array(entries, shape=(100, size))
 
 y = np.arange(100) % 2
 scale.always_compile()  # before memory is measured

@@ -1,4 +1,6 @@
-"""Numbers at the ends of floats give the right answer, or an error; never NaN, nor memory without bounds."""
+"""Numbers at the ends of floats give the right answer, or an error; never NaN, nor memory without
+bounds.
+"""
 
 import math
 import tracemalloc
@@ -73,7 +75,9 @@ def test_sums_of_int64_do_not_overflow(preset: Any) -> None:
 
 @pytest.mark.parametrize("offset", [0.0, 1e8, -1e12])
 def test_moments_are_those_of_exact_fractions(offset: float) -> None:
-    """The posterior under a vague prior, of integers far from zero and a first row that is an outlier."""
+    """The posterior under a vague prior, of integers far from zero and a first row that is an
+    outlier.
+    """
     x = np.floor(np.random.default_rng(1).normal(0, 50, (501, 1))) + offset
     x[0] = offset + 2**30
     exact = [Fraction(float(cell)) for cell in x[:, 0]]

@@ -1,4 +1,5 @@
-"""Simulation-based calibration of what is learned of priors (Talts et al. 2018): ranks of the truth are uniform.
+"""Simulation-based calibration of what is learned of priors (Talts et al. 2018): ranks of the truth
+are uniform.
 
 Columns share nothing but the labels, which are given. So each is a replicate: its own parameters of
 its prior, drawn as
@@ -33,7 +34,9 @@ HOW: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Story:
-    """A family with its prior, parameters of that prior by name, `(f,)`, and cells that came of them."""
+    """A family with its prior, parameters of that prior by name, `(f,)`, and cells that came of
+    them.
+    """
 
     family: Any
     truth: dict[str, Array]

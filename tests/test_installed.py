@@ -27,7 +27,7 @@ X, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
 
 
 def run_without(names: str, code: str) -> str:
-    """Return what a process prints that finds none of the packages, and the last line of an error."""
+    """Return what a process prints that finds none of the packages; the last line of an error."""
     command = [sys.executable, "-c", HIDDEN.format(names=names, code=code)]
     done = subprocess.run(command, capture_output=True, text=True)
     return done.stdout + (done.stderr.splitlines() or [""])[-1]

@@ -1,4 +1,6 @@
-"""The plan of the house as facts: imports point down, each dependency has one home, the import is light."""
+"""The plan of the house as facts: imports point down, each dependency has one home, the import is
+light.
+"""
 
 import ast
 import subprocess
@@ -115,7 +117,10 @@ def test_importing_an_estimator_loads_neither_pymc_nor_matplotlib_nor_dask() -> 
 
 
 def test_importing_the_package_takes_under_half_a_second() -> None:
-    code = "import time; start = time.perf_counter(); import bayesnb; print(time.perf_counter() - start)"
+    code = (
+        "import time; start = time.perf_counter(); import bayesnb; "
+        "print(time.perf_counter() - start)"
+    )
     times = [
         float(
             subprocess.run(

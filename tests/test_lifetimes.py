@@ -1,4 +1,5 @@
-"""Whatever a model has lived through, it is the one that `fit` would make of the rows that it knows.
+"""Whatever a model has lived through, it is the one that `fit` would make of the rows that it
+knows.
 
 A state machine calls `fit`, `partial_fit`, `merge`, `forget`, `decay`, `save` and `load` in any
 order; beside it stands an array of the weights that every row should have by now.

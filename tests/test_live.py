@@ -94,7 +94,7 @@ def assert_same(one: Any, two: Any, x: Any = X) -> None:
 
 
 def test_no_answer_is_of_half_a_change() -> None:
-    """Every answer is, to the last bit, that of a model that learnt some beginning of the stream."""
+    """Every answer is, to the last bit, that of a model that learnt a beginning of the stream."""
     questions = pd.concat([batch(number)[0].head(1) for number in (0, 9, 20)])
     live, done, seen = Live(NaiveBayes({"size": "gaussian", "rate": None}), at=0), Event(), []
     live.learn(*batch(0), grow_classes=True, at=1)

@@ -91,7 +91,9 @@ def of_draws(model: Logistic) -> tuple[Array, Array]:
 
 @dataclass
 class Twin:
-    """A PyMC model's log-density of coefficients (feature, class) and intercepts, as functions of free numbers."""
+    """A PyMC model's log-density of coefficients (feature, class) and intercepts, as functions of
+    free numbers.
+    """
 
     model: Any
 
@@ -182,7 +184,9 @@ def test_scikit_learns_penalised_estimate_is_the_mode(line: tuple[Array, Array])
 
 
 def grid(z: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Posterior weights on a grid of intercept and slope of the log-odds, by the textbook's formula."""
+    """Posterior weights on a grid of intercept and slope of the log-odds, by the textbook's
+    formula.
+    """
     a, b = np.meshgrid(np.linspace(-4, 5, 400), np.linspace(-2, 8, 400), indexing="ij")
     odds = a[..., None] + b[..., None] * z
     log_post = (

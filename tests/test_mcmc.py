@@ -1,4 +1,6 @@
-"""Models in PyMC: those of the closed form, where there is one, and what SciPy and sums say, where there is none."""
+"""Models in PyMC: those of the closed form, where there is one, and what SciPy and sums say, where
+there is none.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -209,7 +211,7 @@ class Story:
         return shape, shape / self.at["rate_mean"]
 
     def normal(self, number: str) -> tuple[Array, ...]:
-        """location, count, shape, scale, `(c, 1)`; the last two play no part under a scale prior."""
+        """location, count, shape, scale, `(c, 1)`; the last two are unused under a scale prior."""
         own = MIXED.prior_[NORMALS[number]]
         given = [part[:, None] for part in (own.location, own.count, own.shape, own.scale)]
         if self.hierarchical:
@@ -224,7 +226,7 @@ class Story:
         return tuple(given)
 
     def log_theta(self, seen: bool = False) -> float:
-        """log p(theta | phi), or log p(theta | phi, D) once the rows were seen with their weights."""
+        """log p(theta | phi), or log p(theta | phi, D) once the weighted rows were seen."""
         at, total = self.at, 0.0
         total += stats.dirichlet.logpdf(
             at["class_prob"], 1.0 + seen * np.bincount(CODE, WEIGHT, len(CLASSES))
@@ -532,7 +534,9 @@ def test_a_conjugate_model_is_sampled_as_the_closed_form_says(
 
 @pytest.fixture(scope="module")
 def birds() -> tuple[pd.DataFrame, Array, Array]:
-    """One column of three levels, six kinds with few rows each, and how often each kind saw each level."""
+    """One column of three levels, six kinds with few rows each, and how often each kind saw each
+    level.
+    """
     rng, code = np.random.default_rng(8), np.arange(48) % 6
     share = rng.dirichlet([2.0, 3.0, 4.0], 6)
     level = np.array([rng.choice(3, p=share[c]) for c in code])

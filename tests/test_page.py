@@ -253,7 +253,7 @@ def uncertainty(it: Reported) -> Columns:
 
 
 def prior_weights(it: Reported) -> Columns:
-    """All columns' priors, and then that of the classes, declared with half and twice their weight."""
+    """All columns' priors, then that of the classes, declared with half and twice their weight."""
     gains, largest, classes = [], [], []
     for times in (0.5, 2.0):
         families: dict[Any, Any] = {}

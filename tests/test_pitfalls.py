@@ -1,6 +1,8 @@
-"""What other naive Bayes libraries got wrong, one test for each row of the list of pitfalls, with its id.
+"""What other naive Bayes libraries got wrong, one test for each row of the list of pitfalls, with
+its id.
 
-Then the statements about naive Bayes that come with numbers. Expected values are SciPy's or a formula's.
+Then the statements about naive Bayes that come with numbers. Expected values are SciPy's or a
+formula's.
 """
 
 import hashlib
@@ -57,7 +59,9 @@ def arrays(model: Any) -> list[Array]:
 
 
 def student_t(mean: Any, count: Any, shape: Any, scale: Any) -> Any:
-    """The predictive of a normal-inverse-gamma belief: SciPy's scale is a standard deviation, not a variance."""
+    """The predictive of a normal-inverse-gamma belief: SciPy's scale is a standard deviation, not a
+    variance.
+    """
     return stats.t(2 * shape, mean, np.sqrt(scale * (1 + 1 / count) / shape))
 
 

@@ -1,4 +1,6 @@
-"""What the recipe for Spark runs on a partition, without Spark: record batches in, record batches out."""
+"""What the recipe for Spark runs on a partition, without Spark: record batches in, record batches
+out.
+"""
 
 from collections.abc import Iterator
 

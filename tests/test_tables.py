@@ -1,4 +1,6 @@
-"""Any table is seen one way: containers, types, levels, missing cells, and how numbers lie in memory."""
+"""Any table is seen one way: containers, types, levels, missing cells, and how numbers lie in
+memory.
+"""
 
 import math
 import warnings
