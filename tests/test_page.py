@@ -475,11 +475,6 @@ ODD: dict[str, tuple] = {
         ),
         np.arange(30) % 2,
     ),
-    "an average of columns": (
-        nb.NaiveBayes(average_features=0.5, estimate="predictive"),
-        np.random.default_rng(0).normal(size=(30, 3)),
-        np.arange(30) % 2,
-    ),
 }
 
 
