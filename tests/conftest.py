@@ -14,13 +14,12 @@ from dataclasses import dataclass, fields
 from itertools import pairwise, product
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pytest
 from scipy import sparse, stats
 from scipy.special import gammaln
 
-from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart, scale
+from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart
 from bayesnb.families.averaged_histogram import AveragedHistogram
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
@@ -374,23 +373,6 @@ def case(request: pytest.FixtureRequest) -> Case:
     return request.param
 
 
-def plainly(X: Any) -> dict[str, Any]:
-    """Arguments of NaiveBayes that declare a plain model: numbers are Gaussian, levels Categorical,
-    the exponent is 1.
-
-    All other columns, such as flags and lists of words, have one family anyway.
-    """
-    if isinstance(X, (list, np.ndarray)):
-        return {"families": "gaussian", "temper": None}
-    kinds = nw.from_native(X, eager_only=True).schema
-    levels = (nw.String, nw.Categorical, nw.Enum)
-    families = {name: "gaussian" for name, kind in kinds.items() if kind.is_numeric()}
-    for name, kind in kinds.items():
-        if kind in levels or (kind == nw.Object and any(isinstance(cell, str) for cell in X[name])):
-            families[name] = "categorical"
-    return {"families": families, "temper": None}
-
-
 def names(record: Any) -> list[str]:
     return [field.name for field in fields(record)]
 
@@ -402,30 +384,6 @@ def same(a: Any, b: Any, rtol: float = 1e-12, atol: float = 1e-12) -> None:
         np.testing.assert_allclose(
             getattr(a, name), getattr(b, name), rtol=rtol, atol=atol, err_msg=name
         )
-
-
-def same_bits(a: Any, b: Any) -> None:
-    """Two models have learnt the same, to the last bit."""
-    assert a.classes_.tolist() == b.classes_.tolist()
-    pairs = zip(
-        (a.stats_.classes, *a.stats_.blocks), (b.stats_.classes, *b.stats_.blocks), strict=True
-    )
-    for block, (own, its) in enumerate(pairs):
-        assert type(own) is type(its)
-        for name in names(own):
-            where = f"stats {block}, {name}"
-            np.testing.assert_array_equal(
-                getattr(own, name), getattr(its, name), strict=True, err_msg=where
-            )
-    assert a.log_evidence_ == b.log_evidence_
-
-
-@pytest.fixture
-def compiled_always() -> Iterator[None]:
-    """Compiled code does small work too, so that its digits are those of large work."""
-    scale.always_compile()
-    yield
-    scale.always_compile(False)
 
 
 @pytest.fixture(autouse=True)
