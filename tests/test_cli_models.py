@@ -45,10 +45,12 @@ def test_explain_prints_the_probabilities_of_a_row_and_what_columns_add(
     ("words", "message"),
     [
         (["reprot"], "there is no command 'reprot'; .* Did you mean report[?]"),
+        (["report", "--save", "-"], "a model cannot be written to stdout"),
+        (["report", "--save", "a.html", "-o", "./a.html"], "is also another file of this command"),
         (["fit", "t.csv", "--target", "y", "-o", "m", "--famly", "x"], "Did you mean --family[?]"),
     ],
 )
-def test_a_command_or_option_that_is_nearly_right_is_named(
+def test_what_cannot_be_meant_is_refused_and_what_is_nearly_right_is_named(
     words: list[str], message: str, capsys: pytest.CaptureFixture
 ) -> None:
     assert main(words) == 2

@@ -415,7 +415,7 @@ def test_the_best_action_loses_least(case: Case) -> None:
 
 
 @every()
-def test_new_rows_look_like_those_that_were_learnt(case: Case) -> None:
+def test_new_rows_are_rows_and_labels_that_the_model_can_read(case: Case) -> None:
     model = case.fit()
     rows, labels = model.sample(30, rng=1)
     assert len(labels) == 30

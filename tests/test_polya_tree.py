@@ -405,3 +405,22 @@ def test_rows_with_a_density_are_inverted_beside_rows_that_are_drawn(classes: in
         alone = model.predict_interval([[0.1, 0.3]], method="exact")
     for name in ("median", "lower", "upper"):
         assert_allclose(both[name][:1], alone[name], rtol=0, atol=1e-3)
+
+
+def test_a_single_class_is_certain_whatever_may_be_known() -> None:
+    x = np.random.default_rng(0).normal(size=(20, 1))
+    model = NaiveBayes(PolyaTree(depth=2), class_prior="uniform").fit(x, ["only"] * 20)
+    with warnings.catch_warnings(action="error"):
+        interval = model.predict_interval(x[:2], method="exact")
+    assert (interval["lower"] == 1).all()
+
+
+def test_shared_variances_beside_a_tree_are_drawn_for_three_classes_with_known_probabilities() -> (
+    None
+):
+    rng, y = np.random.default_rng(4), np.arange(900) % 3
+    x = rng.normal(size=(900, 5)) + y[:, None]
+    families = {(0, 1, 2, 3): PolyaTree(depth=2), 4: "gaussian:shared"}
+    model = NaiveBayes(families, class_prior="uniform").fit(x, y)
+    with pytest.warns(DrawnWarning, match="classes share parameters"):
+        model.predict_interval(x[:2])

@@ -56,10 +56,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         line = visible(" ".join(message.split())).rstrip(".")
-        if choice := re.fullmatch(r"argument COMMAND: (invalid choice: '(.*)') \(choose from (.*)\)", line):
-            names = re.findall(r"[\w-]+", choice[3])
-            line = f"there is no command '{choice[2]}'; there are {', '.join(names)}"
-            line += "." + did_you_mean(choice[2], names)
+        if choice := re.fullmatch(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)", line):
+            word, names = choice[1], re.findall(r"[\w-]+", choice[2])
+            line = f"there is no command '{word}'; there are {', '.join(names)}.{did_you_mean(word, names)}"
         self.exit(2, f"{self.prog}: error: {line}{'' if line.endswith('?') else '.'} See {self.prog} --help\n")
 
 
@@ -146,8 +145,8 @@ def add_model(command: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         type=values.temper,
         default="auto",
         help="exponent on the columns' evidence, which corrects overconfident probabilities: a number; loo estimates "
-        "one; columns estimates one for each column; auto (default) is columns where "
-        "no family (drop apart), no prior of a column and no --estimate is given, else 1",
+        "one; columns estimates one for each column; none is 1; auto (default) is columns where "
+        "no family (drop apart), no prior of a column and no --estimate is given, else none",
     )
     group.add_argument(
         "--dependence",

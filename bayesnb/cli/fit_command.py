@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any
 
 from bayesnb.cli import command_options as options
-from bayesnb.cli.messages import UsageError, naming
-from bayesnb.cli.output import check_inputs, check_output
+from bayesnb.cli.messages import naming
+from bayesnb.cli.output import check_inputs, check_model_output
 
 EXAMPLES = """\
   bayesnb fit customers.csv --target churned -o churn.bnb
@@ -44,9 +44,7 @@ def add(commands: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Fit, save, print what was inferred and the score."""
-    if args.output == "-":
-        raise UsageError("fit: a model cannot be written to stdout. Name a file: -o MODEL.bnb.")
-    check_output("fit", args.output, args.tables)
+    check_model_output("fit", "-o", args.output, args.tables)
     check_inputs("fit", args.tables)
 
     from bayesnb.cli.training_table import describe_held_out, describe_verdict, left_out, read_training

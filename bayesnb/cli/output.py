@@ -31,6 +31,15 @@ def check_output(command: str, output: str, inputs: Sequence[str | None] = ()) -
         raise PermissionError(errno.EACCES, "the folder is not writable", str(path.parent))
 
 
+def check_model_output(command: str, option: str, output: str, others: Sequence[str | None]) -> None:
+    """Raise for a file of a model that cannot be written, or that is also read or written as something else."""
+    if output == "-":
+        raise UsageError(f"{command}: a model cannot be written to stdout. Name a file: {option} MODEL.bnb.")
+    if Path(output).resolve() in {Path(other).resolve() for other in others if other not in (None, "-")}:
+        raise UsageError(f"{command}: {option} {output} is also another file of this command. Give another name.")
+    check_output(command, output, others)
+
+
 def check_inputs(command: str, inputs: Sequence[str | None]) -> None:
     """Raise for files that are not there, and for standard input that is to be read twice."""
     if inputs.count("-") > 1:

@@ -8,7 +8,7 @@ from bayesnb.cli import command_options as options
 from bayesnb.cli import option_values as values
 from bayesnb.cli.messages import CommandLineAdvice, UsageError, naming
 from bayesnb.cli.option_values import FamilyOption
-from bayesnb.cli.output import check_inputs, check_output, write_text
+from bayesnb.cli.output import check_inputs, check_model_output, check_output, write_text
 
 EXAMPLES = """\
   bayesnb report
@@ -70,7 +70,7 @@ def run(args: Namespace) -> None:
         raise UsageError(f"report: which column of {args.table} holds the labels? Say --target COLUMN.")
     check_output("report", args.output, [args.table, args.test])
     if args.save is not None:
-        check_output("report", args.save, [args.table, args.test])
+        check_model_output("report", "--save", args.save, [args.table, args.test, args.output])
     check_inputs("report", [args.table, args.test])
     facts = gather_facts(args)
 

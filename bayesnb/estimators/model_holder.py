@@ -258,7 +258,7 @@ class ModelHolder(ABC):
 
     def _check_dependence(self, kind: Any) -> None:
         if not (isinstance(kind, str) and kind in (FOREST, PAIRS, BLOCKS)):
-            raise ValueError(f"dependence must be None, 'auto', 'forest', 'pairs' or 'blocks', got {kind!r}.")
+            raise ValueError(f"dependence must be 'auto', 'forest', 'pairs', 'blocks', 'none' or None, got {kind!r}.")
         if kind in (FOREST, PAIRS) and self.estimate != "predictive":
             raise ValueError(
                 f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."

@@ -99,7 +99,9 @@ class PredictiveUncertainty(ABC):
         three or more classes, with a `DrawnWarning`; "exact" refuses it. So is every row of three or more classes
         that have parameters in common, under `average_features` or `shared=True`, which "fast" refuses too; of two
         classes only where `average_features` meets a `class_prior` that is known. Under `average_features` "fast" is
-        always refused: four cumulants do not tell how many hypotheses there are.
+        always refused: four cumulants do not tell how many hypotheses there are. Rows of which only PolyaTree columns
+        are known are drawn, and refused, where the `class_prior` is known and all classes may have one distribution:
+        nothing may be unknown of them.
 
         Of a sampled model ends are quantiles of its draws, weighted where the row was observed, and as noisy as those
         are; a row that leaves few draws with any weight raises a `DegenerateWarning`.

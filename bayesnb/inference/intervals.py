@@ -144,9 +144,10 @@ def find_smooth(scores: Scores, observed: bool) -> Array:
 
     They have none where all that is unknown may be known: a transform never dies out then.
     """
-    if not scores.belief.may_be_known:
-        return np.full(len(scores), scores.belief.closed)
-    possible = scores.of(scores.belief.live)
+    belief = scores.belief
+    if not belief.may_be_known or not belief.closed or belief.live.sum() == 1:
+        return np.full(len(scores), belief.closed)
+    possible = scores.of(belief.live)
     parts = [possible[rows] for rows in blocks(len(scores), max(ROWS // (REACHED * possible.classes), 1))]
     return np.concatenate([_die_out(part, observed) for part in parts])
 
