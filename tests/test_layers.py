@@ -31,7 +31,7 @@ ROOMS = [
     {"families"},
     {"numerics"},
     {"stages"},
-    {"safe_output"},
+    {"safe_output", "formatting"},
 ]
 HEIGHT = {room: -level for level, rooms in enumerate(ROOMS) for room in rooms}
 HOMES = {

@@ -11,9 +11,16 @@ from bayesnb.data.declaration import families_of_numbers, no_column
 from bayesnb.families import FAMILIES
 from bayesnb.families.family import conjugate_priors
 
-INFERRED = {"flag": "bernoulli", "level": "categorical", "number": "gaussian", "words": "multinomial"}  # with a prior
+INFERRED = {
+    "flag": "bernoulli",
+    "level": "categorical",
+    "number": "gaussian",
+    "words": "multinomial",
+}  # with a prior
 UNSAID = -1
-Declared = Mapping[str, tuple[str, int]]  # column -> its family, and the place of the option that declares it
+Declared = Mapping[
+    str, tuple[str, int]
+]  # column -> its family, and the place of the option that declares it
 
 
 def family_name(family: str) -> str:
@@ -26,7 +33,9 @@ def fits(belief: str) -> list[str]:
     return [
         name
         for name, family in FAMILIES.items()
-        if (getattr(family.conjugate, "__name__", "") == belief if belief else family.number_prior())
+        if (
+            getattr(family.conjugate, "__name__", "") == belief if belief else family.number_prior()
+        )
     ]
 
 
@@ -39,7 +48,11 @@ def declared(columns: Sequence[str], options: Sequence[FamilyOption]) -> dict[st
         raise UsageError(f"--family declares two families for all columns: {families}.")
     if rest:
         places = {column: places.get(column, rest[0]) for column in columns}
-    return {column: (options[places[column]].family, places[column]) for column in columns if column in places}
+    return {
+        column: (options[places[column]].family, places[column])
+        for column in columns
+        if column in places
+    }
 
 
 def places_by_column(
@@ -52,7 +65,9 @@ def places_by_column(
         for pattern in option.names or ():
             places = named if pattern in columns else matched
             matching = (
-                [pattern] if places is named else [each for each in columns if fnmatch.fnmatchcase(each, pattern)]
+                [pattern]
+                if places is named
+                else [each for each in columns if fnmatch.fnmatchcase(each, pattern)]
             )
             if not matching:
                 raise ValueError(f"{name}: {no_column(pattern, columns)}")
@@ -71,7 +86,9 @@ def parse_beliefs(options: Sequence[PriorOption]) -> list[Any]:
             kind = kinds[option.belief] if option.belief else None
             beliefs.append(kind(*option.values, **option.parameters) if kind else option.number)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"--prior {option.text}: {str(error).replace('.__init__()', ':')}") from None
+            raise UsageError(
+                f"--prior {option.text}: {str(error).replace('.__init__()', ':')}"
+            ) from None
     return beliefs
 
 
@@ -80,16 +97,23 @@ def declared_families(X: Any, chosen: Declared, options: Sequence[PriorOption]) 
     if not chosen and not options:
         return "auto"
     if options:  # a prior may be for a column whose family is inferred
-        chosen = {column: chosen.get(column) or (family, UNSAID) for column, family in inferred_families(X).items()}
+        chosen = {
+            column: chosen.get(column) or (family, UNSAID)
+            for column, family in inferred_families(X).items()
+        }
     priors = priors_by_column({column: family for column, (family, _) in chosen.items()}, options)
-    chosen = {column: each for column, each in chosen.items() if each[1] != UNSAID or column in priors}
+    chosen = {
+        column: each for column, each in chosen.items() if each[1] != UNSAID or column in priors
+    }
     check_lengths(X, chosen, priors)
     groups: dict[Any, list[str]] = {}
     for column, (family, place) in chosen.items():
         is_block = family != "drop" and FAMILIES[family_name(family)].multivariate
         groups.setdefault(("block", place) if is_block else column, []).append(column)
     return {
-        tuple(names) if len(names) > 1 else names[0]: build_family(chosen[names[0]][0], names, priors)
+        tuple(names) if len(names) > 1 else names[0]: build_family(
+            chosen[names[0]][0], names, priors
+        )
         for names in groups.values()
     }
 
@@ -112,7 +136,9 @@ def priors_by_column(families: Mapping[str, str], options: Sequence[PriorOption]
             fitting = fits(option.belief)
             if option.belief and not set(fitting) & set(map(family_name, families.values())):
                 raise ValueError(f"--prior {option.text}: no column is {' or '.join(fitting)}.")
-            by_family |= {family: belief for family in fitting if option.belief or family not in by_family}
+            by_family |= {
+                family: belief for family in fitting if option.belief or family not in by_family
+            }
     priors = {column: by_family.get(family_name(family)) for column, family in families.items()}
     for column, place in places_by_column("--prior", list(families), options).items():
         check_fit(options[place], column, families[column])
@@ -140,7 +166,9 @@ def check_lengths(X: Any, chosen: Declared, priors: Mapping[str, Any]) -> None:
             levels = sorted(X[column].dropna().unique().tolist())
             if len(levels) != size:
                 shown = ", ".join(map(repr, levels[:5])) + (", ..." if len(levels) > 5 else "")
-                raise ValueError(f"--prior: {size} concentrations for the {len(levels)} levels of {column!r}: {shown}.")
+                raise ValueError(
+                    f"--prior: {size} concentrations for the {len(levels)} levels of {column!r}: {shown}."
+                )
 
 
 def build_family(option: str, names: Sequence[str], priors: Mapping[str, Any]) -> Any:
@@ -149,7 +177,9 @@ def build_family(option: str, names: Sequence[str], priors: Mapping[str, Any]) -
         return None
     prior = priors.get(names[0])
     if any(priors.get(name) is not prior for name in names):
-        raise ValueError(f"--prior: columns {names[0]!r} to {names[-1]!r} are one block, and need one prior.")
+        raise ValueError(
+            f"--prior: columns {names[0]!r} to {names[-1]!r} are one block, and need one prior."
+        )
     kind: Any = FAMILIES[family_name(option)]
     shared = {"shared": True} if option.endswith(":shared") else {}
     return kind(**shared) if prior is None else kind(prior, **shared)

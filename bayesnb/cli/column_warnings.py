@@ -17,7 +17,9 @@ def warn_of_header_and_labels(console: Any, X: Any, y: Any) -> None:
     from bayesnb.data.suspect_columns import RANGES, describe_numeric_labels
 
     if looks_numeric((*X.columns,)):
-        console.warn("the names of the columns are numbers: is the first line, with the names, missing from the table?")
+        console.warn(
+            "the names of the columns are numbers: is the first line, with the names, missing from the table?"
+        )
     labels, counts = np.unique(y.astype(str) if y.dtype == object else y, return_counts=True)
     if numeric := describe_numeric_labels(labels):
         console.warn(f"{numeric} {RANGES}")
@@ -31,7 +33,10 @@ def warn_of_header_and_labels(console: Any, X: Any, y: Any) -> None:
 
 def column_warnings(suspicions: Mapping[Hashable, Any]) -> list[str]:
     """Return a line for each column that looks wrong."""
-    return [f"column {name!r} {each.problem}. {in_options(str(name), each)}" for name, each in suspicions.items()]
+    return [
+        f"column {name!r} {each.problem}. {in_options(str(name), each)}"
+        for name, each in suspicions.items()
+    ]
 
 
 def in_options(name: str, suspicion: Any) -> str:

@@ -30,7 +30,13 @@ from bayesnb.cli.command_options import TABLES, CommandHelp, Parser, did_you_mea
 from bayesnb.cli.messages import Console, UsageError, print_line, readable
 from bayesnb.safe_output import visible
 
-HIDDEN = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+HIDDEN = (
+    DeprecationWarning,
+    PendingDeprecationWarning,
+    FutureWarning,
+    ImportWarning,
+    ResourceWarning,
+)
 COMMANDS = (
     report_command,
     fit_command,
@@ -63,7 +69,9 @@ def build_parser() -> ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"bayesnb {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
+    commands = parser.add_subparsers(
+        title="commands", required=True, metavar="COMMAND", dest="command"
+    )
     for command in COMMANDS:
         command.add(commands)
     return parser
@@ -73,10 +81,14 @@ def parse(words: Sequence[str], parser: ArgumentParser | None = None) -> Namespa
     """Parse a command's words; tables may also stand after options."""
     parser = parser or build_parser()
     args, rest = parser.parse_known_args(words)
-    if any(word.startswith("-") and word != "-" for word in rest) or (rest and not hasattr(args, "tables")):
+    if any(word.startswith("-") and word != "-" for word in rest) or (
+        rest and not hasattr(args, "tables")
+    ):
         command, unknown = f"bayesnb {args.command}", visible(shlex.join(rest))
         meant = did_you_mean(rest[0].partition("=")[0], options_of(parser, args.command))
-        parser.exit(2, f"{command}: error: unrecognized arguments: {unknown}.{meant} See {command} --help\n")
+        parser.exit(
+            2, f"{command}: error: unrecognized arguments: {unknown}.{meant} See {command} --help\n"
+        )
     if rest:
         args.tables += rest
     return args
@@ -109,7 +121,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _set_up_process() -> None:
     """Set up a process that runs one command and ends."""
     signal.signal(signal.SIGTERM, _terminate)  # so that a half-written file is removed
-    gc.set_threshold(200_000, 20)  # the default goes through all that is imported, again and again: a tenth of the time
+    gc.set_threshold(
+        200_000, 20
+    )  # the default goes through all that is imported, again and again: a tenth of the time
     atexit.register(gc.freeze)  # nor is it gone through when Python exits: another tenth
 
 

@@ -34,7 +34,9 @@ class CommandHelp(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = text.strip("\n").split("\n\n")
         return "\n\n".join(
-            part if "\n " in f"\n{part}" else textwrap.fill(" ".join(part.split()), width, break_on_hyphens=False)
+            part
+            if "\n " in f"\n{part}"
+            else textwrap.fill(" ".join(part.split()), width, break_on_hyphens=False)
             for part in paragraphs
         )
 
@@ -56,16 +58,25 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         line = visible(" ".join(message.split())).rstrip(".")
-        if choice := re.fullmatch(r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)", line):
+        if choice := re.fullmatch(
+            r"argument COMMAND: invalid choice: '(.*)' \(choose from (.*)\)", line
+        ):
             word, names = choice[1], re.findall(r"[\w-]+", choice[2])
             line = f"there is no command '{word}'; there are {', '.join(names)}.{did_you_mean(word, names)}"
-        self.exit(2, f"{self.prog}: error: {line}{'' if line.endswith('?') else '.'} See {self.prog} --help\n")
+        self.exit(
+            2,
+            f"{self.prog}: error: {line}{'' if line.endswith('?') else '.'} See {self.prog} --help\n",
+        )
 
 
-def add_command(commands: Any, name: str, examples: str, *, notes: str = "", **texts: str) -> argparse.ArgumentParser:
+def add_command(
+    commands: Any, name: str, examples: str, *, notes: str = "", **texts: str
+) -> argparse.ArgumentParser:
     """Add a command with its examples, `--quiet` and `--debug`."""
     epilog = f"examples:\n{examples}\n\n{notes}"
-    command = commands.add_parser(name, epilog=epilog, formatter_class=CommandHelp, allow_abbrev=False, **texts)
+    command = commands.add_parser(
+        name, epilog=epilog, formatter_class=CommandHelp, allow_abbrev=False, **texts
+    )
     group = command.add_argument_group("messages")
     group.add_argument("-q", "--quiet", action="store_true", help="print only warnings and errors")
     group.add_argument("--debug", action="store_true", help="show the traceback of an error")
@@ -90,10 +101,17 @@ def add_reading(command: argparse.ArgumentParser) -> None:
         "missing",
     )
     group.add_argument(
-        "--delimiter", metavar="CHAR", type=values.delimiter, help="default: the likeliest of comma, semicolon, tab, |"
+        "--delimiter",
+        metavar="CHAR",
+        type=values.delimiter,
+        help="default: the likeliest of comma, semicolon, tab, |",
     )
     group.add_argument(
-        "--decimal", choices=(".", ","), default=".", metavar="MARK", help="decimal mark: . (default) or ,"
+        "--decimal",
+        choices=(".", ","),
+        default=".",
+        metavar="MARK",
+        help="decimal mark: . (default) or ,",
     )
     group.add_argument(
         "--encoding",

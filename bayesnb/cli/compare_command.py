@@ -46,7 +46,11 @@ def add(commands: Any) -> None:
         "predictive alone if columns are linked)",
     )
     command.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="default: stdout, as CSV, or aligned on a terminal"
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="default: stdout, as CSV, or aligned on a terminal",
     )
     options.add_model(command)
     options.add_seed(command, "no effect here: a comparison draws nothing")
@@ -68,7 +72,11 @@ def run(args: Namespace) -> None:
     args.console.stages.begin(f"comparing settings of the smoothing by {len(training.y):,} rows")
     with naming([args.table]):
         comparison = compare_smoothing(
-            training.model, training.X, training.y, smoothing=args.smoothing, estimates=args.estimates
+            training.model,
+            training.X,
+            training.y,
+            smoothing=args.smoothing,
+            estimates=args.estimates,
         )
     if args.output == "-" and sys.stdout.isatty():
         write_text("-", f"{aligned(comparison.table)}\n")

@@ -49,11 +49,16 @@ def answer_shell(parser: ArgumentParser) -> None:
 
         completer: Any = complete_value
         argcomplete.autocomplete(
-            parser, exit_method=sys.exit, always_complete_options="long", default_completer=completer
+            parser,
+            exit_method=sys.exit,
+            always_complete_options="long",
+            default_completer=completer,
         )
 
 
-def complete_value(prefix: str, action: Action, parsed_args: Namespace, **rest: Any) -> Iterable[str]:
+def complete_value(
+    prefix: str, action: Action, parsed_args: Namespace, **rest: Any
+) -> Iterable[str]:
     """Return the values that an option or argument may have, of which argcomplete keeps those with the prefix."""
     columns = columns_of(parsed_args)
     match action.metavar:

@@ -38,7 +38,9 @@ def run(args: Namespace) -> None:
         write_text("-", "".join(f"{name}\t{about}\n" for name, about in datasets.EXAMPLES.items()))
         return
     if args.example not in datasets.EXAMPLES:
-        raise UsageError(f"data: there is no example table {args.example!r}; there are {', '.join(datasets.EXAMPLES)}.")
+        raise UsageError(
+            f"data: there is no example table {args.example!r}; there are {', '.join(datasets.EXAMPLES)}."
+        )
     output = args.output or "-"
     check_output("data", output)
     if output in ("-", "/dev/stdout") or output.endswith(".csv"):

@@ -28,7 +28,11 @@ def add(commands: Any) -> None:
     command.add_argument("model", metavar="MODEL", help="a file written by `bayesnb fit`")
     command.add_argument("table", metavar="TABLE", help="a table")
     command.add_argument(
-        "--row", metavar="N", type=values.whole_number, default=0, help="the row, counted from 0 (default: 0)"
+        "--row",
+        metavar="N",
+        type=values.whole_number,
+        default=0,
+        help="the row, counted from 0 (default: 0)",
     )
     options.add_reading(command)
     command.set_defaults(run=run)
@@ -50,7 +54,9 @@ def run(args: Namespace) -> None:
         at, place = divmod(args.row, ROWS)
         batch = next(islice(sheet.batches(named_kinds(model, sheet), ROWS), at, None), None)
     if batch is None or place >= len(batch):
-        raise ValueError(f"{sheet.name}: there is no row {args.row}. Rows are counted from 0, below the header.")
+        raise ValueError(
+            f"{sheet.name}: there is no row {args.row}. Rows are counted from 0, below the header."
+        )
     row = as_learnt(model, batch.frame[place : place + 1], sheet)
     with naming([args.table]):
         shares = model.uncertainty(row)["probability"].to_pandas().rename_axis(None)

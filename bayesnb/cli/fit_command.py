@@ -31,10 +31,16 @@ def add(commands: Any) -> None:
         "the model for `bayesnb predict`, and for bayesnb.load in Python. Prints the family of each column, how well "
         "the model predicts rows that were held out, and a verdict on that.",
     )
-    command.add_argument("tables", metavar="TABLE", nargs="+", help="a table; several tables are read as one")
+    command.add_argument(
+        "tables", metavar="TABLE", nargs="+", help="a table; several tables are read as one"
+    )
     command.add_argument("--target", metavar="COLUMN", required=True, help="the column of labels")
     command.add_argument(
-        "-o", "--output", metavar="MODEL", required=True, help="the file to write, usually named MODEL.bnb"
+        "-o",
+        "--output",
+        metavar="MODEL",
+        required=True,
+        help="the file to write, usually named MODEL.bnb",
     )
     options.add_estimate(options.add_model(command))
     options.add_seed(command, "no effect here: a fit draws nothing")
@@ -47,7 +53,12 @@ def run(args: Namespace) -> None:
     check_model_output("fit", "-o", args.output, args.tables)
     check_inputs("fit", args.tables)
 
-    from bayesnb.cli.training_table import describe_held_out, describe_verdict, left_out, read_training
+    from bayesnb.cli.training_table import (
+        describe_held_out,
+        describe_verdict,
+        left_out,
+        read_training,
+    )
     from bayesnb.criticism.judgement import observe_held_out, one_exponent
     from bayesnb.criticism.optimism import score_warnings
 
@@ -82,12 +93,16 @@ def description(target: str, model: Any, labels: list) -> list[str]:
     groups: dict[tuple[str, Any], list[str]] = {}
     for key, family in model.families_.items():
         is_block = isinstance(key, tuple)
-        groups.setdefault((family.option, key if is_block else None), []).extend(key if is_block else [key])
+        groups.setdefault((family.option, key if is_block else None), []).extend(
+            key if is_block else [key]
+        )
     width = max(len(option) for option, _ in groups)
     for (option, _), names in groups.items():
         lines.append(f"  {option:<{width}}  {listed(names, LISTED).replace(repr(names[0])[0], '')}")
     lines.append("  To change the family of a column: --family COLUMN=FAMILY")
     if (links := model.schema_.links) is not None:
-        lines.append(f"  linked by evidence: {listed(list(links.words), LISTED).replace(repr(links.words[0])[0], '')}")
+        lines.append(
+            f"  linked by evidence: {listed(list(links.words), LISTED).replace(repr(links.words[0])[0], '')}"
+        )
         lines.append("  To model columns as independent within a class: --dependence none")
     return lines

@@ -25,7 +25,9 @@ class Console:
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
         self.warnings: set[str] = set()
-        self.unseen: dict[Hashable, Counter] = {}  # levels that a model has not learnt, column by column
+        self.unseen: dict[
+            Hashable, Counter
+        ] = {}  # levels that a model has not learnt, column by column
         self.stages = Stages(False if quiet else None)
 
     def info(self, line: str) -> None:
@@ -75,7 +77,9 @@ class Console:
             return
         from tqdm import tqdm
 
-        with tqdm(total=total, desc=label, unit="B", unit_scale=True, leave=False, delay=0.5) as bar:
+        with tqdm(
+            total=total, desc=label, unit="B", unit_scale=True, leave=False, delay=0.5
+        ) as bar:
             yield bar.update
 
 
@@ -86,7 +90,14 @@ def print_line(line: str) -> None:
 
 # Errors
 
-EXPECTED = (UsageError, ValueError, TypeError, KeyError, OSError, ImportError)  # whose text is written for the user
+EXPECTED = (
+    UsageError,
+    ValueError,
+    TypeError,
+    KeyError,
+    OSError,
+    ImportError,
+)  # whose text is written for the user
 
 
 def readable(error: BaseException) -> str:
@@ -94,7 +105,9 @@ def readable(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this. {error}".strip()
     if isinstance(error, OSError) and error.strerror is not None:
-        return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+        return (
+            f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+        )
     if not isinstance(error, EXPECTED):
         line = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":.")
         return f"{line}. This is unexpected: --debug shows the traceback."
@@ -116,10 +129,16 @@ def naming(tables: Sequence[str]) -> Iterator[None]:
 # Advice as options
 
 REWORDED: tuple[tuple[str, Callable[[re.Match], str]], ...] = (
-    (r"families=\{(['\"])(.*?)\1: (\w+)\([^)]*\)\}", lambda m: f"--family {quoted(m[2])}={m[3].lower()}"),
+    (
+        r"families=\{(['\"])(.*?)\1: (\w+)\([^)]*\)\}",
+        lambda m: f"--family {quoted(m[2])}={m[3].lower()}",
+    ),
     (r"families=\{\.\.\.: None\}", lambda m: "--family COLUMN=drop"),
     (r"\{(['\"])([^'\"]*)\1: None\}", lambda m: f"--family {quoted(m[2])}=drop"),
-    (r"declare another family: families=\{(.*?): \w+\(\)\}", lambda m: f"declare another family: --family {m[1]}=..."),
+    (
+        r"declare another family: families=\{(.*?): \w+\(\)\}",
+        lambda m: f"declare another family: --family {m[1]}=...",
+    ),
     (r"families=\{(['\"])(.*?)\1: '(\w+)'\}", lambda m: f"--family {quoted(m[2])}={m[3]}"),
     (r"\bfamilies: (?=there is|the table)", lambda m: "--family: "),
     (r"\bestimate='(\w+)'", lambda m: f"--estimate {m[1]}"),
@@ -150,7 +169,11 @@ def quoted(name: str) -> str:
 
 def in_list(name: str) -> str:
     """Return a name as it stands between commas: quoted as in CSV where needed."""
-    return '"' + name.replace('"', '""') + '"' if re.search(r'[,"]', name) or name != name.strip() else name
+    return (
+        '"' + name.replace('"', '""') + '"'
+        if re.search(r'[,"]', name) or name != name.strip()
+        else name
+    )
 
 
 def in_shell(word: str) -> str:
@@ -181,11 +204,22 @@ class CommandLineAdvice:
     def whole(self, remedies: Any, facts: Any) -> str:
         """The command that made the page, with the options that make all changes in place of those it had."""
         options = {name.replace("_", "-"): f"{value}" for name, value in remedies.params.items()}
-        if remedies.dropped and facts.model._declares_nothing:  # what is chosen then stays, now that a family is named
-            options |= {"temper": facts.model._temper_rule, "dependence": facts.model._dependence_rule}
+        if (
+            remedies.dropped and facts.model._declares_nothing
+        ):  # what is chosen then stays, now that a family is named
+            options |= {
+                "temper": facts.model._temper_rule,
+                "dependence": facts.model._dependence_rule,
+            }
         words = without_options(shlex.split(facts.about.command) or ["bayesnb", "report"], options)
         drop = [self.declare(remedies.dropped, "drop")] if remedies.dropped else []
-        return " ".join([shlex.join(words), *drop, *(f"--{name} {in_shell(value)}" for name, value in options.items())])
+        return " ".join(
+            [
+                shlex.join(words),
+                *drop,
+                *(f"--{name} {in_shell(value)}" for name, value in options.items()),
+            ]
+        )
 
 
 def without_options(words: Sequence[str], names: Collection[str]) -> list[str]:

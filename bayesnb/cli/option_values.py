@@ -8,7 +8,16 @@ from argparse import ArgumentTypeError
 from typing import Any, NamedTuple
 
 # What help and completion show without a slow import; any other is looked up in the registry of families.
-FAMILIES = ("categorical", "bernoulli", "gaussian", "poisson", "multinomial", "joint", "multivariate", "polyatree")
+FAMILIES = (
+    "categorical",
+    "bernoulli",
+    "gaussian",
+    "poisson",
+    "multinomial",
+    "joint",
+    "multivariate",
+    "polyatree",
+)
 SHARED = ("gaussian:shared", "multivariate:shared")  # one variance for all classes
 ESTIMATES = ("predictive", "mean", "map", "mle")
 BELIEFS = ("Dirichlet", "Beta", "NormalInverseGamma", "Gamma", "NormalInverseWishart")
@@ -36,7 +45,10 @@ class PriorOption(NamedTuple):
 def split(text: str) -> list[str]:
     """Split a text at commas; a part with a comma or a quote is quoted as in CSV."""
     try:
-        return [part.strip() for part in next(csv.reader([text], skipinitialspace=True, strict=True), [])]
+        return [
+            part.strip()
+            for part in next(csv.reader([text], skipinitialspace=True, strict=True), [])
+        ]
     except csv.Error as error:
         raise ArgumentTypeError(f"{text!r}: {error}") from None
 
@@ -89,9 +101,13 @@ def belief_call(text: str) -> tuple[str, dict[str, Any], tuple[Any, ...]]:
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
             raise ValueError(text)
         values = tuple(map(ast.literal_eval, call.args))
-        parameters = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+        parameters = {
+            str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords
+        }
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
-        raise ArgumentTypeError(f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5)") from None
+        raise ArgumentTypeError(
+            f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5)"
+        ) from None
     if call.func.id not in BELIEFS:
         from bayesnb.families.family import conjugate_priors
 
@@ -123,7 +139,9 @@ def class_prior(text: str) -> Any:
     if "=" not in text:
         return number(text)
     pairs = [each.rpartition("=") for each in listed(text)]
-    if len({label for label, _, _ in pairs}) < len(pairs) or not all(label for label, _, _ in pairs):
+    if len({label for label, _, _ in pairs}) < len(pairs) or not all(
+        label for label, _, _ in pairs
+    ):
         raise ArgumentTypeError(f"{text!r}: give each label one probability")
     return {label.strip(): number(probability) for label, _, probability in pairs}
 

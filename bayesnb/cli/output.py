@@ -25,18 +25,28 @@ def check_output(command: str, output: str, inputs: Sequence[str | None] = ()) -
         raise UsageError(f"{command}: -o {output} is a folder. Name a file.")
     if not path.parent.is_dir():
         raise UsageError(f"{command}: there is no folder {path.parent} for {output}.")
-    if path.is_file() and any(each and Path(each).exists() and path.samefile(each) for each in inputs):
+    if path.is_file() and any(
+        each and Path(each).exists() and path.samefile(each) for each in inputs
+    ):
         raise UsageError(f"{command}: -o {output} would overwrite a file that is read.")
     if not os.access(path if path.exists() and not path.is_file() else path.parent, os.W_OK):
         raise PermissionError(errno.EACCES, "the folder is not writable", str(path.parent))
 
 
-def check_model_output(command: str, option: str, output: str, others: Sequence[str | None]) -> None:
+def check_model_output(
+    command: str, option: str, output: str, others: Sequence[str | None]
+) -> None:
     """Raise for a file of a model that cannot be written, or that is also read or written as something else."""
     if output == "-":
-        raise UsageError(f"{command}: a model cannot be written to stdout. Name a file: {option} MODEL.bnb.")
-    if Path(output).resolve() in {Path(other).resolve() for other in others if other not in (None, "-")}:
-        raise UsageError(f"{command}: {option} {output} is also another file of this command. Give another name.")
+        raise UsageError(
+            f"{command}: a model cannot be written to stdout. Name a file: {option} MODEL.bnb."
+        )
+    if Path(output).resolve() in {
+        Path(other).resolve() for other in others if other not in (None, "-")
+    }:
+        raise UsageError(
+            f"{command}: {option} {output} is also another file of this command. Give another name."
+        )
     check_output(command, output, others)
 
 

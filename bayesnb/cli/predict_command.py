@@ -33,7 +33,9 @@ def add(commands: Any) -> None:
         "character in a label becomes an escape such as \\x1b in the name of a column.",
     )
     command.add_argument(
-        "model", metavar="MODEL", help="a file written by `bayesnb fit`, or by the method `save` in Python"
+        "model",
+        metavar="MODEL",
+        help="a file written by `bayesnb fit`, or by the method `save` in Python",
     )
     command.add_argument("table", metavar="TABLE", help="a table")
     command.add_argument(
@@ -44,13 +46,23 @@ def add(commands: Any) -> None:
         help="the file to write, in the format of its name (default: stdout, as CSV)",
     )
     command.add_argument(
-        "--to", metavar="FORMAT", choices=FORMATS, help="the format, where the name of FILE does not show it"
+        "--to",
+        metavar="FORMAT",
+        choices=FORMATS,
+        help="the format, where the name of FILE does not show it",
     )
-    command.add_argument("--append", action="store_true", help="keep the table's columns, in front of the new ones")
+    command.add_argument(
+        "--append", action="store_true", help="keep the table's columns, in front of the new ones"
+    )
     intervals = command.add_argument_group("intervals")
-    intervals.add_argument("--interval", action="store_true", help="add the ends of equal-tailed credible intervals")
     intervals.add_argument(
-        "--prob", metavar="P", type=values.probability, help="probability of the intervals (default: 0.89)"
+        "--interval", action="store_true", help="add the ends of equal-tailed credible intervals"
+    )
+    intervals.add_argument(
+        "--prob",
+        metavar="P",
+        type=values.probability,
+        help="probability of the intervals (default: 0.89)",
     )
     intervals.add_argument(
         "--rows",
@@ -71,7 +83,9 @@ def add(commands: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Predict batch by batch; what is written appears when all of it is there."""
-    if not args.interval and (args.prob is not None or args.method != "auto" or args.rows != "observed"):
+    if not args.interval and (
+        args.prob is not None or args.method != "auto" or args.rows != "observed"
+    ):
         raise UsageError("predict: --prob, --rows and --method need --interval.")
     check_output("predict", args.output, [args.table, args.model])
     kind = output_format("predict", args.output, args.to)
@@ -105,7 +119,13 @@ def predicted_batches(args: Namespace, model: Any, kind: str, advance: Any) -> I
     from bayesnb.cli.training_table import open_tables
     from bayesnb.data import beside
     from bayesnb.integrations.many_files import where
-    from bayesnb.integrations.predict_files import SLOW, answered, as_learnt, named_kinds, refuse_taken
+    from bayesnb.integrations.predict_files import (
+        SLOW,
+        answered,
+        as_learnt,
+        named_kinds,
+        refuse_taken,
+    )
 
     interval = None
     if args.interval:
@@ -116,7 +136,9 @@ def predicted_batches(args: Namespace, model: Any, kind: str, advance: Any) -> I
         try:
             columns = answered(model, as_learnt(model, batch.frame, sheet), interval)
         except ValueError as error:
-            raise ValueError(f"{where(sheet.name, batch.start, len(batch))}: {readable(error)}") from error
+            raise ValueError(
+                f"{where(sheet.name, batch.start, len(batch))}: {readable(error)}"
+            ) from error
         if args.append:
             refuse_taken(sheet, columns, sheet.columns, "leave out --append")
         yield beside(columns, batch.kept_for(kind) if args.append else None)

@@ -36,28 +36,52 @@ def add(commands: Any) -> None:
         description="Fit naive Bayes to a table and write one self-contained HTML page about it: scores of rows that "
         "were held out, what each column says about each class, and the rows that deserve a second look.",
     )
-    command.add_argument("table", metavar="TABLE", nargs="?", help="a table; without it, the example penguins")
-    command.add_argument("--target", metavar="COLUMN", help="the column of labels (needed with TABLE)")
-    command.add_argument("--save", metavar="MODEL", help="a file for the model, as `bayesnb fit` writes it")
-    command.add_argument("--test", metavar="TABLE", help="a table that is not learnt from, and is scored as well")
     command.add_argument(
-        "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - is stdout"
+        "table", metavar="TABLE", nargs="?", help="a table; without it, the example penguins"
     )
     command.add_argument(
-        "--brief", action="store_true", help="the first sections only: scores, what to check, what was modelled"
+        "--target", metavar="COLUMN", help="the column of labels (needed with TABLE)"
+    )
+    command.add_argument(
+        "--save", metavar="MODEL", help="a file for the model, as `bayesnb fit` writes it"
+    )
+    command.add_argument(
+        "--test", metavar="TABLE", help="a table that is not learnt from, and is scored as well"
+    )
+    command.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="report.html",
+        help="default: report.html; - is stdout",
+    )
+    command.add_argument(
+        "--brief",
+        action="store_true",
+        help="the first sections only: scores, what to check, what was modelled",
     )
     page = command.add_argument_group("the page")
     page.add_argument(
-        "--prob", metavar="P", type=values.probability, help="of the intervals (default: 0.89, as in ArviZ)"
+        "--prob",
+        metavar="P",
+        type=values.probability,
+        help="of the intervals (default: 0.89, as in ArviZ)",
     )
     page.add_argument(
         "--positive",
         metavar="CLASS",
         help="the class of two that ROC, precision-recall and costs are about (default: the rarer one)",
     )
-    page.add_argument("--title", metavar="TEXT", default="", help="of the page (default: Predicting COLUMN)")
+    page.add_argument(
+        "--title", metavar="TEXT", default="", help="of the page (default: Predicting COLUMN)"
+    )
     page.add_argument("--author", metavar="TEXT", default="", help="who answers for the model")
-    page.add_argument("--use", metavar="TEXT", default="", help="what the model is intended for, on its model card")
+    page.add_argument(
+        "--use",
+        metavar="TEXT",
+        default="",
+        help="what the model is intended for, on its model card",
+    )
     options.add_estimate(options.add_model(command))
     options.add_seed(command, "no effect here: what a page draws has a fixed seed")
     options.add_reading(command)
@@ -67,7 +91,9 @@ def add(commands: Any) -> None:
 def run(args: Namespace) -> None:
     """Fit, write the page, print the score."""
     if args.table is not None and args.target is None:
-        raise UsageError(f"report: which column of {args.table} holds the labels? Say --target COLUMN.")
+        raise UsageError(
+            f"report: which column of {args.table} holds the labels? Say --target COLUMN."
+        )
     check_output("report", args.output, [args.table, args.test])
     if args.save is not None:
         check_model_output("report", "--save", args.save, [args.table, args.test, args.output])
@@ -81,7 +107,10 @@ def run(args: Namespace) -> None:
     write_text(args.output, render(facts, brief=args.brief, stages=args.console.stages))
     if not args.quiet:
         verdict = describe_verdict(facts.held_out.observed, facts.short_classes)
-        for line in (*describe_held_out(facts.left_out, facts.codes, facts.model._selection_note()), *verdict):
+        for line in (
+            *describe_held_out(facts.left_out, facts.codes, facts.model._selection_note()),
+            *verdict,
+        ):
             args.console.info(line)
         for warning in score_warnings(facts.model, facts.rows):
             args.console.warn(warning)
@@ -103,8 +132,14 @@ def gather_facts(args: Namespace) -> Any:
     notes: tuple[str, ...] = ()
     source = "standard input" if table == "-" else Path(table or "").name
     if table is None:
-        table, source, args.target = str(path("penguins")), "the example table penguins", args.target or "species"
-        if args.target != "year" and not any("year" in (option.names or ()) for option in args.family):
+        table, source, args.target = (
+            str(path("penguins")),
+            "the example table penguins",
+            args.target or "species",
+        )
+        if args.target != "year" and not any(
+            "year" in (option.names or ()) for option in args.family
+        ):
             args.family, notes = [*args.family, FamilyOption(("year",), "drop")], (PENGUINS_NOTE,)
     training = read_training(args, [table], keep_dropped=True)
     about = About(

@@ -41,11 +41,16 @@ def read_training(args: Any, paths: Sequence[str], *, keep_dropped: bool = False
         sheets = open_tables(args, paths, advance)
         for sheet in sheets:
             check_target(sheet, args.target)
-        source, features = sheets[0].name, [name for name in sheets[0].columns if name != args.target]
+        source, features = (
+            sheets[0].name,
+            [name for name in sheets[0].columns if name != args.target],
+        )
         families = declared(features, args.family)
         summaries = dict(sheets[0].summaries)
         for sheet in sheets[1:]:
-            summaries = {name: summary + sheet.summaries[name] for name, summary in summaries.items()}
+            summaries = {
+                name: summary + sheet.summaries[name] for name, summary in summaries.items()
+            }
         kinds = kinds_of(summaries, families, args.target)
         dropped = {name for name, (family, _) in families.items() if family == "drop"}
         kept = {name for name in dropped if keep_dropped and summaries[name].is_plain}
@@ -61,7 +66,8 @@ def read_training(args: Any, paths: Sequence[str], *, keep_dropped: bool = False
 def read_test(args: Any, path: str, training: Training) -> tuple[Any, Any]:
     """Read the rows and labels of a table that is scored: the columns that were learnt, of the same types."""
     kinds = {
-        name: "number" if kind == "integer" and name != args.target else kind for name, kind in training.kinds.items()
+        name: "number" if kind == "integer" and name != args.target else kind
+        for name, kind in training.kinds.items()
     }
     with reading_bar(args, [path]) as advance:
         (sheet,) = open_tables(args, [path], advance)
@@ -70,14 +76,18 @@ def read_test(args: Any, path: str, training: Training) -> tuple[Any, Any]:
         X, y = split_target(sheet.name, sheet.read(kinds), args.target)
     unknown = sorted(set(y.tolist()) - set(training.y.tolist()))
     if unknown:
-        raise ValueError(f"{sheet.name}: the labels {listed(unknown)} in column {args.target!r} were never learnt.")
+        raise ValueError(
+            f"{sheet.name}: the labels {listed(unknown)} in column {args.target!r} were never learnt."
+        )
     return X, y
 
 
 # Files
 
 
-def open_tables(args: Any, paths: Sequence[str], advance: Any = None, *, whole: bool = True) -> list[Any]:
+def open_tables(
+    args: Any, paths: Sequence[str], advance: Any = None, *, whole: bool = True
+) -> list[Any]:
     """Open tables that have the same columns, in any order; `whole` if all their rows are read at once."""
     if args.delimiter is not None and args.delimiter == args.decimal:
         raise UsageError(f"--delimiter and --decimal are both {args.decimal!r}.")
@@ -87,8 +97,12 @@ def open_tables(args: Any, paths: Sequence[str], advance: Any = None, *, whole: 
         lacks = [name for name in first.columns if name not in sheet.columns]
         extra = [name for name in sheet.columns if name not in first.columns]
         if lacks or extra:
-            what = [f"lacks {listed(lacks)}"] * bool(lacks) + [f"also has {listed(extra)}"] * bool(extra)
-            raise ValueError(f"{sheet.name} {' and '.join(what)}, unlike {first.name}: tables need the same columns.")
+            what = [f"lacks {listed(lacks)}"] * bool(lacks) + [f"also has {listed(extra)}"] * bool(
+                extra
+            )
+            raise ValueError(
+                f"{sheet.name} {' and '.join(what)}, unlike {first.name}: tables need the same columns."
+            )
     return sheets
 
 
@@ -99,7 +113,9 @@ def reading_bar(args: Any, paths: Sequence[str]) -> AbstractContextManager[Any]:
     return args.console.progress("reading", total if len(files) == len(paths) else None)
 
 
-def kinds_of(summaries: Mapping[str, Any], families: Mapping[str, tuple[str, int]], target: str) -> dict[str, str]:
+def kinds_of(
+    summaries: Mapping[str, Any], families: Mapping[str, tuple[str, int]], target: str
+) -> dict[str, str]:
     """Return how each column is read: as its cells look, or as its declared family needs them."""
     kinds = {name: summary.kind for name, summary in summaries.items()}
     for name, (option, _) in families.items():
@@ -162,12 +178,15 @@ def check_columns(source: str, X: Any, families: Mapping[str, tuple[str, int]]) 
 # Models
 
 
-def declared_estimator(args: Any, X: Any, y: Any, families: Mapping[str, tuple[str, int]]) -> NaiveBayes:
+def declared_estimator(
+    args: Any, X: Any, y: Any, families: Mapping[str, tuple[str, int]]
+) -> NaiveBayes:
     """Return the estimator that the options declare for this table."""
     class_prior = args.class_prior
     if isinstance(class_prior, dict) and y.dtype.kind == "i":
         class_prior = {
-            int(label) if label.lstrip("+-").isdigit() else label: share for label, share in class_prior.items()
+            int(label) if label.lstrip("+-").isdigit() else label: share
+            for label, share in class_prior.items()
         }
     chosen = {name: family for name, family in families.items() if name in X.columns}
     declared = declared_families(X, chosen, args.prior)
@@ -188,7 +207,9 @@ def describe_held_out(log_proba: Any, codes: Any, selection: str) -> list[str]:
             "does not determine a distribution."
         ]
     accuracy = float((log_proba.argmax(axis=1) == codes).mean())
-    error = f" ± {np.sqrt(len(scores) * scores.var(ddof=1)):.2f}" if np.isfinite(scores).all() else ""
+    error = (
+        f" ± {np.sqrt(len(scores) * scores.var(ddof=1)):.2f}" if np.isfinite(scores).all() else ""
+    )
     line = (
         f"Leave-one-out: accuracy {100 * accuracy:.1f} %, log score {scores.sum():.2f}{error} over all rows "
         f"(log loss {0.0 - scores.mean():.4f} a row)"

@@ -107,7 +107,9 @@ def calibration(
         log_proba = _left_out(learnt)[keep]
         shown.more(1)
         shown.name("calibration: bins and bands")
-        result = calibrated(log_proba, codes, weight, CurveOptions(int(bins), prob, np.random.default_rng(rng)))
+        result = calibrated(
+            log_proba, codes, weight, CurveOptions(int(bins), prob, np.random.default_rng(rng))
+        )
         shown.more(1)
     attrs = {
         "leave_one_out": learnt.estimator._selection_note() or "exact",
@@ -117,7 +119,9 @@ def calibration(
         "bins": int(bins),
         "impossible": int(np.isneginf(log_proba[np.arange(len(codes)), codes]).sum()),
     }
-    return results.calibrations.calibration(result, learnt.index[keep], learnt.estimator.classes_, codes, weight, attrs)
+    return results.calibrations.calibration(
+        result, learnt.index[keep], learnt.estimator.classes_, codes, weight, attrs
+    )
 
 
 def _left_out(learnt: LearntRows) -> Array:

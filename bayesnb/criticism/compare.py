@@ -85,16 +85,22 @@ def compare(
 
 def _check_models(models: Any, method: Any) -> None:
     if not isinstance(models, Mapping) or len(models) < 2:
-        raise ValueError(f"models must be a mapping from names to at least two estimators, got {models!r}.")
+        raise ValueError(
+            f"models must be a mapping from names to at least two estimators, got {models!r}."
+        )
     for name, model in models.items():
         if isinstance(name, tuple):  # ArviZ's table would take it apart
             raise ValueError(f"models: a name must be text or a number, got {name!r}.")
         if not _is_sampled(model):
             check_estimator(model, f"model {name!r}: ")
         elif not hasattr(model, "classes_"):
-            raise ValueError(f"model {name!r} is not fitted yet, and sampling takes long: call fit first.")
+            raise ValueError(
+                f"model {name!r} is not fitted yet, and sampling takes long: call fit first."
+            )
     if not (method is None or isinstance(method, str)):
-        raise ValueError(f"method must be None or the name of one of arviz.compare's methods, got {method!r}.")
+        raise ValueError(
+            f"method must be None or the name of one of arviz.compare's methods, got {method!r}."
+        )
 
 
 def _is_sampled(model: Any) -> bool:

@@ -35,7 +35,11 @@ WHY_INFINITE = {
     True: "no score, as what is left of the class leaves no distribution to predict from",
 }
 DASH, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
-DIGITS = dict.fromkeys(("smoothing", "concentration", "scale"), "g") | {"accuracy": ".3f", "brier": ".4f", "ece": ".4f"}
+DIGITS = dict.fromkeys(("smoothing", "concentration", "scale"), "g") | {
+    "accuracy": ".3f",
+    "brier": ".4f",
+    "ece": ".4f",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +112,10 @@ class SmoothingComparison:
         marked = self.best or self.table.to_dict("records")[0]
         table, label = self.table, "smoothing"
         if "scale" in table:
-            table, label = table[table.scale == marked["scale"]], f"smoothing, at scale {marked['scale']:g}"
+            table, label = (
+                table[table.scale == marked["scale"]],
+                f"smoothing, at scale {marked['scale']:g}",
+            )
         is_best = (table.smoothing == marked["smoothing"]) & (table.estimate == marked["estimate"])
         table = table.assign(best=is_best & (self.best is not None))
         curves = plots.Curves(*(table[field].to_numpy() for field in plots.Curves._fields))
@@ -147,9 +154,18 @@ class SmoothingComparison:
         names = [*settings, *(name for name in self.table.columns if name not in settings)]
         rows = []
         for row, worse in zip(self.table.to_dict("records"), self.distinguishable, strict=True):
-            is_best = self.best is not None and all(row[name] == self.best[name] for name in settings)
-            rows.append(("best" if is_best else "worse" * bool(worse), [_shown(name, row[name]) for name in names]))
-        return notebook("comparison.html", verdict=self.verdict, head=names, settings=rows, remarks=self.notes)
+            is_best = self.best is not None and all(
+                row[name] == self.best[name] for name in settings
+            )
+            rows.append(
+                (
+                    "best" if is_best else "worse" * bool(worse),
+                    [_shown(name, row[name]) for name in names],
+                )
+            )
+        return notebook(
+            "comparison.html", verdict=self.verdict, head=names, settings=rows, remarks=self.notes
+        )
 
 
 def _shown(name: str, value: Any) -> str:
@@ -158,7 +174,9 @@ def _shown(name: str, value: Any) -> str:
         return value
     if np.isnan(value):
         return DASH
-    return (format(value, DIGITS.get(name, ".2f")) if np.isfinite(value) else "-\N{INFINITY}").replace("-", MINUS)
+    return (
+        format(value, DIGITS.get(name, ".2f")) if np.isfinite(value) else "-\N{INFINITY}"
+    ).replace("-", MINUS)
 
 
 def compare_smoothing(
@@ -257,19 +275,35 @@ def compare_smoothing(
         for end in ("lower", "upper")
     }
     best = None if at is None else table.to_dict("records")[at]
-    worse = ((table.elpd_diff == -np.inf) | (table.elpd_diff < -2 * table.diff_se)).rename("distinguishable")
-    notes = (*_notes(learnt, variants, outcomes), *_at_the_end(None if at is None else settings[at], settings))
+    worse = ((table.elpd_diff == -np.inf) | (table.elpd_diff < -2 * table.diff_se)).rename(
+        "distinguishable"
+    )
+    notes = (
+        *_notes(learnt, variants, outcomes),
+        *_at_the_end(None if at is None else settings[at], settings),
+    )
     verdict = _verdict(best, int(worse.sum()), len(outcomes))
-    return SmoothingComparison(table, results.datasets.frame(intervals), best, worse, verdict, notes)
+    return SmoothingComparison(
+        table, results.datasets.frame(intervals), best, worse, verdict, notes
+    )
 
 
 def _settings(smoothing: Any, estimates: Any, scales: Any) -> list[Setting]:
     """Check the arguments and return all settings."""
-    sizes, factors = _numbers("smoothing", smoothing, above=False), _numbers("scales", scales, above=True)
-    estimates = list(estimates) if np.iterable(estimates) and not isinstance(estimates, str) else [estimates]
+    sizes, factors = (
+        _numbers("smoothing", smoothing, above=False),
+        _numbers("scales", scales, above=True),
+    )
+    estimates = (
+        list(estimates)
+        if np.iterable(estimates) and not isinstance(estimates, str)
+        else [estimates]
+    )
     unknown = [each for each in estimates if each not in ESTIMATES]
     if unknown or not estimates or len(set(estimates)) < len(estimates):
-        raise ValueError(f"estimates must be some of {', '.join(ESTIMATES)}, each once, got {estimates!r}.")
+        raise ValueError(
+            f"estimates must be some of {', '.join(ESTIMATES)}, each once, got {estimates!r}."
+        )
     settings = [
         Setting(size, estimate, scale)
         for scale in factors
@@ -300,7 +334,9 @@ def _numbers(name: str, given: Any, *, above: bool) -> list[float]:
     for value in values:
         number = float(value) if isinstance(value, Real) else float("nan")
         if not (np.isfinite(number) and (number > 0 if above else number >= 0)):
-            raise ValueError(f"{name} must be finite numbers, {bound}, got {value!r} in {values!r}.")
+            raise ValueError(
+                f"{name} must be finite numbers, {bound}, got {value!r} in {values!r}."
+            )
     if len(set(map(float, values))) < len(values):
         raise ValueError(f"{name} has a number twice: {values!r}.")
     return list(map(float, values))
@@ -320,7 +356,12 @@ def _refuse_averages(model: Any, settings: Sequence[Setting]) -> None:
         )
 
 
-def _table(outcomes: Sequence[Outcome], differences: dict[str, Array], variants: PriorVariants, scaled: bool) -> Any:
+def _table(
+    outcomes: Sequence[Outcome],
+    differences: dict[str, Array],
+    variants: PriorVariants,
+    scaled: bool,
+) -> Any:
     settings = [outcome.setting for outcome in outcomes]
     has_levels = any(family.counts_levels for family in variants.families)
     columns: dict[str, Any] = {
@@ -349,7 +390,9 @@ def _verdict(best: dict[str, Any] | None, worse: int, settings: int) -> str:
         return f"{winner}: every setting makes some row impossible."
     if not worse:
         none = f"none of the other {settings - 1} can" if settings > 2 else "the other one cannot"
-        return f"{winner}; {none} be distinguished from it, by two standard errors of the difference."
+        return (
+            f"{winner}; {none} be distinguished from it, by two standard errors of the difference."
+        )
     rest = f"{worse} of the other {settings - 1}" if settings > 2 else "the other one"
     verb = "is" if worse == 1 else "are"
     return f"{winner}; {rest} {verb} worse by more than two standard errors of the difference."
@@ -361,13 +404,21 @@ def _notes(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outco
     temper = learnt.estimator._known_temper
     prior = "The class prior is that of the estimator throughout"
     same = isinstance(temper.value, float) and temper.value == 1
-    exponents = f", and so are the exponents on the features' evidence, temper_ = {in_words(temper, 4)}."
+    exponents = (
+        f", and so are the exponents on the features' evidence, temper_ = {in_words(temper, 4)}."
+    )
     notes.append(prior + ("." if same else exponents))
     if learnt.estimator.schema_.links is not None:
-        notes.append("The links between columns are those of the estimator, whatever the smoothing.")
+        notes.append(
+            "The links between columns are those of the estimator, whatever the smoothing."
+        )
     if any(outcome.setting.estimate == "mle" for outcome in outcomes):
         notes.append("No prior enters mle, so it has one row.")
-    improper = [each.setting for each in outcomes if np.isnan(each.log_evidence) and each.setting.estimate != "mle"]
+    improper = [
+        each.setting
+        for each in outcomes
+        if np.isnan(each.log_evidence) and each.setting.estimate != "mle"
+    ]
     if improper:
         notes.append(
             f"{_at(improper)}: the prior is improper, so there is no evidence; it would depend on a constant that the "
@@ -395,13 +446,20 @@ def _at_the_end(best: Setting | None, settings: Sequence[Setting]) -> list[str]:
     ]
 
 
-def _undefined_scores(learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outcome]) -> list[str]:
+def _undefined_scores(
+    learnt: LearntRows, variants: PriorVariants, outcomes: Sequence[Outcome]
+) -> list[str]:
     """Explain why scores are infinite or undefined: a sentence for each set of rows."""
     groups: dict[tuple[Place | None, bool, bytes], list[Setting]] = {}
     for each in outcomes:
-        for undefined, rows in ((False, np.isneginf(each.log_scores)), (True, np.isnan(each.log_scores))):
+        for undefined, rows in (
+            (False, np.isneginf(each.log_scores)),
+            (True, np.isnan(each.log_scores)),
+        ):
             if rows.any():
-                groups.setdefault((each.improper, undefined, rows.tobytes()), []).append(each.setting)
+                groups.setdefault((each.improper, undefined, rows.tobytes()), []).append(
+                    each.setting
+                )
     notes = []
     for (place, undefined, flags), settings in groups.items():
         rows = np.flatnonzero(np.frombuffer(flags, bool))
@@ -420,15 +478,25 @@ def _undefined_scores(learnt: LearntRows, variants: PriorVariants, outcomes: Seq
 def _at(settings: Sequence[Setting]) -> str:
     """Name the smoothings, and their estimates."""
     sizes = sorted({setting.smoothing for setting in settings})
-    shown = ", ".join(f"{size:g}" for size in sizes) if len(sizes) < 10 else f"{sizes[0]:g} to {sizes[-1]:g}"
-    return f"Smoothing {shown} ({', '.join(dict.fromkeys(setting.estimate for setting in settings))})"
+    shown = (
+        ", ".join(f"{size:g}" for size in sizes)
+        if len(sizes) < 10
+        else f"{sizes[0]:g} to {sizes[-1]:g}"
+    )
+    return (
+        f"Smoothing {shown} ({', '.join(dict.fromkeys(setting.estimate for setting in settings))})"
+    )
 
 
 def _why_improper(learnt: LearntRows, place: Place) -> str:
     """Name the column and the class whose rows leave no proper distribution."""
     b, column, code = place
     block, label = learnt.estimator.schema_.blocks[b], learnt.estimator.classes_.tolist()[code]
-    name = block.names[0] if block.family.multivariate and not block.family.combined else block.keys[column]
+    name = (
+        block.names[0]
+        if block.family.multivariate and not block.family.combined
+        else block.keys[column]
+    )
     return (
         f"as the rows of class {_cell(label)} leave no distribution of column {_cell(name)}: there are none, or they "
         "have no spread, and no prior adds any"

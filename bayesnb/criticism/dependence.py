@@ -13,7 +13,14 @@ from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable, class_belief
-from bayesnb.selection.pair_evidence import Labels, LevelColumns, NumberColumns, Work, dependences, part_of
+from bayesnb.selection.pair_evidence import (
+    Labels,
+    LevelColumns,
+    NumberColumns,
+    Work,
+    dependences,
+    part_of,
+)
 from bayesnb.stages import PATIENCE
 
 MOST = 50_000_000  # numbers in a result: classes x columns x columns
@@ -127,10 +134,14 @@ def _chosen(schema: Schema, columns: Sequence[Hashable] | None) -> list[Place]:
     chosen = [at for _, at in ordered]
     if columns is not None:
         known = [name for name, _, _ in chosen]
-        names = check_columns(columns, known, schema, "is in a block of words, which are not paired")
+        names = check_columns(
+            columns, known, schema, "is in a block of words, which are not paired"
+        )
         chosen = [at for at in chosen if at[0] in names]
     if len(chosen) < 2:
-        raise ValueError(f"a pair needs two columns, and there are {len(chosen)} (blocks of words have none).")
+        raise ValueError(
+            f"a pair needs two columns, and there are {len(chosen)} (blocks of words have none)."
+        )
     return chosen
 
 
@@ -139,7 +150,12 @@ def _parts(learnt: LearntRows, chosen: list[Place]) -> Iterator[LevelColumns | N
     for b, block in enumerate(learnt.estimator.schema_.blocks):
         places = [at for at, (_, home, _) in enumerate(chosen) if home == b]
         if places:
-            prior, columns = class_belief(learnt.model.prior.blocks[b]), [chosen[at][2] for at in places]
+            prior, columns = (
+                class_belief(learnt.model.prior.blocks[b]),
+                [chosen[at][2] for at in places],
+            )
             check_comparable(prior, block.keys, alike=False)
-            part = part_of(margins_of(prior), learnt.rows.cells[b], columns, block.family.columnwise.observe)
+            part = part_of(
+                margins_of(prior), learnt.rows.cells[b], columns, block.family.columnwise.observe
+            )
             yield replace(part, places=np.array(places))

@@ -145,7 +145,10 @@ def _losses(learnt: LearntRows) -> tuple[Array, list[Array]]:
             f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the other rows leave no "
             "distribution of their class. Use a proper prior."
         )
-    return whole, [loss(total - table[each].sum(axis=0), times - impossible[each].sum(axis=0) > 0) for each in places]
+    return whole, [
+        loss(total - table[each].sum(axis=0), times - impossible[each].sum(axis=0) > 0)
+        for each in places
+    ]
 
 
 def _places(schema: Schema) -> list[list[int]]:
@@ -156,7 +159,12 @@ def _places(schema: Schema) -> list[list[int]]:
     for key, b, f in schema.columns_alone.keys:
         block = schema.blocks[b]
         columns = block.names if block.family.multivariate else (key,)
-        places.append([starts[b] + f, *(place for place, ends in links if any(end in columns for end in ends))])
+        places.append(
+            [
+                starts[b] + f,
+                *(place for place, ends in links if any(end in columns for end in ends)),
+            ]
+        )
     return places
 
 

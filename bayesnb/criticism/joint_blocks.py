@@ -35,9 +35,14 @@ def joinable_columns(
         check_comparable(prior, block.keys, alike=False)
     by_key = joinable_members(schema, priors, learnt.rows.cells)
     if columns is not None:
-        known = [place.name for members in by_key.values() for _, places in members for place in places]
+        known = [
+            place.name for members in by_key.values() for _, places in members for place in places
+        ]
         chosen = check_columns(columns, known, schema, "cannot be joined with others")
-        by_key = {key: [each for each in members if _is_in(each, chosen)] for key, members in by_key.items()}
+        by_key = {
+            key: [each for each in members if _is_in(each, chosen)]
+            for key, members in by_key.items()
+        }
     labels = Labels(learnt.rows.codes, learnt.rows.counts, len(learnt.estimator.classes_))
     kinds = [
         kind_of(key, members, labels, concentration)
@@ -56,7 +61,9 @@ def _is_in(member: Member, chosen: Sequence[Hashable]) -> bool:
     names = [place.name for place in member[1]]
     inside = [name in chosen for name in names]
     if any(inside) and not all(inside):
-        raise ValueError(f"columns: {names} are one block of this model. Name all of them, or none.")
+        raise ValueError(
+            f"columns: {names} are one block of this model. Name all of them, or none."
+        )
     return all(inside)
 
 
@@ -82,11 +89,15 @@ class JointBlocks:
             )
         labels, blocks = prior.log_evidence(self.stats)
         joined = {(place.block, place.feature) for kind, _ in self.blocks for place in kind.places}
-        return labels + sum(
-            float(terms[f])
-            for b, terms in enumerate(blocks)
-            for f in range(len(terms))
-            if (b, f) not in joined  # a block that is modelled jointly is one feature, at its first column's place
+        return (
+            labels
+            + sum(
+                float(terms[f])
+                for b, terms in enumerate(blocks)
+                for f in range(len(terms))
+                if (b, f)
+                not in joined  # a block that is modelled jointly is one feature, at its first column's place
+            )
         )
 
     @property
@@ -96,7 +107,11 @@ class JointBlocks:
         result = [kind.names(block) for kind, blocks in self.blocks for block in blocks]
         searched = {name for names in result for name in names}
         for block in self.schema.blocks:
-            rest = [tuple(block.names)] if block.family.multivariate else [(name,) for name in block.names]
+            rest = (
+                [tuple(block.names)]
+                if block.family.multivariate
+                else [(name,) for name in block.names]
+            )
             result += [names for names in rest if names[0] not in searched]
         return tuple(sorted(result, key=lambda names: order[names[0]]))
 
@@ -104,7 +119,9 @@ class JointBlocks:
     def estimator(self) -> NaiveBayes:
         """A new `NaiveBayes` like the model that declares the blocks."""
         model = self.learnt.estimator
-        blocks = ColumnBlocks(self.schema, self.learnt.model.prior.blocks, self.stats.blocks, self.blocks)
+        blocks = ColumnBlocks(
+            self.schema, self.learnt.model.prior.blocks, self.stats.blocks, self.blocks
+        )
         families: dict[Names, Family | None] = {**blocks.families(dict(blocks.changed()))}
         known = {name for names in families for name in names}
         dropped = tuple(name for name in self.schema.columns if name not in known)

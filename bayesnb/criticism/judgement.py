@@ -25,7 +25,9 @@ class OneExponent(NamedTuple):
     log_proba: Array
 
 
-def observe_held_out(model: Any, rows: Rows, log_proba: Array, tempered: OneExponent | None) -> Observed | None:
+def observe_held_out(
+    model: Any, rows: Rows, log_proba: Array, tempered: OneExponent | None
+) -> Observed | None:
     """Return the scores of rows by the model of all others, `(r, c)`; None, where no row can be held out.
 
     Rows are not counted whose entries are NaN: the others leave no distribution of their class.

@@ -46,11 +46,18 @@ class LearntRows:
 
         def start(families: Sequence[Family]) -> Model:
             pairs = zip(schema.blocks, families, strict=True)
-            changed = replace(schema, blocks=tuple(replace(block, family=family) for block, family in pairs))
+            changed = replace(
+                schema, blocks=tuple(replace(block, family=family) for block, family in pairs)
+            )
             changed = relink(changed, learnt.stats.blocks)
-            return model_of(Shard(estimator.classes_, changed, learnt.stats), lambda stats: learnt.prior.classes)
+            return model_of(
+                Shard(estimator.classes_, changed, learnt.stats), lambda stats: learnt.prior.classes
+            )
 
-        families, widths = [block.family for block in schema.blocks], [len(block.keys) for block in schema.blocks]
+        families, widths = (
+            [block.family for block in schema.blocks],
+            [len(block.keys) for block in schema.blocks],
+        )
         rows = replace(self.weighty, cells=[read(x) for x in self.weighty.cells])
         exponents = estimator._exponents, estimator._once, estimator.n_jobs, estimator._covariance
         return PriorVariants(start, families, widths, learnt, rows, *exponents)
@@ -75,7 +82,9 @@ def learnt_rows(
     """
     check_estimator(estimator)
     refuse_lazy(X, "X")
-    fitted = estimator if hasattr(estimator, "model_") else estimator._fresh().fit(X, y, sample_weight)
+    fitted = (
+        estimator if hasattr(estimator, "model_") else estimator._fresh().fit(X, y, sample_weight)
+    )
     index, rows = fitted._learnt_rows(X, y, sample_weight, needed_by)
     return LearntRows(fitted, index, rows)
 
@@ -89,7 +98,9 @@ def learnt_columns(estimator: NaiveBayes, X: Any, y: Any, sample_weight: Any = N
     return LearntRows(learnt.estimator._columns_alone(), learnt.index, rows)
 
 
-def check_columns(columns: Any, known: Sequence[Hashable], schema: Schema, excluded: str) -> list[Hashable]:
+def check_columns(
+    columns: Any, known: Sequence[Hashable], schema: Schema, excluded: str
+) -> list[Hashable]:
     """Return the names of chosen columns, or raise unless all are known; `excluded` says why others cannot be."""
     if isinstance(columns, str) or not np.iterable(columns):
         raise ValueError(f"columns must be None or a list of names, got {columns!r}.")

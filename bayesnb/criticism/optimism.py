@@ -19,9 +19,7 @@ MANY = 0.25  # of the rows: so many copies make the scores visibly better
 FEWEST = 0.01  # of the rows: fewer copies are not worth a word
 ROOM = 150  # possible rows for each row, among which copies are no chance
 LOOKED_AT = 10_000  # rows, at most, in which the values of a column are counted
-DROP_COPIES = (
-    "If rows were recorded twice, drop the duplicates: otherwise the copy of a held-out row helps to predict it."
-)
+DROP_COPIES = "If rows were recorded twice, drop the duplicates: otherwise the copy of a held-out row helps to predict it."
 TEST_TABLE = "Score the model on a test table, which it has not learnt from, before you rely on it."
 
 
@@ -112,9 +110,13 @@ def _row_keys(part: Cells, start: np.uint64) -> Array:
     """64 bits for each row, which no two different rows share but by a chance of 1 in 2**64."""
     if sparse.issparse(part):
         part = part.tocsr()
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_cell_keys(part.data, part.indices, start))])
+        sums = np.concatenate(
+            [np.zeros(1, np.uint64), np.cumsum(_cell_keys(part.data, part.indices, start))]
+        )
         return sums[part.indptr[1:]] - sums[part.indptr[:-1]]
-    return _cell_keys(np.asarray(part), np.arange(part.shape[1]), start).sum(axis=1, dtype=np.uint64)
+    return _cell_keys(np.asarray(part), np.arange(part.shape[1]), start).sum(
+        axis=1, dtype=np.uint64
+    )
 
 
 def _cell_keys(x: Array, columns: Array, start: np.uint64) -> Array:

@@ -90,7 +90,9 @@ class Partition:
         'Log evidence as columns are joined'
         """
         plots = import_module(PLOTS)
-        return plots.plot_steps(self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax)
+        return plots.plot_steps(
+            self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax
+        )
 
     def to_frame(self) -> Any:
         """Return a copy of `table`.
@@ -114,7 +116,9 @@ class Partition:
         return self.table.copy()
 
     def __repr__(self) -> str:
-        shown = self.table.to_string(index=False, float_format=lambda value: f"{value:.2f}", na_rep="")
+        shown = self.table.to_string(
+            index=False, float_format=lambda value: f"{value:.2f}", na_rep=""
+        )
         return "\n".join([self.verdict, "", shown, *(f"\n- {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
@@ -128,7 +132,12 @@ class Partition:
         blocks = [list(map(str, names)) for names in self.blocks]
         head = [name.replace("_", " ").replace("bayes", "Bayes") for name in self.table.columns]
         return notebook(
-            "partition.html", verdict=self.verdict, blocks=blocks, head=head, steps=steps, remarks=self.notes
+            "partition.html",
+            verdict=self.verdict,
+            blocks=blocks,
+            head=head,
+            steps=steps,
+            remarks=self.notes,
         )
 
 
@@ -239,8 +248,12 @@ def partition(
     stats = observe(learnt.rows, len(learnt.estimator.classes_), learnt.estimator.n_jobs)
     path = []
     with bar("partition", progress, " steps", PATIENCE) as shown:
-        shown.start(sum(len(kind.start) for kind in kinds))  # about: joining all takes one fewer, and columns may move
-        for made in interleaved([steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]):
+        shown.start(
+            sum(len(kind.start) for kind in kinds)
+        )  # about: joining all takes one fewer, and columns may move
+        for made in interleaved(
+            [steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]
+        ):
             path.append(made)
             shown.more(1)
         shown.finish()
@@ -250,8 +263,13 @@ def partition(
     result = JointBlocks(learnt, stats, list(zip(kinds, blocks, strict=True)))
     first = result.rest + sum(kind.log_evidence for kind in kinds)
     table = _table([(kinds[at].describe(step), step.gain) for at, step in path], first)
-    ends = {name: first + sum(_gain(kind, name == "joint") for kind in kinds) for name in ("naive", "joint")}
-    return Partition(result.names, table, result.estimator, ends, _verdict(result.names, table), _notes(result))
+    ends = {
+        name: first + sum(_gain(kind, name == "joint") for kind in kinds)
+        for name in ("naive", "joint")
+    }
+    return Partition(
+        result.names, table, result.estimator, ends, _verdict(result.names, table), _notes(result)
+    )
 
 
 def _gain(kind: JoinableColumns, joint: bool) -> float:
@@ -266,9 +284,15 @@ def _check(model: Any, most: Any, concentration: Any) -> None:
             "average_features averages over hypotheses about single columns, which have no evidence jointly: search "
             "with average_features=None."
         )
-    if most is not None and (isinstance(most, bool) or not isinstance(most, Integral) or int(most) < 1):
-        raise ValueError(f"most must be None or a whole number of columns, 1 or more, got {most!r}.")
-    if concentration is not None and not (isinstance(concentration, Real) and 0 < float(concentration) < np.inf):
+    if most is not None and (
+        isinstance(most, bool) or not isinstance(most, Integral) or int(most) < 1
+    ):
+        raise ValueError(
+            f"most must be None or a whole number of columns, 1 or more, got {most!r}."
+        )
+    if concentration is not None and not (
+        isinstance(concentration, Real) and 0 < float(concentration) < np.inf
+    ):
         raise ValueError(f"concentration must be None or a positive number, got {concentration!r}.")
 
 

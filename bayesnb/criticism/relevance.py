@@ -12,7 +12,12 @@ from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.families.base import Array
 from bayesnb.model.powers import of_blocks
-from bayesnb.selection.feature_evidence import cautious, check_comparable, class_belief, word_bayes_factors
+from bayesnb.selection.feature_evidence import (
+    cautious,
+    check_comparable,
+    class_belief,
+    word_bayes_factors,
+)
 
 
 def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
@@ -94,7 +99,12 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
         )
     names, (factors, temper, temper_sd), blocks = _factors(model)
     inclusion = expit(factors + logit(float(prior)))
-    numbers = {"log_bayes_factor": factors, "inclusion": inclusion, "temper": temper, "temper_sd": temper_sd}
+    numbers = {
+        "log_bayes_factor": factors,
+        "inclusion": inclusion,
+        "temper": temper,
+        "temper_sd": temper_sd,
+    }
     return results.datasets.relevant(names, numbers, float(prior), blocks)
 
 
@@ -111,7 +121,10 @@ def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float
     fitted = fitted._columns_alone()
     model, schema = fitted.model_, fitted.schema_
     exponents = fitted._tempers
-    tempers = [of_blocks(each, len(schema.blocks)) for each in (exponents["temper"], exponents["temper_sd"])]
+    tempers = [
+        of_blocks(each, len(schema.blocks))
+        for each in (exponents["temper"], exponents["temper_sd"])
+    ]
     triples = zip(schema.blocks, model.prior.blocks, model.stats.blocks, *tempers, strict=True)
     for block, prior, stats, temper, temper_sd in triples:
         if block.is_linked:  # no feature: `links_` has the evidence for links
@@ -129,7 +142,11 @@ def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float
         names += block_names
         columns += [block.names[0]] * len(block_names) if block.family.listed else block_names
         places += block_places
-        parts.append(np.stack([factors, *(np.broadcast_to(each, len(factors)) for each in (temper, temper_sd))]))
+        parts.append(
+            np.stack(
+                [factors, *(np.broadcast_to(each, len(factors)) for each in (temper, temper_sd))]
+            )
+        )
     order = np.argsort(places, kind="stable")
     names = qualified_names(names, columns)
     return [names[at] for at in order], np.concatenate(parts, axis=1)[:, order], blocks

@@ -163,10 +163,14 @@ def tune(
         shown.more(1)
         shown.name("tune: searching priors")
         if criterion == "evidence":
-            families, ends = best_by_evidence(variants.families, learnt.model.stats.blocks, variants.widths, per)
+            families, ends = best_by_evidence(
+                variants.families, learnt.model.stats.blocks, variants.widths, per
+            )
         else:
             families, ends = best_by_loo(variants, model.estimate)
-        tuned = model._fresh(**model._params_declaring(_by_columns(learnt.estimator.schema_, families)))
+        tuned = model._fresh(
+            **model._params_declaring(_by_columns(learnt.estimator.schema_, families))
+        )
         shown.more(1)
         shown.name("tune: scoring labels")
         tuning = _scores(learnt, learnt_rows(tuned, X, y, sample_weight))
@@ -225,7 +229,9 @@ def _is_worse(tuning: Any) -> bool:
 
 def _warn_refused(tuning: Any, criterion: str) -> None:
     after = tuning.loc["after"]
-    alternative = "" if criterion == "loo" else "criterion='loo' for the priors that predict labels best, or "
+    alternative = (
+        "" if criterion == "loo" else "criterion='loo' for the priors that predict labels best, or "
+    )
     warnings.warn(
         "tune: the best priors by this criterion predict the labels worse than those of the estimator, which it keeps: "
         f"the exact leave-one-out score is {after.elpd_loo:.1f} with them and {tuning.elpd_loo['before']:.1f} without, "
@@ -252,13 +258,19 @@ def _check(model: Any, criterion: str, per: str) -> None:
             "all classes, so per='class' is not possible. Use per='model' or 'feature'."
         )
     if criterion == "loo" and getattr(model, "estimate", None) == "mle":
-        raise ValueError("criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune.")
+        raise ValueError(
+            "criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune."
+        )
 
 
-def _by_columns(schema: Schema, families: Sequence[Family]) -> dict[tuple[Hashable, ...], Family | None]:
+def _by_columns(
+    schema: Schema, families: Sequence[Family]
+) -> dict[tuple[Hashable, ...], Family | None]:
     """Map all columns to their families, dropped ones to None."""
     by_names: dict[tuple[Hashable, ...], Family | None] = {
-        tuple(block.names): family for block, family in zip(schema.blocks, families, strict=True) if not block.is_linked
+        tuple(block.names): family
+        for block, family in zip(schema.blocks, families, strict=True)
+        if not block.is_linked
     }
     known = {name for block in schema.blocks for name in block.names}
     dropped = tuple(name for name in schema.columns if name not in known)
@@ -269,7 +281,9 @@ def _warn_bounds(ends: Sequence[End], columns: NaiveBayes) -> None:
     """Warn once of all parameters at an end of their range."""
     if ends:
         bounds = tuple(_bound(end, columns) for end in ends)
-        message = " ".join(f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds)
+        message = " ".join(
+            f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds
+        )
         warning = BoundaryWarning(f"priors at the end of their range: {message}")
         warning.ends = bounds
         warnings.warn(warning, skip_file_prefixes=(HERE,))
@@ -279,13 +293,24 @@ def _bound(end: End, columns: NaiveBayes) -> Bound:
     """Describe a parameter at an end of its range."""
     schema = columns.schema_
     names = [schema.blocks[b].keys[f] for b, f in end.columns]
-    shown = ", ".join(_short(name) for name in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    shown = ", ".join(_short(name) for name in names[:5]) + (
+        f" and {len(names) - 5} more" if len(names) > 5 else ""
+    )
     whose = "" if end.code is None else f" in class {columns.classes_.tolist()[end.code]!r}"
     noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
     shared = all(schema.blocks[b].family.shared for b, _ in end.columns)
-    family, meaning = schema.blocks[end.columns[0][0]].family, end.kind.meaning(end.name, end.infinite, shared)
-    return Bound(tuple(names), f"{noun} {shown}{whose}", family, end.name, end.infinite, shared, meaning)
+    family, meaning = (
+        schema.blocks[end.columns[0][0]].family,
+        end.kind.meaning(end.name, end.infinite, shared),
+    )
+    return Bound(
+        tuple(names), f"{noun} {shown}{whose}", family, end.name, end.infinite, shared, meaning
+    )
 
 
 def _short(name: Hashable) -> str:
-    return repr(name) if not isinstance(name, tuple) or len(name) < 8 else f"the block of {len(name)} from {name[0]!r}"
+    return (
+        repr(name)
+        if not isinstance(name, tuple) or len(name) < 8
+        else f"the block of {len(name)} from {name[0]!r}"
+    )

@@ -11,7 +11,7 @@ from bayesnb.estimators.tempering import in_words
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
-from bayesnb.families.number_format import times
+from bayesnb.formatting import times
 from bayesnb.model.schema import Block
 from bayesnb.selection.feature_evidence import cautious, check_comparable, class_belief
 

@@ -23,7 +23,6 @@ from bayesnb.families.capabilities import LevelUnit, LinearDensity, PseudoCounts
 from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.dirichlet import ALIKE, CONCENTRATION, log_share_cumulants
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, proportions, shaped
-from bayesnb.families.number_format import alike
 from bayesnb.families.record import (
     Linear,
     Parameter,
@@ -38,6 +37,7 @@ from bayesnb.families.removal import Leaving, RemainingLevels
 from bayesnb.families.sums import KernelTables, by_class_ranges, by_rows, by_tables, made_at, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
+from bayesnb.formatting import number_range
 from bayesnb.numerics import special
 from bayesnb.numerics.special import (
     dot_logs,
@@ -563,7 +563,7 @@ class Bernoulli(Family[BernoulliStats]):
         return drawn > 0 if (zero, one) == (0, 1) else np.where(drawn > 0, one, zero)
 
     def describe(self, belief: Any) -> str:
-        return f"as if {alike(belief.a)} yes and {alike(belief.b)} no had been seen in each class"
+        return f"as if {number_range(belief.a)} yes and {number_range(belief.b)} no had been seen in each class"
 
     def tuned(self, stats: BernoulliStats, *values: Any) -> Self:
         return self.smoothed(stats, values[0], "mean")

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb.families import number_format, quantiles
+from bayesnb import formatting
+from bayesnb.families import quantiles
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import PseudoCounts, log_share_variance
 from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
@@ -506,7 +507,7 @@ class DirichletFamily(Family):
         return self.prior.concentration  # type: ignore[union-attr, return-value]
 
     def describe(self, belief: Any) -> str:
-        return f"as if each level had been seen {number_format.times(belief.concentration)} in each class"
+        return f"as if each level had been seen {formatting.times(belief.concentration)} in each class"
 
     def tuned(self, stats: Any, *values: Any) -> Self:
         return self.smoothed(stats, values[0], "mean")

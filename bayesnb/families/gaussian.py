@@ -13,9 +13,9 @@ import numpy as np
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior, shaped
 from bayesnb.families.normal_inverse_gamma import GaussianStats, NormalInverseGamma
-from bayesnb.families.number_format import alike
 from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGamma
 from bayesnb.families.support import RealNumbers, Support
+from bayesnb.formatting import number_range
 from bayesnb.numerics.special import ratio
 
 VARIANCES = {
@@ -100,8 +100,8 @@ class Gaussian(Family[GaussianStats]):
 
     def describe(self, belief: Any) -> str:
         spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))
-        mean = f"mean near {alike(belief.location)}, worth {alike(belief.count)} rows"
-        return f"{mean}; standard deviation near {alike(spread)}, worth {alike(2 * belief.shape)} rows"
+        mean = f"mean near {number_range(belief.location)}, worth {number_range(belief.count)} rows"
+        return f"{mean}; standard deviation near {number_range(spread)}, worth {number_range(2 * belief.shape)} rows"
 
     def tuned(self, stats: GaussianStats, *values: Any) -> Self:
         """Count, shape and scale / shape, relative to each column's pooled variance, around its pooled mean."""

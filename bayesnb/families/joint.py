@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families import number_format
+from bayesnb import formatting
 from bayesnb.families.base import ORDER, Array, Cells, Drawn, Parts, Rng, Stats
 from bayesnb.families.capabilities import LevelUnit, Narrowed
 from bayesnb.families.categorical import Categorical, CodedStats, ColumnDirichlets
@@ -436,8 +436,8 @@ class JointTable(DirichletFamily):
         return JointDirichlet(concentration, stats.combinations[:0], stats.sizes)
 
     def describe(self, belief: Any) -> str:
-        each, combinations = belief.concentration[..., -1], number_format.number(float(prod(belief.sizes)))
-        return f"as if each of {combinations} combinations had been seen {number_format.times(each)} in each class"
+        each, combinations = belief.concentration[..., -1], formatting.number(float(prod(belief.sizes)))
+        return f"as if each of {combinations} combinations had been seen {formatting.times(each)} in each class"
 
     def along_levels(self, smoothing: Array) -> Array:
         return smoothing.reshape(()) if smoothing.size == 1 else smoothing.reshape(-1)

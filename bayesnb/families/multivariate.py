@@ -14,10 +14,10 @@ from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior
 from bayesnb.families.gaussian import VARIANCES, Gaussian, refuse_settled
 from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart, strengthened_fields
-from bayesnb.families.number_format import alike
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.vectors import SharedVectorStats, VectorStats, diagonal, factor
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
+from bayesnb.formatting import number_range
 from bayesnb.numerics.special import ratio
 
 NEAR = 2.0  # spacings of a float
@@ -148,11 +148,13 @@ class MultivariateGaussian(Family[VectorStats]):
 
     def describe(self, belief: Any) -> str:
         free, unit = belief.dof - belief.width + 1, np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1))
-        means = f"means near {alike(belief.location)}, worth {alike(belief.count)} rows"
-        spreads = f"standard deviations near {alike(unit / np.sqrt(free)[..., None])}, worth {alike(free)} rows"
+        means = f"means near {number_range(belief.location)}, worth {number_range(belief.count)} rows"
+        spreads = (
+            f"standard deviations near {number_range(unit / np.sqrt(free)[..., None])}, worth {number_range(free)} rows"
+        )
         i, j = np.triu_indices(belief.width, 1)
         between = (belief.scale / (unit[..., None] * unit[..., None, :]))[..., i, j]
-        return f"{means}; {spreads}" + (f"; correlations near {alike(between)}" if len(i) else "")
+        return f"{means}; {spreads}" + (f"; correlations near {number_range(between)}" if len(i) else "")
 
     def tuned(self, stats: VectorStats, *values: Any) -> Self:
         """Count, shape and scale as of a Gaussian column, `(1,)` or `(c, 1)`, around the pooled mean and covariance."""

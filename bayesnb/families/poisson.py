@@ -20,7 +20,6 @@ from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LinearDensity, PseudoCounts, independent_variances
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
-from bayesnb.families.number_format import alike
 from bayesnb.families.record import (
     Linear,
     Parameter,
@@ -37,6 +36,7 @@ from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
 from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
+from bayesnb.formatting import number_range
 from bayesnb.numerics import special
 from bayesnb.numerics.special import (
     accurate_log1p,
@@ -405,9 +405,9 @@ class Poisson(Family[PoissonStats]):
         return drawn.astype(np.int64)
 
     def describe(self, belief: Any) -> str:
-        shape = alike(belief.shape)
+        shape = number_range(belief.shape)
         events = f"{shape} event{'' if shape == '1' else 's'}"
-        return f"as if {events} had been seen in {alike(belief.rate)} rows of each class"
+        return f"as if {events} had been seen in {number_range(belief.rate)} rows of each class"
 
     def tuned(self, stats: PoissonStats, *values: Any) -> Self:
         """The shape, and the mean relative to each column's pooled rate."""

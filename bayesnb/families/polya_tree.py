@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families import number_format
+from bayesnb import formatting
 from bayesnb.families.averaged_histogram import AveragedHistogram
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
@@ -142,7 +142,7 @@ class PolyaTree(Family[GridStats]):
             return "one value, which tells no classes apart"
         return (
             f"as all rows are with probability {self.stop:g}; where a class differs, its bins worth "
-            f"{number_format.alike(belief.concentration)} rows; at most {levels} bins"
+            f"{formatting.number_range(belief.concentration)} rows; at most {levels} bins"
         )
 
     def of_column(self, belief: Any, levels: Any = None, unseen: str = "ignore") -> "PolyaTree":

@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 from scipy.special import logit, ndtri
 
 from bayesnb.families.base import Array, Cells, Rng
+from bayesnb.formatting import shorten
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.intervals import find_smooth, intervals
 from bayesnb.inference.posterior_draws import another, draw_additions, draw_theta
@@ -26,7 +27,7 @@ from bayesnb.model.product import Joint, Product
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import Flags, column
 from bayesnb.plots.column_view import label_codes, middle, shown_classes, unknown_column
-from bayesnb.plots.style import COLOURS, INK, add_legend, add_title, check_fitted, new_axes, short, styled
+from bayesnb.plots.style import COLOURS, INK, add_legend, add_title, check_fitted, new_axes, styled
 from bayesnb.results.datasets import ci_prob as checked_prob
 
 HIGH, WIDE = 4.2, 5.4  # inches
@@ -77,7 +78,11 @@ class Plane:
     @property
     def unknown(self) -> list[str]:
         """Names of the columns that are left out."""
-        return [str(self.blocks[b].names[j]) for b, j in _in_order(self.blocks) if (b, j) not in self.places]
+        return [
+            str(self.blocks[b].names[j])
+            for b, j in _in_order(self.blocks)
+            if (b, j) not in self.places
+        ]
 
     def margins(self, x: Array, y: Array) -> Array:
         """Margin of each class's score over the best of the others, `(y, x, c)`."""
@@ -104,7 +109,9 @@ class Plane:
                 ends = logit(interval.upper[:, at]), -logit(interval.lower[:, at])
             return np.clip(np.minimum(*ends), -FAR, FAR).reshape(len(y), len(x))
         share = np.clip(self.agreement(cells, rng), 0, 1 - 0.5 / DRAWS)
-        return (ndtri((1 + prob) / 2) - ndtri(share)).reshape(len(y), len(x))  # between points nearly a straight line
+        return (ndtri((1 + prob) / 2) - ndtri(share)).reshape(
+            len(y), len(x)
+        )  # between points nearly a straight line
 
     def agreement(self, cells: Sequence[Cells], rng: Rng) -> Array:
         """Share of draws that decide on the class that most of them decide on, `(r,)`."""
@@ -127,7 +134,12 @@ class Plane:
     def cells(self, x: Array, y: Array) -> list[Cells]:
         """Cells of the rows of a grid, x first; a place below 0 on an axis of counts is 0."""
         axes = [np.tile(x, len(y)), np.repeat(y, len(x))]
-        columns = iter([np.maximum(a, 0.0) if is_count else a for a, is_count in zip(axes, self.counts, strict=True)])
+        columns = iter(
+            [
+                np.maximum(a, 0.0) if is_count else a
+                for a, is_count in zip(axes, self.counts, strict=True)
+            ]
+        )
         result = []
         for b, places in self.groups:
             block, numbers = self.blocks[b], np.stack([next(columns) for _ in places], axis=1)
@@ -145,16 +157,26 @@ class Plane:
         links, at = self.link
         levels = {}
         for x, (b, j) in zip(axes, self.places, strict=True):
-            end = next(end for end in links.ends[at] if links.columns[end] == self.blocks[b].names[j])
+            end = next(
+                end for end in links.ends[at] if links.columns[end] == self.blocks[b].names[j]
+            )
             levels[end] = levels_of_written(*links.reader_of(end), self.blocks[b], j, x)
         parent, child = (levels[end].astype(np.int64) for end in links.ends[at])
-        return (parent * links.levels_of_columns[links.ends[at][1]] + child)[:, None].astype(np.int32)
+        return (parent * links.levels_of_columns[links.ends[at][1]] + child)[:, None].astype(
+            np.int32
+        )
 
     def usual(self) -> list[Array]:
         """Draw cells of new rows, class by class, of both columns."""
         rng, drawn = np.random.default_rng(0), []
-        for (b, places), belief in zip(self.groups, self.belief.blocks, strict=False):  # a link is behind them
-            family, grid, live = self.blocks[b].family, self.blocks[b].grid, belief[self.belief.live]
+        for (b, places), belief in zip(
+            self.groups, self.belief.blocks, strict=False
+        ):  # a link is behind them
+            family, grid, live = (
+                self.blocks[b].family,
+                self.blocks[b].grid,
+                belief[self.belief.live],
+            )
             cells = live.sample(rng, USUAL).sample(rng).reshape(USUAL * len(live), -1)
             cells = cells if family.threshold is None else family.threshold + 2 * cells - 1
             cells = cells if grid is None else grid.only(places[0]).written(cells, rng)
@@ -173,7 +195,8 @@ def plane_of(model: Any, features: Sequence[Hashable] | None) -> Plane:
 
     def kept(parts: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(
-            parts[b] if blocks[b].family.multivariate else parts[b].only(columns[0]) for b, columns in groups + linked
+            parts[b] if blocks[b].family.multivariate else parts[b].only(columns[0])
+            for b, columns in groups + linked
         )
 
     reader: Any = model._reader()
@@ -184,7 +207,9 @@ def plane_of(model: Any, features: Sequence[Hashable] | None) -> Plane:
     covariance = model._covariance
     if covariance is not None:
         starts = np.cumsum([0, *(len(block.keys) for block in blocks)])
-        first = [0 if blocks[b].family.multivariate else columns[0] for b, columns in groups + linked]
+        first = [
+            0 if blocks[b].family.multivariate else columns[0] for b, columns in groups + linked
+        ]
         places = [starts[b] + at for (b, _), at in zip(groups + linked, first, strict=True)]
         covariance = replace(covariance, group=covariance.group[places])
     predictor = type(reader)(reader.classes, kept(reader.blocks))
@@ -193,19 +218,25 @@ def plane_of(model: Any, features: Sequence[Hashable] | None) -> Plane:
 
 def _link_between(links: LinkBlock | None, columns: set[Hashable]) -> tuple[LinkBlock, int] | None:
     """Return the block of links, and the place there of the one between two columns; None where there is none."""
-    places = [] if links is None else [at for at, pair in enumerate(links.keys) if set(pair) == columns]
+    places = (
+        [] if links is None else [at for at, pair in enumerate(links.keys) if set(pair) == columns]
+    )
     return (links, places[0]) if links is not None and places else None
 
 
 def _in_order(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     """Return the places of all columns, in the order of the table."""
-    places = [(block.places[j], (b, j)) for b, block in enumerate(blocks) for j in range(len(block.names))]
+    places = [
+        (block.places[j], (b, j)) for b, block in enumerate(blocks) for j in range(len(block.names))
+    ]
     return [place for _, place in sorted(places)]
 
 
 def _first_two(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     places = _in_order(blocks)
-    numeric = [(b, j) for b, j in places if _why_not(blocks[b]) is None and not blocks[b].family.outcomes]
+    numeric = [
+        (b, j) for b, j in places if _why_not(blocks[b]) is None and not blocks[b].family.outcomes
+    ]
     if len(numeric) < 2:
         raise ValueError(
             f"a plane needs two columns of numbers, and the model has {len(numeric)}: "
@@ -317,15 +348,17 @@ def plot_boundary(
     if (unsure > 0).any():
         ax.contourf(*grid, unsure, [0, 2 * float(unsure.max())], colors=[to_rgba(INK, BAND)])
     _points(ax, points, codes, look)
-    ax.set(xlim=limits[0], ylim=limits[1], ylabel=short(plane.names[1], UP))
-    ax.set_xlabel(short(plane.names[0], AXIS) + _left_out(plane.unknown))
+    ax.set(xlim=limits[0], ylim=limits[1], ylabel=shorten(plane.names[1], UP))
+    ax.set_xlabel(shorten(plane.names[0], AXIS) + _left_out(plane.unknown))
     add_title(ax, "Decision regions")
     ax.spines["left"].set_visible(True)
     ax.tick_params(axis="y", length=3.5)
     seen |= set() if codes is None else set(codes.tolist())
     keys = _keys(model.classes_.tolist(), look, sorted(seen))
     if (unsure > 0).any():
-        keys.append(Patch(color=to_rgba(INK, BAND), linewidth=0, label=f"boundary, {100 * prob:.3g} % band"))
+        keys.append(
+            Patch(color=to_rgba(INK, BAND), linewidth=0, label=f"boundary, {100 * prob:.3g} % band")
+        )
     add_legend(ax, keys, ACROSS, outside=outside, framed=True)
     return ax
 
@@ -337,7 +370,10 @@ def _rows(model: Any, plane: Plane, X: Any, y: Any) -> tuple[list[Array], Array 
     if X is None:
         return [np.empty(0), np.empty(0)], None
     cells = model._cells(X)[1]
-    parts = [(x.numbers if isinstance(x, Flags) else x, j) for x, j in ((cells[b], j) for b, j in plane.places)]
+    parts = [
+        (x.numbers if isinstance(x, Flags) else x, j)
+        for x, j in ((cells[b], j) for b, j in plane.places)
+    ]
     points = np.stack([column(x, j) for x, j in parts])
     codes = None if y is None else label_codes(model, y, points.shape[1])
     keep = np.flatnonzero(np.isfinite(points).all(axis=0))
@@ -355,7 +391,9 @@ def _limits(cells: Array, usual: Array, is_count: bool) -> tuple[float, float]:
     return max(low, 0.0) - room if is_count else low - room, high + room
 
 
-def _regions(ax: Axes, plane: Plane, limits: Sequence[tuple[float, float]], look: list[tuple[str, str]]) -> set[int]:
+def _regions(
+    ax: Axes, plane: Plane, limits: Sequence[tuple[float, float]], look: list[tuple[str, str]]
+) -> set[int]:
     """Draw shades and the lines between them, and return the classes that have a region."""
     x, y = (np.linspace(*ends, FINE) for ends in limits)
     margins = plane.margins(x, y)
@@ -368,7 +406,9 @@ def _regions(ax: Axes, plane: Plane, limits: Sequence[tuple[float, float]], look
     return set(seen)
 
 
-def _points(ax: Axes, points: Sequence[Array], codes: Array | None, look: list[tuple[str, str]]) -> None:
+def _points(
+    ax: Axes, points: Sequence[Array], codes: Array | None, look: list[tuple[str, str]]
+) -> None:
     size = float(np.clip(4000 / max(len(points[0]), 1), 5, 26))
     edge: dict[str, Any] = {"edgecolors": "white", "linewidths": 0.4, "zorder": 3, "s": size}
     if codes is None:
@@ -376,13 +416,15 @@ def _points(ax: Axes, points: Sequence[Array], codes: Array | None, look: list[t
         return
     for k in np.unique(codes).tolist():
         of_class = codes == k
-        ax.scatter(points[0][of_class], points[1][of_class], color=look[k][0], marker=look[k][1], **edge)
+        ax.scatter(
+            points[0][of_class], points[1][of_class], color=look[k][0], marker=look[k][1], **edge
+        )
 
 
 def _keys(labels: list[Any], look: list[tuple[str, str]], seen: list[int]) -> list[Any]:
     """Return the classes' keys of the legend."""
     named = [k for k in seen if look[k][0] != OTHERS]
-    shown = [(*look[k], short(str(labels[k]), NAME)) for k in named]
+    shown = [(*look[k], shorten(str(labels[k]), NAME)) for k in named]
     shown += [(OTHERS, ".", "other classes")] if len(named) < len(seen) else []
     return [Line2D([], [], color=c, marker=m, linewidth=0, label=label) for c, m, label in shown]
 

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from bayesnb.criticism.calibration import calibration
 from bayesnb.families.base import Array
+from bayesnb.formatting import shorten
 from bayesnb.plots.style import (
     COLOURS,
     INK,
@@ -18,11 +19,14 @@ from bayesnb.plots.style import (
     class_places,
     new_panels,
     result_of,
-    short,
     styled,
 )
 
-SIDE, ALONE, COLUMNS = 2.1, 3.6, 4  # inches of a panel among several, of one alone; panels side by side
+SIDE, ALONE, COLUMNS = (
+    2.1,
+    3.6,
+    4,
+)  # inches of a panel among several, of one alone; panels side by side
 NAME = 20  # letters above a panel among several
 CURVE = ("probability", "calibrated", "curve_band_lower", "curve_band_upper")
 BINS = ("predicted", "observed", "lower", "upper", "count")
@@ -104,7 +108,10 @@ def plot_calibration(
             "or draw the predicted label, by='predicted'."
         )
     panel_axes = _new_axes(len(panels)) if ax is None else [ax]
-    rows, prob = max(float(panel.bars.max()) for panel in panels), f"{100 * dataset.attrs['ci_prob']:g} %"
+    rows, prob = (
+        max(float(panel.bars.max()) for panel in panels),
+        f"{100 * dataset.attrs['ci_prob']:g} %",
+    )
     for k, (axes, panel) in enumerate(zip(panel_axes, panels, strict=True)):
         _draw(axes, panel, prob)
         _histogram(axes, panel.bars, rows, named=k % COLUMNS == 0)
@@ -119,7 +126,9 @@ def plot_calibration(
     return np.array(panel_axes) if len(panels) > 1 else panel_axes[0]
 
 
-def _panels(dataset: Any, classes: Sequence[Any] | None, by: str, most: int) -> tuple[list[Panel], int]:
+def _panels(
+    dataset: Any, classes: Sequence[Any] | None, by: str, most: int
+) -> tuple[list[Panel], int]:
     """Return the panels to draw, and the number of classes that are left out."""
     if by not in ("class", "predicted"):
         raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
@@ -129,10 +138,15 @@ def _panels(dataset: Any, classes: Sequence[Any] | None, by: str, most: int) -> 
     labels = dataset["class"].values.tolist()
     named = classes if classes is not None else labels[1:] if len(labels) == 2 else labels
     places = class_places(labels, named)
-    count = [float(dataset["weight"].values[dataset["label"].values == labels[c]].sum()) for c in places]
+    count = [
+        float(dataset["weight"].values[dataset["label"].values == labels[c]].sum()) for c in places
+    ]
     kept = sorted(np.argsort(-np.array(count), kind="stable")[:most].tolist())
     letters = (1 + (len(kept) == 1)) * NAME
-    panels = [_panel(dataset.isel({"class": c}), "", short(str(labels[c]), letters)) for c in (places[k] for k in kept)]
+    panels = [
+        _panel(dataset.isel({"class": c}), "", shorten(str(labels[c]), letters))
+        for c in (places[k] for k in kept)
+    ]
     return panels, len(places) - len(panels)
 
 
@@ -140,7 +154,9 @@ def _panel(dataset: Any, prefix: str, title: str) -> Panel:
     curve = {name: dataset[prefix + name].values for name in CURVE}
     bins = {name: dataset[prefix + name].values for name in BINS}
     full = bins["count"] > 0
-    bars, _ = np.histogram(np.clip(curve["probability"], 0, 1), BARS, weights=dataset["weight"].values)
+    bars, _ = np.histogram(
+        np.clip(curve["probability"], 0, 1), BARS, weights=dataset["weight"].values
+    )
     return Panel(title, curve, {name: values[full] for name, values in bins.items()}, bars)
 
 
@@ -160,8 +176,17 @@ def _draw(ax: Axes, panel: Panel, prob: str) -> None:
     ax.fill_between(p, low, high, label=f"{prob} of such curves, if calibrated", **grey)
     ax.vlines(bins["predicted"], bins["lower"], bins["upper"], color=COLOURS[1], linewidth=1.2)
     look: Any = {"marker": "o", "linestyle": "", "markersize": 4.5, "color": COLOURS[1]}
-    ax.plot(bins["predicted"], bins["observed"], label=f"bins of equally many rows, {prob} intervals", **look)
-    ax.set(xlim=(-MARGIN, 1 + MARGIN), ylim=(FLOOR, 1 + MARGIN), box_aspect=(1 + MARGIN - FLOOR) / (1 + 2 * MARGIN))
+    ax.plot(
+        bins["predicted"],
+        bins["observed"],
+        label=f"bins of equally many rows, {prob} intervals",
+        **look,
+    )
+    ax.set(
+        xlim=(-MARGIN, 1 + MARGIN),
+        ylim=(FLOOR, 1 + MARGIN),
+        box_aspect=(1 + MARGIN - FLOOR) / (1 + 2 * MARGIN),
+    )
     ax.set_xticks(HALVES)
     ax.xaxis.set_major_formatter(PERCENT)
     ax.set_title(panel.title, loc="left", fontsize="medium")
@@ -171,9 +196,22 @@ def _histogram(ax: Axes, bars: Array, most: float, named: bool) -> None:
     """Draw a histogram of the probabilities below the diagram; logarithmic, as most lie at the ends."""
     top = 10.0 ** max(1, ceil(np.log10(max(most, 1.0))))
     heights = (CEILING - FLOOR) * np.log1p(bars) / np.log1p(top)
-    ax.bar(BARS[:-1], heights, np.diff(BARS) * 0.9, FLOOR, align="edge", color=INK, alpha=0.55, linewidth=0)
+    ax.bar(
+        BARS[:-1],
+        heights,
+        np.diff(BARS) * 0.9,
+        FLOOR,
+        align="edge",
+        color=INK,
+        alpha=0.55,
+        linewidth=0,
+    )
     ax.axhline(CEILING + MARGIN, color=INK, linewidth=0.5, alpha=0.5)
-    labels = ["0", f"{top:,.0f} rows,\nlog scale", *(f"{100 * share:g} %" for share in HALVES)] if named else []
+    labels = (
+        ["0", f"{top:,.0f} rows,\nlog scale", *(f"{100 * share:g} %" for share in HALVES)]
+        if named
+        else []
+    )
     ax.set_yticks([FLOOR, CEILING, *HALVES], labels or [""] * 5)
     if named:
         ax.set_ylabel("observed share", y=(0.5 - FLOOR) / (1 + MARGIN - FLOOR))

@@ -11,6 +11,7 @@ from scipy.special import fdtri
 
 from bayesnb.families import NormalInverseWishart
 from bayesnb.families.base import Array
+from bayesnb.formatting import shorten
 from bayesnb.plots.column_view import Sight, bins_of, combined, grid_of, middle, sight_of
 from bayesnb.plots.histogram import Histogram, histogram_of
 from bayesnb.plots.style import (
@@ -23,7 +24,6 @@ from bayesnb.plots.style import (
     add_title,
     make_taller,
     new_axes,
-    short,
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
@@ -47,7 +47,13 @@ NAMES = 32  # letters of an axis
 
 @styled
 def plot_column(
-    model: Any, column: Hashable, X: Any = None, y: Any = None, *, ci_prob: float | None = None, ax: Axes | None = None
+    model: Any,
+    column: Hashable,
+    X: Any = None,
+    y: Any = None,
+    *,
+    ci_prob: float | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw what a model expects of one column in each class: the posterior predictive of a new cell.
 
@@ -105,9 +111,18 @@ def plot_column(
     outside = ax is None
     ax = sketch(sight, checked_prob(ci_prob), ax)
     left = len(sight.classes) - len(sight.shown)
-    title = f"the {len(sight.shown)} most frequent of {len(sight.classes)} classes" if left else None
+    title = (
+        f"the {len(sight.shown)} most frequent of {len(sight.classes)} classes" if left else None
+    )
     keys = [
-        Line2D([], [], color=COLOURS[c], dashes=DASHES[c], linewidth=3, label=short(str(sight.classes[k]), NAME))
+        Line2D(
+            [],
+            [],
+            color=COLOURS[c],
+            dashes=DASHES[c],
+            linewidth=3,
+            label=shorten(str(sight.classes[k]), NAME),
+        )
         for c, k in enumerate(sight.shown)
     ]
     add_legend(ax, keys, ACROSS, outside=outside, title=title)
@@ -133,22 +148,34 @@ def _density(sight: Sight, prob: float, ax: Axes | None) -> Axes:
     density = np.where(shown.proper[:, None], np.exp(shown[:, None].log_predictive(grid)), np.nan)
     height, shade = (2.3, 0.25) if len(parts) <= MANY else (2.9, 0.12)
     ax = ax or new_axes(height)
-    bins = np.linspace(grid[0], grid[-1], 1 + int(np.clip(np.sqrt(sum(map(len, parts))), 10, 40))).tolist()
+    bins = np.linspace(
+        grid[0], grid[-1], 1 + int(np.clip(np.sqrt(sum(map(len, parts))), 10, 40))
+    ).tolist()
     beyond = 0
     for c, (curve, x) in enumerate(zip(density, parts, strict=True)):
         inside = x[(x >= grid[0]) & (x <= grid[-1])]
         beyond += len(x) - len(inside)
         if len(inside) < FEW:
-            ax.plot(inside, np.zeros(len(inside)), "|", color=COLOURS[c], markersize=14, clip_on=False)
+            ax.plot(
+                inside, np.zeros(len(inside)), "|", color=COLOURS[c], markersize=14, clip_on=False
+            )
         else:
-            ax.hist(inside, bins, density=True, histtype="stepfilled", color=COLOURS[c], alpha=shade, linewidth=0)
+            ax.hist(
+                inside,
+                bins,
+                density=True,
+                histtype="stepfilled",
+                color=COLOURS[c],
+                alpha=shade,
+                linewidth=0,
+            )
         ax.plot(grid, curve, color=COLOURS[c], linewidth=1.8, dashes=DASHES[c])
     ax.set_yticks([])
     ax.set_ylabel("density")
     ax.set_ylim(0, None)
     ax.set_xlim(grid[0], grid[-1])
     ax.xaxis.set_major_locator(MaxNLocator(6, steps=ROUND))
-    ax.set_xlabel(short(sight.name, AXIS) + _further_out(beyond))
+    ax.set_xlabel(shorten(sight.name, AXIS) + _further_out(beyond))
     return ax
 
 
@@ -174,7 +201,7 @@ def _histogram(sight: Sight, prob: float, ax: Axes | None) -> Axes:
     is_whole = not len(drawn.edges) and (drawn.values == np.floor(drawn.values)).all()
     ax.xaxis.set_major_locator(MaxNLocator(6, steps=ROUND, integer=is_whole))
     beyond = sum(int(((x < drawn.low) | (x > drawn.high)).sum()) for x in parts)
-    ax.set_xlabel(short(sight.name, AXIS) + _further_out(beyond, drawn.beyond))
+    ax.set_xlabel(shorten(sight.name, AXIS) + _further_out(beyond, drawn.beyond))
     return ax
 
 
@@ -187,7 +214,14 @@ def _draw_bins(ax: Axes, drawn: Histogram, parts: Sequence[Array], shade: float)
             ax.plot(cells, np.zeros(len(cells)), "|", color=COLOURS[c], markersize=14)
         else:
             share = np.histogram(cells, drawn.edges)[0] / len(x)
-            ax.stairs(share / np.diff(drawn.edges), drawn.edges, fill=True, color=COLOURS[c], alpha=shade, linewidth=0)
+            ax.stairs(
+                share / np.diff(drawn.edges),
+                drawn.edges,
+                fill=True,
+                color=COLOURS[c],
+                alpha=shade,
+                linewidth=0,
+            )
         steps = np.concatenate([[0.0], heights.repeat(2), [0.0]])
         ax.plot(corners, steps, color=COLOURS[c], linewidth=1.8, dashes=DASHES[c])
     ax.set_yticks([])
@@ -230,7 +264,9 @@ def _mass(sight: Sight, prob: float, ax: Axes | None) -> Axes:
     ax.yaxis.set_major_locator(MaxNLocator(4))
     ax.yaxis.set_major_formatter(PERCENT)
     ax.set_ylabel("probability")
-    ax.set_xlabel(short(sight.name, AXIS) + ("" if step == 1 else f" (each bar: {step:g} numbers)"))
+    ax.set_xlabel(
+        shorten(sight.name, AXIS) + ("" if step == 1 else f" (each bar: {step:g} numbers)")
+    )
     return ax
 
 
@@ -244,12 +280,12 @@ def _levels(sight: Sight, prob: float, ax: Axes | None) -> Axes:
         y = np.arange(size) + (c - (classes - 1) / 2) * thick
         ax.barh(y, heights, thick * 0.86, color=COLOURS[c], alpha=0.85, linewidth=0)
         ax.hlines(y, lower[c], upper[c], color=INK, linewidth=1)
-    ax.set_yticks(range(size), [short(name) for name in names])
+    ax.set_yticks(range(size), [shorten(name, 20) for name in names])
     ax.set_ylim(size - 0.5, -0.5)
     ax.set_xlim(0, min(1.0, 1.04 * float(upper.max())))
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
     ax.xaxis.set_major_formatter(PERCENT)
-    ax.set_xlabel(f"probability of {short(sight.name, NAME)}")
+    ax.set_xlabel(f"probability of {shorten(sight.name, NAME)}")
     return ax
 
 
@@ -305,7 +341,11 @@ def _cloud(belief: NormalInverseWishart, c: int, prob: float) -> Cloud:
     """
     free = belief.dof[c] - 1
     half, most = np.sqrt(2 * fdtri(2, free, np.array([HALF, prob]))).tolist()
-    return Cloud(belief.location[c], np.sqrt((1 + 1 / belief.count[c]) / free) * belief.factor[c], (half, most))
+    return Cloud(
+        belief.location[c],
+        np.sqrt((1 + 1 / belief.count[c]) / free) * belief.factor[c],
+        (half, most),
+    )
 
 
 def _clouds(sight: Sight, prob: float, ax: Axes | None) -> Axes:
@@ -328,20 +368,25 @@ def _clouds(sight: Sight, prob: float, ax: Axes | None) -> Axes:
             line = ellipses[c].centre[:, None] + reach * ellipses[c].spread @ circle
             ax.plot(*line, color=COLOURS[c], linewidth=width, dashes=DASHES[c])
     _frame(ax, list(ellipses.values()), np.concatenate(sight.parts))
-    ax.set(xlabel=short(sight.names[0], NAMES), ylabel=short(sight.names[1], NAMES))
+    ax.set(xlabel=shorten(sight.names[0], NAMES), ylabel=shorten(sight.names[1], NAMES))
     return ax
 
 
 def _frame(ax: Axes, ellipses: Sequence[Cloud], x: Array) -> None:
     """Set limits around the rows, of which a few may lie far out, and around ellipses that are not far larger."""
-    ends = np.array([(cloud.centre - cloud.far, cloud.centre + cloud.far) for cloud in ellipses] or [([0, 0], [1, 1])])
+    ends = np.array(
+        [(cloud.centre - cloud.far, cloud.centre + cloud.far) for cloud in ellipses]
+        or [([0, 0], [1, 1])]
+    )
     sides: tuple[Any, Any] = (ax.set_xlim, ax.set_ylim)
     for j, side in enumerate(sides):
         low, high = ends[:, 0, j].min(), ends[:, 1, j].max()
         if len(x):
             least, most = middle(x[:, j])
             most = most if most > least else np.nextafter(least, np.inf)
-            low, high = (np.clip(end, least - most + least, most + most - least) for end in (low, high))
+            low, high = (
+                np.clip(end, least - most + least, most + most - least) for end in (low, high)
+            )
             low, high = min(low, least), max(high, most)
         room = ROOM * (high - low)
         side(low - room, high + room)

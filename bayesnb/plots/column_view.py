@@ -13,9 +13,10 @@ from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.joint import JointDirichlet
 from bayesnb.families.quantiles import tails
+from bayesnb.formatting import shorten
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
-from bayesnb.plots.style import MOST_CLASSES, check_fitted, short
+from bayesnb.plots.style import MOST_CLASSES, check_fitted
 from bayesnb.selection.feature_evidence import class_belief
 from bayesnb.selection.word_ratios import word_shares
 
@@ -57,7 +58,9 @@ class Sight:
         """Cells of each class that is shown, without missing ones, or rows that have one."""
         if self.cells is None or self.codes is None:
             return [np.empty(0 if len(self.names) == 1 else (0, len(self.names)))] * len(self.shown)
-        seen = np.isfinite(self.cells) if self.cells.ndim == 1 else np.isfinite(self.cells).all(axis=1)
+        seen = (
+            np.isfinite(self.cells) if self.cells.ndim == 1 else np.isfinite(self.cells).all(axis=1)
+        )
         return [self.cells[seen & (self.codes == k)] for k in self.shown]
 
 
@@ -76,8 +79,10 @@ def label_codes(model: Any, y: Any, rows: int) -> Array:
 
 def unknown_column(name: Hashable, known: Sequence[Hashable]) -> ValueError:
     """Return an error for a name that no column of a model has."""
-    shown = ", ".join(short(repr(word), 40) for word in known[:20]) + (", ..." if len(known) > 20 else "")
-    return ValueError(f"{short(repr(name), 60)} is not a column of this model; it has {shown}.")
+    shown = ", ".join(shorten(repr(word), 40) for word in known[:20]) + (
+        ", ..." if len(known) > 20 else ""
+    )
+    return ValueError(f"{shorten(repr(name), 60)} is not a column of this model; it has {shown}.")
 
 
 def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
@@ -92,7 +97,13 @@ def sight_of(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Sight:
     return seen_at(model, b, places, cells_of(x, places), label_codes(model, y, x.shape[0]))
 
 
-def seen_at(model: Any, b: int, places: Sequence[int], cells: Array | None = None, codes: Array | None = None) -> Sight:
+def seen_at(
+    model: Any,
+    b: int,
+    places: Sequence[int],
+    cells: Array | None = None,
+    codes: Array | None = None,
+) -> Sight:
     """Return the column, or word, at a place of a block; or several of its columns."""
     block = model.schema_.blocks[b]
     belief: Any = class_belief(model.model_.posterior.blocks[b])
@@ -130,9 +141,15 @@ def _places(model: Any, name: Hashable) -> tuple[int, list[int]]:
             return b, [block.words.index(name)]
     known = [word for block in blocks for word in block.words]
     if any(block.family.listed and name == block.names[0] for block in blocks):
-        raise ValueError(f"column {name!r} holds lists of words: plot_words(model) draws it, or name one of its words.")
+        raise ValueError(
+            f"column {name!r} holds lists of words: plot_words(model) draws it, or name one of its words."
+        )
     if isinstance(name, tuple) and set(name) <= set(known):
-        joint = [b for b, block in enumerate(blocks) if block.family.multivariate and set(name) <= set(block.names)]
+        joint = [
+            b
+            for b, block in enumerate(blocks)
+            if block.family.multivariate and set(name) <= set(block.names)
+        ]
         if not joint:
             raise ValueError(
                 f"columns {name} are not modelled jointly, so each has a picture of its own: plot_column(model, "
@@ -150,13 +167,21 @@ def level_names(block: Block, j: int) -> tuple[str, ...]:
     """Return the names of a column's levels; none, where it has no levels."""
     if not block.levels or block.family.listed:
         return ()
-    return tuple(map(str, block.levels[j])) + (("anything new",) if block.family.unseen == "reserve" else ())
+    return tuple(map(str, block.levels[j])) + (
+        ("anything new",) if block.family.unseen == "reserve" else ()
+    )
 
 
 def combined(belief: JointDirichlet, levels: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of combinations of levels that have an entry, and of all others together."""
-    names = [[*names, *["no level"] * (size - len(names))] for names, size in zip(levels, belief.sizes, strict=True)]
-    shown = [", ".join(part[k] for part, k in zip(names, row, strict=True)) for row in belief.combinations.tolist()]
+    names = [
+        [*names, *["no level"] * (size - len(names))]
+        for names, size in zip(levels, belief.sizes, strict=True)
+    ]
+    shown = [
+        ", ".join(part[k] for part, k in zip(names, row, strict=True))
+        for row in belief.combinations.tolist()
+    ]
     if not belief.others:
         return shown
     more = f"{belief.others:,.0f} others" if belief.others < MANY else "all others"
@@ -181,7 +206,9 @@ def grid_of(x: Array, belief: Belief) -> Array:
     even = np.linspace(low - room, high + room, GRID)
     middles, spread = belief.quantile(0.5), np.subtract(*_middle_part(belief, WITHIN_ONE)[::-1]) / 2
     near = (middles[:, None] + spread[:, None] * np.linspace(-4, 4, AROUND)).ravel()
-    return np.union1d(even, near[(near > even[0]) & (near < even[-1])])  # NaN, of no distribution, is outside
+    return np.union1d(
+        even, near[(near > even[0]) & (near < even[-1])]
+    )  # NaN, of no distribution, is outside
 
 
 def _middle_part(belief: Belief, prob: float) -> tuple[Array, Array]:
@@ -195,7 +222,9 @@ def _reaching(low: float, high: float, ends: Array) -> tuple[float, float]:
     most, ends = (high - low) / 2, np.where(np.isfinite(ends), ends, np.nan)
     if np.isnan(ends).all(axis=1).any():
         return low, high
-    return max(min(low, float(np.nanmin(ends[0]))), low - most), min(max(high, float(np.nanmax(ends[1]))), high + most)
+    return max(min(low, float(np.nanmin(ends[0]))), low - most), min(
+        max(high, float(np.nanmax(ends[1]))), high + most
+    )
 
 
 def middle(x: Array) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from matplotlib.patches import Rectangle
 
 from bayesnb.criticism.calibration import calibration
 from bayesnb.families.base import Array
+from bayesnb.formatting import shorten
 from bayesnb.plots.style import (
     COLOURS,
     INK,
@@ -21,7 +22,6 @@ from bayesnb.plots.style import (
     list_names,
     new_axes,
     result_of,
-    short,
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
@@ -106,8 +106,15 @@ def plot_confusion(
     check_most(most)
     if hasattr(labels, "predict_proba"):
         call = "calibration(model, X, y)"
-        labels, predicted = result_of(labels, partial(calibration, ci_prob=ci_prob), call, predicted, y), None
-    confusion = _of_dataset(labels) if predicted is None else _of_arrays(labels, predicted, classes, ci_prob)
+        labels, predicted = (
+            result_of(labels, partial(calibration, ci_prob=ci_prob), call, predicted, y),
+            None,
+        )
+    confusion = (
+        _of_dataset(labels)
+        if predicted is None
+        else _of_arrays(labels, predicted, classes, ci_prob)
+    )
     return _square(confusion, ax) if len(confusion.classes) <= most else _bars(confusion, ax)
 
 
@@ -115,7 +122,11 @@ def _of_dataset(dataset: Any) -> Confusion:
     check_dataset(dataset, "top_predicted", "calibration(model, X, y)")
     names, proba = dataset["class"].values, np.asarray(dataset["probability"])
     answered = proba.max(axis=1) > 0
-    best, labels, weight = names[proba.argmax(axis=1)], dataset["label"].values, dataset["weight"].values
+    best, labels, weight = (
+        names[proba.argmax(axis=1)],
+        dataset["label"].values,
+        dataset["weight"].values,
+    )
     counts = _counted(labels[answered], best[answered], names, weight[answered])
     return Confusion([str(name) for name in names], counts, float(dataset.attrs["ci_prob"]))
 
@@ -123,14 +134,18 @@ def _of_dataset(dataset: Any) -> Confusion:
 def _of_arrays(labels: Any, predicted: Any, classes: Any, prob: float | None) -> Confusion:
     labels, predicted = np.asarray(labels).ravel(), np.asarray(predicted).ravel()
     if len(labels) != len(predicted):
-        raise ValueError(f"there are {len(labels)} labels and {len(predicted)} predictions: give one for each row.")
+        raise ValueError(
+            f"there are {len(labels)} labels and {len(predicted)} predictions: give one for each row."
+        )
     if not len(labels):
         raise ValueError("there are no rows, so there is nothing to compare.")
     occurring = np.concatenate([labels, predicted])
     names = np.unique(occurring) if classes is None else np.asarray(classes)
     unknown = ~np.isin(occurring, names)
     if unknown.any():
-        raise ValueError(f"{occurring[unknown].tolist()[0]!r} is a label, and not among classes={names.tolist()}.")
+        raise ValueError(
+            f"{occurring[unknown].tolist()[0]!r} is a label, and not among classes={names.tolist()}."
+        )
     counts = _counted(labels, predicted, names, np.ones(len(labels)))
     return Confusion([str(name) for name in names], counts, checked_prob(prob))
 
@@ -138,7 +153,9 @@ def _of_arrays(labels: Any, predicted: Any, classes: Any, prob: float | None) ->
 def _counted(labels: Array, predicted: Array, names: Array, weight: Array) -> Array:
     place = {name: k for k, name in enumerate(names.tolist())}
     counts = np.zeros((len(names), len(names)))
-    codes = [np.array([place[label] for label in part.tolist()], int) for part in (labels, predicted)]
+    codes = [
+        np.array([place[label] for label in part.tolist()], int) for part in (labels, predicted)
+    ]
     np.add.at(counts, tuple(codes), weight)
     return counts
 
@@ -149,17 +166,31 @@ def _square(confusion: Confusion, ax: Axes | None) -> Axes:
     side = next(inches for classes, inches in CELL if n <= classes)
     size = 10.5 if n <= WITH_ENDS else min(9.0, 72 * side * 0.3)
     totals = confusion.counts.sum(axis=1)
-    rows = [f"{short(name, NAME)} ({total:,.6g})" for name, total in zip(confusion.classes, totals, strict=True)]
+    rows = [
+        f"{shorten(name, NAME)} ({total:,.6g})"
+        for name, total in zip(confusion.classes, totals, strict=True)
+    ]
     upright = n <= WITH_ENDS and max(map(len, confusion.classes)) * LETTER * size < side
-    columns = [short(name, NAME if upright else LONG) for name in confusion.classes]
+    columns = [shorten(name, NAME if upright else LONG) for name in confusion.classes]
     if ax is None:
-        room = LETTER * size * max(map(len, rows)), 0.35 if upright else LETTER * size * max(map(len, columns))
-        ax = new_axes(n * side + room[1] + 1.05, max(n * side + room[0] + 0.75, WIDTH), "compressed")
+        room = (
+            LETTER * size * max(map(len, rows)),
+            0.35 if upright else LETTER * size * max(map(len, columns)),
+        )
+        ax = new_axes(
+            n * side + room[1] + 1.05, max(n * side + room[0] + 0.75, WIDTH), "compressed"
+        )
         ax.set_anchor("W")
     _cells(ax, confusion, size)
     ax.set_xticks(range(n), columns, rotation=0 if upright else 90, fontsize=size)
     ax.set_yticks(range(n), rows, fontsize=size)
-    ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5), xlabel="predicted", ylabel="observed (rows)", aspect="equal")
+    ax.set(
+        xlim=(-0.5, n - 0.5),
+        ylim=(n - 0.5, -0.5),
+        xlabel="predicted",
+        ylabel="observed (rows)",
+        aspect="equal",
+    )
     ax.xaxis.set_ticks_position("top")
     ax.xaxis.set_label_position("top")
     ax.xaxis.labelpad = 8
@@ -201,7 +232,7 @@ def _bars(confusion: Confusion, ax: Axes | None) -> Axes:
     add_title(ax, "Most frequent errors")
     ax.barh(range(len(i)), confusion.share[i, j], 0.7, color=WRONG, alpha=0.85, linewidth=0)
     ax.hlines(range(len(i)), low, high, color=INK, linewidth=1.2)
-    names = [short(name, NAME) for name in confusion.classes]
+    names = [shorten(name, NAME) for name in confusion.classes]
     list_names(ax, [f"{names[a]} \u2192 {names[b]}" for a, b in zip(i, j, strict=True)])
     ax.set_xlim(0, min(1.0, 1.04 * high.max()) if len(i) else 1.0)
     ax.xaxis.set_major_formatter(PERCENT)

@@ -11,6 +11,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.relevance import relevance
 from bayesnb.families.base import Array
+from bayesnb.formatting import shorten
 from bayesnb.plots.forest_plot import draw_forest, forest_of
 from bayesnb.plots.log_odds_axis import nats
 from bayesnb.plots.style import (
@@ -24,22 +25,24 @@ from bayesnb.plots.style import (
     list_names,
     new_axes,
     result_of,
-    short,
     styled,
 )
 
 NAMES, ROW, WIDE = 26, 0.24, 6.4  # letters, and inches
 CELL = (0.42, 0.17)  # inches of a map's column: where there are few, and where there are many
 LEAST_WIDE = 4.3  # inches of a map, which has room for a title
-LEAST, LONG = 1.6, 2.1  # inches of a map's side: at least, and where its scale has room for a line of words
+LEAST, LONG = (
+    1.6,
+    2.1,
+)  # inches of a map's side: at least, and where its scale has room for a line of words
 LETTER = 0.0085  # inches that a letter takes, of a font of 1 point
 MOST_NAMES = 60  # that a map has room for
 MOST_NUMBERS = 12  # columns of a map with numbers in its cells
 DARK = 0.42  # luminance below which a number is white
 AGAINST, FOR = COLOURS[0], COLOURS[1]
-SHADES = LinearSegmentedColormap.from_list("against and for", [AGAINST, "#F4F4F4", FOR], 101).with_extremes(
-    bad="#BBBBBB"
-)
+SHADES = LinearSegmentedColormap.from_list(
+    "against and for", [AGAINST, "#F4F4F4", FOR], 101
+).with_extremes(bad="#BBBBBB")
 STEP_NAMES, STEP_ROW = 42, 0.26  # letters of a step, and inches
 MOST_STEPS = 40  # that are shown, the last ones
 FAR = 0.6  # of the steps' span: an end that is farther off is only pointed to
@@ -103,13 +106,17 @@ def _plot_importance(dataset: Any, most: int, ax: Axes | None) -> Axes:
     """Draw importances as bars with intervals."""
     dataset = dataset.isel(feature=np.isfinite(dataset["importance"].values))
     value, lower, upper = (dataset[name].values for name in ("importance", "lower", "upper"))
-    names = [short(str(name), NAMES) for name in dataset["feature"].values]
+    names = [shorten(str(name), NAMES) for name in dataset["feature"].values]
     ax, order, shown = _rank(ax, value, names, most)
     ends = np.abs(np.stack([value - lower, upper - value])[:, order])
     known = np.isfinite(ends).all(axis=0)
     bars = value[order][known]
-    ax.errorbar(bars, np.flatnonzero(known), xerr=ends[:, known], fmt="none", ecolor=INK, elinewidth=1.0)
-    ax.set_xlabel(f"held-out log loss without the feature,\nless that with it, in nats a row{shown}")
+    ax.errorbar(
+        bars, np.flatnonzero(known), xerr=ends[:, known], fmt="none", ecolor=INK, elinewidth=1.0
+    )
+    ax.set_xlabel(
+        f"held-out log loss without the feature,\nless that with it, in nats a row{shown}"
+    )
     add_title(ax, "What is lost without the feature?")
     return ax
 
@@ -177,7 +184,9 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
         return _plot_links(result, ax)
     if {"first", "second", "in_forest"} <= set(getattr(result, "data_vars", ())):
         ends = zip(result["first"].values.tolist(), result["second"].values.tolist(), strict=True)
-        return draw_forest(forest_of(result, list(dict.fromkeys(name for pair in ends for name in pair))), ax)
+        return draw_forest(
+            forest_of(result, list(dict.fromkeys(name for pair in ends for name in pair))), ax
+        )
     return _plot_map(result_of(result, dependence, "dependence(model, X, y)", X, y), ax)
 
 
@@ -212,7 +221,9 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
         ax.set(xlabel=f"place among {n:,} columns", ylabel=f"place among {n:,} columns")
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
-    bar: Any = ax.get_figure(root=True).colorbar(image, ax=ax, shrink=min(1.0, 2.4 / side), aspect=14)  # type: ignore[union-attr]
+    bar: Any = ax.get_figure(root=True).colorbar(
+        image, ax=ax, shrink=min(1.0, 2.4 / side), aspect=14
+    )  # type: ignore[union-attr]
     bar.outline.set_visible(False)
     bar.solids.set_rasterized(False)
     ticks = [-largest, *(x for x in _ticks(-largest, largest, 4) if 5 * abs(x) <= largest), largest]
@@ -243,14 +254,18 @@ def _compact(value: float) -> str:
 def _factors(dataset: Any, variable: str, maker: str) -> tuple[Array, list[str]]:
     """Return the log Bayes factors, and the features' names, of a Dataset that has such a variable."""
     check_dataset(dataset, variable, maker)
-    return np.asarray(dataset["log_bayes_factor"]), [short(str(name), NAMES) for name in dataset["feature"].values]
+    return np.asarray(dataset["log_bayes_factor"]), [
+        shorten(str(name), NAMES) for name in dataset["feature"].values
+    ]
 
 
 def _squares(ax: Axes, factors: Array, names: list[str], size: float, look: dict[str, Any]) -> Any:
     """Draw a named square for each pair, sharp at any size."""
     edges = np.arange(len(names) + 1) - 0.5
     ax.set_aspect("equal")
-    squares = ax.pcolormesh(edges, edges, np.ma.masked_invalid(factors), edgecolors="face", linewidth=0.1, **look)
+    squares = ax.pcolormesh(
+        edges, edges, np.ma.masked_invalid(factors), edgecolors="face", linewidth=0.1, **look
+    )
     ax.set_ylim(edges[-1], edges[0])
     ax.set_xticks(range(len(names)), names, rotation=90, fontsize=size)
     ax.set_yticks(range(len(names)), names, fontsize=size)
@@ -283,27 +298,39 @@ def _ticks(low: float, high: float, most: int) -> list[float]:
 
 
 @styled
-def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float], ax: Axes | None = None) -> Axes:
+def plot_steps(
+    joined: Sequence[str], evidence: Array, ends: Mapping[str, float], ax: Axes | None = None
+) -> Axes:
     """Draw the log evidence step by step as columns are joined: a point for the start, and for each step below it.
 
     The two ends, naive Bayes and all that can be joined in one block, are lines; or arrows, where they are far off.
     """
     steps = ["start", *joined[1:]]
-    shown = np.arange(len(steps)) if len(steps) <= MOST_STEPS else np.r_[0, len(steps) - MOST_STEPS + 1 : len(steps)]
+    shown = (
+        np.arange(len(steps))
+        if len(steps) <= MOST_STEPS
+        else np.r_[0, len(steps) - MOST_STEPS + 1 : len(steps)]
+    )
     gained = np.asarray(evidence, float)[shown] - evidence[0]
     ax = ax or new_axes(1.7 + STEP_ROW * len(shown), 6.2)
-    ax.plot(gained, range(len(shown)), "o-", color=COLOURS[0], markersize=5, linewidth=1.4, zorder=3)
+    ax.plot(
+        gained, range(len(shown)), "o-", color=COLOURS[0], markersize=5, linewidth=1.4, zorder=3
+    )
     list_names(ax, [_step(steps[at]) for at in shown], top=-2.1)
     low, high = gained.min(), gained.max()
     span = max(high - low, LEAST_SPAN)
     worth = {name: value - evidence[0] for name, value in ends.items()}
-    near = np.array([value for value in worth.values() if low - FAR * span <= value <= high + FAR * span])
+    near = np.array(
+        [value for value in worth.values() if low - FAR * span <= value <= high + FAR * span]
+    )
     margin, centred = 0.08 * span, (span - (high - low)) / 2
     ax.set_xlim(
         min(low - margin - centred, near.min(initial=np.inf) - margin),
         max(high + margin + centred, near.max(initial=-np.inf) + margin),
     )
-    beyond = sorted(worth.items(), key=lambda end: (end[1] in near, end[1]))  # their names are above those of lines
+    beyond = sorted(
+        worth.items(), key=lambda end: (end[1] in near, end[1])
+    )  # their names are above those of lines
     for row, (name, value) in zip((-1.6, -0.8), beyond, strict=True):
         _end(ax, name, value, row)
     add_title(ax, "Log evidence as columns are joined")
@@ -317,7 +344,9 @@ def plot_steps(joined: Sequence[str], evidence: Array, ends: Mapping[str, float]
 def _step(step: str) -> str:
     """Shorten a step to one line: of two blocks with long names, a part of both."""
     parts = step.split(" + ") if len(step) > STEP_NAMES else [step]
-    return " + ".join(short(part, STEP_NAMES // len(parts) - 2 * (len(parts) > 1)) for part in parts)
+    return " + ".join(
+        shorten(part, STEP_NAMES // len(parts) - 2 * (len(parts) > 1)) for part in parts
+    )
 
 
 def _end(ax: Axes, name: str, value: float, row: float) -> None:
@@ -327,9 +356,22 @@ def _end(ax: Axes, name: str, value: float, row: float) -> None:
     left = (place - low) / (high - low) < 0.7
     if low <= value <= high:
         dashes = DASHES[1 + (name == "joint")]
-        ax.plot([value] * 2, [ax.get_ylim()[0], row - 0.3], color=COLOURS[1], dashes=dashes, linewidth=1.2, zorder=2)
+        ax.plot(
+            [value] * 2,
+            [ax.get_ylim()[0], row - 0.3],
+            color=COLOURS[1],
+            dashes=dashes,
+            linewidth=1.2,
+            zorder=2,
+        )
     else:
         text = f"\N{LEFTWARDS ARROW} {text}" if left else f"{text} \N{RIGHTWARDS ARROW}"
     offset, side = (4, "left") if left else (-4, "right")
-    look: Any = {"textcoords": "offset points", "ha": side, "va": "center", "color": COLOURS[1], "fontsize": "small"}
+    look: Any = {
+        "textcoords": "offset points",
+        "ha": side,
+        "va": "center",
+        "color": COLOURS[1],
+        "fontsize": "small",
+    }
     ax.annotate(text, (place, row), (offset, 0), **look)

@@ -16,8 +16,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
 from bayesnb.families.base import Array
+from bayesnb.formatting import shorten
 from bayesnb.plots.log_odds_axis import nats
-from bayesnb.plots.style import COLOURS, INK, WIDTH, add_legend, add_title, new_axes, short
+from bayesnb.plots.style import COLOURS, INK, WIDTH, add_legend, add_title, new_axes
 
 NAMES, LISTED = 30, 24  # letters: of a column, and of one that is only listed
 MOST_COLUMNS = 60  # that a picture has room for
@@ -59,7 +60,10 @@ class Forest:
             while above is not None:
                 size[self.ends[above][0]] += 1
                 above = self.parent.get(self.ends[above][0])
-        below = {column: sorted(each, key=lambda child: int(size[child])) for column, each in below.items()}
+        below = {
+            column: sorted(each, key=lambda child: int(size[child]))
+            for column, each in below.items()
+        }
         waiting = [(k, 0) for k in range(len(self.columns)) if k not in self.parent][::-1]
         walked = []
         while waiting:
@@ -109,16 +113,27 @@ def draw_forest(forest: Forest, ax: Axes | None) -> Axes:
     ax.spines[:].set_visible(False)
     deep = max(places[:, 0].max(initial=0.0), 1.0)
     ax.set(xticks=[], xlim=(-0.08 * deep, 1.3 * deep), ylim=(high + 0.5, -0.5))
-    ax.set_yticks(places[:, 1], [short(str(name), NAMES) for name in forest.columns])
+    ax.set_yticks(places[:, 1], [shorten(str(name), NAMES) for name in forest.columns])
     largest = max(float(forest.nats.max(initial=0.0)), 1.0)
-    for (one, two), value, solid in zip(forest.ends, forest.nats.tolist(), forest.in_forest.tolist(), strict=True):
+    for (one, two), value, solid in zip(
+        forest.ends, forest.nats.tolist(), forest.in_forest.tolist(), strict=True
+    ):
         ends, share = places[[one, two]], np.sqrt(max(value, 0.0) / largest)
         if solid:
             width = THINNEST + (WIDEST - THINNEST) * share
             ax.plot(*ends.T, color=COLOURS[0], linewidth=width, solid_capstyle="round", zorder=2)
-            ax.text(1.02, ends[1, 1], nats(value), transform=ax.get_yaxis_transform(), va="center", fontsize="small")
+            ax.text(
+                1.02,
+                ends[1, 1],
+                nats(value),
+                transform=ax.get_yaxis_transform(),
+                va="center",
+                fontsize="small",
+            )
         else:
-            ax.add_patch(_arc(ends[np.argsort(ends[:, 1])], THINNEST + (FURTHER - THINNEST) * share))
+            ax.add_patch(
+                _arc(ends[np.argsort(ends[:, 1])], THINNEST + (FURTHER - THINNEST) * share)
+            )
     ax.plot(*places.T, "o", color=INK, markersize=5, zorder=3)
     ax.set_xlabel("\n".join(lines))
     add_title(ax, "Links between columns")
@@ -136,7 +151,9 @@ def _look(width: float) -> dict[str, Any]:
 def _arc(ends: Array, width: float) -> FancyArrowPatch:
     """Return an arc between two nodes, the upper first, that bulges to the right, away from the names."""
     bend = f"arc3,rad={-BULGE}"
-    return FancyArrowPatch(*ends, arrowstyle="-", connectionstyle=bend, shrinkA=0, shrinkB=0, zorder=1, **_look(width))
+    return FancyArrowPatch(
+        *ends, arrowstyle="-", connectionstyle=bend, shrinkA=0, shrinkB=0, zorder=1, **_look(width)
+    )
 
 
 def _key(label: str, **look: Any) -> Line2D:
@@ -151,7 +168,11 @@ def _below(forest: Forest) -> list[str]:
     if forest.hidden:
         lines.append(f"{forest.hidden:,} other links are not drawn")
     if forest.unlinked:
-        names = "no link: " + ", ".join(short(str(name), LISTED) for name in forest.unlinked)
+        names = "no link: " + ", ".join(shorten(str(name), LISTED) for name in forest.unlinked)
         listed = wrap(names, LETTERS)
-        lines += listed if len(listed) <= MOST_LISTED else [f"no link: {len(forest.unlinked):,} other columns"]
+        lines += (
+            listed
+            if len(listed) <= MOST_LISTED
+            else [f"no link: {len(forest.unlinked):,} other columns"]
+        )
     return lines

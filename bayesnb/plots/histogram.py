@@ -39,7 +39,9 @@ class Histogram:
     def beyond(self) -> float:
         """The largest probability, of any class, of what is not shown."""
         is_shown = (self.edges[:-1] >= self.low) & (self.edges[1:] <= self.high)
-        shown = (self.density * np.diff(self.edges))[:, is_shown].sum(axis=1) + self.probability.sum(axis=1)
+        shown = (self.density * np.diff(self.edges))[:, is_shown].sum(
+            axis=1
+        ) + self.probability.sum(axis=1)
         return max(0.0, float(1 - shown.min()))
 
     @property
@@ -75,7 +77,9 @@ def histogram_of(belief: NumberMargins) -> Histogram:
     values, probability = grid.low[is_frequent], mass[:, is_frequent]
     rest = np.where(is_frequent, 0.0, mass)
     if not rest.any():
-        return _bars(values, probability, 0.5 * max(abs(values[0]), 1.0) if len(values) == 1 else 0.0)
+        return _bars(
+            values, probability, 0.5 * max(abs(values[0]), 1.0) if len(values) == 1 else 0.0
+        )
     low, high = _range_shown(grid, mass, is_frequent)
     edges = _edges(grid, low, high, width)
     density = np.diff(_below(grid, rest, edges), axis=1) / np.diff(edges)
@@ -86,7 +90,9 @@ def histogram_of(belief: NumberMargins) -> Histogram:
 def _bars(values: Array, probability: Array, room: float) -> Histogram:
     """Return a picture of values alone, with room at both ends."""
     density = np.empty((len(probability), 0))
-    return Histogram(np.empty(0), density, values, probability, float(values[0]) - room, float(values[-1]) + room)
+    return Histogram(
+        np.empty(0), density, values, probability, float(values[0]) - room, float(values[-1]) + room
+    )
 
 
 def _ends(grid: Grid) -> Array:
@@ -115,7 +121,10 @@ def _range_shown(grid: Grid, mass: Array, is_frequent: Array) -> tuple[float, fl
             each = others
         below = np.append(0.0, np.cumsum(each)) / each.sum()
         first, last = np.searchsorted(below, (0.25, 0.75))
-        lower, upper = edges[first], edges[last - 1]  # inwards, as an outer level may reach to an outlier
+        lower, upper = (
+            edges[first],
+            edges[last - 1],
+        )  # inwards, as an outer level may reach to an outlier
         if upper <= lower:
             lower, upper = np.interp((0.25, 0.75), below, edges)
         fences.append((lower - FAR * (upper - lower), upper + FAR * (upper - lower)))

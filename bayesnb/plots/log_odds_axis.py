@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesnb.plots.style import short, width_in_points
+from bayesnb.formatting import MINUS, power_of_ten, shorten
+from bayesnb.plots.style import width_in_points
 
 Array = np.ndarray
 
-MINUS = "\u2212"  # the real sign, not a hyphen
-RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
 TINY = (1e-6, 1e-9, 1e-12, 1e-20, 1e-30, 1e-50, 1e-100, 1e-150, 1e-200, 1e-300)
 LETTER = 0.66  # an average letter's width, in sizes of the font
 MOST_LETTERS = 24
@@ -52,7 +52,9 @@ def nats(x: float) -> str:
     return (MINUS if x < 0 and digits not in ("0", "0.0") else "") + digits
 
 
-def probability_ticks(low: float, high: float, width: float, size: float) -> tuple[list[float], list[str]]:
+def probability_ticks(
+    low: float, high: float, width: float, size: float
+) -> tuple[list[float], list[str]]:
     """Return log-odds and their probabilities as labels: even odds, then outwards, where there is room.
 
     `width` is the axis's, and `size` the font's, both in points.
@@ -62,7 +64,7 @@ def probability_ticks(low: float, high: float, width: float, size: float) -> tup
         at = log1p(-p) - np.log(p)
         candidates += [(-at, f"{100 * p:g} %"), (at, f"{100 * (1 - p):.6g} %")]
     for p in TINY:
-        power = "10" + str(round(log10(p))).translate(RAISED)
+        power = power_of_ten(round(log10(p)))
         candidates += [(np.log(p), power), (-np.log(p), f"1 {MINUS} {power}")]
     scale = width / max(high - low, 1e-300)
     kept: list[tuple[float, str, float]] = []
@@ -80,5 +82,5 @@ def add_probabilities(ax: Axes, named: str) -> None:
     above = ax.secondary_xaxis("top")
     size = float(above.xaxis.get_label().get_fontsize())
     above.set_xticks(*probability_ticks(*ax.get_xlim(), width, size))
-    above.set_xlabel(f"probability of {short(named, MOST_LETTERS)}")
+    above.set_xlabel(f"probability of {shorten(named, MOST_LETTERS)}")
     above.spines["top"].set_visible(True)

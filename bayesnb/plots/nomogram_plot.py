@@ -20,11 +20,20 @@ from bayesnb.families.base import Array, Belief
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.record import Power, raised
+from bayesnb.formatting import shorten
 from bayesnb.model.powers import LengthPower, of_blocks, of_empty_rows, of_feature
 from bayesnb.model.schema import Block
 from bayesnb.plots.column_view import combined, level_names
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, signed
-from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, check_fitted, new_figure, short, styled, width_in_points
+from bayesnb.plots.style import (
+    COLOURS,
+    INK,
+    MOST_CLASSES,
+    check_fitted,
+    new_figure,
+    styled,
+    width_in_points,
+)
 
 WIDE, ROW = 7.2, 0.44  # inches
 NAME, LEVEL = 28, 18  # letters
@@ -82,8 +91,13 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
         )
     pair = list(pair_of(labels, belief.log_class, classes))
     if not np.isfinite(belief.log_class[pair]).all():
-        raise ValueError(f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others.")
-    blocks = [(block, belief[pair]) for block, belief in zip(model.schema_.blocks, belief.blocks, strict=True)]
+        raise ValueError(
+            f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others."
+        )
+    blocks = [
+        (block, belief[pair])
+        for block, belief in zip(model.schema_.blocks, belief.blocks, strict=True)
+    ]
     for block, _ in blocks:
         if block.family.multivariate and block.family.continuous and len(block.names) > 1:
             columns = ", ".join(map(str, block.names))
@@ -97,11 +111,16 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
             "see temper_length_. Draw rows: plot_waterfall(model.explain(X)); or fit with temper='loo'."
         )
     powers = of_blocks(of_empty_rows(model._exponents), len(blocks))
-    worth = [influence(block.family, belief, w) for (block, belief), w in zip(blocks, powers, strict=True)]
+    worth = [
+        influence(block.family, belief, w)
+        for (block, belief), w in zip(blocks, powers, strict=True)
+    ]
     places = [(b, j) for b, belief in enumerate(worth) for j in range(len(belief))]
     best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]
     chosen = [(*blocks[b], j, of_feature(powers[b], j)) for b, j in (places[i] for i in best)]
-    scales = [PointScale(name_of(block, j), lines(belief, j, block, w)) for block, belief, j, w in chosen]
+    scales = [
+        PointScale(name_of(block, j), lines(belief, j, block, w)) for block, belief, j, w in chosen
+    ]
     start = float(np.subtract(*belief.log_class[pair]))
     named = str(labels[pair[0]]), str(labels[pair[1]])
     return Scales(named, (pair[0], pair[1]), start, scales, len(places))
@@ -109,7 +128,11 @@ def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) 
 
 def name_of(block: Block, j: int) -> str:
     """Return the name of a feature, or of a word."""
-    return str(block.words[j]) if len(block.keys) > 1 or block.family.words else ", ".join(map(str, block.names))
+    return (
+        str(block.words[j])
+        if len(block.keys) > 1 or block.family.words
+        else ", ".join(map(str, block.names))
+    )
 
 
 def worth_of(pair: Belief, x: Array, power: Power) -> Array:
@@ -148,16 +171,22 @@ def _level_points(pair: Any, power: Power) -> Array:
 def lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:
     """Return the scale of one feature: marks for values that can be listed, else a line of numbers."""
     family = block.family
-    if family.words:  # an absent word has no points; each occurrence adds about as much as the first
+    if (
+        family.words
+    ):  # an absent word has no points; each occurrence adds about as much as the first
         once = _level_points(pair, power)[0, j]
         return [_marked(np.array([0.0, once]), ("absent", "each time"), np.ones(2))]
     if family.combined:
-        names: Sequence[str] = combined(pair, [level_names(block, at) for at in range(len(block.names))])
+        names: Sequence[str] = combined(
+            pair, [level_names(block, at) for at in range(len(block.names))]
+        )
         points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
         return [_marked(points[: len(names)], names, share[: len(names)])]
     if family.has_levels:
         belief = pair.column(j)
-        return [_marked(_level_points(belief, power), level_names(block, j), belief.mean().max(axis=0))]
+        return [
+            _marked(_level_points(belief, power), level_names(block, j), belief.mean().max(axis=0))
+        ]
     columns, cut = margins_of(pair), family.threshold
     if family.outcomes:
         names = family.outcomes if cut is None else (f"\u2264 {cut:g}", f"> {cut:g}")
@@ -189,7 +218,9 @@ def folded(x: Array, points: Array, ticks: Array, at: Array) -> list[Line]:
         labels = [f"{tick:.6g}".replace("-", "\u2212") for tick in ticks[inside]]
         stretch = points[start : stop + 1]
         turn = None if stop == cuts[-1] else points[stop]
-        stretches.append(Line(at[inside], labels, (stretch.min(), stretch.max()), np.ones(len(labels)), turn))
+        stretches.append(
+            Line(at[inside], labels, (stretch.min(), stretch.max()), np.ones(len(labels)), turn)
+        )
     return stretches
 
 
@@ -209,12 +240,18 @@ def _marked(points: Array, labels: Sequence[str], weight: Array) -> Line:
     good = np.isfinite(points)
     marks = points[good]
     ends = (marks.min(), marks.max()) if len(marks) else (0.0, 0.0)
-    return Line(marks, [label for label, fine in zip(labels, good, strict=True) if fine], ends, weight[good])
+    return Line(
+        marks, [label for label, fine in zip(labels, good, strict=True) if fine], ends, weight[good]
+    )
 
 
 @styled
 def plot_nomogram(
-    model: Any, classes: Sequence[Any] | None = None, *, most: int = 12, ax: Sequence[Axes] | None = None
+    model: Any,
+    classes: Sequence[Any] | None = None,
+    *,
+    most: int = 12,
+    ax: Sequence[Axes] | None = None,
 ) -> Array:
     """Draw a model as scales from which its prediction can be read by hand, for one class against another.
 
@@ -253,7 +290,9 @@ def plot_nomogram(
     >>> upper.get_figure().savefig("model.png")  # doctest: +SKIP
     """
     chosen = scales_of(model, classes, most)
-    start = Line(np.array([chosen.start]), [signed(chosen.start)], (chosen.start, chosen.start), np.ones(1))
+    start = Line(
+        np.array([chosen.start]), [signed(chosen.start)], (chosen.start, chosen.start), np.ones(1)
+    )
     scales = [PointScale("class frequency", [start]), *chosen.scales]
     rows = sum(len(scale.lines) for scale in scales)
     if ax is None:
@@ -281,16 +320,21 @@ def _frame(ax: Axes, scales: Sequence[PointScale], chosen: Scales) -> None:
     far = far or 1.0
     ax.set_xlim(-1.04 * far, 1.04 * far)
     ax.set_ylim(starts[-1] - 0.3, -0.4)
-    ax.set_yticks(starts[:-1].tolist(), [short(scale.name, NAME) for scale in scales])
+    ax.set_yticks(starts[:-1].tolist(), [shorten(scale.name, NAME) for scale in scales])
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.spines[["bottom", "left"]].set_visible(False)
     ax.spines["top"].set_visible(True)
     ax.grid(axis="x", color=INK, alpha=0.15, linewidth=0.6)
-    for name, side, template in zip(chosen.named, ("right", "left"), ("for {} \u2192", "\u2190 for {}"), strict=True):
-        ax.set_title(template.format(short(name, LEVEL)), loc=side, fontsize="medium")  # type: ignore[arg-type]
+    for name, side, template in zip(
+        chosen.named, ("right", "left"), ("for {} \u2192", "\u2190 for {}"), strict=True
+    ):
+        ax.set_title(template.format(shorten(name, LEVEL)), loc=side, fontsize="medium")  # type: ignore[arg-type]
     few = len(chosen.scales) < chosen.features
-    ax.set_xlabel("points" + f" of the {len(chosen.scales)} most influential of {chosen.features:,} features" * few)
+    ax.set_xlabel(
+        "points"
+        + f" of the {len(chosen.scales)} most influential of {chosen.features:,} features" * few
+    )
 
 
 def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str], per_point: float) -> None:
@@ -301,10 +345,14 @@ def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str], per_point: flo
     (low, high), gap = ax.get_xlim(), GAP * per_point
     if line.turn is not None:
         ax.vlines(line.turn, y, y + 1, color=INK, linewidth=1, linestyle=":")
-        low, high = (low, line.turn - gap / 2) if line.turn == line.ends[1] else (line.turn + gap / 2, high)
-    labels = [short(label, LEVEL) for label in line.labels]
+        low, high = (
+            (low, line.turn - gap / 2) if line.turn == line.ends[1] else (line.turn + gap / 2, high)
+        )
+    labels = [shorten(label, LEVEL) for label in line.labels]
     font = FontProperties(size=SMALL)
-    points = [text_to_path.get_text_width_height_descent(label, font, ismath=False)[0] for label in labels]
+    points = [
+        text_to_path.get_text_width_height_descent(label, font, ismath=False)[0] for label in labels
+    ]
     widths = np.array(points) * per_point
     shown = fitting(widths + gap, line.weight, high - low)
     shown = shown[np.argsort(line.points[shown], kind="stable")]

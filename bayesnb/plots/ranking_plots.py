@@ -8,7 +8,10 @@ from matplotlib.axes import Axes
 from bayesnb.plots.style import COLOURS, DASHES, INK, PERCENT, new_axes, styled
 from bayesnb.selection.ranking_curves import RankingCurves
 
-HIGH, WIDE = 2.9, 3.65  # inches of a panel, of which a page shows as many abreast as it has room for
+HIGH, WIDE = (
+    2.9,
+    3.65,
+)  # inches of a panel, of which a page shows as many abreast as it has room for
 TICKS = (0, 0.5, 1)
 
 
@@ -17,7 +20,12 @@ def plot_roc(curves: RankingCurves) -> Axes:
     """Draw recall against the share of false alarms; the diagonal is a random order."""
     ax = _square("false alarms, of the negative rows", "recall")
     ax.plot([0, 1], [0, 1], color=INK, linewidth=0.7, dashes=(4, 3))
-    ax.plot(np.append(0, curves.false_alarms), np.append(0, curves.recall), color=COLOURS[0], linewidth=1.8)
+    ax.plot(
+        np.append(0, curves.false_alarms),
+        np.append(0, curves.recall),
+        color=COLOURS[0],
+        linewidth=1.8,
+    )
     ax.set_title(f"ROC curve, area {curves.area:.3f}", loc="left", fontsize="medium")
     return ax
 
@@ -37,9 +45,20 @@ def plot_thresholds(curves: RankingCurves) -> Axes:
     """Draw recall and precision against the threshold of the probability."""
     ax = _square("threshold", "share of rows")
     look: Any = {"linewidth": 1.8, "drawstyle": "steps-post"}
-    ax.plot(curves.threshold, curves.recall, color=COLOURS[0], dashes=DASHES[0], label="recall", **look)
-    ax.plot(curves.threshold, curves.precision, color=COLOURS[1], dashes=DASHES[1], label="precision", **look)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize="small")
+    ax.plot(
+        curves.threshold, curves.recall, color=COLOURS[0], dashes=DASHES[0], label="recall", **look
+    )
+    ax.plot(
+        curves.threshold,
+        curves.precision,
+        color=COLOURS[1],
+        dashes=DASHES[1],
+        label="precision",
+        **look,
+    )
+    ax.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False, fontsize="small"
+    )
     return ax
 
 

@@ -19,7 +19,9 @@ TITLES = (
     "Log evidence, less the largest\n",
     "Expected calibration error\n",
 )
-APART = 0.025  # how far, of the whole axis, markers of different estimates are drawn from each other
+APART = (
+    0.025  # how far, of the whole axis, markers of different estimates are drawn from each other
+)
 ROOM = 0.115  # of the whole axis, for a tick's label
 FEW, SHORT = 10, 5  # settings with a tick of their own, and letters of one
 LINE, MOST = 1.7, 0.6  # of a legend: a line, in letters; of an axis, at most
@@ -46,15 +48,27 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
     Arrows at the bottom are scores of minus infinity. Large differences are on a log axis.
     """
     makes_figure = axes is None
-    if not makes_figure and (np.shape(axes) != (3,) or not all(isinstance(ax, Axes) for ax in axes)):
-        raise ValueError(f"axes must be None or three matplotlib axes, as of plt.subplots(1, 3)[1], got {axes!r}.")
+    if not makes_figure and (
+        np.shape(axes) != (3,) or not all(isinstance(ax, Axes) for ax in axes)
+    ):
+        raise ValueError(
+            f"axes must be None or three matplotlib axes, as of plt.subplots(1, 3)[1], got {axes!r}."
+        )
     axes = new_figure(3.9, 10.6).subplots(1, 3) if makes_figure else np.asarray(axes)
     places, ticks = _places(curves.smoothing)
     known = curves.log_evidence[np.isfinite(curves.log_evidence)]
     evidence = curves.log_evidence - (known.max() if known.size else 0.0)
     errors = 2 * np.nan_to_num(curves.diff_se)
-    for ax, title, values in zip(axes, TITLES, (curves.elpd_diff, evidence, curves.ece), strict=True):
-        _lines(ax, places, values, errors if values is curves.elpd_diff else np.zeros(len(places)), curves)
+    for ax, title, values in zip(
+        axes, TITLES, (curves.elpd_diff, evidence, curves.ece), strict=True
+    ):
+        _lines(
+            ax,
+            places,
+            values,
+            errors if values is curves.elpd_diff else np.zeros(len(places)),
+            curves,
+        )
         ax.set_title(title, fontsize="medium", loc="left")
         ax.set_xlabel(named)
         _dress(ax, ticks, 0 in curves.smoothing)
@@ -66,7 +80,9 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
     axes[2].set_ylim(0, 1.1 * np.nanmax(curves.ece, initial=1e-3))
     marks, names = axes[0].get_legend_handles_labels()
     if makes_figure:
-        axes[0].get_figure().legend(marks, names, loc="outside lower center", ncols=len(names), frameon=False)
+        axes[0].get_figure().legend(
+            marks, names, loc="outside lower center", ncols=len(names), frameon=False
+        )
     else:
         _legend_above(axes[0], marks, names)
     return axes
@@ -74,14 +90,21 @@ def plot_smoothing(curves: Curves, axes: Any = None, named: str = "smoothing") -
 
 def _legend_above(ax: Axes, marks: Sequence[Any], names: Sequence[str]) -> None:
     """Put a legend within an axis, with room above the lines."""
-    scale, size = ax.yaxis.get_transform(), font_manager.font_scalings["small"] * rcParams["font.size"]
+    scale, size = (
+        ax.yaxis.get_transform(),
+        font_manager.font_scalings["small"] * rcParams["font.size"],
+    )
     low, high = scale.transform(np.array(ax.get_ylim()))
     tall = ax.get_window_extent().height * 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
     share = min(LINE * size * ceil(len(names) / 2) / tall, MOST)
     ticks = [tick for tick in ax.get_yticks() if ax.get_ylim()[0] <= tick <= 0]
-    ax.set_ylim(*scale.inverted().transform(np.array([low, low + (high - low) / (1 - share)])).tolist())
+    ax.set_ylim(
+        *scale.inverted().transform(np.array([low, low + (high - low) / (1 - share)])).tolist()
+    )
     ax.set_yticks(ticks)
-    ax.legend(marks, names, ncols=2, loc="upper left", fontsize="small", frameon=False, columnspacing=1)
+    ax.legend(
+        marks, names, ncols=2, loc="upper left", fontsize="small", frameon=False, columnspacing=1
+    )
 
 
 def _places(smoothing: Array) -> tuple[Array, list[tuple[float, str]]]:
@@ -96,7 +119,9 @@ def _places(smoothing: Array) -> tuple[Array, list[tuple[float, str]]]:
     decades = np.arange(np.ceil(low - 1e-9), np.floor(high + 1e-9) + 1)
     crowded = len(set(smoothing)) > FEW or any(len(f"{value:.3g}") > SHORT for value in smoothing)
     if crowded and len(decades) > 1:
-        marks = [(left + (1 - left) * (decade - low) / (high - low), 10.0**decade) for decade in decades]
+        marks = [
+            (left + (1 - left) * (decade - low) / (high - low), 10.0**decade) for decade in decades
+        ]
         marks += [(0.0, 0.0)] * (not positive.all())
     kept: list[tuple[float, str]] = []
     for place, value in sorted(marks, key=lambda mark: _rank(mark[1])):
@@ -132,8 +157,21 @@ def _lines(ax: Axes, places: Array, values: Array, errors: Array, curves: Curves
             ax.errorbar(x, y, errors[fine], fmt=MARKERS[style], color=COLOURS[style], markersize=5)
         if len(low):
             below = ax.get_xaxis_transform()
-            ax.plot(places[low] + shift, [0.03] * len(low), "v", color=COLOURS[style], transform=below, clip_on=False)
-        ring: Any = {"markersize": 13, "markerfacecolor": "none", "color": INK, "zorder": 4, "clip_on": False}
+            ax.plot(
+                places[low] + shift,
+                [0.03] * len(low),
+                "v",
+                color=COLOURS[style],
+                transform=below,
+                clip_on=False,
+            )
+        ring: Any = {
+            "markersize": 13,
+            "markerfacecolor": "none",
+            "color": INK,
+            "zorder": 4,
+            "clip_on": False,
+        }
         for at in fine[curves.best[fine]]:
             ax.plot(places[at] + shift, values[at], "o", **ring)
     ax.plot([], [], "o", markersize=11, markerfacecolor="none", color=INK, label="best log score")
@@ -163,4 +201,6 @@ def _scale_differences(ax: Axes, lowest: Array) -> None:
         powers = near * 10.0 ** np.arange(np.floor(np.log10(span / near)) + 1)
         ax.yaxis.set_major_locator(FixedLocator([*-powers[::-1], 0.0]))
         ax.yaxis.set_minor_locator(NullLocator())
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}".replace("-", "\N{MINUS SIGN}")))
+        ax.yaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:,.0f}".replace("-", "\N{MINUS SIGN}"))
+        )

@@ -70,7 +70,9 @@ def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
     @wraps(draw)
     def run(*args: P.args, **kwargs: P.kwargs) -> Out:
         with _style(), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts draw the text
+            warnings.filterwarnings(
+                "ignore", "Glyph .* missing"
+            )  # the reader's fonts draw the text
             return draw(*args, **kwargs)
 
     return run
@@ -82,7 +84,9 @@ def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrain
     return new_figure(height, width, layout).subplots()
 
 
-def new_panels(count: int, columns: int, size: tuple[float, float], margin: tuple[float, float] = (0, 0)) -> list[Axes]:
+def new_panels(
+    count: int, columns: int, size: tuple[float, float], margin: tuple[float, float] = (0, 0)
+) -> list[Axes]:
     """Make axes of a size, height and width in inches, side by side in a new figure."""
     columns = min(count, columns)
     rows = ceil(count / columns)
@@ -127,9 +131,13 @@ def result_of(given: Any, make: Callable[..., Any], call: str, *rows: Any) -> An
     """
     is_model, there = hasattr(given, "predict_proba"), [each is not None for each in rows]
     if is_model and not all(there):
-        raise TypeError(f"a model is drawn together with its data: give all of {call[call.index('(') :]}.")
+        raise TypeError(
+            f"a model is drawn together with its data: give all of {call[call.index('(') :]}."
+        )
     if not is_model and any(there):
-        raise TypeError(f"X and y go with a model, as in {call}; with a result, name what follows, such as row=....")
+        raise TypeError(
+            f"X and y go with a model, as in {call}; with a result, name what follows, such as row=...."
+        )
     return make(given, *rows) if is_model else given
 
 
@@ -138,7 +146,9 @@ def check_dataset(dataset: Any, name: str, maker: str) -> None:
     if name not in getattr(dataset, "data_vars", ()):
         names = ", ".join(map(str, list(getattr(dataset, "data_vars", ()))[:5]))
         held = f" with {names}" if names else ""
-        raise TypeError(f"expected a model, or what bayesnb.{maker} returned, got {type(dataset).__name__}{held}.")
+        raise TypeError(
+            f"expected a model, or what bayesnb.{maker} returned, got {type(dataset).__name__}{held}."
+        )
 
 
 def check_most(most: Any) -> None:
@@ -154,12 +164,6 @@ def class_places(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     if not len(classes) or any(label not in labels for label in classes):
         raise ValueError(f"classes must be some of {list(labels)}, got {list(classes)}.")
     return [labels.index(label) for label in classes]
-
-
-def short(name: str, most: int = 20) -> str:
-    """Shorten a name to one line of at most `most` letters: both ends of a long one."""
-    line = "".join(letter if letter.isprintable() else " " for letter in name)
-    return line if len(line) <= most else line[: most - most // 3 - 1] + "…" + line[len(line) - most // 3 :]
 
 
 def add_title(ax: Axes, title: str) -> None:
@@ -209,7 +213,9 @@ def add_legend(
         return
     figure = cast(Figure, ax.get_figure(root=True))
     columns = _abreast([len(key.get_label()) for key in keys], *room)
-    figure.set_figheight(figure.get_figheight() + LINE * (ceil(len(keys) / columns) + (title is not None)))
+    figure.set_figheight(
+        figure.get_figheight() + LINE * (ceil(len(keys) / columns) + (title is not None))
+    )
     figure.legend(loc="outside lower left", ncols=columns, frameon=False, **look)
 
 
@@ -237,16 +243,23 @@ def svg(ax: Axes, label: str, salt: str = "", wide: float | None = None) -> str:
         each.patch.set(facecolor="none", edgecolor="none")
     before = figure.canvas
     with rc_context({"svg.hashsalt": salt or "bayesnb"}):
-        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})  # `savefig` would draw it twice
+        FigureCanvasSVG(figure).print_svg(
+            text, metadata={"Date": None}
+        )  # `savefig` would draw it twice
     figure.set_canvas(before)
     shown = text.getvalue()
     shown = re.sub(
-        r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", "", shown[shown.index("<svg") :], flags=re.DOTALL
+        r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>",
+        "",
+        shown[shown.index("<svg") :],
+        flags=re.DOTALL,
     )
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', shown))
     shown = re.sub(r'\s+id="([^"]*)"', lambda match: match[0] if match[1] in used else "", shown)
     shown = re.sub(r'\sstyle="([^"]*)"', _attributes, shown)
-    shown = re.sub(r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown)  # hundredths of a point
+    shown = re.sub(
+        r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown
+    )  # hundredths of a point
     box = re.search(r'viewBox="[^"]*"', shown)
     broad = ' class="broad"' if figure.get_figwidth() > BROAD else ""
     head = (
@@ -259,5 +272,9 @@ def svg(ax: Axes, label: str, salt: str = "", wide: float | None = None) -> str:
 def _attributes(style: re.Match[str]) -> str:
     """Turn a style into attributes of SVG, as a page may forbid styles; fonts are those of the page."""
     pairs = dict(part.split(": ", 1) for part in style[1].strip("; ").split("; ") if part)
-    kept = {name: "currentColor" if value == INK else value for name, value in pairs.items() if name != "font-family"}
+    kept = {
+        name: "currentColor" if value == INK else value
+        for name, value in pairs.items()
+        if name != "font-family"
+    }
     return "".join(f' {name}="{value}"' for name, value in kept.items())

@@ -7,7 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bayesnb.families.base import Array
-from bayesnb.plots.style import COLOURS, INK, add_title, check_dataset, check_most, new_axes, result_of, styled
+from bayesnb.plots.style import (
+    COLOURS,
+    INK,
+    add_title,
+    check_dataset,
+    check_most,
+    new_axes,
+    result_of,
+    styled,
+)
 
 HIGH, WIDE = 3.3, 6.4  # inches
 CERTAIN = 0.01  # of the largest entropy: rows below are not drawn
@@ -53,7 +62,9 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
     'all 6 rows, the most uncertain first'
     >>> ax.get_figure().savefig("uncertainty.png")  # doctest: +SKIP
     """
-    dataset = result_of(result, lambda model, rows: model.uncertainty(rows), "uncertainty(model, X)", X)
+    dataset = result_of(
+        result, lambda model, rows: model.uncertainty(rows), "uncertainty(model, X)", X
+    )
     check_dataset(dataset, "epistemic", "NaiveBayes.uncertainty(X)")
     check_most(most)
     entropy, top = np.asarray(dataset["entropy"]), float(np.log(max(dataset.sizes["class"], 2)))
@@ -61,10 +72,16 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
     rows = int((entropy > CERTAIN * entropy.max(initial=0.0)).sum())
     ax = ax or new_axes(HIGH, WIDE)
     if rows:
-        aleatoric, epistemic = (np.asarray(dataset[name])[order[:rows]] for name in ("aleatoric", "epistemic"))
+        aleatoric, epistemic = (
+            np.asarray(dataset[name])[order[:rows]] for name in ("aleatoric", "epistemic")
+        )
         _bars(ax, aleatoric, epistemic, most)
     ax.axhline(top, color=INK, linewidth=0.7, dashes=(4, 3))
-    place: Any = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points", "ha": "right"}
+    place: Any = {
+        "xycoords": ax.get_yaxis_transform(),
+        "textcoords": "offset points",
+        "ha": "right",
+    }
     ax.annotate(f"evenly uncertain: {top:.2f}", (1, top), (0, 3), fontsize="small", **place)
     ax.set(xlim=(0, max(rows, 1)), ylim=(0, 1.12 * top), ylabel="entropy of the label, nats")
     ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -83,7 +100,14 @@ def _bars(ax: Axes, aleatoric: Array, epistemic: Array, most: int) -> None:
     low, high = (np.add.reduceat(part, start) / wide for part in (aleatoric, epistemic))
     look: dict[str, Any] = {"fill": True, "alpha": 0.85, "linewidth": 0}
     ax.stairs(low, edges, color=COLOURS[0], label="classes overlap (aleatoric)", **look)
-    ax.stairs(low + high, edges, baseline=low, color=COLOURS[1], label="too few rows seen (epistemic)", **look)
+    ax.stairs(
+        low + high,
+        edges,
+        baseline=low,
+        color=COLOURS[1],
+        label="too few rows seen (epistemic)",
+        **look,
+    )
 
 
 def _describe(rows: int, total: int) -> str:

@@ -9,9 +9,19 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from bayesnb.families.base import Array
+from bayesnb.formatting import shorten
 from bayesnb.model.linked import ARROW
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, percent, signed
-from bayesnb.plots.style import COLOURS, INK, MOST_CLASSES, ROUND, list_names, new_axes, result_of, short, styled
+from bayesnb.plots.style import (
+    COLOURS,
+    INK,
+    MOST_CLASSES,
+    ROUND,
+    list_names,
+    new_axes,
+    result_of,
+    styled,
+)
 
 WIDE, ROW = 7.2, 0.27  # inches
 NAME, CELL, BLOCK, CLASS, MOST_TITLE = 20, 12, 28, 16, 46  # letters
@@ -88,7 +98,9 @@ def plot_waterfall(
     True
     >>> ax.get_figure().savefig("why.png")  # doctest: +SKIP
     """
-    explained = result_of(result, lambda model, rows: model.explain(rows), "plot_waterfall(model, X, row=...)", X)
+    explained = result_of(
+        result, lambda model, rows: model.explain(rows), "plot_waterfall(model, X, row=...)", X
+    )
     steps = steps_of(_one_row(explained, row), classes, by, most)
     ax = ax or new_axes(height(steps), WIDE)
     ax.use_sticky_edges = False
@@ -96,9 +108,11 @@ def plot_waterfall(
     _bars(ax, steps)
     list_names(ax, steps.labels)
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
-    ax.set_title(_titled(steps, ax.get_figure(root=True).get_figwidth()), loc="left", fontsize="medium")  # type: ignore[union-attr]
+    ax.set_title(
+        _titled(steps, ax.get_figure(root=True).get_figwidth()), loc="left", fontsize="medium"
+    )  # type: ignore[union-attr]
     lines = "" if steps.sds is None else "\nlines: \u00b1 1 sd   \u25c6 prediction"
-    ax.set_xlabel(f"log-odds against {short(steps.named[1], CLASS)}{lines}")
+    ax.set_xlabel(f"log-odds against {shorten(steps.named[1], CLASS)}{lines}")
     add_probabilities(ax, steps.named[0])
     return ax
 
@@ -123,16 +137,24 @@ def _one_row(explained: Any, row: Any) -> Any:
         return explained
     if row is None:
         return explained.isel(obs_id=0)
-    place = row if row in explained.indexes["obs_id"] else str(row)  # tuples, periods, times of a zone are text there
+    place = (
+        row if row in explained.indexes["obs_id"] else str(row)
+    )  # tuples, periods, times of a zone are text there
     if place not in explained.indexes["obs_id"]:
-        raise ValueError(f"row {row!r} is not among the {explained.sizes['obs_id']} rows that were explained.")
+        raise ValueError(
+            f"row {row!r} is not among the {explained.sizes['obs_id']} rows that were explained."
+        )
     one = explained.sel(obs_id=place)
     if "obs_id" in one.dims:
-        raise ValueError(f"{one.sizes['obs_id']} rows are called {row!r}: choose one, explained.isel(obs_id=[...]).")
+        raise ValueError(
+            f"{one.sizes['obs_id']} rows are called {row!r}: choose one, explained.isel(obs_id=[...])."
+        )
     return one
 
 
-def steps_of(one: Any, classes: Sequence[Any] | None = None, by: str | None = None, most: int = 12) -> Steps:
+def steps_of(
+    one: Any, classes: Sequence[Any] | None = None, by: str | None = None, most: int = 12
+) -> Steps:
     """Return the steps of one row of an explanation: the largest features first, the rest as one."""
     by = by or ("predictive" if has_links(one) else "evidence")
     if by not in ("evidence", "predictive"):
@@ -140,8 +162,12 @@ def steps_of(one: Any, classes: Sequence[Any] | None = None, by: str | None = No
     labels = one["class"].values.tolist()
     log_joint = one["predictive_class_term"].values + one["predictive"].values.sum(axis=-1)
     a, b = pair = pair_of(labels, log_joint, classes)
-    of_pair = {name: one[name].values[list(pair)] for name in one.data_vars if "class" in one[name].dims}
-    first, parts = ("class_term", "evidence") if by == "evidence" else ("predictive_class_term", "predictive")
+    of_pair = {
+        name: one[name].values[list(pair)] for name in one.data_vars if "class" in one[name].dims
+    }
+    first, parts = (
+        ("class_term", "evidence") if by == "evidence" else ("predictive_class_term", "predictive")
+    )
     with np.errstate(invalid="ignore"):
         start, sizes = np.subtract(*of_pair[first]), np.subtract(*of_pair[parts])
     start_sd, sds, total_sd = (
@@ -172,7 +198,7 @@ def _title(one: Any, pair: tuple[int, int], log_joint: Array) -> str:
     """Title with the row and the probabilities of both classes, on one line or several."""
     share = np.exp(log_joint - np.logaddexp.reduce(log_joint))
     labels = one["class"].values.tolist()
-    shares = [f"{short(str(labels[c]), CLASS)}: {percent(float(share[c]))}" for c in pair]
+    shares = [f"{shorten(str(labels[c]), CLASS)}: {percent(float(share[c]))}" for c in pair]
     parts = [part for part in (_called(one), *shares) if part]
     return (" \u00b7 " if sum(map(len, parts)) < MOST_TITLE else "\n").join(parts)
 
@@ -185,15 +211,22 @@ def _names(one: Any) -> list[str]:
     """Label features with their cells, which of a block name its columns; links with their columns alone."""
     names = one["feature"].values.tolist()
     if "cell" not in one:
-        return [short(str(name), NAME) for name in names]
+        return [shorten(str(name), NAME) for name in names]
     blocks, links = (np.atleast_1d(one["cell"].attrs.get(kind, [])) for kind in ("blocks", "links"))
 
     def label(name: str, cell: str) -> str:
         if name in links:
-            return ARROW.join(short(end, LINKED) for end in name.split(ARROW))
-        return short(cell, BLOCK) if name in blocks else f"{short(str(name), NAME)} = {short(cell, CELL)}"
+            return ARROW.join(shorten(end, LINKED) for end in name.split(ARROW))
+        return (
+            shorten(cell, BLOCK)
+            if name in blocks
+            else f"{shorten(str(name), NAME)} = {shorten(cell, CELL)}"
+        )
 
-    return [label(str(name), cell) for name, cell in zip(names, one["cell"].values.tolist(), strict=True)]
+    return [
+        label(str(name), cell)
+        for name, cell in zip(names, one["cell"].values.tolist(), strict=True)
+    ]
 
 
 def _refuse_infinite(one: Any, start: float, sizes: Array, pair: list[Any]) -> None:
@@ -208,7 +241,9 @@ def _refuse_infinite(one: Any, start: float, sizes: Array, pair: list[Any]) -> N
     )
 
 
-def _pooled(names: list[str], sizes: Array, sds: Array, most: int) -> tuple[list[str], Array, Array]:
+def _pooled(
+    names: list[str], sizes: Array, sds: Array, most: int
+) -> tuple[list[str], Array, Array]:
     """Keep the largest steps, and sum the rest; of very many, steps of size 0 are not counted."""
     order = np.argsort(-np.abs(sizes), kind="stable")
     if len(order) > most:
@@ -231,12 +266,16 @@ def _bars(ax: Axes, steps: Steps) -> None:
     ax.barh(y, steps.sizes, 0.62, ends - steps.sizes, color=colours, alpha=0.85, linewidth=0)
     ax.vlines(ends, y, y + 1, color=INK, linewidth=0.6, alpha=0.5)
     ax.axhline(total - 0.5, color=INK, linewidth=0.7)
-    ax.barh([total], [steps.total], 0.8, color=steps.colours[steps.total < 0], alpha=0.85, linewidth=0)
+    ax.barh(
+        [total], [steps.total], 0.8, color=steps.colours[steps.total < 0], alpha=0.85, linewidth=0
+    )
     numbers = [signed(size) for size in (*steps.sizes, steps.total)]
     if steps.sds is not None:
         ends, sds = np.append(ends, steps.total), np.append(steps.sds, steps.total_sd)
         ax.hlines(range(total + 1), ends - sds, ends + sds, color=INK, linewidth=1.2)
         ax.plot([steps.predicted], [total], marker="D", markersize=6, color=INK, linestyle="")
-        numbers = [f"{number} \u00b1 {signed(sd)[1:]}" for number, sd in zip(numbers, sds, strict=True)]
+        numbers = [
+            f"{number} \u00b1 {signed(sd)[1:]}" for number, sd in zip(numbers, sds, strict=True)
+        ]
     for at, number in enumerate(numbers):
         ax.text(1.02, at, number, transform=ax.get_yaxis_transform(), va="center", fontsize="small")

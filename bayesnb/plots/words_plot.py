@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bayesnb.families.base import Array
+from bayesnb.formatting import shorten
 from bayesnb.plots.column_view import shown_classes
 from bayesnb.plots.style import (
     COLOURS,
@@ -18,7 +19,6 @@ from bayesnb.plots.style import (
     class_places,
     list_names,
     new_panels,
-    short,
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
@@ -103,14 +103,21 @@ def plot_words(
         places = class_places(labels, classes)
     panels = class_words(model, places, most, checked_prob(ci_prob))
     if ax is not None and len(panels) > 1:
-        raise ValueError(f"{len(panels)} panels do not fit into one ax. Name one class, classes=[label].")
+        raise ValueError(
+            f"{len(panels)} panels do not fit into one ax. Name one class, classes=[label]."
+        )
     height = 0.95 + ROW * max(2, *(len(words.words) for words in panels))
     axes = new_panels(len(panels), PANELS, (height, SIDE), (0.3, 0)) if ax is None else [ax]
     if ax is None:
         figure: Any = axes[0].get_figure()
         figure.suptitle("Words that speak for each class", x=0.01, ha="left", fontsize="medium")
     for k, (panel, words) in enumerate(zip(axes, panels, strict=True)):
-        draw_words(panel, words, k if classes is None else words.place, short(str(labels[words.place]), CLASS))
+        draw_words(
+            panel,
+            words,
+            k if classes is None else words.place,
+            shorten(str(labels[words.place]), CLASS),
+        )
     return np.array(axes) if len(axes) > 1 else axes[0]
 
 
@@ -118,18 +125,28 @@ def class_words(model: Any, places: Sequence[int], most: int, prob: float) -> li
     """Return the words that speak for each of these classes, of the largest block of counts."""
     b, ratios = _word_ratios(model)
     names, counts = model.schema_.blocks[b].words, model.model_.stats.blocks[b].counts[:, 0]
-    known = (counts > 0) & (ratios.rest.a > 0)  # without smoothing, a word that no other class has has no ratio
+    known = (counts > 0) & (
+        ratios.rest.a > 0
+    )  # without smoothing, a word that no other class has has no ratio
     with np.errstate(invalid="ignore"):
         mean, cautious = ratios.mean, ratios.mean - 2 * ratios.sd
     results = []
     for c in places:
         best = np.argsort(-cautious[c], kind="stable")
         best = best[known[c, best] & (mean[c, best] > 0)][:most]
-        lower, upper = ratio_interval(ratios.share[c, best], ratios.rest[c, best], prob) if len(best) else NO_INTERVALS
+        lower, upper = (
+            ratio_interval(ratios.share[c, best], ratios.rest[c, best], prob)
+            if len(best)
+            else NO_INTERVALS
+        )
         order = np.argsort(-lower, kind="stable")
         best, lower, upper = best[order], lower[order], upper[order]
         rest = counts[:, best].sum(axis=0) - counts[c, best]
-        results.append(ClassWords(c, [names[j] for j in best], mean[c, best], lower, upper, counts[c, best], rest))
+        results.append(
+            ClassWords(
+                c, [names[j] for j in best], mean[c, best], lower, upper, counts[c, best], rest
+            )
+        )
     return results
 
 
@@ -143,7 +160,9 @@ def _word_ratios(model: Any) -> tuple[int, WordRatios]:
             "lists of words."
         )
     if len(model.classes_) < 2:
-        raise ValueError(f"words are compared between classes, and there is only {model.classes_.tolist()}.")
+        raise ValueError(
+            f"words are compared between classes, and there is only {model.classes_.tolist()}."
+        )
     b = max(word_blocks, key=lambda b: len(blocks[b].words))
     prior: Any = class_belief(model.model_.prior.blocks[b])
     return b, word_ratios(prior, model.model_.stats.blocks[b])
@@ -156,7 +175,7 @@ def draw_words(ax: Axes, words: ClassWords, shade: int, title: str = "") -> Axes
     fill = ["none" if wide else colour for wide in words.wide]
     ax.scatter(words.ratio, y, s=26, facecolors=fill, edgecolors=colour, linewidths=1.4, zorder=3)
     ax.axvline(0, color=INK, linewidth=0.7)
-    list_names(ax, [short(str(word), WORD) for word in words.words])
+    list_names(ax, [shorten(str(word), WORD) for word in words.words])
     low, high = min(0.0, words.lower.min(initial=0.0)), max(0.7, words.upper.max(initial=0.7))
     ax.set_xlim(low - 0.04 * (high - low), high + 0.04 * (high - low))
     _times(ax, low, high)
@@ -171,7 +190,11 @@ def _times(ax: Axes, low: float, high: float) -> None:
     inside = [x for x in ladder if low <= np.log(x) <= high]
     while len(inside) > 5:
         tens = [x for x in inside if f"{x:e}"[0] == "1"]
-        inside = tens if len(tens) < len(inside) and len(tens) > 1 else [x for x in inside[:: len(inside) // 4] if x]
+        inside = (
+            tens
+            if len(tens) < len(inside) and len(tens) > 1
+            else [x for x in inside[:: len(inside) // 4] if x]
+        )
     if 1.0 not in inside and low <= 0:
         inside = [1.0, *(x for x in inside if x > 1.5)]
     ax.set_xticks([float(np.log(x)) for x in inside])

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.family import joint_family
-from bayesnb.families.number_format import fixed
+from bayesnb.formatting import count, fixed, list_names, percent, shorten
 from bayesnb.report.estimator_code import declared_columns
-from bayesnb.report.wording import brief, count, listed, name_of, percent
+from bayesnb.report.wording import name_of
 from bayesnb.selection.verdict import TEMPERED
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class InPython:
 
     def drop(self, keys: Sequence[Hashable]) -> str:
         if not self._by_column:
-            names = listed([brief(name_of(key), LETTERS) for key in keys], MOST)
+            names = list_names([shorten(name_of(key), LETTERS) for key in keys], MOST)
             return f"leave {'it' if len(keys) == 1 else 'them'} out of X: {names}"
         return f"leave {'it' if len(keys) == 1 else 'them'} out: {self._mapping(dict.fromkeys(keys, 'None'))}"
 
@@ -114,7 +114,7 @@ class InPython:
 
     def _mapping(self, families: Mapping[Any, str]) -> str:
         """Entries of `families`; of an estimator that has them, where this one has not."""
-        entries = [f"{brief(repr(key), LETTERS)}: {family}" for key, family in list(families.items())[:MOST]]
+        entries = [f"{shorten(repr(key), LETTERS)}: {family}" for key, family in list(families.items())[:MOST]]
         code = f"{{{', '.join(entries)}{', ...' if len(families) > MOST else ''}}}"
         if isinstance(getattr(self.model, "families", None), Mapping):
             return f"add {code} to families"
@@ -164,7 +164,7 @@ def jointly(facts: "Facts", least: float) -> str:
         return ""
     keys, joint = [pair[0].key, pair[1].key], joint_family(pair[0].family)
     assert joint is not None  # as they are alike
-    names = " and ".join(brief(column.name, 40) for column in pair[:2])
+    names = " and ".join(shorten(column.name, 40) for column in pair[:2])
     return f"Or model {names} jointly, as one block: {facts.advice.declare(keys, joint.word)}."
 
 

@@ -1,15 +1,14 @@
 """Numbers and priors in words, as plain text: whoever puts it on the page escapes it."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import fields
-from math import ceil, exp, isfinite, isnan, log, log10
+from math import ceil, exp, isnan, log, log10
 from typing import Any
 
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.number_format import MINUS, NOTHING, RAISED, SPACE, fixed, number
-from bayesnb.plots.style import short
+from bayesnb.formatting import NOTHING, SPACE, fixed, number, percent, power_of_ten, shorten
 from bayesnb.results.display import Name
 
 INTERVAL = 0.89  # the probability of intervals, as ArviZ has it
@@ -32,27 +31,9 @@ def described(family: Any) -> str:
     return (family.content or str(family.support)) + (f", all of one {width}" if family.shared else "")
 
 
-def brief(name: str, most: int = 80) -> str:
-    """A name that may be endless, on one line."""
-    return short(" ".join(name.split()), most)
-
-
 def as_name(name: object, most: int = 80) -> Name:
     """A name that may be endless, as a template shows it: on one line, escaped, both ends of a long one."""
-    return Name(brief(str(name), most))
-
-
-def listed(names: Sequence[str], most: int) -> str:
-    """The first names, and how many more there are."""
-    rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
-
-
-def nats(x: float) -> str:
-    """A log Bayes factor: signed, one decimal where it is small."""
-    size = abs(x)
-    text = fixed(size, 0 if size >= 99.95 else 1)
-    return (MINUS if x < 0 and text.strip("0.") else "+") + text if isfinite(x) else number(x)
+    return Name(shorten(name, most))
 
 
 def stated(log_bayes_factor: float) -> str:
@@ -60,25 +41,7 @@ def stated(log_bayes_factor: float) -> str:
     tens = log_bayes_factor / log(10)
     if tens < 4:
         return f"the data are {number(exp(log_bayes_factor), 2)} times as probable if these two depend on each other"
-    return f"the data are 10{str(round(tens)).translate(RAISED)} times as probable if these two depend on each other"
-
-
-def count(n: float, noun: str) -> str:
-    """`1 row`, `3 rows`, `1.5 rows`."""
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{number(n, max(3, len(str(int(n)))))} {noun if n == 1 else plural}"
-
-
-def percent(p: float, decimals: int = 1) -> str:
-    """A probability that is not certain never reads as 0 % or 100 %."""
-    least = 0.1**decimals
-    if not isfinite(p):
-        return NOTHING
-    if 0 < p < least / 200:
-        return f"under{SPACE}{fixed(least, decimals)}{SPACE}%"
-    if 1 - least / 200 < p < 1:
-        return f"over{SPACE}{fixed(100 - least, decimals)}{SPACE}%"
-    return f"{fixed(100 * p, decimals)}{SPACE}%"
+    return f"the data are {power_of_ten(round(tens))} times as probable if these two depend on each other"
 
 
 def spans(values: Array, lower: Array, upper: Array) -> list[str]:

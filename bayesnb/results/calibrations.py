@@ -40,7 +40,12 @@ BINS = ("predicted", "observed", "lower", "upper", "band_lower", "band_upper", "
 SHOWN_BINS = ("predicted", "observed", "lower", "upper", "count")
 
 
-SCORES = {"accuracy": "Accuracy", "log_loss": "log loss", "brier": "Brier score", "ece": "Expected calibration error"}
+SCORES = {
+    "accuracy": "Accuracy",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "ece": "Expected calibration error",
+}
 
 
 class CalibrationResult(ResultDataset):
@@ -67,7 +72,10 @@ class CalibrationResult(ResultDataset):
             return f"{SCORES[name]} {value} ({low} to {high})"
 
         chance = f"{small(float(whole['ece_if_calibrated']))} by chance alone if calibrated"
-        return ["; ".join(map(shown, ("accuracy", "log_loss", "brier"))), f"{shown('ece')}, {chance}"]
+        return [
+            "; ".join(map(shown, ("accuracy", "log_loss", "brier"))),
+            f"{shown('ece')}, {chance}",
+        ]
 
     def _notes(self, whole: xr.Dataset) -> list[str]:
         shown = f"Bins of the most probable label of each row, with {sentence(whole.attrs.get('ci_prob'))}"
@@ -83,7 +91,12 @@ class CalibrationResult(ResultDataset):
 
 
 def calibration(
-    result: Calibration, index: Array, classes: Array, codes: Array, weight: Array, attrs: dict[str, Any]
+    result: Calibration,
+    index: Array,
+    classes: Array,
+    codes: Array,
+    weight: Array,
+    attrs: dict[str, Any],
 ) -> xr.Dataset:
     """Label bins by class, curves by row, and scores; names of the predicted label's variables begin with `top_`."""
     size = attrs["bins"]
@@ -92,7 +105,9 @@ def calibration(
     for name, estimate in result.scores._asdict().items():
         variables |= _scalar(name, estimate)
     terms = np.array([values.corp for values in result.classes])
-    for name, values in zip(("miscalibration", "discrimination", "uncertainty"), terms.T, strict=True):
+    for name, values in zip(
+        ("miscalibration", "discrimination", "uncertainty"), terms.T, strict=True
+    ):
         variables |= {name: ((), float(values.sum())), f"class_{name}": ("class", values)}
     variables |= {"label": ("obs_id", classes[codes]), "weight": ("obs_id", weight)}
     coords = {"obs_id": row_names(index), "class": classes, "bin": np.arange(size)}
@@ -105,26 +120,44 @@ def calibration(
 
 
 def _bins_and_curves(
-    reliabilities: Sequence[Reliability], size: int, bins: tuple[str, ...], rows: tuple[str, ...], prefix: str
+    reliabilities: Sequence[Reliability],
+    size: int,
+    bins: tuple[str, ...],
+    rows: tuple[str, ...],
+    prefix: str,
 ) -> Variables:
     """Return the bins and curves of labels; those of a single label have no axis for it."""
     single = len(bins) == 1
     variables: Variables = {}
     for name in vars(reliabilities[0].bins):
         values = np.stack(
-            [_padded(getattr(item.bins, name), size, 0.0 if name == "count" else np.nan) for item in reliabilities]
+            [
+                _padded(getattr(item.bins, name), size, 0.0 if name == "count" else np.nan)
+                for item in reliabilities
+            ]
         )
         variables[prefix + name] = (bins, values[0] if single else values)
     for name in vars(reliabilities[0].curve):
         values = np.stack([getattr(item.curve, name) for item in reliabilities], axis=1)
-        variables[prefix + ("curve_" * name.startswith("band") + name)] = (rows, values[:, 0] if single else values)
+        variables[prefix + ("curve_" * name.startswith("band") + name)] = (
+            rows,
+            values[:, 0] if single else values,
+        )
     if single:
-        return variables | _scalar("ece", reliabilities[0].ece) | {"ece_if_calibrated": ((), reliabilities[0].noise)}
+        return (
+            variables
+            | _scalar("ece", reliabilities[0].ece)
+            | {"ece_if_calibrated": ((), reliabilities[0].noise)}
+        )
     errors = {
         f"class_{name}": ("class", values)
         for name, values in _with_interval("ece", np.array([item.ece for item in reliabilities]).T)
     }
-    return variables | errors | {"class_ece_if_calibrated": ("class", np.array([item.noise for item in reliabilities]))}
+    return (
+        variables
+        | errors
+        | {"class_ece_if_calibrated": ("class", np.array([item.noise for item in reliabilities]))}
+    )
 
 
 def _scalar(name: str, estimate: Sequence[float]) -> Variables:

@@ -35,7 +35,9 @@ def ci_prob(value: float | None) -> float:
 
 
 def _usual_prob() -> Any:
-    from arviz_base import rcParams  # a second of imports, which a page with intervals does not need
+    from arviz_base import (
+        rcParams,
+    )  # a second of imports, which a page with intervals does not need
 
     return rcParams["stats.ci_prob"]
 
@@ -44,11 +46,15 @@ class PredictionIntervals(ResultDataset):
     """Class probabilities of rows with intervals, by (obs_id, class); `to_frame` has a row for each pair of them."""
 
     __slots__ = ()
-    _form: ClassVar = dict.fromkeys(("probability", "median", "lower", "upper"), ("obs_id", "class"))
+    _form: ClassVar = dict.fromkeys(
+        ("probability", "median", "lower", "upper"), ("obs_id", "class")
+    )
     _formats: ClassVar = dict.fromkeys(_form, probability)
 
     def _title(self, whole: xr.Dataset) -> str:
-        return f"Class probabilities with {sentence(whole.attrs.get('ci_prob'))}{_kind_of_rows(whole)}"
+        return (
+            f"Class probabilities with {sentence(whole.attrs.get('ci_prob'))}{_kind_of_rows(whole)}"
+        )
 
 
 CANDIDATE = 30  # letters of a family
@@ -76,7 +82,9 @@ class LabelUncertainty(ResultDataset):
     @property
     def _formats(self) -> dict[str, Any]:  # type: ignore[override]
         labels = np.atleast_1d(self["class"].values).tolist()
-        return dict.fromkeys(PARTS, small) | {f"probability_{label}": probability for label in labels}
+        return dict.fromkeys(PARTS, small) | {
+            f"probability_{label}": probability for label in labels
+        }
 
     def _lines_each(self, whole: xr.Dataset) -> int:
         return 1
@@ -103,11 +111,17 @@ class Decisions(ResultDataset):
         if "abstain" not in whole.attrs:
             return []
         left, rows = int(whole["abstained"].sum()), whole.sizes["obs_id"]
-        return [f"{left:,} of {rows:,} rows are left undecided, at a cost of {whole.attrs['abstain']:g} each."]
+        return [
+            f"{left:,} of {rows:,} rows are left undecided, at a cost of {whole.attrs['abstain']:g} each."
+        ]
 
     def _frame(self, whole: xr.Dataset) -> Any:
         parts = {name: whole[name] for name in ("action", "expected_loss", "abstained")}
-        return xr.Dataset(parts | by_label(whole["loss"], "choice")).reset_coords(drop=True).to_dataframe()
+        return (
+            xr.Dataset(parts | by_label(whole["loss"], "choice"))
+            .reset_coords(drop=True)
+            .to_dataframe()
+        )
 
     def _seen(self, part: xr.Dataset) -> Any:
         table = self._frame(part)
@@ -142,7 +156,9 @@ def held_out_proba(proba: Array, index: Array, classes: Array, selection: str) -
     return xr.DataArray(proba, coords, ["obs_id", "class"], "p", {"selection": selection})
 
 
-def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None) -> xr.Dataset:
+def decisions(
+    rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None
+) -> xr.Dataset:
     """Label the action chosen for each row, None where none is, and the expected losses of all actions."""
     names = _names(actions)
     chosen = names[made.action]
@@ -182,9 +198,18 @@ class FamilyChoices(ResultDataset):
     def _seen(self, part: xr.Dataset) -> Any:
         """Return for each column the family that was chosen, its score, and the others' scores less that."""
         candidates, rows = part["candidate"].values.tolist(), []
-        for name, chosen, elpd in zip(part["feature"].values, part["chosen"].values, part["elpd"].values, strict=True):
+        for name, chosen, elpd in zip(
+            part["feature"].values, part["chosen"].values, part["elpd"].values, strict=True
+        ):
             best = float(elpd[candidates.index(chosen)]) if chosen in candidates else np.nan
-            rows.append([name, chosen, number(best), others(dict(zip(candidates, elpd, strict=True)), chosen)])
+            rows.append(
+                [
+                    name,
+                    chosen,
+                    number(best),
+                    others(dict(zip(candidates, elpd, strict=True)), chosen),
+                ]
+            )
         return text_frame(["feature", "chosen", "elpd", "others, against it"], rows, 1)
 
     def _lines_each(self, whole: xr.Dataset) -> int:
@@ -193,7 +218,11 @@ class FamilyChoices(ResultDataset):
 
 def others(elpd: dict[str, float], chosen: str) -> str:
     """Return the candidates that were not chosen with their scores less that of the chosen one, the best first."""
-    gaps = {name: float(score - elpd[chosen]) for name, score in elpd.items() if name != chosen and not np.isnan(score)}
+    gaps = {
+        name: float(score - elpd[chosen])
+        for name, score in elpd.items()
+        if name != chosen and not np.isnan(score)
+    }
     ordered = sorted(gaps.items(), key=lambda pair: -pair[1])
     return ", ".join(f"{shortened(name, CANDIDATE)} ({gap:+.1f})" for name, gap in ordered)
 
@@ -201,7 +230,9 @@ def others(elpd: dict[str, float], chosen: str) -> str:
 def rejected(made: Sequence[Choice]) -> dict[Hashable, str]:
     """Return for each feature the candidates that its family was chosen over, in words."""
     return {
-        choice.key: others(dict(zip(choice.candidates, choice.elpd, strict=True)), choice.candidates[choice.chosen])
+        choice.key: others(
+            dict(zip(choice.candidates, choice.elpd, strict=True)), choice.candidates[choice.chosen]
+        )
         for choice in made
     }
 
@@ -213,24 +244,35 @@ def choices(made: Sequence[Choice]) -> xr.Dataset:
     for scores, choice in zip(elpd, made, strict=True):
         scores[[candidates.index(name) for name in choice.candidates]] = choice.elpd
     chosen = np.array([choice.candidates[choice.chosen] for choice in made], dtype=str)
-    coords = {"feature": coordinate([choice.key for choice in made]), "candidate": np.array(candidates, dtype=str)}
-    return FamilyChoices({"elpd": (("feature", "candidate"), elpd), "chosen": ("feature", chosen)}, coords)
+    coords = {
+        "feature": coordinate([choice.key for choice in made]),
+        "candidate": np.array(candidates, dtype=str),
+    }
+    return FamilyChoices(
+        {"elpd": (("feature", "candidate"), elpd), "chosen": ("feature", chosen)}, coords
+    )
 
 
 def frame(columns: dict[str, Sequence[Any] | Array]) -> Any:
     """Return columns of equal length as a pandas frame with numbered rows."""
-    return xr.Dataset({name: ("row", np.asarray(values)) for name, values in columns.items()}).to_dataframe()
+    return xr.Dataset(
+        {name: ("row", np.asarray(values)) for name, values in columns.items()}
+    ).to_dataframe()
 
 
 def tuning(columns: dict[str, Any]) -> Any:
     """Return the scores of the labels before and after priors were tuned, with a title."""
     table = frame(columns).set_axis(["before", "after"])
-    return ShownFrame.titled(table, "Leave-one-out log score of the labels, before and after the priors were tuned")
+    return ShownFrame.titled(
+        table, "Leave-one-out log score of the labels, before and after the priors were tuned"
+    )
 
 
 MOST_PAIRS = 5  # pairs
 MOST_SHOWN = 20  # features or pairs of a table, those with the most evidence
-SHAPE = "Where a family has the wrong shape, as a Gaussian for prices, that makes large factors too."
+SHAPE = (
+    "Where a family has the wrong shape, as a Gaussian for prices, that makes large factors too."
+)
 LARGE = 100.0  # nats, beside which stands what makes factors so large
 
 
@@ -241,7 +283,9 @@ class Relevance(ResultDataset):
     """
 
     __slots__ = ()
-    _form: ClassVar = dict.fromkeys(("log_bayes_factor", "inclusion", "temper", "temper_sd"), ("feature",))
+    _form: ClassVar = dict.fromkeys(
+        ("log_bayes_factor", "inclusion", "temper", "temper_sd"), ("feature",)
+    )
     _formats: ClassVar = {"inclusion": probability}
 
     def _title(self, whole: xr.Dataset) -> str:
@@ -253,14 +297,24 @@ class Relevance(ResultDataset):
 
     def _notes(self, whole: xr.Dataset) -> list[str]:
         attrs, total = whole.attrs, whole.sizes["feature"]
-        notes = [f"Probability of a dependence before the data: {attrs['prior']:g}."] if "prior" in attrs else []
-        blocks, factors = (np.atleast_1d(attrs.get(name, [])) for name in ("block", "block_log_bayes_factor"))
+        notes = (
+            [f"Probability of a dependence before the data: {attrs['prior']:g}."]
+            if "prior" in attrs
+            else []
+        )
+        blocks, factors = (
+            np.atleast_1d(attrs.get(name, [])) for name in ("block", "block_log_bayes_factor")
+        )
         for name, value in zip(blocks, factors, strict=True):
             notes.append(f"All words of {shown_name(name)} together: {number(value)} nats.")
         if whole["log_bayes_factor"].max() > LARGE:
-            notes.append("Hundreds of nats do not say that a feature is important: see importance(model, X, y).")
+            notes.append(
+                "Hundreds of nats do not say that a feature is important: see importance(model, X, y)."
+            )
             notes.append(SHAPE)
-        return notes + [f"The {MOST_SHOWN} features with the most evidence of {total:,}."] * (total > MOST_SHOWN)
+        return notes + [f"The {MOST_SHOWN} features with the most evidence of {total:,}."] * (
+            total > MOST_SHOWN
+        )
 
 
 class Importance(ResultDataset):
@@ -282,15 +336,27 @@ class Importance(ResultDataset):
 
     def _notes(self, whole: xr.Dataset) -> list[str]:
         attrs, total = whole.attrs, whole.sizes["feature"]
-        notes = [f"Log loss of the whole model: {number(attrs['log_loss'])}."] if "log_loss" in attrs else []
+        notes = (
+            [f"Log loss of the whole model: {number(attrs['log_loss'])}."]
+            if "log_loss" in attrs
+            else []
+        )
         if attrs.get("exponents") == "kept":
-            notes.append("The exponents (temper) of the other columns are kept, though a refit would find others.")
-        return notes + [f"The {MOST_SHOWN} most important features of {total:,}."] * (total > MOST_SHOWN)
+            notes.append(
+                "The exponents (temper) of the other columns are kept, though a refit would find others."
+            )
+        return notes + [f"The {MOST_SHOWN} most important features of {total:,}."] * (
+            total > MOST_SHOWN
+        )
 
 
-def important(names: Sequence[Hashable], estimate: Array, temper: Array, attrs: dict[str, Any]) -> xr.Dataset:
+def important(
+    names: Sequence[Hashable], estimate: Array, temper: Array, attrs: dict[str, Any]
+) -> xr.Dataset:
     """Label what is lost without each feature with its interval, `(3, f)`, and the exponents, `(f,)`."""
-    columns = dict(zip(("importance", "lower", "upper"), estimate, strict=True)) | {"temper": temper}
+    columns = dict(zip(("importance", "lower", "upper"), estimate, strict=True)) | {
+        "temper": temper
+    }
     variables = {name: ("feature", values) for name, values in columns.items()}
     table = Importance(variables, {"feature": coordinate(names)}, attrs)
     long_name = "held-out log loss without the feature, less that with it"
@@ -314,7 +380,9 @@ class Dependence(ResultDataset):
 
     def _whole(self) -> xr.Dataset | None:
         whole = super()._whole()
-        same = whole is not None and np.array_equal(whole["feature"].values, whole["feature_2"].values)
+        same = whole is not None and np.array_equal(
+            whole["feature"].values, whole["feature_2"].values
+        )
         return whole if same else None
 
     def _frame(self, whole: xr.Dataset) -> Any:
@@ -323,7 +391,9 @@ class Dependence(ResultDataset):
     def _parts(self, whole: xr.Dataset) -> list[Any]:
         i, j = np.triu_indices(whole.sizes["feature"], 1)
         values = whole["log_bayes_factor"].values[i, j]
-        best = np.argsort(-values, kind="stable")[: min(MOST_SHOWN, int(np.isfinite(values).sum()))]  # NaN comes last
+        best = np.argsort(-values, kind="stable")[
+            : min(MOST_SHOWN, int(np.isfinite(values).sum()))
+        ]  # NaN comes last
         return [_pairs(whole, i[best], j[best])]
 
     def _notes(self, whole: xr.Dataset) -> list[str]:
@@ -332,13 +402,24 @@ class Dependence(ResultDataset):
         notes = [f"{unknown:,} of {len(values):,} pairs cannot be compared."] if unknown else []
         notes += [SHAPE] * bool((values > LARGE).any())
         known = len(values) - unknown
-        return notes + ([f"The {MOST_SHOWN} pairs with the most evidence of {known:,}."] if known > MOST_SHOWN else [])
+        return notes + (
+            [f"The {MOST_SHOWN} pairs with the most evidence of {known:,}."]
+            if known > MOST_SHOWN
+            else []
+        )
 
 
 def _pairs(whole: xr.Dataset, i: Array, j: Array) -> Any:
     """Return pairs of columns as a frame."""
-    labels, by_class = whole["feature"].values, whole["log_bayes_factor_by_class"].transpose("class", ...).values
-    columns = {"feature": labels[i], "feature_2": labels[j], "log_bayes_factor": whole["log_bayes_factor"].values[i, j]}
+    labels, by_class = (
+        whole["feature"].values,
+        whole["log_bayes_factor_by_class"].transpose("class", ...).values,
+    )
+    columns = {
+        "feature": labels[i],
+        "feature_2": labels[j],
+        "log_bayes_factor": whole["log_bayes_factor"].values[i, j],
+    }
     for label, values in zip(whole["class"].values.tolist(), by_class, strict=True):
         columns[f"log_bayes_factor_{label}"] = values[i, j]
     return frame(columns).set_index(["feature", "feature_2"])
@@ -348,10 +429,18 @@ def relevant(
     names: Sequence[Hashable], values_of: dict[str, Array], prior: float, blocks: dict[str, float]
 ) -> xr.Dataset:
     """Label numbers of every feature, `(f,)`; those of blocks of words go into `attrs`."""
-    table = Relevance({name: ("feature", values) for name, values in values_of.items()}, {"feature": coordinate(names)})
-    table["log_bayes_factor"].attrs = {"long_name": "log Bayes factor, depends on the class", "units": "nats"}
+    table = Relevance(
+        {name: ("feature", values) for name, values in values_of.items()},
+        {"feature": coordinate(names)},
+    )
+    table["log_bayes_factor"].attrs = {
+        "long_name": "log Bayes factor, depends on the class",
+        "units": "nats",
+    }
     table["inclusion"].attrs = {"long_name": "probability that the feature depends on the class"}
-    attrs = {"block": list(blocks), "block_log_bayes_factor": list(blocks.values())} if blocks else {}
+    attrs = (
+        {"block": list(blocks), "block_log_bayes_factor": list(blocks.values())} if blocks else {}
+    )
     return table.assign_attrs({"prior": prior, **attrs})
 
 
@@ -359,7 +448,10 @@ def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array
     """Label log Bayes factors of pairs within each class, `(c, n, n)`, and their sums over classes."""
     labels, total = coordinate(names), log_bayes_factor.sum(axis=0)
     pairs = ("feature", "feature_2")
-    variables = {"log_bayes_factor": (pairs, total), "log_bayes_factor_by_class": (("class", *pairs), log_bayes_factor)}
+    variables = {
+        "log_bayes_factor": (pairs, total),
+        "log_bayes_factor_by_class": (("class", *pairs), log_bayes_factor),
+    }
     coords = {"class": coordinate(classes), "feature": labels, "feature_2": labels}
     table = Dependence(variables, coords, {"strongest": _strongest(labels, total)})
     for name in variables:
@@ -403,7 +495,10 @@ class ColumnLinks(ResultDataset):
 
     def _seen(self, part: xr.Dataset) -> Any:
         table = self._frame(part)
-        exponents = [plus_minus(*pair) for pair in zip(table.pop("temper"), table.pop("temper_sd"), strict=True)]
+        exponents = [
+            plus_minus(*pair)
+            for pair in zip(table.pop("temper"), table.pop("temper_sd"), strict=True)
+        ]
         table["in_forest"] = np.where(table["in_forest"], "yes", "no")
         return table.assign(temper=exponents)
 
@@ -420,7 +515,9 @@ def links(block: Any, temper: Array, temper_sd: Array) -> xr.Dataset:
         "temper_sd": temper_sd,
         "in_forest": np.empty(0, bool) if block is None else block.in_forest.astype(bool),
     }
-    table = ColumnLinks({name: ("link", array) for name, array in arrays.items()}, {"link": np.arange(len(ends))})
+    table = ColumnLinks(
+        {name: ("link", array) for name, array in arrays.items()}, {"link": np.arange(len(ends))}
+    )
     table["log_bayes_factor"].attrs = {
         "long_name": "log Bayes factor against independence given the class",
         "units": "nats",

@@ -43,7 +43,9 @@ class Name(str):
     def __html__(self) -> str:
         words = (shortened(word, self.most // 10) for word in str(self).split())
         line = shortened(" ".join(words), self.most)
-        printable = "".join(letter if letter.isprintable() or letter in JOINERS else "�" for letter in line)
+        printable = "".join(
+            letter if letter.isprintable() or letter in JOINERS else "�" for letter in line
+        )
         if len(line) > LONG:
             return Markup('<bdi class="long">{}</bdi>').format(printable)
         if any(bidirectional(letter) in LEFTWARD for letter in line):
@@ -105,7 +107,9 @@ def render(template: str, **values: Any) -> Markup:
 
 def notebook(template: str, **values: Any) -> str:
     """A template as a notebook shows it, with the rules of the style sheet that concern it."""
-    return str(render("notebook.html", display=template, style=render("style.css", page=False), **values))
+    return str(
+        render("notebook.html", display=template, style=render("style.css", page=False), **values)
+    )
 
 
 def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family], how: str) -> str:
@@ -114,7 +118,8 @@ def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family
     A block that is modelled jointly has a row of its own.
     """
     labels = [
-        f"{shortened(str(label), LETTERS)} ({count:g})" for label, count in zip(classes.tolist(), counts, strict=True)
+        f"{shortened(str(label), LETTERS)} ({count:g})"
+        for label, count in zip(classes.tolist(), counts, strict=True)
     ]
     columns: dict[tuple[str, Any], list[str]] = {}
     for name, family in families.items():

@@ -32,7 +32,11 @@ from bayesnb.model.powers import ExponentCovariance, Exponents, of_blocks
 from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
-LIBRARY_ATTRS = {"inference_library": "bayesnb", "inference_library_version": __version__, "sampling": "exact iid"}
+LIBRARY_ATTRS = {
+    "inference_library": "bayesnb",
+    "inference_library_version": __version__,
+    "sampling": "exact iid",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +107,9 @@ def probabilities(subject: Subject, sheet: RowsToDraw, plan: DrawPlan) -> xr.Dat
     """Return p(y | x, theta) of every draw and row."""
     refuse_probabilities(plan, sheet.rows, len(subject.layout.classes))
     drawn = draw_proba(subject.scores(sheet.cells), plan.size, plan.rng, subject.n_jobs)
-    return labelled_proba(drawn, plan, sheet.index, subject.layout.classes, {**LIBRARY_ATTRS, **subject.temper})
+    return labelled_proba(
+        drawn, plan, sheet.index, subject.layout.classes, {**LIBRARY_ATTRS, **subject.temper}
+    )
 
 
 def refuse_probabilities(plan: DrawPlan, rows: int, classes: int) -> None:
@@ -113,7 +119,9 @@ def refuse_probabilities(plan: DrawPlan, rows: int, classes: int) -> None:
     refuse_large(what, 8.0 * plan.size * rows * classes, advice)
 
 
-def labelled_proba(drawn: Array, plan: DrawPlan, index: Array, classes: Array, attrs: dict[str, Any]) -> xr.DataArray:
+def labelled_proba(
+    drawn: Array, plan: DrawPlan, index: Array, classes: Array, attrs: dict[str, Any]
+) -> xr.DataArray:
     """Label draws of p(y | x, theta), `(s, r, c)`."""
     dims, array = plan.labelled(("obs_id", "class"), drawn)
     coords = {**plan.coords, "obs_id": coordinate(index), "class": coordinate(classes)}
@@ -123,14 +131,21 @@ def labelled_proba(drawn: Array, plan: DrawPlan, index: Array, classes: Array, a
 def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
     """Return theta by the names of its variables, `(s, c, ...)`, without the class prior where that is fixed."""
     arranged = layout.arrange([density.parts() for density in layout.of_columns(theta.blocks)])
-    class_prob: Variables = {} if certain else {"class_prob": (("class",), theta.class_probs.probability)}
-    flags = [flag if flag is None else flag.astype(np.int64) for flag in theta.included]  # ArviZ subtracts them
+    class_prob: Variables = (
+        {} if certain else {"class_prob": (("class",), theta.class_probs.probability)}
+    )
+    flags = [
+        flag if flag is None else flag.astype(np.int64) for flag in theta.included
+    ]  # ArviZ subtracts them
     return class_prob | unfolded(theta, arranged) | layout.included(flags)
 
 
 def unfolded(theta: Theta, variables: Variables) -> Variables:
     """Reshape draws of all classes, `(s * c, ...)`, to `(s, c, ...)`."""
-    return {name: (dims, array.reshape(*theta.shape, *array.shape[1:])) for name, (dims, array) in variables.items()}
+    return {
+        name: (dims, array.reshape(*theta.shape, *array.shape[1:]))
+        for name, (dims, array) in variables.items()
+    }
 
 
 def labelled(variables: Variables, coords: dict[str, Array]) -> xr.Dataset:
@@ -150,8 +165,12 @@ DRAWN = {
 }
 GROUPS = {**DRAWN, "observed_data": ("X", "y"), "constant_data": (), "conjugate": ()}
 LIKELIHOODS = {
-    "y": {"long_name": "log p(y | x, theta), the label given its row, under the exponents of predictions"},
-    "row": {"long_name": "log p(x, y | theta), the row with its label, in which the model is generative"},
+    "y": {
+        "long_name": "log p(y | x, theta), the label given its row, under the exponents of predictions"
+    },
+    "row": {
+        "long_name": "log p(x, y | theta), the row with its label, in which the model is generative"
+    },
 }
 ADVICE = "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`."
 
@@ -166,15 +185,23 @@ def tree(
     chosen = _default(given, without) if groups is None else _checked(groups, given, without)
     proper = [belief.proper for belief in subject.model.posterior.blocks]
     if why := _first_improper(subject, proper, "the posterior is improper"):
-        raise ValueError(f"{why}, so nothing can be drawn from it. Give a proper prior, or rows of every class.")
+        raise ValueError(
+            f"{why}, so nothing can be drawn from it. Give a proper prior, or rows of every class."
+        )
     writer = GroupWriter(subject, sheet, plan)
-    refuse_large(f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}", writer.size(chosen), ADVICE)
+    refuse_large(
+        f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}",
+        writer.size(chosen),
+        ADVICE,
+    )
     writer.fill(chosen)
     datasets = {group: writer.dataset(group) for group in chosen if group in DRAWN}
     if "observed_data" in chosen and sheet is not None and sheet.codes is not None:
         datasets["observed_data"] = writer.label({"y": (("obs_id",), sheet.codes)})
     if "constant_data" in chosen and subject.certain:
-        datasets["constant_data"] = writer.label({"class_prob": (("class",), subject.model.posterior.classes.mean())})
+        datasets["constant_data"] = writer.label(
+            {"class_prob": (("class",), subject.model.posterior.classes.mean())}
+        )
     if "conjugate" in chosen:
         datasets["conjugate"] = writer.label(_closed_form(subject, improper is None))
     attrs = {**LIBRARY_ATTRS, "created_at": datetime.now(UTC).isoformat(), **subject.temper}
@@ -196,7 +223,10 @@ class GroupWriter:
         """Return the number of bytes that the draws will take."""
         _, theta = next(draw_theta(self.subject.model.posterior, 1, 0))
         each = float(sum(array.nbytes for _, array in self._parameters(theta).values()))
-        rows, classes = 0 if self.sheet is None else self.sheet.rows, len(self.subject.layout.classes)
+        rows, classes = (
+            0 if self.sheet is None else self.sheet.rows,
+            len(self.subject.layout.classes),
+        )
         bytes_of = {
             "log_likelihood": 16 * rows,
             "posterior_predictive": 4 * rows,
@@ -217,7 +247,11 @@ class GroupWriter:
                     self._put("posterior", place, self._parameters(theta))
                 if "log_prior" in chosen:
                     self._put("log_prior", place, self._log_prior(theta))
-                if self.sheet is not None and set(chosen) & {"log_likelihood", "posterior_predictive", "predictions"}:
+                if self.sheet is not None and set(chosen) & {
+                    "log_likelihood",
+                    "posterior_predictive",
+                    "predictions",
+                }:
                     opened = theta.opened(model.posterior.blocks, self.sheet.cells, further)
                     self._of_rows(place, opened, chosen, label_rng, additions)
         if "prior" in chosen:
@@ -228,17 +262,30 @@ class GroupWriter:
         return draw_additions(self.subject.scores(sheet.cells), self.plan.size, rng)
 
     def _of_rows(
-        self, place: slice, theta: Theta, chosen: Sequence[str], rng: np.random.Generator, additions: Any
+        self,
+        place: slice,
+        theta: Theta,
+        chosen: Sequence[str],
+        rng: np.random.Generator,
+        additions: Any,
     ) -> None:
         if "log_likelihood" in chosen:
             kinds = {
                 "y": self._log_likelihood_of_labels(theta, additions.shift),
                 "row": self._log_likelihood_of_rows(theta),
             }
-            self._put("log_likelihood", place, {name: (("obs_id",), values) for name, values in kinds.items()})
+            self._put(
+                "log_likelihood",
+                place,
+                {name: (("obs_id",), values) for name, values in kinds.items()},
+            )
         for group in ("posterior_predictive", "predictions"):
             if group in chosen:
-                self._put(group, place, self._predicted(theta, rng, additions, place, group == "predictions"))
+                self._put(
+                    group,
+                    place,
+                    self._predicted(theta, rng, additions, place, group == "predictions"),
+                )
 
     def _put(self, group: str, place: slice, variables: Variables) -> None:
         arrays = self.groups.setdefault(group, {})
@@ -256,10 +303,16 @@ class GroupWriter:
         layout = self.subject.layout
         beliefs = (belief.repeated(draws) for belief in layout.of_columns(prior.blocks))
         densities = layout.of_columns(theta.blocks)
-        parts = [log_density_of(belief, density) for belief, density in zip(beliefs, densities, strict=True)]
+        parts = [
+            log_density_of(belief, density)
+            for belief, density in zip(beliefs, densities, strict=True)
+        ]
         variables = unfolded(theta, layout.arrange(parts))
         if not self.subject.certain:
-            variables["class_prob"] = (), next(iter(log_density_of(prior.classes, theta.class_probs).values()))
+            variables["class_prob"] = (
+                (),
+                next(iter(log_density_of(prior.classes, theta.class_probs).values())),
+            )
         return variables
 
     def _log_likelihood_of_labels(self, theta: Theta, shift: Array) -> Array:
@@ -269,7 +322,9 @@ class GroupWriter:
         for rows, joint in theta.by_rows(sheet.cells, self.subject.exponents, self.subject.n_jobs):
             joint += shift[rows, None]
             total = logsumexp(joint, axis=2)
-            total[np.isneginf(total)] = 0.0  # a row that is impossible has no label that is possible
+            total[np.isneginf(total)] = (
+                0.0  # a row that is impossible has no label that is possible
+            )
             values[:, rows] = (joint[np.arange(len(joint)), :, sheet.codes[rows]] - total).T
         return values
 
@@ -283,12 +338,20 @@ class GroupWriter:
         return values + base[:, 0]
 
     def _predicted(
-        self, theta: Theta, rng: np.random.Generator, additions: Additions, place: slice, with_p: bool
+        self,
+        theta: Theta,
+        rng: np.random.Generator,
+        additions: Additions,
+        place: slice,
+        with_p: bool,
     ) -> Variables:
         """Return labels drawn from p(y | x, theta), `(s, r)`, and these probabilities, `(s, r, c)`."""
         sheet: Any = self.sheet
         draws, classes = theta.shape
-        y, p = np.empty((draws, sheet.rows), np.int32), np.empty((draws, sheet.rows if with_p else 0, classes))
+        y, p = (
+            np.empty((draws, sheet.rows), np.int32),
+            np.empty((draws, sheet.rows if with_p else 0, classes)),
+        )
         for rows, joint in theta.by_rows(sheet.cells, self.subject.exponents, self.subject.n_jobs):
             joint += additions.of(rows, place)
             proba = theta.proba(joint, self.subject.n_jobs)
@@ -300,7 +363,9 @@ class GroupWriter:
 
     def dataset(self, group: str) -> xr.Dataset:
         """Return a group of draws as a Dataset, and forget its arrays."""
-        drawn = {name: self.plan.labelled(*variable) for name, variable in self.groups.pop(group).items()}
+        drawn = {
+            name: self.plan.labelled(*variable) for name, variable in self.groups.pop(group).items()
+        }
         dataset = self.label(drawn).assign_attrs(LIBRARY_ATTRS)
         for name, attrs in LIKELIHOODS.items() if group == "log_likelihood" else ():
             dataset[name].attrs.update(attrs)
@@ -317,9 +382,14 @@ class GroupWriter:
 def _closed_form(subject: Subject, proper: bool) -> Variables:
     """Return the parameters of the posterior, and the log evidence where the prior is proper."""
     posterior = subject.model.posterior
-    variables = subject.layout.arrange([belief.parts() for belief in subject.layout.of_columns(posterior.blocks)])
+    variables = subject.layout.arrange(
+        [belief.parts() for belief in subject.layout.of_columns(posterior.blocks)]
+    )
     if not subject.certain:
-        variables["class_prob_concentration"] = ("class",), next(iter(posterior.classes.parts().values()))
+        variables["class_prob_concentration"] = (
+            ("class",),
+            next(iter(posterior.classes.parts().values())),
+        )
     shares = [getattr(belief, "included", None) for belief in posterior.blocks]
     variables |= subject.layout.included([None if share is None else share[0] for share in shares])
     if proper:
@@ -335,7 +405,9 @@ def _improper(subject: Subject) -> str | None:
     prior = subject.model.prior
     if not prior.classes.strictly_proper:
         return "class_prior: a concentration of 0 is improper"
-    return _first_improper(subject, [belief.strictly_proper for belief in prior.blocks], "the prior is improper")
+    return _first_improper(
+        subject, [belief.strictly_proper for belief in prior.blocks], "the prior is improper"
+    )
 
 
 def _first_improper(subject: Subject, proper: Sequence[Array], message: str) -> str | None:
@@ -351,24 +423,38 @@ def _without(subject: Subject, improper: str | None) -> dict[tuple[str, ...], st
     if improper is not None:
         return {("prior", "log_prior"): f"{improper}; give a proper prior"}
     if subject.model.prior.is_mixture:
-        return {("log_prior",): "under average_features classes may share a parameter, which then has no density"}
+        return {
+            (
+                "log_prior",
+            ): "under average_features classes may share a parameter, which then has no density"
+        }
     return {}
 
 
 def _default(given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
     """Return all groups that can be drawn; rows with labels are checked and not predicted."""
-    left_out = {name for names in without for name in names} | ({"predictions"} if "y" in given else set())
-    return [group for group, needs in GROUPS.items() if set(needs) <= set(given) and group not in left_out]
+    left_out = {name for names in without for name in names} | (
+        {"predictions"} if "y" in given else set()
+    )
+    return [
+        group
+        for group, needs in GROUPS.items()
+        if set(needs) <= set(given) and group not in left_out
+    ]
 
 
-def _checked(groups: Sequence[str], given: Sequence[str], without: dict[tuple[str, ...], str]) -> list[str]:
+def _checked(
+    groups: Sequence[str], given: Sequence[str], without: dict[tuple[str, ...], str]
+) -> list[str]:
     groups = [groups] if isinstance(groups, str) else list(groups)
     for group in groups:
         if group not in GROUPS:
             raise ValueError(f"groups: {group!r} is not one of {', '.join(GROUPS)}.")
         missing = [name for name in GROUPS[group] if name not in given]
         if missing:
-            raise ValueError(f"groups: {group!r} needs {' and '.join(missing)}. Give {missing[0]}, or leave it out.")
+            raise ValueError(
+                f"groups: {group!r} needs {' and '.join(missing)}. Give {missing[0]}, or leave it out."
+            )
         why = next((why for names, why in without.items() if group in names), None)
         if why is not None:
             raise ValueError(f"groups: {group!r} is not available, because {why}. Leave it out.")

@@ -90,10 +90,16 @@ class SampledLOO(ShownELPD, ELPDDataLOO):
         )
 
 
-def elpd(pointwise: Pointwise, index: Array, folds: int | None = None, selection: str = "") -> ExactLOO | ExactKFold:
+def elpd(
+    pointwise: Pointwise, index: Array, folds: int | None = None, selection: str = ""
+) -> ExactLOO | ExactKFold:
     """Return pointwise scores with their sum, its standard error, and the effective number of parameters."""
     fields = {**_elpd_fields(pointwise, index), "n_samples": 0, "warning": False, "good_k": None}
-    return ExactLOO(**fields, selection=selection) if folds is None else ExactKFold(**fields, n_folds=folds)
+    return (
+        ExactLOO(**fields, selection=selection)
+        if folds is None
+        else ExactKFold(**fields, n_folds=folds)
+    )
 
 
 @dataclass(kw_only=True, repr=False)
@@ -110,12 +116,19 @@ def sampled_elpd(
     """Return scores that were estimated from draws, with the Pareto k of each row's weights."""
     limit, fields = good_k(draws), _elpd_fields(pointwise, index)
     tails = fields["elpd_i"].copy(data=k).rename("pareto_k")
-    return kind(**fields, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails)
+    return kind(
+        **fields, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails
+    )
 
 
 def _elpd_fields(pointwise: Pointwise, index: Array) -> dict[str, Any]:
     values = xr.DataArray(pointwise.score, {"obs_id": coordinate(index)}, ["obs_id"], "y")
-    numbers = {"elpd": pointwise.total, "se": pointwise.se, "p": pointwise.optimism, "n_data_points": pointwise.rows}
+    numbers = {
+        "elpd": pointwise.total,
+        "se": pointwise.se,
+        "p": pointwise.optimism,
+        "n_data_points": pointwise.rows,
+    }
     return {**numbers, "scale": "log", "elpd_i": values}
 
 
@@ -140,7 +153,9 @@ def _smoothed_row(log_density: Array) -> tuple[Array, float]:
     if np.isnan(log_density).any():
         return np.full(len(log_density), np.nan), float("nan")
     least = log_density == log_density.min()
-    if np.isneginf(log_density.min()):  # under these draws the row is impossible, so they have all the weight
+    if np.isneginf(
+        log_density.min()
+    ):  # under these draws the row is impossible, so they have all the weight
         return np.where(least, -np.log(least.sum()), -np.inf), 0.0 if least.all() else float("inf")
     plain = -log_density - np.logaddexp.reduce(-log_density)
     tail = int(3 * len(log_density) ** 0.5 if len(log_density) > 225 else len(log_density) / 5)
@@ -156,13 +171,16 @@ def _smoothed_row(log_density: Array) -> tuple[Array, float]:
     return log_weight, float(k)
 
 
-def compared(models: Mapping[str, Pointwise], index: Array, method: str | None, reference: str | None) -> Any:
+def compared(
+    models: Mapping[str, Pointwise], index: Array, method: str | None, reference: str | None
+) -> Any:
     """Return ArviZ's table of models.
 
     Its stacking exponentiates the scores of each row as they are, so it is given them less the best of the row.
     """
     tables = {
-        name: elpd(replace(pointwise, score=pointwise.shares, weight=None), index) for name, pointwise in models.items()
+        name: elpd(replace(pointwise, score=pointwise.shares, weight=None), index)
+        for name, pointwise in models.items()
     }
     best = np.max([pointwise.shares for pointwise in models.values()], axis=0)
     if method is None or method.lower() == STACKING:

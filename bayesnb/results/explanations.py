@@ -54,13 +54,26 @@ class RowExplanations(ResultDataset):
 
     def _notes(self, whole: xr.Dataset) -> list[str]:
         kind = "log-odds of the prediction" if _has_links(whole) else "mean log-odds"
-        return [f"(total) of one class less that of another is their {kind}; what all classes share says nothing."]
+        return [
+            f"(total) of one class less that of another is their {kind}; what all classes share says nothing."
+        ]
 
     def _frame(self, whole: xr.Dataset) -> Any:
-        names = {"evidence": "class_term", "sd": "class_term_sd", "predictive": "predictive_class_term"}
-        first = xr.Dataset({name: whole[term].expand_dims({"feature": [CLASS_ROW]}) for name, term in names.items()})
+        names = {
+            "evidence": "class_term",
+            "sd": "class_term_sd",
+            "predictive": "predictive_class_term",
+        }
+        first = xr.Dataset(
+            {
+                name: whole[term].expand_dims({"feature": [CLASS_ROW]})
+                for name, term in names.items()
+            }
+        )
         blank = np.full((whole.sizes["obs_id"], 1), "", object)
-        first = first.expand_dims({"obs_id": whole["obs_id"].values}).assign(cell=(("obs_id", "feature"), blank))
+        first = first.expand_dims({"obs_id": whole["obs_id"].values}).assign(
+            cell=(("obs_id", "feature"), blank)
+        )
         features = whole[["cell", *names]].reset_coords(drop=True)
         both = xr.concat([first.reset_coords(drop=True), features], "feature", join="exact")
         return both[["cell", *names]].to_dataframe(dim_order=["obs_id", "class", "feature"])
@@ -76,7 +89,9 @@ class RowExplanations(ResultDataset):
         """
         links, rows = _has_links(part), (part.isel(obs_id=at) for at in range(part.sizes["obs_id"]))
         lines = [line for row in rows for line in _lines_of(row, links)]
-        return text_frame(["obs_id", "feature", "cell", *map(str, part["class"].values.tolist())], lines, 2)
+        return text_frame(
+            ["obs_id", "feature", "cell", *map(str, part["class"].values.tolist())], lines, 2
+        )
 
 
 def _has_links(explained: xr.Dataset) -> bool:
@@ -85,7 +100,11 @@ def _has_links(explained: xr.Dataset) -> bool:
 
 def _lines_of(one: xr.Dataset, links: bool) -> Iterator[list[Any]]:
     """Yield the lines of one row: the class term, features, the others together, and the total."""
-    row, names, cells = one["obs_id"].item(), one["feature"].values.tolist(), one["cell"].values.tolist()
+    row, names, cells = (
+        one["obs_id"].item(),
+        one["feature"].values.tolist(),
+        one["cell"].values.tolist(),
+    )
     shares, term = ("predictive", "predictive_class_term") if links else ("evidence", "class_term")
     mean, sd = (one[name].transpose("feature", "class").values for name in (shares, "sd"))
     with np.errstate(invalid="ignore"):
@@ -125,9 +144,13 @@ class LinearForms(ResultDataset):
 
     def _frame(self, whole: xr.Dataset) -> Any:
         offsets = {"w": whole["b"], "w_sd": whole["b_sd"]}
-        first = xr.Dataset({name: b.expand_dims({"feature": [INTERCEPT]}) for name, b in offsets.items()})
+        first = xr.Dataset(
+            {name: b.expand_dims({"feature": [INTERCEPT]}) for name, b in offsets.items()}
+        )
         parts = [each.reset_coords(drop=True) for each in (first, whole[["w", "w_sd"]])]
-        return xr.concat(parts, "feature", join="exact").to_dataframe(dim_order=["class", "feature"])
+        return xr.concat(parts, "feature", join="exact").to_dataframe(
+            dim_order=["class", "feature"]
+        )
 
     def _parts(self, whole: xr.Dataset) -> list[Any]:
         """Return a column for each class but the one that all others are compared with, whose weights are 0."""
@@ -138,7 +161,9 @@ class LinearForms(ResultDataset):
         kept = range(total) if total <= 2 * HALF else [*range(HALF), *range(total - HALF, total)]
         lines += [[whole["feature"].values[j], *map(plus_minus, w[:, j], sd[:, j])] for j in kept]
         parts = [lines] if total <= 2 * HALF else [lines[: HALF + 1], lines[HALF + 1 :]]
-        return [text_frame(["feature", *(str(classes[at]) for at in shown)], part, 1) for part in parts]
+        return [
+            text_frame(["feature", *(str(classes[at]) for at in shown)], part, 1) for part in parts
+        ]
 
 
 class Placed(ColumnBlock, Protocol):
@@ -161,21 +186,33 @@ def explained(
     """Label an explanation, features in the order of the table, with their exponents and what is known of these."""
     each = list(zip(blocks, cells, explanation.words, strict=True))
     features = [(block, columns) for block, _, words in each for columns in _features(block, words)]
-    order = np.argsort([block.word_places[columns[0]] for block, columns in features], kind="stable")
+    order = np.argsort(
+        [block.word_places[columns[0]] for block, columns in features], kind="stable"
+    )
     explanation = explanation.ordered(order)
     texts = np.concatenate([cell_texts(block, x, words) for block, x, words in each], axis=1)
-    columns = [block.names[0] if block.family.listed else _name(block, columns) for block, columns in features]
+    columns = [
+        block.names[0] if block.family.listed else _name(block, columns)
+        for block, columns in features
+    ]
     names = qualified_names([_name(*feature) for feature in features], columns)
     arrays = {name: getattr(explanation, name) for name in LONG_NAMES}
     table = explanation_dataset(rows, classes, coordinate(names)[order], arrays, texts[:, order])
     widths = [len(_features(block, words)) for block, _, words in each]
     for name, power in tempers.items():
-        numbers = [np.broadcast_to(w, n) for w, n in zip(of_blocks(power, len(widths)), widths, strict=True)]
+        numbers = [
+            np.broadcast_to(w, n)
+            for w, n in zip(of_blocks(power, len(widths)), widths, strict=True)
+        ]
         table[name] = "feature", np.concatenate(numbers).astype(float)[order]
     joint = [_name(*columns) for columns in features if len(columns[1]) > 1]
     if joint:
         table["cell"].attrs["blocks"] = joint  # the features whose cells name their columns
-    links = [name for name, (block, _) in zip(names, features, strict=True) if isinstance(block, LinkBlock)]
+    links = [
+        name
+        for name, (block, _) in zip(names, features, strict=True)
+        if isinstance(block, LinkBlock)
+    ]
     if links:
         table["cell"].attrs["links"] = links  # the features whose cells are two
     return table
@@ -188,10 +225,13 @@ def explanation_dataset(
     dims, units = ("obs_id", "class", "feature"), {"units": "nats"}
     axes = {1: dims[1:2], 2: dims[:2], 3: dims}
     variables: dict[str, Any] = {
-        name: (axes[array.ndim], array, {"long_name": LONG_NAMES[name], **units}) for name, array in arrays.items()
+        name: (axes[array.ndim], array, {"long_name": LONG_NAMES[name], **units})
+        for name, array in arrays.items()
     }
     variables["cell"] = (("obs_id", "feature"), texts, {"long_name": "what the cell held"})
-    return RowExplanations(variables, {"obs_id": row_names(index), "class": classes, "feature": features})
+    return RowExplanations(
+        variables, {"obs_id": row_names(index), "class": classes, "feature": features}
+    )
 
 
 def _features(block: ColumnBlock, words: Array | None) -> list[tuple[int, ...]]:
@@ -202,7 +242,11 @@ def _features(block: ColumnBlock, words: Array | None) -> list[tuple[int, ...]]:
 
 
 def _name(block: ColumnBlock, columns: tuple[int, ...]) -> Hashable:
-    return block.words[columns[0]] if len(columns) == 1 else ", ".join(str(block.words[j]) for j in columns)
+    return (
+        block.words[columns[0]]
+        if len(columns) == 1
+        else ", ".join(str(block.words[j]) for j in columns)
+    )
 
 
 def cell_texts(block: ColumnBlock, x: Cells, words: Array | None) -> Array:
@@ -218,14 +262,18 @@ def cell_texts(block: ColumnBlock, x: Cells, words: Array | None) -> Array:
     features = _features(block, words)
     shown = [j for columns in features for j in columns]
     part = as_numbers(x)[EVERY]
-    numbers = (part[:, shown].toarray() if sparse.issparse(part) else np.asarray(part)[:, shown]).astype(float)
+    numbers = (
+        part[:, shown].toarray() if sparse.issparse(part) else np.asarray(part)[:, shown]
+    ).astype(float)
     texts = np.empty(numbers.shape, object)
     for at, j in enumerate(shown):
         texts[:, at] = _texts(block, j, numbers[:, at])
     if len(features) == len(shown):
         return texts
     names = [str(block.names[j]) for j in shown]
-    lines = [", ".join(f"{name}={cell}" for name, cell in zip(names, row, strict=True)) for row in texts]
+    lines = [
+        ", ".join(f"{name}={cell}" for name, cell in zip(names, row, strict=True)) for row in texts
+    ]
     return np.array(lines, object)[:, None]
 
 
@@ -233,7 +281,9 @@ def _lists(block: ColumnBlock, x: Cells) -> Array:
     words, rows = [str(word) for word in block.words], sparse.csr_array(x)
     ends = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
     pairs = [zip(rows.indices[a:b].tolist(), rows.data[a:b].tolist(), strict=True) for a, b in ends]
-    texts = [", ".join(words[j] if n == 1 else f"{words[j]} {n:.6g}" for j, n in pair) for pair in pairs]
+    texts = [
+        ", ".join(words[j] if n == 1 else f"{words[j]} {n:.6g}" for j, n in pair) for pair in pairs
+    ]
     return np.array(texts, object)[:, None]
 
 
@@ -287,7 +337,9 @@ def linear_form(form: Form, classes: Array, terms: Terms, attrs: dict[str, objec
     for name, labels in (("feature", terms.names), ("column", terms.columns), ("level", levels)):
         values = coordinate(labels)[terms.order]
         named[name] = values if name == "feature" else ("feature", values)
-    table = LinearForms({name: (dims[: array.ndim], array) for name, array in arrays.items()}, named, attrs)
+    table = LinearForms(
+        {name: (dims[: array.ndim], array) for name, array in arrays.items()}, named, attrs
+    )
     for name, words in WEIGHT_NAMES.items():
         table[name].attrs = {"long_name": words}
     return table
@@ -298,7 +350,11 @@ def _terms(block: Placed) -> list[tuple[int, object, str | None]]:
     if not block.levels:
         return [(place, name, None) for place, name in each]
     triples = zip(each, block.levels, block.sizes, strict=True)
-    return [(place, name, label) for (place, name), levels, size in triples for label in _level_labels(levels, size)]
+    return [
+        (place, name, label)
+        for (place, name), levels, size in triples
+        for label in _level_labels(levels, size)
+    ]
 
 
 def _level_labels(levels: Sequence[object], size: int) -> list[str]:

@@ -16,7 +16,10 @@ TEXT = 400  # letters of a text
 WORDS = ["prior", "chosen_over"]
 LISTED = 12  # lines of text below a table in a terminal
 MOST_NAMES = 8  # features that share a line
-FORMATS = {"inclusion": probability, "missing": lambda value: f"{value:,.6g}" if value == value else ""}
+FORMATS = {
+    "inclusion": probability,
+    "missing": lambda value: f"{value:,.6g}" if value == value else "",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,21 +86,34 @@ class ModelSummary:
 
     def _repr_html_(self) -> str:
         numbers_first = [name for name in self._table if name not in WORDS] + WORDS
-        return self._shown(self._table[numbers_first], self.title, self.lines, self.notes).in_notebook()
+        return self._shown(
+            self._table[numbers_first], self.title, self.lines, self.notes
+        ).in_notebook()
 
     def _shown(
-        self, table: pd.DataFrame, title: str = "", lines: Sequence[str] = (), notes: Sequence[str] = ()
+        self,
+        table: pd.DataFrame,
+        title: str = "",
+        lines: Sequence[str] = (),
+        notes: Sequence[str] = (),
     ) -> ShownTable:
         parts = [table] if len(table) <= 2 * HALF + 1 else [table.iloc[:HALF], table.iloc[-HALF:]]
         more = [f"{len(table):,} features in all; .to_frame() has all of them."] * (len(parts) - 1)
         return ShownTable(
-            title, *shown_frame(parts, FORMATS, dict.fromkeys(WORDS, TEXT)), lines=lines, notes=[*notes, *more]
+            title,
+            *shown_frame(parts, FORMATS, dict.fromkeys(WORDS, TEXT)),
+            lines=lines,
+            notes=[*notes, *more],
         )
 
 
 def _few(names: list[str]) -> str:
     """Return names in one line, of many the first."""
-    return ", ".join(names) if len(names) <= MOST_NAMES else f"{', '.join(names[:3])}, … ({len(names):,} features)"
+    return (
+        ", ".join(names)
+        if len(names) <= MOST_NAMES
+        else f"{', '.join(names[:3])}, … ({len(names):,} features)"
+    )
 
 
 def _wrapped(texts: Sequence[str]) -> list[str]:

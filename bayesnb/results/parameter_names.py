@@ -22,7 +22,18 @@ from bayesnb.selection.feature_evidence import class_belief
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims
 ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
-RESERVED = ("chain", "draw", "class", "class_prob", "obs_id", "log_evidence", "mu", "sigma2", "rate", "theta")
+RESERVED = (
+    "chain",
+    "draw",
+    "class",
+    "class_prob",
+    "obs_id",
+    "log_evidence",
+    "mu",
+    "sigma2",
+    "rate",
+    "theta",
+)
 
 
 class ColumnBlock(Protocol):
@@ -53,13 +64,17 @@ class Layout:
     classes: Array
     blocks: Sequence[ColumnBlock]
     wanted: Sequence[Hashable] | None = None
-    tables: Sequence[Array | None] = ()  # of each block that is a table, the combinations of levels with an entry
+    tables: Sequence[
+        Array | None
+    ] = ()  # of each block that is a table, the combinations of levels with an entry
 
     def __post_init__(self) -> None:
         known = {name for block in self.blocks for name in block.names}
         unknown = [name for name in self.wanted or () if name not in known]
         if unknown:
-            raise ValueError(f"features: the model has no column {unknown[0]!r}. Name some of {_listing(known)}.")
+            raise ValueError(
+                f"features: the model has no column {unknown[0]!r}. Name some of {_listing(known)}."
+            )
 
     def of_columns(self, parts: Sequence[Any]) -> Sequence[Any]:
         """Return the parts of the blocks that have columns: those of links between columns come last."""
@@ -72,7 +87,9 @@ class Layout:
         """Return the arrays of all blocks, `(n, k)` or `(n,)` with n classes or draws, by names of variables."""
         side_by_side: dict[tuple[str, str], list[Array]] = {}
         variables: Variables = {}
-        for block, arrays_of_block, names in zip(self.blocks, parts, self.named(parts), strict=True):
+        for block, arrays_of_block, names in zip(
+            self.blocks, parts, self.named(parts), strict=True
+        ):
             for (symbol, feature), array in arrays_of_block.items():
                 name, dims = names[symbol, feature]
                 column = _column(block, feature)
@@ -104,7 +121,10 @@ class Layout:
                 column = _column(block, feature)
                 if block.family.combined:
                     shown = self._shown[block.keys[0]]
-                    names[symbol, feature] = symbol.format(f"_{shown}"), ("class", f"{shown}_combination")
+                    names[symbol, feature] = (
+                        symbol.format(f"_{shown}"),
+                        ("class", f"{shown}_combination"),
+                    )
                 elif column is None:
                     name = symbol.format("")
                     name = name if common.count(_root(symbol)) == 1 else f"{_family(block)}_{name}"
@@ -119,16 +139,25 @@ class Layout:
         """Return which features depend on the class, or the probability of it, `(..., f)` of each block that has it."""
         flags = [flag for flag in blocks if flag is not None]
         wanted = [name is not None for name in self._averaged]
-        return {"included": (("included_feature",), np.concatenate(flags, axis=-1)[..., wanted])} if any(wanted) else {}
+        return (
+            {"included": (("included_feature",), np.concatenate(flags, axis=-1)[..., wanted])}
+            if any(wanted)
+            else {}
+        )
 
     @property
     def _averaged(self) -> list[str | None]:
         """Names of the features that are averaged over, a block of words being one; None for one not wanted."""
         averaged = [block for block in self.blocks if block.included is not None]
         features = [
-            [*block.names] if block.family.multivariate else [name] for block in averaged for name in block.keys
+            [*block.names] if block.family.multivariate else [name]
+            for block in averaged
+            for name in block.keys
         ]
-        return [", ".join(map(str, names)) if any(map(self.wants, names)) else None for names in features]
+        return [
+            ", ".join(map(str, names)) if any(map(self.wants, names)) else None
+            for names in features
+        ]
 
     def _joined(self, family: str, arrays: list[Array]) -> tuple[tuple[str, ...], Array]:
         """Join the blocks of a family along their features; arrays without such an axis are summed."""
@@ -138,7 +167,9 @@ class Layout:
         keep, axis = [self.wants(name) for name in names], self._axis(family)
         if arrays[0].ndim == 3:
             together = _diagonal(arrays)
-            return ("class", axis, f"{axis}_2"), together if all(keep) else together[:, keep][..., keep]
+            return ("class", axis, f"{axis}_2"), together if all(keep) else together[:, keep][
+                ..., keep
+            ]
         together = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
         return ("class", axis), together if all(keep) else together[:, keep]
 
@@ -148,14 +179,25 @@ class Layout:
         coords = {"class": coordinate(self.classes)}
         for family, names in self._columns.items():
             coords |= {f"{self._axis(family)}{second}": coordinate(names) for second in ("", "_2")}
-        coords["included_feature"] = coordinate([name for name in self._averaged if name is not None])
+        coords["included_feature"] = coordinate(
+            [name for name in self._averaged if name is not None]
+        )
         for block, table in zip_longest(self.blocks, self.tables):
             if block.family.combined:
-                coords[f"{self._shown[block.keys[0]]}_combination"] = coordinate(combinations(block, table))
+                coords[f"{self._shown[block.keys[0]]}_combination"] = coordinate(
+                    combinations(block, table)
+                )
                 continue
-            coords |= {f"{self._shown[n]}_level": each for n, each in zip(block.names, block.starts, strict=False)}
-            for name, levels, size in zip(block.names, block.levels, block.sizes if block.levels else (), strict=False):
-                coords[f"{self._shown[name]}_level"] = coordinate([*levels, *["(unseen)"] * (size - len(levels))])
+            coords |= {
+                f"{self._shown[n]}_level": each
+                for n, each in zip(block.names, block.starts, strict=False)
+            }
+            for name, levels, size in zip(
+                block.names, block.levels, block.sizes if block.levels else (), strict=False
+            ):
+                coords[f"{self._shown[name]}_level"] = coordinate(
+                    [*levels, *["(unseen)"] * (size - len(levels))]
+                )
         return coords
 
     def _axis(self, family: str) -> str:
@@ -174,7 +216,9 @@ class Layout:
     def _shown(self) -> dict[Hashable, str]:
         """Names of columns of levels: text without '/', such that no two variables or axes have the same name."""
         taken, shown = {*RESERVED, *(self._axis(family) for family in self._columns)}, {}
-        for name in (name for block in self.blocks if block.levels or block.starts for name in block.keys):
+        for name in (
+            name for block in self.blocks if block.levels or block.starts for name in block.keys
+        ):
             text = ",".join(map(str, name)) if isinstance(name, tuple) else str(name)
             text = text.replace("/", "_")
             while taken & _names(text):
@@ -222,14 +266,20 @@ def coordinate(labels: Iterable[Any]) -> Array:
     if not isinstance(labels, np.ndarray) or labels.dtype.kind == "O":
         labels = list(labels)
         kept = all(isinstance(label, Real | str | np.generic) for label in labels)
-        kept &= len({isinstance(label, bool | np.bool_) for label in labels}) == 1  # a flag among numbers would be 1
+        kept &= (
+            len({isinstance(label, bool | np.bool_) for label in labels}) == 1
+        )  # a flag among numbers would be 1
         labels = np.array(labels) if kept else np.array([str(label) for label in labels], str)
     return labels.astype(str) if labels.dtype.kind in "OT" else labels
 
 
 def row_names(index: Array) -> Array:
     """Return names of rows that any file format can hold: plain types as they are, tuples and periods as text."""
-    return index if index.dtype.kind != "O" or all(type(name) is str for name in index) else coordinate(index)
+    return (
+        index
+        if index.dtype.kind != "O" or all(type(name) is str for name in index)
+        else coordinate(index)
+    )
 
 
 def _column(block: ColumnBlock, feature: int | None) -> Hashable | None:

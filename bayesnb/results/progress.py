@@ -24,7 +24,9 @@ class Bar:
     def name(self, what: str) -> None:
         """Say what is at work now."""
         if self.drawn is not None:
-            self.drawn.set_description(what, refresh=time.time() >= self.drawn.start_t + self.drawn.delay)
+            self.drawn.set_description(
+                what, refresh=time.time() >= self.drawn.start_t + self.drawn.delay
+            )
 
     def more(self, count: float) -> None:
         if self.started and self.drawn is not None:

@@ -55,7 +55,9 @@ def small(value: float) -> str:
 
 def fixed(value: float) -> str:
     """Format a number with two decimals, a large one with none."""
-    return number(value) if not np.isfinite(value) or abs(value) >= 1000 else _unsigned(f"{value:.2f}")
+    return (
+        number(value) if not np.isfinite(value) or abs(value) >= 1000 else _unsigned(f"{value:.2f}")
+    )
 
 
 def _unsigned(text: str) -> str:
@@ -103,8 +105,13 @@ class ShownTable:
     def in_notebook(self, details: str = "", kind: str = "") -> str:
         """Return the table as HTML, with further HTML folded below it."""
         keep = _fitting([1] * len(self.head), 3 * MOST_COLUMNS, 1 + sum(self.text))
-        columns = [(Name(self.head[at]), self.text[at]) if at is not None else (GAP, False) for at in keep]
-        rows = [[_signed(row[at], self.text[at]) if at is not None else GAP for at in keep] for row in self.rows]
+        columns = [
+            (Name(self.head[at]), self.text[at]) if at is not None else (GAP, False) for at in keep
+        ]
+        rows = [
+            [_signed(row[at], self.text[at]) if at is not None else GAP for at in keep]
+            for row in self.rows
+        ]
         return notebook(
             "result.html",
             title=self.title,
@@ -148,7 +155,9 @@ def sentence(prob: Any) -> str:
 
 
 def shown_frame(
-    parts: Sequence[Any], formats: Mapping[str, Callable[[float], str]], longest: Mapping[str, int] | None = None
+    parts: Sequence[Any],
+    formats: Mapping[str, Callable[[float], str]],
+    longest: Mapping[str, int] | None = None,
 ) -> tuple[list[str], Lines, list[bool]]:
     """Return the head, the rows and the columns of text of a table; between parts is a row of gaps.
 
@@ -169,14 +178,22 @@ def shown_frame(
             for (name, values), is_text in zip(_columns(part), text, strict=True)
         ]
         lines = [list(row) for row in zip(*cells, strict=True)]
-        lines = [*lines[:HALF], [GAP] * len(text), *lines[-HALF:]] if len(lines) > 2 * HALF + 1 else lines
+        lines = (
+            [*lines[:HALF], [GAP] * len(text), *lines[-HALF:]]
+            if len(lines) > 2 * HALF + 1
+            else lines
+        )
         rows += [*([[GAP] * len(text)] if rows else []), *_sparse(lines, part.index.nlevels)]
     return [shown_name(name) for name, _ in columns], rows, text
 
 
 def _columns(table: pd.DataFrame) -> list[tuple[Any, Any]]:
     """Return the levels of the index, where they have a name, and the columns."""
-    levels = [(name, table.index.get_level_values(at)) for at, name in enumerate(table.index.names) if name is not None]
+    levels = [
+        (name, table.index.get_level_values(at))
+        for at, name in enumerate(table.index.names)
+        if name is not None
+    ]
     return levels + [(name, table.iloc[:, at]) for at, name in enumerate(table.columns)]
 
 
@@ -233,7 +250,9 @@ class ResultDataset(xr.Dataset):
 
     def _repr_html_(self) -> str:
         whole, details = self._whole(), super()._repr_html_()
-        return details if whole is None else self._shown(whole).in_notebook(details, "xarray.Dataset")
+        return (
+            details if whole is None else self._shown(whole).in_notebook(details, "xarray.Dataset")
+        )
 
     def _whole(self) -> xr.Dataset | None:
         """Return a plain Dataset that has all axes; None where a variable or an axis is gone."""
@@ -244,7 +263,8 @@ class ResultDataset(xr.Dataset):
         if any(axis not in self.indexes for axis in axes if axis not in single):
             return None
         if any(
-            {*self[name].dims} != {axis for axis in dims if axis not in single} for name, dims in self._form.items()
+            {*self[name].dims} != {axis for axis in dims if axis not in single}
+            for name, dims in self._form.items()
         ):
             return None
         plain = xr.Dataset(self.data_vars, self.coords, self.attrs)
@@ -263,7 +283,10 @@ class ResultDataset(xr.Dataset):
         parts = self._parts(whole)
         notes = [*self._notes(whole), *([] if len(parts) < 2 else [self._counted(whole)])]
         return ShownTable(
-            self._title(whole), *shown_frame(parts, self._formats), lines=tuple(self._lines(whole)), notes=tuple(notes)
+            self._title(whole),
+            *shown_frame(parts, self._formats),
+            lines=tuple(self._lines(whole)),
+            notes=tuple(notes),
         )
 
     def _parts(self, whole: xr.Dataset) -> list[pd.DataFrame]:
@@ -273,7 +296,10 @@ class ResultDataset(xr.Dataset):
         most = max(1, HALF // max(each, 1))
         if total <= 2 * most + 1 or total * each <= 2 * HALF + 1:
             return [self._seen(whole)]
-        return [self._seen(whole.isel({lead: part})) for part in (slice(most), slice(total - most, None))]
+        return [
+            self._seen(whole.isel({lead: part}))
+            for part in (slice(most), slice(total - most, None))
+        ]
 
     def _lines_each(self, whole: xr.Dataset) -> int:
         """Return how many lines an entry of the first axis takes."""
@@ -310,14 +336,19 @@ def _as_plain(method: Callable[..., Any]) -> Any:
 
 
 for _name in ("_binary_op", "_unary_op", "map", "reduce", "quantile", "rank", "diff"):
-    if hasattr(xr.Dataset, _name):  # two are private names, which another version of xarray may not have
+    if hasattr(
+        xr.Dataset, _name
+    ):  # two are private names, which another version of xarray may not have
         setattr(ResultDataset, _name, _as_plain(getattr(xr.Dataset, _name)))
 
 
 def by_label(array: xr.DataArray, axis: str) -> dict[str, xr.DataArray]:
     """Return a variable for each label of an axis, named `<variable>_<label>`."""
     labels = array[axis].values.tolist()
-    return {f"{array.name}_{label}": array.isel({axis: at}, drop=True) for at, label in enumerate(labels)}
+    return {
+        f"{array.name}_{label}": array.isel({axis: at}, drop=True)
+        for at, label in enumerate(labels)
+    }
 
 
 class ShownFrame(pd.DataFrame):
@@ -362,20 +393,35 @@ class ShownFrame(pd.DataFrame):
 
     def _shown(self) -> ShownTable:
         plain = pd.DataFrame(self).rename_axis(index="")
-        blank = [name for name in plain.columns if not _is_number(name, plain[name]) and (plain[name] == "").all()]
+        blank = [
+            name
+            for name in plain.columns
+            if not _is_number(name, plain[name]) and (plain[name] == "").all()
+        ]
         plain = plain.drop(columns=blank)
-        return ShownTable(self.title, *shown_frame([plain], {"rank": "{:.0f}".format}), notes=self.notes)
+        return ShownTable(
+            self.title, *shown_frame([plain], {"rank": "{:.0f}".format}), notes=self.notes
+        )
 
 
 def text_frame(head: Sequence[str], rows: Sequence[Sequence[Any]], index: int) -> pd.DataFrame:
     """Return rows of text as a frame, the first columns of which are its index; two heads may be the same."""
     levels = [[row[at] for row in rows] for at in range(index)]
-    labels = pd.MultiIndex.from_arrays(levels, names=head[:index]) if index > 1 else pd.Index(levels[0], name=head[0])
+    labels = (
+        pd.MultiIndex.from_arrays(levels, names=head[:index])
+        if index > 1
+        else pd.Index(levels[0], name=head[0])
+    )
     return pd.DataFrame([row[index:] for row in rows], labels, head[index:], dtype=object)
 
 
 def table_of(
-    title: str, columns: Mapping[str, Sequence[Any]], lines: Sequence[str] = (), notes: Sequence[str] = ()
+    title: str,
+    columns: Mapping[str, Sequence[Any]],
+    lines: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> ShownTable:
     """Return columns, the first the rows' names, as a table."""
-    return ShownTable(title, *shown_frame([pd.DataFrame(dict(columns))], {}), lines=lines, notes=notes)
+    return ShownTable(
+        title, *shown_frame([pd.DataFrame(dict(columns))], {}), lines=lines, notes=notes
+    )

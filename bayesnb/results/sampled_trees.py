@@ -25,7 +25,9 @@ class ThetaDraws:
 
     plan: DrawPlan
     layout: Layout
-    of: Callable[[Array], Iterator[tuple[slice, Theta]]]  # indices of draws -> theta of a part of them at a time
+    of: Callable[
+        [Array], Iterator[tuple[slice, Theta]]
+    ]  # indices of draws -> theta of a part of them at a time
     certain: bool  # whether the class prior is fixed, so that it has no draws
 
     def in_parts(self, draws: Array) -> Iterator[tuple[slice, Variables]]:
@@ -45,9 +47,15 @@ class ThetaDraws:
         for place, variables in self.in_parts(np.arange(self.plan.size)):
             for name, (dims, array) in variables.items():
                 if name not in variables_of:
-                    variables_of[name] = dims, np.empty((self.plan.size, *array.shape[1:]), array.dtype)
+                    variables_of[name] = (
+                        dims,
+                        np.empty((self.plan.size, *array.shape[1:]), array.dtype),
+                    )
                 variables_of[name][1][place] = array
-        named = {name: self.plan.labelled(*labelled_array) for name, labelled_array in variables_of.items()}
+        named = {
+            name: self.plan.labelled(*labelled_array)
+            for name, labelled_array in variables_of.items()
+        }
         return labelled(named, self.plan.coords | self.layout.coords)
 
     def names(self) -> list[str]:
@@ -55,12 +63,21 @@ class ThetaDraws:
 
 
 def tree(
-    traces: Any, thetas: ThetaDraws, temper: Mapping[str, Any], index: Array | None = None, codes: Array | None = None
+    traces: Any,
+    thetas: ThetaDraws,
+    temper: Mapping[str, Any],
+    index: Array | None = None,
+    codes: Array | None = None,
 ) -> Any:
     """Return hyperparameters and statistics of the sampler as they came, theta, and the labels where given."""
     why = thetas.refused()
     drawn = xr.Dataset(coords=thetas.plan.coords) if why else thetas.dataset()
-    attrs = {**LIBRARY_ATTRS, "sampling": "MCMC", "created_at": datetime.now(UTC).isoformat(), **temper}
+    attrs = {
+        **LIBRARY_ATTRS,
+        "sampling": "MCMC",
+        "created_at": datetime.now(UTC).isoformat(),
+        **temper,
+    }
     if "inference_library" in traces["posterior"].attrs:
         attrs["sampler"] = traces["posterior"].attrs["inference_library"]
     if why:
@@ -81,9 +98,15 @@ def tree(
 def _merged(sampled: xr.Dataset, drawn: xr.Dataset, names: list[str]) -> xr.Dataset:
     """Merge the sampler's variables with our draws of theta, which replace the sampler's."""
     others = sampled.drop_vars([name for name in sampled.data_vars if _ours(str(name), names)])
-    renamed = [dim for dim in others.dims if dim in drawn.coords and not _alike(others, drawn, str(dim))]
-    others = others.rename({dim: f"sampled_{dim}" for dim in renamed if dim not in ("chain", "draw")})
-    return drawn.assign_coords({dim: others[dim] for dim in ("chain", "draw") if dim in others.coords}).merge(others)
+    renamed = [
+        dim for dim in others.dims if dim in drawn.coords and not _alike(others, drawn, str(dim))
+    ]
+    others = others.rename(
+        {dim: f"sampled_{dim}" for dim in renamed if dim not in ("chain", "draw")}
+    )
+    return drawn.assign_coords(
+        {dim: others[dim] for dim in ("chain", "draw") if dim in others.coords}
+    ).merge(others)
 
 
 def _ours(name: str, names: list[str]) -> bool:
@@ -93,7 +116,9 @@ def _ours(name: str, names: list[str]) -> bool:
 
 
 def _alike(one: xr.Dataset, two: xr.Dataset, dim: str) -> bool:
-    return one.sizes[dim] == two.sizes[dim] and (dim not in one.coords or bool((one[dim] == two[dim].values).all()))
+    return one.sizes[dim] == two.sizes[dim] and (
+        dim not in one.coords or bool((one[dim] == two[dim].values).all())
+    )
 
 
 def without(posterior: Any, names: list[str]) -> xr.Dataset:
@@ -134,7 +159,9 @@ def draws(tree: Any) -> tuple[Array, Array]:
         posterior["intercept"].transpose(*dims[:3]).values,
         posterior["coefficient"].transpose(*dims).values,
     )
-    return intercept.reshape(-1, intercept.shape[-1]), coefficient.reshape(-1, *coefficient.shape[2:])
+    return intercept.reshape(-1, intercept.shape[-1]), coefficient.reshape(
+        -1, *coefficient.shape[2:]
+    )
 
 
 def linear_form(arrays: dict[str, Array], classes: Array, terms: Sequence[str]) -> xr.Dataset:
@@ -149,10 +176,17 @@ def explained(sheet: ExplainedRows, arrays: dict[str, Array]) -> xr.Dataset:
     places = [place for block in sheet.blocks for place in block.places]
     names = [str(name) for block in sheet.blocks for name in block.names]
     order = np.argsort(places, kind="stable")
-    pairs = zip(sheet.blocks, sheet.cells, strict=True)  # the words of a column of lists are one feature
-    shown = ((block, x, None if block.family.listed else np.arange(len(block.names))) for block, x in pairs)
+    pairs = zip(
+        sheet.blocks, sheet.cells, strict=True
+    )  # the words of a column of lists are one feature
+    shown = (
+        (block, x, None if block.family.listed else np.arange(len(block.names)))
+        for block, x in pairs
+    )
     texts = np.concatenate([cell_texts(*each) for each in shown], axis=1)
-    table = explanation_dataset(sheet.index, sheet.classes, np.array(names)[order], arrays, texts[:, order])
+    table = explanation_dataset(
+        sheet.index, sheet.classes, np.array(names)[order], arrays, texts[:, order]
+    )
     for name, long_name in INTERCEPT_NAMES.items():
         table[name].attrs["long_name"] = long_name
     return table
@@ -175,12 +209,18 @@ def diagnose(tree: Any) -> Diagnosis:
 
     Where they are undefined, because draws are very few or not finite, r_hat is infinite and no draw is effective.
     """
-    entries = {name: _entries(str(name), array) for name, array in tree["posterior"].data_vars.items()}
-    posterior = xr.Dataset({name: variable for name, variable in entries.items() if variable[1].size})
+    entries = {
+        name: _entries(str(name), array) for name, array in tree["posterior"].data_vars.items()
+    }
+    posterior = xr.Dataset(
+        {name: variable for name, variable in entries.items() if variable[1].size}
+    )
     chains, draws = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
     with np.errstate(all="ignore"):
         rhat = [azs.rhat(posterior)] if chains > 1 and posterior else []
-        ess = [azs.ess(posterior, method=method) for method in ("bulk", "tail")] if posterior else []
+        ess = (
+            [azs.ess(posterior, method=method) for method in ("bulk", "tail")] if posterior else []
+        )
     worst, few = _worst(rhat, max, np.inf), _worst(ess, min, 0.0)
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
     diverging = stats["diverging"] if "diverging" in stats else np.zeros(1)

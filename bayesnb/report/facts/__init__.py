@@ -12,6 +12,7 @@ from bayesnb.data import open_table
 from bayesnb.data.labels import encode
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.base import Array, Cells, Stats
+from bayesnb.formatting import list_names, shorten
 from bayesnb.model.product import Rows, normalised, observe
 from bayesnb.report.facts.comparisons import Comparisons
 from bayesnb.report.facts.features import Features
@@ -19,7 +20,7 @@ from bayesnb.report.facts.held_out import HeldOut
 from bayesnb.report.facts.irregularities import Irregularities
 from bayesnb.report.facts.left_out_rows import RowLeftOut, left_out_row
 from bayesnb.report.remedies import Advice, InPython
-from bayesnb.report.wording import INTERVAL, brief, listed, name_of
+from bayesnb.report.wording import INTERVAL, name_of
 from bayesnb.selection.leave_one_out import leave_one_out
 from bayesnb.stages import Stages
 
@@ -100,7 +101,7 @@ class Facts:
     @property
     def short_classes(self) -> list[str]:
         """The classes, on one line each."""
-        return [brief(label, 40) for label in self.classes]
+        return [shorten(label, 40) for label in self.classes]
 
     @property
     def positive(self) -> int:
@@ -195,7 +196,7 @@ def check_positive(positive: Any, y: Any) -> None:
         )
     if str(positive) not in labels:
         raise ValueError(
-            f"positive={positive!r} is none of the classes: {listed([brief(each) for each in labels], 2)}."
+            f"positive={positive!r} is none of the classes: {list_names([shorten(each, 80) for each in labels], 2)}."
         )
 
 

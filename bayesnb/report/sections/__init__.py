@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from bayesnb.families.number_format import NOTHING, fixed
+from bayesnb.formatting import NOTHING, count, fixed, percent
 from bayesnb.report.facts import Facts
 from bayesnb.report.sections.assumptions import dependence, sensitivity, smoothing
 from bayesnb.report.sections.checks import checks
@@ -16,7 +16,7 @@ from bayesnb.report.sections.shown_rows import unsure
 from bayesnb.report.sections.thresholds import has_two_classes, thresholds
 from bayesnb.report.sections.uncertainty_parts import uncertainty
 from bayesnb.report.sections.verdict_parts import headline
-from bayesnb.report.wording import as_name, count, in_percent, percent
+from bayesnb.report.wording import as_name, in_percent
 from bayesnb.results import display
 
 Values = dict[str, Any]

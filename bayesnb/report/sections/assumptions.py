@@ -6,12 +6,12 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.estimators.tempering import in_words
-from bayesnb.families.number_format import MINUS, SPACE, fixed, number
+from bayesnb.formatting import MINUS, SPACE, fixed, nats, number, percent, shorten
 from bayesnb.model.linked import ARROW
 from bayesnb.report.facts import Facts
 from bayesnb.report.html_page import drawn
 from bayesnb.report.remedies import is_tempered_by_rows, jointly, tempering
-from bayesnb.report.wording import as_name, brief, name_of, nats, percent
+from bayesnb.report.wording import as_name, name_of
 from bayesnb.results.display import Name, phrase
 from bayesnb.selection.prior_strength import Change
 
@@ -102,7 +102,7 @@ def smoothing(facts: Facts) -> Values:
     result = facts.comparisons.smoothing
     if isinstance(result, str):
         return {"unknown": as_name(facts.advice.reworded(result), LETTERS)}
-    verdict = brief(result.verdict, LETTERS).replace("elpd -", f"elpd {MINUS}").replace("(elpd", "(log score")
+    verdict = shorten(result.verdict, LETTERS).replace("elpd -", f"elpd {MINUS}").replace("(elpd", "(log score")
     axes = [plots.new_axes(2.9, 3.65) for _ in PANELS]  # each in its own figure, so that they wrap on any screen
     result.plot(np.array(axes))
     about = "The {} of each setting against the smoothing. The numbers are in the table below."

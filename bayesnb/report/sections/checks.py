@@ -10,11 +10,12 @@ from bayesnb.criticism.optimism import DROP_COPIES, TEST_TABLE, describe_width
 from bayesnb.criticism.tune import Bound
 from bayesnb.data.suspect_columns import RANGES, describe_numeric_labels
 from bayesnb.estimators.tempering import in_words
+from bayesnb.formatting import count, list_names, percent, shorten
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import ModelledColumn
 from bayesnb.report.facts.irregularities import ColumnCounts
 from bayesnb.report.remedies import is_tempered_by_rows, jointly, mends, possible, tempering
-from bayesnb.report.wording import brief, count, listed, percent, stated
+from bayesnb.report.wording import stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
 FEW = 10  # rows of a class
@@ -57,8 +58,8 @@ def check(name: str, by_column: bool = False) -> Callable[[Callable[[Facts], tup
 
 def named(columns: Iterable[tuple[Any, str]], most: int = 40) -> str:
     """The first names of columns or classes, each with a remark in brackets."""
-    shown = [(brief(str(getattr(each, "name", each)), most), remark) for each, remark in columns]
-    return listed([f"{name} ({remark})" if remark else name for name, remark in shown], MOST)
+    shown = [(shorten(str(getattr(each, "name", each)), most), remark) for each, remark in columns]
+    return list_names([f"{name} ({remark})" if remark else name for name, remark in shown], MOST)
 
 
 @check("Classes with few rows")
@@ -106,7 +107,7 @@ def missed(facts: Facts) -> tuple[str, ...]:
     worst = observed.missed
     if worst is None:
         return OK, "every held-out label was right"
-    name = worst.describe(brief(facts.classes[worst.code], 40))
+    name = worst.describe(shorten(facts.classes[worst.code], 40))
     if worst.recall >= MOSTLY or len(facts.classes) < 2:
         return OK, f"missed most is {name}"
     advice = "If a miss costs more than a false alarm, decide by costs instead of by the most probable label"
@@ -158,8 +159,8 @@ def separated(facts: Facts) -> tuple[str, ...]:
             "Check when and how the column was recorded. If that was after the label was known, or the column was "
             "derived from the label, drop it: new rows will not have it.",
         )
-    classes = ((column, [brief(facts.classes[c], 30) for c in counts.separated]) for column, counts in flagged)
-    names = named((column, listed(labels, 2)) for column, labels in classes)
+    classes = ((column, [shorten(facts.classes[c], 30) for c in counts.separated]) for column, counts in flagged)
+    names = named((column, list_names(labels, 2)) for column, labels in classes)
     return (
         LOOK,
         f"{alone} one class from all others without an error, wherever it is not missing: {names}.",
@@ -191,12 +192,12 @@ def numbers_as_levels(facts: Facts) -> tuple[str, ...]:
     flagged = facts.irregular.amounts
     if not flagged:
         return OK, "no column of levels holds amounts of money, percentages or numbers with a unit"
-    names = named((column, f"{amount.what}, such as {brief(amount.example, 30)}") for column, amount in flagged)
+    names = named((column, f"{amount.what}, such as {shorten(amount.example, 30)}") for column, amount in flagged)
     example = flagged[0][1]
     return (
         WARNING,
         f"These columns are read as levels without an order: {names}.",
-        f"Convert them to plain numbers, for example {brief(example.example, 30)} to {example.plain}, and fit again.",
+        f"Convert them to plain numbers, for example {shorten(example.example, 30)} to {example.plain}, and fit again.",
     )
 
 
@@ -250,7 +251,7 @@ def dependent(facts: Facts) -> tuple[str, ...]:
     if facts.comparisons.nothing_independent:
         return OK, "all columns are one block, which is modelled jointly"
     if not pairs:
-        return SKIPPED, brief(reason, 200) if isinstance(reason, str) else "no pair can be compared"
+        return SKIPPED, shorten(reason, 200) if isinstance(reason, str) else "no pair can be compared"
     strong = [pair for pair in pairs if pair[2] > STRONG]
     if not strong:
         return OK, f"none of {count(len(pairs), 'pair')} shows strong evidence of dependence"
@@ -263,7 +264,7 @@ def dependent(facts: Facts) -> tuple[str, ...]:
         OK if is_tempered_by_rows(facts) else LOOK,
         f"Strong evidence in {len(unconnected):,} of {count(len(pairs), 'pair')}"
         + (" without a link" if facts.comparisons.links else "")
-        + f", most of all {brief(a.name, 40)} and {brief(b.name, 40)} ({stated(value)})"
+        + f", most of all {shorten(a.name, 40)} and {shorten(b.name, 40)} ({stated(value)})"
         + (f". The exponents ({in_words(facts.model._temper_of_columns)}) correct for that" if tempered else "."),
         f"Evidence that such columns share is counted twice. {tempering(facts)} {jointly(facts, STRONG)}".strip(),
     )
@@ -277,12 +278,12 @@ def boundary(facts: Facts) -> tuple[str, ...]:
         return SKIPPED, facts.advice.reworded(ends)
     if not ends:
         return OK, "no parameter of the priors with the largest evidence is at a boundary"
-    ranges = " ".join(f"{brief(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in ends)
+    ranges = " ".join(f"{shorten(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in ends)
     first = {(end.dial, end.infinite): end for end in reversed(ends)}
     kinds = dict.fromkeys((end.dial, end.infinite) for end in ends)
     return (
         LOOK,
-        f"The priors with the largest evidence have a parameter at a boundary. {brief(ranges, 700)}",
+        f"The priors with the largest evidence have a parameter at a boundary. {shorten(ranges, 700)}",
         "This concerns that parameter only, and the model keeps its priors. "
         + " ".join(one_variance(first[kind], facts) if kind == SHAPE else REMEDIES.get(kind, FITS) for kind in kinds),
     )

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.number_format import NOTHING, SPACE, number
+from bayesnb.formatting import NOTHING, SPACE, number, percent
 from bayesnb.numerics.views import column
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import ModelledColumn
 from bayesnb.report.facts.irregularities import ColumnCounts
-from bayesnb.report.wording import as_name, percent
+from bayesnb.report.wording import as_name
 from bayesnb.results.display import Cell, phrase
 
 MOST_LEVELS = 4  # of a column

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.families import NormalInverseGamma
 from bayesnb.families.capabilities import margins_of
-from bayesnb.families.number_format import NOTHING, SPACE, fixed, number
+from bayesnb.formatting import NOTHING, SPACE, fixed, nats, number, shorten
 from bayesnb.model.powers import of_feature
 from bayesnb.plots.column_plot import bars_of, names_of, sketch
 from bayesnb.plots.column_view import Sight, shown_classes
@@ -18,7 +18,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.html_page import drawn, swatch
 from bayesnb.report.sections.modelled import lacking, overstated
-from bayesnb.report.wording import as_name, brief, in_percent, name_of, nats, percent_span, spans
+from bayesnb.report.wording import as_name, in_percent, name_of, percent_span, spans
 from bayesnb.results.display import Cell, Name, phrase
 
 FIRST, MOST = 12, 36  # portraits that are drawn however large they are, and at all
@@ -158,7 +158,7 @@ def words_panel(c: int, words: ClassWords, facts: Facts) -> tuple[Any, ...]:
     label = facts.classes[words.place]
     ax = plots.new_axes(0.95 + 0.2 * max(len(words.words), 2), 3.65)
     draw_words(ax, words, c)
-    about = f"Words that speak for {brief(label)}, as dots with intervals. The numbers are in the table below."
+    about = f"Words that speak for {shorten(label, 80)}, as dots with intervals. The numbers are in the table below."
     return *class_name(c, label), drawn(ax, about, f"words-{words.place}")
 
 
@@ -200,7 +200,7 @@ def portrait(feature: Feature, facts: Facts) -> Values:
     pictured, name = drawable(sight), as_name(sight.name)
     levels = " and ".join(sight.family.outcomes[::-1]) or "each level"
     message = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.picture]
-    about = message.format(brief(pictured.name), levels=levels)
+    about = message.format(shorten(pictured.name, 80), levels=levels)
     tables = [
         (phrase("{}, with {} intervals", name, in_percent(facts.prob)), *numbers(sight.belief, sight, facts.prob))
     ]
@@ -268,7 +268,7 @@ def correlations(sight: Sight) -> Table:
         unit = np.sqrt(np.diagonal(scale))
         values = (scale / np.outer(unit, unit))[i, j]
         best = np.argsort(-np.abs(values), kind="stable")[:MOST_CORRELATIONS]
-        pairs = [Name(f"{brief(sight.names[i[k]], 40)} and {brief(sight.names[j[k]], 40)}") for k in best]
+        pairs = [Name(f"{shorten(sight.names[i[k]], 40)} and {shorten(sight.names[j[k]], 40)}") for k in best]
         cells.append([phrase("{}: {}", pair, fixed(values[k], 2)) for pair, k in zip(pairs, best, strict=True)])
     head = ("Class", "Strongest correlations" if len(i) > MOST_CORRELATIONS else "Correlation")
     return head, by_class(sight, cells)

@@ -5,9 +5,10 @@ Mitchell et al. (2019), Model Cards for Model Reporting.
 
 from typing import Any
 
+from bayesnb.formatting import count, list_names, percent, shorten
 from bayesnb.report.facts import Facts
 from bayesnb.report.sections.checks import WARNING, checked
-from bayesnb.report.wording import as_name, brief, count, listed, percent
+from bayesnb.report.wording import as_name
 from bayesnb.results.display import Name
 
 FEW = 30  # rows of a class, below which scores of it are rough
@@ -35,17 +36,17 @@ def data(facts: Facts) -> list[Any]:
     missing = sum(feature.missing for feature in facts.features.all)
     columns = f"{count(len(facts.model.schema_.families), 'column')}"
     order = sorted(range(len(counts)), key=lambda c: -counts[c])
-    shares = [f"{brief(facts.classes[c], 40)} {percent(counts[c] / counts.sum())}" for c in order]
+    shares = [f"{shorten(facts.classes[c], 40)} {percent(counts[c] / counts.sum())}" for c in order]
     sentences = [
         f"{count(len(facts.codes), 'row')} and {columns}{source}; {missing:,} missing cells.",
-        f"Classes: {listed(shares, MOST)}.",
+        f"Classes: {list_names(shares, MOST)}.",
     ]
     return [Name(each, 1000) for each in [*sentences, *facts.about.notes]]
 
 
 def limits(facts: Facts) -> list[str]:
     """Where the model should not be relied on, as far as the rows show it; plain text."""
-    few = [brief(label, 40) for label, rows in zip(facts.classes, facts.counts, strict=True) if rows < FEW]
+    few = [shorten(label, 40) for label, rows in zip(facts.classes, facts.counts, strict=True) if rows < FEW]
     shown = [
         "The scores hold for new rows from the same source as the training rows. If the rows change over time, or come "
         "from elsewhere, score the model again.",
@@ -53,8 +54,8 @@ def limits(facts: Facts) -> list[str]:
         "It describes how columns and labels occur together, not what would happen if someone changed a column.",
     ]
     if few:
-        shown.append(f"Fewer than {FEW} rows: {listed(few, MOST)}. Scores of these classes are rough.")
+        shown.append(f"Fewer than {FEW} rows: {list_names(few, MOST)}. Scores of these classes are rough.")
     warned = [check.name for check in checked(facts) if check.state == WARNING]
     if warned:
-        shown.append(f"Open warnings: {listed(warned, MOST)}.")
+        shown.append(f"Open warnings: {list_names(warned, MOST)}.")
     return shown

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families import Dirichlet
-from bayesnb.families.number_format import times
+from bayesnb.formatting import count, percent, shorten, times
 from bayesnb.report.estimator_code import code_of, declared_columns, names_in
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
-from bayesnb.report.wording import as_name, brief, count, described, percent, spelled
+from bayesnb.report.wording import as_name, described, spelled
 from bayesnb.results.display import Cell, Name, phrase
 from bayesnb.selection.feature_evidence import inclusion_message, overstated_columns
 
@@ -102,7 +102,7 @@ def made(facts: Facts) -> Values:
         f"from bayesnb import {', '.join(names_in(model))}",
         "from bayesnb.report import report",
         "",
-        f"model = {brief(code_of(model), LETTERS)}.fit(X, y)",
+        f"model = {shorten(code_of(model), LETTERS)}.fit(X, y)",
         "html = report(model, X, y)",
     ]
     return {

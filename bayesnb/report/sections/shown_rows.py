@@ -11,7 +11,7 @@ from scipy import sparse
 from bayesnb import plots
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import words_of
-from bayesnb.families.number_format import MINUS, NOTHING, SPACE, fixed, number
+from bayesnb.formatting import MINUS, NOTHING, SPACE, count, fixed, number, percent, shorten
 from bayesnb.inference.explanation import explain
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import as_numbers
@@ -28,7 +28,7 @@ from bayesnb.report.facts.left_out_rows import (
     with_intervals,
 )
 from bayesnb.report.html_page import drawn
-from bayesnb.report.wording import SURE, as_name, brief, count, name_of, percent, percent_span
+from bayesnb.report.wording import SURE, as_name, name_of, percent_span
 from bayesnb.results.display import Name, element, phrase
 
 MOST_LABELS, LEAST_LABEL = 3, 0.005  # of a row, and their probability
@@ -191,7 +191,8 @@ def waterfall(one: RowLeftOut, pair: tuple[int, int], salt: str) -> Markup | Non
     if not all(np.isfinite(one.explained[name].values[list(pair)]).all() for name in ("evidence", "class_term")):
         return None
     names = [one.explained["class"].values.tolist()[c] for c in pair]
-    about = f"Row {one.row}: what each column adds to the log-odds of {brief(names[0])} against {brief(names[1])}."
+    first, second = (shorten(name, 80) for name in names)
+    about = f"Row {one.row}: what each column adds to the log-odds of {first} against {second}."
     ax = plots.new_axes(height(steps_of(one.explained, names), WIDTH), WIDTH)
     plots.plot_waterfall(one.explained, classes=names, ax=ax)
     return drawn(ax, about, salt)

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.base import Array
+from bayesnb.formatting import NOTHING, fixed, percent, shorten
 from bayesnb.inference.decision import decide
 from bayesnb.plots.ranking_plots import plot_precision_recall, plot_roc, plot_thresholds
 from bayesnb.report.facts import Facts
 from bayesnb.report.html_page import drawn
-from bayesnb.report.wording import NOTHING, as_name, brief, fixed, percent
+from bayesnb.report.wording import as_name
 from bayesnb.selection.ranking_curves import RankingCurves
 
 RATIOS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # cost of a missed row of the positive class, in false alarms
@@ -28,7 +29,7 @@ def thresholds(facts: Facts) -> Values:
     proba = np.exp(facts.left_out[answered])[:, [1 - positive, positive]]
     is_positive = facts.codes[answered] == positive
     curves = RankingCurves.of(proba[:, 1], is_positive)
-    name = brief(facts.classes[positive], 40)
+    name = shorten(facts.classes[positive], 40)
     pictures = (
         (plot_roc, f"ROC curve of {name}: recall against false alarms; the area is {curves.area:.3f}."),
         (plot_precision_recall, f"Precision against recall of {name}, over all thresholds."),

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots
-from bayesnb.families.number_format import NOTHING, number
+from bayesnb.formatting import NOTHING, count, number, percent
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.left_out_rows import PARTS, uncertainties
 from bayesnb.report.html_page import drawn
-from bayesnb.report.wording import count, percent
 from bayesnb.results.display import element
 
 LITTLE, MUCH = 0.1, 0.5  # of the uncertainty, that more rows would take away

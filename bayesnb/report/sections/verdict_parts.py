@@ -3,10 +3,11 @@
 from math import isfinite
 from typing import Any, NamedTuple
 
+from bayesnb.formatting import count, fixed, list_names, percent, shorten
 from bayesnb.report.facts import Facts
 from bayesnb.report.remedies import Remedies, all_remedies
 from bayesnb.report.sections.checks import LOOK, WARNING, checked, useless
-from bayesnb.report.wording import as_name, brief, count, fixed, in_percent, listed, name_of, percent
+from bayesnb.report.wording import as_name, in_percent, name_of
 from bayesnb.selection import verdict as words
 from bayesnb.selection.probability_scores import Estimate
 from bayesnb.selection.verdict import GOOD, GUESSING, TOO_SURE, USABLE, Observed, Verdict
@@ -97,7 +98,7 @@ def why_labels(observed: Observed, verdict: Verdict, facts: Facts) -> str:
 
 def most_frequent(facts: Facts) -> str:
     """The most frequent class, as plain text."""
-    return repr(brief(facts.classes[int(facts.counts.argmax())], 30))
+    return repr(shorten(facts.classes[int(facts.counts.argmax())], 30))
 
 
 def why_probabilities(observed: Observed, verdict: Verdict, facts: Facts) -> str:
@@ -192,7 +193,7 @@ def sentences(remedies: Remedies, facts: Facts) -> list[Any]:
     """What the remedies change, as plain text."""
     shown = []
     if remedies.dropped:
-        names = listed([brief(name_of(key), 40) for key in remedies.dropped], MOST)
+        names = list_names([shorten(name_of(key), 40) for key in remedies.dropped], MOST)
         are = "that says" if len(remedies.dropped) == 1 else "that say"
         shown.append(f"It leaves out {count(len(remedies.dropped), 'column')} {are} nothing about new rows: {names}.")
     if "temper" in remedies.params:

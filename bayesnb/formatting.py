@@ -1,0 +1,108 @@
+"""Numbers and names as a reader would write them: on pages, in plots, in tables and in messages."""
+
+from collections.abc import Sequence
+from math import floor, isfinite, isnan, log10
+from typing import Any
+
+import numpy as np
+
+MINUS = "\u2212"  # the real signs, not a hyphen and an x
+TIMES = "\u00d7"
+NOTHING = "\u2013"  # for what has no value
+SPACE = "\u00a0"  # where a line must not break
+SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+JOINERS = "\u200c\u200d"  # invisible, and parts of emoji and of Persian words
+
+
+# Numbers
+
+
+def number(x: float, digits: int = 3) -> str:
+    """Format to that many significant digits, without an exponent where that is readable."""
+    if not isfinite(x):
+        return NOTHING if isnan(x) else "∞" if x > 0 else MINUS + "∞"
+    if x == 0:
+        return "0"
+    size = floor(log10(abs(x)))
+    if not -5 < size < 7:
+        head, power = f"{x:.{digits - 1}e}".split("e")
+        return f"{head.replace('-', MINUS)}{SPACE}{TIMES}{SPACE}{power_of_ten(int(power))}"
+    text = fixed(x, max(0, digits - 1 - size))
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def power_of_ten(power: int) -> str:
+    """Return a power of ten, its exponent raised."""
+    return "10" + str(power).translate(SUPERSCRIPTS)
+
+
+def fixed(x: float, decimals: int) -> str:
+    """Format to that many decimals, with a real minus sign and commas between thousands."""
+    if not isfinite(x):
+        return number(x)
+    text = f"{abs(x):,.{decimals}f}"
+    is_negative = x < 0 and text.strip("0.,")
+    return MINUS + text if is_negative else text
+
+
+def signed(x: float, decimals: int) -> str:
+    """Format to that many decimals with a sign, also where the number is positive."""
+    text = fixed(x, decimals)
+    return text if text.startswith(MINUS) or isnan(x) else "+" + text
+
+
+def nats(x: float) -> str:
+    """Format a difference of log probabilities: signed, one decimal where it is small."""
+    return signed(x, 0 if abs(x) >= 99.95 else 1)
+
+
+def percent(p: float, decimals: int = 1) -> str:
+    """Format a probability in percent; one that is not certain never reads as 0 % or 100 %."""
+    if not isfinite(p):
+        return NOTHING
+    least = 0.1**decimals
+    if 0 < p < least / 200:
+        return f"under{SPACE}{fixed(least, decimals)}{SPACE}%"
+    if 1 - least / 200 < p < 1:
+        return f"over{SPACE}{fixed(100 - least, decimals)}{SPACE}%"
+    return f"{fixed(100 * p, decimals)}{SPACE}%"
+
+
+def number_range(values: Any) -> str:
+    """Format the smallest and the largest number of an array, or the only one."""
+    low, high = number(float(np.min(values))), number(float(np.max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def times(values: Any) -> str:
+    """Return `once`, `3 times`, `0.5 to 2 times`."""
+    text = number_range(values)
+    return {"1": "once", "2": "twice"}.get(text, f"{text} times")
+
+
+def count(n: float, noun: str) -> str:
+    """Return `1 row`, `3 rows`, `1.5 rows`."""
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{number(n, max(3, len(str(int(n)))))} {noun if n == 1 else plural}"
+
+
+# Names
+
+
+def shorten(name: Any, most: int) -> str:
+    """Return a name on one line of at most `most` letters, both ends of a long one.
+
+    Letters that cannot be printed are replaced: names come from files.
+    """
+    line = " ".join(str(name).split())
+    line = "".join(x if x.isprintable() or x in JOINERS else "\N{REPLACEMENT CHARACTER}" for x in line)
+    if len(line) <= most:
+        return line
+    end = most // 3
+    return f"{line[: most - end - 1]}…{line[len(line) - end :]}"
+
+
+def list_names(names: Sequence[str], most: int = 5) -> str:
+    """Join the first names, and say how many more there are."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
