@@ -22,6 +22,7 @@ from bayesnb.plots.style import (
     check_dataset,
     check_fitted,
     check_most,
+    figure_of,
     list_names,
     new_axes,
     result_of,
@@ -221,9 +222,7 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
         ax.set(xlabel=f"place among {n:,} columns", ylabel=f"place among {n:,} columns")
     ax.tick_params(which="both", length=0)
     ax.spines[:].set_visible(False)
-    bar: Any = ax.get_figure(root=True).colorbar(
-        image, ax=ax, shrink=min(1.0, 2.4 / side), aspect=14
-    )  # type: ignore[union-attr]
+    bar: Any = figure_of(ax).colorbar(image, ax=ax, shrink=min(1.0, 2.4 / side), aspect=14)
     bar.outline.set_visible(False)
     bar.solids.set_rasterized(False)
     ticks = [-largest, *(x for x in _ticks(-largest, largest, 4) if 5 * abs(x) <= largest), largest]

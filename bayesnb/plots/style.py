@@ -1,26 +1,23 @@
 """Style shared by all figures, and their conversion to SVG for a page.
 
-A class has one colour (Okabe and Ito's, safe for the colour-blind) and one dash, here and on every page. Text and
-axes are drawn in INK, which `svg` turns into `currentColor`: an inline figure then follows the page's theme.
+A class has one colour (Okabe and Ito's, safe for the colour-blind) and one dash, here and on every
+page. Text and axes are drawn in INK, which `svg` turns into `currentColor`: an inline figure then
+follows the page's theme.
 """
 
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
 from html import escape
 from io import StringIO
 from math import ceil
 from numbers import Integral
 from typing import Any, cast
 
-import numpy as np
-from matplotlib import rc_context, rcParams
+from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -30,7 +27,8 @@ DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1
 MOST_CLASSES = len(COLOURS)
 BROAD = 6.0  # inches; a phone scrolls what is wider
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
-LINE = 0.2  # inches of a line of a legend
+LEGEND_LINE = 0.2  # inches
+LEGEND_COLUMNS = {10: 4, 28: 2}  # longest label, and how many of them fit side by side
 ROUND = [1, 2, 5, 10]  # steps of ticks
 STYLE: Any = {
     "font.family": "sans-serif",
@@ -38,6 +36,9 @@ STYLE: Any = {
     "text.color": INK,
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": "medium",
+    "figure.titlesize": "medium",
     "xtick.color": INK,
     "ytick.color": INK,
     "axes.linewidth": 0.7,
@@ -45,43 +46,46 @@ STYLE: Any = {
     "axes.spines.right": False,
     "axes.spines.left": False,
     "ytick.major.size": 0,
+    "legend.edgecolor": "none",
+    "legend.fontsize": "small",
     "text.parse_math": False,  # a column may be called "$x^"
-    "svg.fonttype": "none",
+    "svg.fonttype": "none",  # text stays text
 }
+METADATA: Any = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+# What a page does without: a style for the whole page, fonts other than its own, and ids that other
+# figures have too. Those that are referred to have a salt.
+STRIPPED = re.compile(r'<style.*?</style>|font-family: [^;"]*; |(?<=<g) id="[^"]*"')
 
 OFF_SCREEN: ContextVar[bool] = ContextVar("OFF_SCREEN", default=False)
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
-
-@contextmanager
-def _style() -> Iterator[None]:
-    """Apply STYLE for a while. Other settings are kept: with its first figure a notebook changes them."""
-    before = {name: rcParams[name] for name in STYLE}
-    rcParams.update(STYLE)
-    try:
-        yield
-    finally:
-        rcParams.update(before)
+styled = rc_context(STYLE)  # a decorator: the function runs under STYLE
 
 
-def styled[**P, Out](draw: Callable[P, Out]) -> Callable[P, Out]:
-    """Decorate a function to run under STYLE."""
+@styled
+def new_figure(height: float, width: float = WIDTH, layout: Any = "constrained") -> Figure:
+    """Make a figure, which pyplot shows unless it is for a page."""
+    if OFF_SCREEN.get():
+        return Figure(figsize=(width, height), layout=layout)
+    from matplotlib import pyplot
 
-    @wraps(draw)
-    def run(*args: P.args, **kwargs: P.kwargs) -> Out:
-        with _style(), warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "Glyph .* missing"
-            )  # the reader's fonts draw the text
-            return draw(*args, **kwargs)
-
-    return run
+    return pyplot.figure(figsize=(width, height), layout=layout)
 
 
 @styled
 def new_axes(height: float = 2.3, width: float = WIDTH, layout: Any = "constrained") -> Axes:
     """Make axes in a new figure."""
     return new_figure(height, width, layout).subplots()
+
+
+@contextmanager
+def off_screen() -> Iterator[None]:
+    """Keep figures that are made meanwhile off the screen: they go onto a page."""
+    token = OFF_SCREEN.set(True)
+    try:
+        yield
+    finally:
+        OFF_SCREEN.reset(token)
 
 
 def new_panels(
@@ -94,28 +98,12 @@ def new_panels(
     return [figure.add_subplot(rows, columns, k + 1) for k in range(count)]
 
 
-def new_figure(height: float, width: float, layout: Any = "constrained") -> Figure:
-    """Make a figure; pyplot shows it once, in a notebook or where pyplot is loaded."""
-    if OFF_SCREEN.get() or not ("matplotlib.pyplot" in sys.modules or _in_notebook()):
-        return Figure(figsize=(width, height), layout=layout)
-    from matplotlib import pyplot
-
-    return pyplot.figure(figsize=(width, height), layout=layout)
+def figure_of(ax: Axes) -> Figure:
+    """Return the figure of axes."""
+    return cast(Figure, ax.get_figure(root=True))
 
 
-def _in_notebook() -> bool:
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return hasattr(shell, "kernel")
-
-
-@contextmanager
-def off_screen() -> Iterator[None]:
-    """Keep figures that are made meanwhile off the screen: they go onto a page."""
-    before = OFF_SCREEN.set(True)
-    try:
-        yield
-    finally:
-        OFF_SCREEN.reset(before)
+# Arguments
 
 
 def check_fitted(model: Any) -> None:
@@ -125,29 +113,33 @@ def check_fitted(model: Any) -> None:
 
 
 def result_of(given: Any, make: Callable[..., Any], call: str, *rows: Any) -> Any:
-    """Return the result to draw: the one that is given, or that of a model and rows, which `make` computes.
+    """Return the result to draw: the given one, or that of a model and rows, which `make` computes.
 
     `call` is how a user writes it, such as "calibration(model, X, y)".
     """
-    is_model, there = hasattr(given, "predict_proba"), [each is not None for each in rows]
-    if is_model and not all(there):
+    has_rows = [each is not None for each in rows]
+    if not hasattr(given, "predict_proba"):
+        if any(has_rows):
+            raise TypeError(
+                f"X and y go with a model, as in {call}; with a result, name what follows, such as "
+                "row=...."
+            )
+        return given
+    if not all(has_rows):
         raise TypeError(
             f"a model is drawn together with its data: give all of {call[call.index('(') :]}."
         )
-    if not is_model and any(there):
-        raise TypeError(
-            f"X and y go with a model, as in {call}; with a result, name what follows, such as row=...."
-        )
-    return make(given, *rows) if is_model else given
+    return make(given, *rows)
 
 
 def check_dataset(dataset: Any, name: str, maker: str) -> None:
     """Raise unless this is the Dataset that a function of this name returned."""
-    if name not in getattr(dataset, "data_vars", ()):
-        names = ", ".join(map(str, list(getattr(dataset, "data_vars", ()))[:5]))
-        held = f" with {names}" if names else ""
+    variables = [str(variable) for variable in getattr(dataset, "data_vars", ())]
+    if name not in variables:
+        held = f" with {', '.join(variables[:5])}" if variables else ""
         raise TypeError(
-            f"expected a model, or what bayesnb.{maker} returned, got {type(dataset).__name__}{held}."
+            f"expected a model, or what bayesnb.{maker} returned, got "
+            f"{type(dataset).__name__}{held}."
         )
 
 
@@ -166,14 +158,17 @@ def class_places(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     return [labels.index(label) for label in classes]
 
 
+# Parts of a figure
+
+
 def add_title(ax: Axes, title: str) -> None:
     """Add a title at the left, above the axes."""
-    ax.set_title(title, loc="left", fontsize="medium")
+    ax.set_title(title, loc="left")
 
 
 def make_taller(ax: Axes, inches: float) -> None:
     """Make room in the figure of some axes."""
-    figure = cast(Figure, ax.get_figure(root=True))
+    figure = figure_of(ax)
     figure.set_figheight(figure.get_figheight() + inches)
 
 
@@ -185,96 +180,52 @@ def list_names(ax: Axes, names: Sequence[str], top: float = -0.6) -> None:
 
 def width_in_points(ax: Axes) -> float:
     """Lay the figure out, and return how wide the axes are then."""
-    figure = cast(Figure, ax.get_figure(root=True))
-    layout = figure.get_layout_engine()
-    if layout is None:
-        figure.draw_without_rendering()
-    else:
-        layout.execute(figure)
+    figure = figure_of(ax)
+    figure.draw_without_rendering()
     return ax.get_window_extent().width * 72 / figure.dpi
 
 
+@styled
 def add_legend(
     ax: Axes,
     keys: Sequence[Any],
-    room: tuple[int, int],
+    room: Any = None,
     *,
     outside: bool,
     title: str | None = None,
     framed: bool = False,
 ) -> None:
-    """Add a legend: below the axes of a new figure, which gets taller by it, or within the axes, with a frame or not.
+    """Add a legend: below the axes of a new figure, which gets taller by it, or within the axes.
 
-    `room` is how many letters fit on a line, and how many a mark takes.
+    Labels have at most 28 letters. `room` and `framed` no longer matter.
     """
-    look: Any = {"handles": keys, "title": title, "fontsize": "small", "alignment": "left"}
+    look: Any = {"handles": keys, "title": title, "alignment": "left"}
     if not outside:
-        ax.legend(edgecolor="none", framealpha=0.75, frameon=framed, **look)
+        ax.legend(**look)
         return
-    figure = cast(Figure, ax.get_figure(root=True))
-    columns = _abreast([len(key.get_label()) for key in keys], *room)
-    figure.set_figheight(
-        figure.get_figheight() + LINE * (ceil(len(keys) / columns) + (title is not None))
-    )
-    figure.legend(loc="outside lower left", ncols=columns, frameon=False, **look)
-
-
-def _abreast(letters: list[int], room: int, mark: int) -> int:
-    """Return how many columns a legend has room for, filled one after another as matplotlib does."""
-
-    def width(columns: int) -> int:
-        return sum(int(part.max()) + mark for part in np.array_split(letters, columns))
-
-    return max((n for n in range(1, len(letters) + 1) if width(n) <= room), default=1)
+    longest = max((len(key.get_label()) for key in keys), default=0)
+    columns = next((n for letters, n in LEGEND_COLUMNS.items() if longest <= letters), 1)
+    make_taller(ax, LEGEND_LINE * (ceil(len(keys) / columns) + (title is not None)))
+    figure_of(ax).legend(loc="outside lower left", ncols=columns, frameon=False, **look)
 
 
 @styled
-def svg(ax: Axes, label: str, salt: str = "", wide: float | None = None) -> str:
-    """Return the figure as inline SVG, with `label` for screen readers: no header, no style, no randomness.
+def svg(ax: Axes, label: str, salt: str = "bayesnb", wide: float | None = None) -> str:
+    """Return the figure as inline SVG, with `label` for screen readers.
 
-    Each figure of a page needs a different salt: it goes into the ids. `wide` is its width in inches, if that is not
-    the one it was drawn with. The figure is for the page alone: it is left without backgrounds.
+    Each figure of a page needs a different salt: it goes into the ids. `wide` is its width in
+    inches, if that is not the one it was drawn with.
     """
-    text, figure = StringIO(), cast(Figure, ax.get_figure(root=True))
+    figure, buffer = figure_of(ax), StringIO()
     if wide is not None:
-        figure.set_size_inches(wide, figure.get_figheight())
-    inner: list[Any] = [child for axes in figure.axes for child in axes.child_axes]
-    for each in (figure, *figure.axes, *inner):
-        each.patch.set(facecolor="none", edgecolor="none")
-    before = figure.canvas
-    with rc_context({"svg.hashsalt": salt or "bayesnb"}):
-        FigureCanvasSVG(figure).print_svg(
-            text, metadata={"Date": None}
-        )  # `savefig` would draw it twice
-    figure.set_canvas(before)
-    shown = text.getvalue()
-    shown = re.sub(
-        r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>",
-        "",
-        shown[shown.index("<svg") :],
-        flags=re.DOTALL,
-    )
-    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', shown))
-    shown = re.sub(r'\s+id="([^"]*)"', lambda match: match[0] if match[1] in used else "", shown)
-    shown = re.sub(r'\sstyle="([^"]*)"', _attributes, shown)
-    shown = re.sub(
-        r'\bd="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), shown
-    )  # hundredths of a point
-    box = re.search(r'viewBox="[^"]*"', shown)
+        figure.set_figwidth(wide)
+    with warnings.catch_warnings(), rc_context({"svg.hashsalt": salt}):
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts draw the text
+        figure.savefig(buffer, format="svg", transparent=True, metadata=METADATA)
+    text = buffer.getvalue()
+    drawing = STRIPPED.sub("", text[text.index(" viewBox=") :]).replace(INK, "currentColor")
     broad = ' class="broad"' if figure.get_figwidth() > BROAD else ""
-    head = (
-        f'<svg {box[0] if box else ""}{broad} role="img" aria-label="{escape(label)}" stroke-linejoin="round" '
-        'xmlns:xlink="http://www.w3.org/1999/xlink">'
+    return (
+        f'<svg{broad} role="img" aria-label="{escape(label)}" stroke-linejoin="round" '
+        f'xmlns:xlink="http://www.w3.org/1999/xlink"{drawing.strip()}'
     )
-    return re.sub(r"\n\s*", "\n", head + shown[shown.index(">") + 1 :]).strip()
-
-
-def _attributes(style: re.Match[str]) -> str:
-    """Turn a style into attributes of SVG, as a page may forbid styles; fonts are those of the page."""
-    pairs = dict(part.split(": ", 1) for part in style[1].strip("; ").split("; ") if part)
-    kept = {
-        name: "currentColor" if value == INK else value
-        for name, value in pairs.items()
-        if name != "font-family"
-    }
-    return "".join(f' {name}="{value}"' for name, value in kept.items())

@@ -17,6 +17,7 @@ from bayesnb.plots.style import (
     INK,
     MOST_CLASSES,
     ROUND,
+    figure_of,
     list_names,
     new_axes,
     result_of,
@@ -108,9 +109,7 @@ def plot_waterfall(
     _bars(ax, steps)
     list_names(ax, steps.labels)
     ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
-    ax.set_title(
-        _titled(steps, ax.get_figure(root=True).get_figwidth()), loc="left", fontsize="medium"
-    )  # type: ignore[union-attr]
+    ax.set_title(_titled(steps, figure_of(ax).get_figwidth()), loc="left")
     lines = "" if steps.sds is None else "\nlines: \u00b1 1 sd   \u25c6 prediction"
     ax.set_xlabel(f"log-odds against {shorten(steps.named[1], CLASS)}{lines}")
     add_probabilities(ax, steps.named[0])
