@@ -95,11 +95,16 @@ def shorten(name: Any, most: int) -> str:
     Letters that cannot be printed are replaced: names come from files.
     """
     line = " ".join(str(name).split())
-    line = "".join(x if x.isprintable() or x in JOINERS else "\N{REPLACEMENT CHARACTER}" for x in line)
+    line = "".join(x if x.isprintable() or x in JOINERS else "\ufffd" for x in line)
     if len(line) <= most:
         return line
     end = most // 3
     return f"{line[: most - end - 1]}…{line[len(line) - end :]}"
+
+
+def quote(name: Any, most: int = 60) -> str:
+    """Return a name, a label or a cell as Python writes it, shortened."""
+    return shorten(repr(name), most)
 
 
 def list_names(names: Sequence[str], most: int = 5) -> str:

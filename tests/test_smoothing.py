@@ -130,7 +130,7 @@ def test_maximum_likelihood_has_one_row_and_no_evidence() -> None:
     assert row["elpd_loo"] == pytest.approx(
         nb.GaussianNB(estimate="mle").fit(X, Y).loo(X, Y).elpd, rel=1e-13
     )
-    assert any("No prior enters mle" in note for note in found.notes)
+    assert any("no prior enters mle" in note for note in found.notes)
 
 
 def test_the_calibration_error_is_the_mean_gap_of_ten_equal_bins() -> None:
@@ -161,15 +161,13 @@ def test_without_smoothing_a_level_seen_once_makes_its_row_impossible_and_it_is_
     assert np.isneginf(zero["elpd_loo"]).all()
     assert np.isneginf(zero["elpd_diff"]).all()
     assert np.isfinite(found.table["elpd_loo"][found.table.smoothing > 0]).all()
-    assert found.distinguishable[found.table.smoothing == 0].all()
     (told,) = (note for note in found.notes if "-inf" in note)
     for part in (
         "Smoothing 0 (map, mean, predictive)",
         "1 of 12 rows",
         "row 'day 2'",
-        "'rain'",
-        "'green'",
-        "'sky'",
+        "class 'rain'",
+        "column 'sky'",
     ):
         assert part in told
 
@@ -185,16 +183,16 @@ def test_without_smoothing_only_the_mode_of_dice_has_an_evidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "x", "said"),
+    ("family", "x"),
     [
-        (Poisson(), [0, 0, 4, 0, 0, 3, 1, 2], "any events in column 'x'"),
-        (Bernoulli(), [0, 0, 1, 0, 0, 0, 1, 1], "with 1 in column 'x'"),
-        (Categorical(unseen="reserve"), [7, 7, 9, 7, 7, 9, 9, 7], "with 9 in column 'x'"),
+        (Poisson(), [0, 0, 4, 0, 0, 3, 1, 2]),
+        (Bernoulli(), [0, 0, 1, 0, 0, 0, 1, 1]),
+        (Categorical(unseen="reserve"), [7, 7, 9, 7, 7, 9, 9, 7]),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_only_one_row_of_a_class_holds_is_named_for_every_family(
-    family: Any, x: list[int], said: str
+def test_the_column_of_a_cell_that_only_one_row_of_a_class_has_is_named(
+    family: Any, x: list[int]
 ) -> None:
     X = pd.DataFrame({"x": x})
     found = nb.compare_smoothing(
@@ -202,8 +200,8 @@ def test_what_only_one_row_of_a_class_holds_is_named_for_every_family(
     )
     assert found.table["elpd_loo"].tolist()[0] == -np.inf
     (told,) = (note for note in found.notes if "-inf" in note)
-    assert said in told
     assert "row 2 of class 0" in told
+    assert "column 'x'" in told
 
 
 def test_where_a_class_settles_no_variance_no_row_has_a_score_and_it_is_said_why() -> None:
@@ -213,10 +211,7 @@ def test_where_a_class_settles_no_variance_no_row_has_a_score_and_it_is_said_why
     assert found.table["elpd_loo"].isna().tolist() == [True, False]
     assert found.table["accuracy"].isna().tolist() == [True, False]
     assert found.best["smoothing"] == 1
-    assert any(
-        "no row has a score, as the rows of class 2 leave no distribution" in note
-        for note in found.notes
-    )
+    assert any("no row has a score, as the rows of class 2" in note for note in found.notes)
 
 
 def test_a_sparse_table_whose_classes_have_a_row_or_two_has_every_score() -> None:
@@ -231,14 +226,12 @@ def test_a_sparse_table_whose_classes_have_a_row_or_two_has_every_score() -> Non
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"smoothing": ()}, "smoothing is empty"),
-        ({"smoothing": (1, -0.5)}, "0 or more, got -0.5"),
-        ({"smoothing": (1, 1.0)}, "twice"),
+        ({"smoothing": ()}, "smoothing must be different finite numbers"),
+        ({"smoothing": (1, -0.5)}, "0 or more, got .*-0.5"),
+        ({"smoothing": (1, 1.0)}, "different"),
         ({"smoothing": ("1",)}, "'1'"),
         ({"estimates": ("mean", "mean")}, "each once"),
         ({"estimates": ("mode",)}, "mode"),
-        ({"scales": (0,)}, "above 0"),
-        ({"scales": ()}, "scales is empty"),
     ],
 )
 def test_what_makes_no_sense_is_refused(said: dict[str, Any], message: str) -> None:

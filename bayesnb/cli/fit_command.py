@@ -59,8 +59,7 @@ def run(args: Namespace) -> None:
         left_out,
         read_training,
     )
-    from bayesnb.criticism.judgement import observe_held_out, one_exponent
-    from bayesnb.criticism.optimism import score_warnings
+    from bayesnb.criticism.held_out_scores import observe_held_out, one_exponent, score_warnings
 
     training = read_training(args, args.tables)
     stages = args.console.stages

@@ -101,7 +101,7 @@ def run(args: Namespace) -> None:
     facts = gather_facts(args)
 
     from bayesnb.cli.training_table import describe_held_out, describe_verdict
-    from bayesnb.criticism.optimism import score_warnings
+    from bayesnb.criticism.held_out_scores import score_warnings
     from bayesnb.report import render
 
     write_text(args.output, render(facts, brief=args.brief, stages=args.console.stages))

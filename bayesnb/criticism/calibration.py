@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.criticism.fitted_rows import fit_rows, refuse_undefined
 from bayesnb.estimators.tempering import as_attributes
-from bayesnb.families.base import Array, Rng
+from bayesnb.families.base import Rng
 from bayesnb.model.product import normalised
-from bayesnb.results.progress import bar
 from bayesnb.selection.probability_scores import CurveOptions, calibrated
-from bayesnb.stages import PATIENCE
+from bayesnb.stages import Stages
 
 
 def calibration(
@@ -49,7 +48,7 @@ def calibration(
     rng : int, None or numpy.random.Generator, default 0
         For the bands and the interval of `ece`. The default gives the same result every time.
     progress : bool, optional
-        Whether a progress bar on stderr names the current step. By default on a terminal, after two seconds.
+        Whether stderr names the current step. By default on a terminal, after two seconds.
 
     Returns
     -------
@@ -96,42 +95,27 @@ def calibration(
     prob = results.datasets.ci_prob(ci_prob)
     if not isinstance(bins, Integral) or isinstance(bins, bool) or bins < 1:
         raise ValueError(f"bins must be a whole number, 1 or more, got {bins!r}.")
-    with bar("calibration", progress, " steps", PATIENCE) as shown:
-        shown.start(3)
-        shown.name("calibration: counting rows")
-        learnt = learnt_rows(model, X, y, sample_weight)
-        keep = learnt.rows.counts > 0  # a row of weight zero is no row
-        codes, weight = learnt.rows.codes[keep], learnt.rows.counts[keep]
-        shown.more(1)
-        shown.name("calibration: leaving rows out")
-        log_proba = _left_out(learnt)[keep]
-        shown.more(1)
-        shown.name("calibration: bins and bands")
-        result = calibrated(
-            log_proba, codes, weight, CurveOptions(int(bins), prob, np.random.default_rng(rng))
-        )
-        shown.more(1)
+    with Stages(progress) as stages:
+        stages.begin("calibration: counting rows")
+        fitted = fit_rows(model, X, y, sample_weight)
+        estimator = fitted.estimator
+        stages.begin("calibration: leaving rows out")
+        log_proba = normalised(estimator._joint_left_out(fitted.rows))
+        refuse_undefined(log_proba[np.arange(len(log_proba)), fitted.rows.codes])
+        keep = fitted.rows.counts > 0  # a row of weight zero is no row
+        log_proba, index, rows = log_proba[keep], fitted.index[keep], fitted.counted
+        stages.begin("calibration: bins and bands")
+        options = CurveOptions(int(bins), prob, np.random.default_rng(rng))
+        result = calibrated(log_proba, rows.codes, rows.counts, options)
+    impossible = np.isneginf(log_proba[np.arange(len(log_proba)), rows.codes])
     attrs = {
-        "leave_one_out": learnt.estimator._selection_note() or "exact",
-        "estimate": learnt.estimator.estimate,
-        **as_attributes(learnt.estimator._known_temper),
+        "leave_one_out": estimator._selection_note() or "exact",
+        "estimate": estimator.estimate,
+        **as_attributes(estimator._known_temper),
         "ci_prob": prob,
         "bins": int(bins),
-        "impossible": int(np.isneginf(log_proba[np.arange(len(codes)), codes]).sum()),
+        "impossible": int(impossible.sum()),
     }
     return results.calibrations.calibration(
-        result, learnt.index[keep], learnt.estimator.classes_, codes, weight, attrs
+        result, index, estimator.classes_, rows.codes, rows.counts, attrs
     )
-
-
-def _left_out(learnt: LearntRows) -> Array:
-    """log p(y | x, all rows but this one), `(r, c)`."""
-    log_proba = normalised(learnt.estimator._joint_left_out(learnt.rows))
-    undefined = np.isnan(log_proba[np.arange(len(log_proba)), learnt.rows.codes])
-    if undefined.any():
-        raise ValueError(
-            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the other rows leave "
-            "no distribution of their class (too few of them, or no spread, and a prior that adds none). Use a "
-            "proper prior."
-        )
-    return log_proba

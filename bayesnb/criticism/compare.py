@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import learnt_rows
+from bayesnb.criticism.fitted_rows import fit_rows
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families.base import Array
@@ -70,20 +70,20 @@ def compare(
     >>> table["elpd"].round(3).to_dict()
     {'plugged in': -0.626, 'predictive': -0.709}
     """
-    _check_models(models, method)
+    _check_arguments(models, method)
     scores, index = {}, np.empty(0)
     for name, model in models.items():
         if _is_sampled(model):
             index, rows = model._learnt_rows(X, y, sample_weight)
             scores[name] = model._left_out(rows, target)
         else:
-            learnt = learnt_rows(model, X, y, sample_weight)
-            scores[name], index = learnt.estimator._left_out(learnt.rows, target), learnt.index
+            fitted = fit_rows(model, X, y, sample_weight)
+            index, scores[name] = fitted.index, fitted.estimator._left_out(fitted.rows, target)
         _check_finite(name, scores[name].score)
     return results.elpd.compared(scores, index, method, reference)
 
 
-def _check_models(models: Any, method: Any) -> None:
+def _check_arguments(models: Any, method: Any) -> None:
     if not isinstance(models, Mapping) or len(models) < 2:
         raise ValueError(
             f"models must be a mapping from names to at least two estimators, got {models!r}."
@@ -104,7 +104,7 @@ def _check_models(models: Any, method: Any) -> None:
 
 
 def _is_sampled(model: Any) -> bool:
-    """Return whether a model is sampled by `mcmc`: then no algebra leaves a row out, and `fit` is expensive."""
+    """Return whether a model is one of `mcmc`, which no algebra leaves rows out of."""
     return isinstance(model, PredictionMixin) and not isinstance(model, NaiveBayes)
 
 
@@ -114,6 +114,7 @@ def _check_finite(name: str, score: Array) -> None:
         row = int(invalid.argmax())
         why = "no distribution of its class" if np.isnan(score[row]) else "probability 0 to it"
         raise ValueError(
-            f"model {name!r}: {invalid.sum()} rows have no finite score; without row {row}, the other rows leave "
-            f"{why}. Such a model cannot be compared. Use a larger smoothing, or a proper prior."
+            f"model {name!r}: {invalid.sum()} rows have no finite score; without row {row}, the "
+            f"other rows leave {why}. Such a model cannot be compared. Use a larger smoothing, or a "
+            "proper prior."
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, check_columns, learnt_columns
+from bayesnb.criticism.fitted_rows import FittedRows, check_columns, fit_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
@@ -23,7 +23,7 @@ from bayesnb.selection.pair_evidence import (
 )
 from bayesnb.stages import PATIENCE
 
-MOST = 50_000_000  # numbers in a result: classes x columns x columns
+MAX_NUMBERS = 50_000_000  # of a result: classes x columns x columns
 Place = tuple[Hashable, int, int]  # a column's name, its block, its place there
 
 
@@ -107,36 +107,36 @@ def dependence(
     >>> bayesnb.dependence(model, X, y).strongest
     'height and weight: +0.7 nats'
     """
-    learnt = learnt_columns(model, X, y, sample_weight).of_whole_weights()
-    chosen = _chosen(learnt.estimator.schema_, columns)
-    classes = learnt.estimator.classes_
-    if len(classes) * len(chosen) ** 2 > MOST:
+    fitted = fit_columns(model, X, y, sample_weight)
+    chosen = _choose_columns(fitted.schema, columns)
+    classes, n_jobs = fitted.estimator.classes_, fitted.estimator.n_jobs
+    if len(classes) * len(chosen) ** 2 > MAX_NUMBERS:
         raise ValueError(
-            f"{len(chosen):,} columns have {len(chosen) ** 2:,} pairs in {len(classes)} classes, more than fit into "
-            "one result. Name some `columns`, such as those with the most `relevance`."
+            f"{len(chosen):,} columns have {len(chosen) ** 2:,} pairs in {len(classes)} classes, "
+            "more than fit into one result. Name some `columns`, such as those with the most "
+            "`relevance`."
         )
-    labels = Labels(learnt.rows.codes, learnt.rows.counts, len(classes))
+    labels = Labels(fitted.rows.codes, fitted.rows.counts, len(classes))
     with bar("pairs of columns", progress, " pairs", PATIENCE) as shown:
         shown.start(len(chosen) * (len(chosen) - 1) // 2)
-        work = Work(learnt.estimator.n_jobs, shown.more)
-        factors = dependences(list(_parts(learnt, chosen)), labels, len(chosen), work)
+        parts = list(_split_into_parts(fitted, chosen))
+        factors = dependences(parts, labels, len(chosen), Work(n_jobs, shown.more))
         shown.finish()  # pairs of counts cannot be compared
     return results.datasets.dependent([name for name, _, _ in chosen], classes, factors)
 
 
-def _chosen(schema: Schema, columns: Sequence[Hashable] | None) -> list[Place]:
-    """Return the columns that are paired, in the table's order: all but words, or those that are named."""
-    ordered = sorted(
-        ((place, (name, b, j)) for b, block in enumerate(schema.blocks) if not block.family.words
-         for j, (place, name) in enumerate(zip(block.places, block.names, strict=True))),
-        key=lambda at: at[0],
-    )  # fmt: skip
-    chosen = [at for _, at in ordered]
+def _choose_columns(schema: Schema, columns: Sequence[Hashable] | None) -> list[Place]:
+    """Return the columns that are paired, in the table's order: all but words, or those named."""
+    place_of = {name: place for place, name in enumerate(schema.columns)}
+    pairable: list[Place] = []
+    for b, block in enumerate(schema.blocks):
+        if not block.family.words:
+            pairable += [(name, b, j) for j, name in enumerate(block.names)]
+    chosen = sorted(pairable, key=lambda at: place_of[at[0]])
     if columns is not None:
         known = [name for name, _, _ in chosen]
-        names = check_columns(
-            columns, known, schema, "is in a block of words, which are not paired"
-        )
+        excluded = "is in a block of words, which are not paired"
+        names = check_columns(columns, known, schema, excluded)
         chosen = [at for at in chosen if at[0] in names]
     if len(chosen) < 2:
         raise ValueError(
@@ -145,17 +145,16 @@ def _chosen(schema: Schema, columns: Sequence[Hashable] | None) -> list[Place]:
     return chosen
 
 
-def _parts(learnt: LearntRows, chosen: list[Place]) -> Iterator[LevelColumns | NumberColumns]:
+def _split_into_parts(
+    fitted: FittedRows, chosen: list[Place]
+) -> Iterator[LevelColumns | NumberColumns]:
     """Yield the chosen columns block by block, with their places among all that are chosen."""
-    for b, block in enumerate(learnt.estimator.schema_.blocks):
+    for b, block in enumerate(fitted.schema.blocks):
         places = [at for at, (_, home, _) in enumerate(chosen) if home == b]
         if places:
-            prior, columns = (
-                class_belief(learnt.model.prior.blocks[b]),
-                [chosen[at][2] for at in places],
-            )
+            prior = class_belief(fitted.model.prior.blocks[b])
             check_comparable(prior, block.keys, alike=False)
-            part = part_of(
-                margins_of(prior), learnt.rows.cells[b], columns, block.family.columnwise.observe
-            )
+            columns = [chosen[at][2] for at in places]
+            observe = block.family.columnwise.observe
+            part = part_of(margins_of(prior), fitted.rows.cells[b], columns, observe)
             yield replace(part, places=np.array(places))

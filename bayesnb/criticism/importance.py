@@ -5,19 +5,19 @@
 Without column j its term is gone, and so are those of its links with other columns.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.criticism.fitted_rows import fit_rows, refuse_undefined
+from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.cross_validation import refuse_stuck
 from bayesnb.estimators.model_description import feature_name
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.model.product import normalised
+from bayesnb.model.product import Rows, normalised
 from bayesnb.model.schema import Schema
 from bayesnb.selection.leave_one_out import contributions_left_out, stuck
 from bayesnb.selection.probability_scores import Estimate
@@ -96,85 +96,76 @@ def importance(
     [71.8, 71.8, -5.2]
     """
     prob = results.datasets.ci_prob(ci_prob)
-    learnt = learnt_rows(model, X, y, sample_weight)
-    learnt = replace(learnt, rows=learnt.weighty)
-    estimator, weight = learnt.estimator, learnt.rows.counts
-    whole, without = _losses(learnt)
-    features = [_mean(_gap(loss, whole), weight, prob) for loss in without]
-    keys = estimator.schema_.columns_alone.keys
+    fitted = fit_rows(model, X, y, sample_weight)
+    estimator, rows = fitted.estimator, fitted.counted
+    whole, without = _score_without(estimator, rows)
+    features = [_average(loss, whole, rows.counts, prob) for loss in without]
+    keys = fitted.schema.columns_alone.keys
+    temper = np.asarray(estimator._temper_of_columns.value, float)
     attrs = {
-        "log_loss": float(np.average(whole, weights=weight)),
+        "log_loss": float(np.average(whole, weights=rows.counts)),
         "rows": len(whole),
         "ci_prob": prob,
         "exponents": "kept" if estimator._temper_rule in (COLUMNS, LOO) else "given",
         "estimate": estimator.estimate,
     }
     return results.datasets.important(
-        [feature_name(estimator.schema_.blocks[b], key) for key, b, _ in keys],
+        [feature_name(fitted.schema.blocks[b], key) for key, b, _ in keys],
         np.array(features).T,
-        np.broadcast_to(np.asarray(estimator._temper_of_columns.value, float), len(keys)),
+        np.broadcast_to(temper, len(keys)),
         attrs,
     )
 
 
-def _losses(learnt: LearntRows) -> tuple[Array, list[Array]]:
-    """Return -log p(y | x) of each held-out row, `(r,)`, and the same without each feature, in the table's order."""
-    estimator, model, rows = learnt.estimator, learnt.model, learnt.rows
-    places = _places(estimator.schema_)
-    features = sum(len(block.keys) for block in estimator.schema_.blocks)
-    numbers = len(rows.codes) * len(estimator.classes_) * features
-    what = "the scores of all rows, classes and columns, twice,"
-    refuse_large(what, 16.0 * numbers, "Give some of the rows that were learnt.")
-    way = estimator._way("label")
-    parts = list(contributions_left_out(model, rows, way, rows.counts, estimator.n_jobs))
+def _score_without(estimator: NaiveBayes, rows: Rows) -> tuple[Array, list[Array]]:
+    """Return -log p(y | x) of each held-out row, `(r,)`, and the same without each feature."""
+    model, schema = estimator.model_, estimator.schema_
+    features = sum(len(block.keys) for block in schema.blocks)
+    refuse_large(
+        "the scores of all rows, classes and columns, twice,",
+        16.0 * len(rows.codes) * len(estimator.classes_) * features,
+        "Give some of the rows that were learnt.",
+    )
+    rule = estimator._way("label")
+    parts = list(contributions_left_out(model, rows, rule, rows.counts, estimator.n_jobs))
     log_class = np.concatenate([part[1] for part in parts])
-    table = np.ascontiguousarray(np.moveaxis(np.concatenate([part[2] for part in parts]), 2, 0))
-    impossible = np.isneginf(table)
-    table[impossible] = 0.0
-    total, times = log_class + table.sum(axis=0), impossible.sum(axis=0)
+    scores = np.concatenate([part[2] for part in parts])
+    scores = np.ascontiguousarray(np.moveaxis(scores, 2, 0))  # `(f, r, c)`
+    impossible = np.isneginf(scores)
+    scores[impossible] = 0.0
+    total, times = log_class + scores.sum(axis=0), impossible.sum(axis=0)
 
-    def loss(scores: Array, is_impossible: Array) -> Array:
-        log_proba = normalised(np.where(is_impossible, -np.inf, scores))
-        return -log_proba[np.arange(len(log_proba)), rows.codes]
+    def compute_loss(left: list[int]) -> Array:
+        joint = total - scores[left].sum(axis=0)
+        joint[times > impossible[left].sum(axis=0)] = -np.inf
+        return -normalised(joint)[np.arange(len(rows.codes)), rows.codes]
 
-    whole = loss(total, times > 0)
-    undefined = np.isnan(whole)
+    whole = compute_loss([])
     refuse_stuck(stuck(model, rows, total))
-    if undefined.any():
-        raise ValueError(
-            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the other rows leave no "
-            "distribution of their class. Use a proper prior."
-        )
-    return whole, [
-        loss(total - table[each].sum(axis=0), times - impossible[each].sum(axis=0) > 0)
-        for each in places
-    ]
+    refuse_undefined(whole)
+    return whole, [compute_loss(places) for places in _find_places(schema)]
 
 
-def _places(schema: Schema) -> list[list[int]]:
-    """Return the places of each feature in the table's order, and of its links, among the features of all blocks."""
-    starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)])
-    links = [] if schema.links is None else list(enumerate(schema.links.keys, starts[-2]))
+def _find_places(schema: Schema) -> list[list[int]]:
+    """Return for each column, in the table's order, its place among all features and its links'."""
+    starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)]).tolist()
+    links = () if schema.links is None else schema.links.keys
     places = []
     for key, b, f in schema.columns_alone.keys:
         block = schema.blocks[b]
         columns = block.names if block.family.multivariate else (key,)
-        places.append(
-            [
-                starts[b] + f,
-                *(place for place, ends in links if any(end in columns for end in ends)),
-            ]
-        )
+        feature = [starts[b] + f]
+        for place, ends in enumerate(links, starts[-2]):
+            if any(end in columns for end in ends):
+                feature.append(place)
+        places.append(feature)
     return places
 
 
-def _gap(loss: Array, whole: Array) -> Array:
-    """Return what is lost, row by row; nothing, where a row is impossible either way."""
-    return np.subtract(loss, whole, out=np.zeros_like(whole), where=loss != whole)
-
-
-def _mean(terms: Array, weight: Array, prob: float) -> Estimate:
-    """Return the weighted mean of differences, with its interval."""
+def _average(loss: Array, whole: Array, weight: Array, prob: float) -> Estimate:
+    """Return the weighted mean of what is lost row by row, with its interval."""
+    with np.errstate(invalid="ignore"):  # nothing, where a row is impossible either way
+        terms = np.where(loss == whole, 0.0, loss - whole)
     mean = np.average(terms, weights=weight)
     if np.isfinite(mean):  # each row's part in the error of a weighted mean
         terms = mean + weight / weight.mean() * (terms - mean)

@@ -1,31 +1,50 @@
 """Search for columns that are better modelled jointly: partitions between naive Bayes and one table of all."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import combinations
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.joint_blocks import JointBlocks, joinable_columns
-from bayesnb.criticism.learnt_rows import learnt_columns
+from bayesnb.criticism.fitted_rows import FittedRows, check_columns, fit_columns
+from bayesnb.criticism.wording import VerdictTable, explain_partition, judge_partition
 from bayesnb.estimators import NaiveBayes
-from bayesnb.model.product import observe
+from bayesnb.families import Dirichlet
+from bayesnb.families.family import Family
+from bayesnb.model.product import ProductStats, observe
+from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
-from bayesnb.selection.joint_columns import JoinableColumns, Names, shown
-from bayesnb.selection.joint_evidence import after, gain_of, interleaved, joining, steps, union
+from bayesnb.selection.feature_evidence import check_comparable
+from bayesnb.selection.joint_columns import (
+    ColumnBlocks,
+    JoinableColumns,
+    Member,
+    Names,
+    joinable_members,
+    kind_of,
+)
+from bayesnb.selection.joint_evidence import (
+    Block,
+    after,
+    gain_of,
+    interleaved,
+    joining,
+    steps,
+    union,
+)
+from bayesnb.selection.pair_evidence import Labels
 from bayesnb.stages import PATIENCE
 
 PLOTS = "bayesnb.plots.evidence_plots"  # by name, as it stands above
-MOST_NAMED, MOST_PAIRS = 6, 3  # blocks in a sentence, and pairs that stay apart
-MINUS = "\N{MINUS SIGN}"
+Found = list[tuple[JoinableColumns, set[Block]]]  # the blocks of each kind of columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Partition:
+class Partition(VerdictTable):
     """Columns in blocks that are modelled jointly, the steps of the search, and the resulting estimator.
 
     Attributes
@@ -57,12 +76,10 @@ class Partition:
     ((0, 1),)
     """
 
+    decimals: ClassVar[dict[str, int]] = {"log_bayes_factor": 2, "log_evidence": 2}
     blocks: tuple[Names, ...]
-    table: Any
     estimator: NaiveBayes
     ends: dict[str, float]
-    verdict: str
-    notes: tuple[str, ...]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the log evidence step by step, between naive Bayes and one block of all.
@@ -89,56 +106,8 @@ class Partition:
         >>> ax.get_title(loc="left")
         'Log evidence as columns are joined'
         """
-        plots = import_module(PLOTS)
-        return plots.plot_steps(
-            self.table.joined.to_list(), self.table.log_evidence.to_numpy(), self.ends, ax
-        )
-
-    def to_frame(self) -> Any:
-        """Return a copy of `table`.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row for the start, and one for each step.
-
-        See Also
-        --------
-        partition : The search, and what the columns mean.
-
-        Examples
-        --------
-        >>> from bayesnb import CategoricalNB, partition
-        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
-        >>> partition(CategoricalNB(), X, y).to_frame().columns.to_list()
-        ['step', 'joined', 'log_bayes_factor', 'log_evidence']
-        """
-        return self.table.copy()
-
-    def __repr__(self) -> str:
-        shown = self.table.to_string(
-            index=False, float_format=lambda value: f"{value:.2f}", na_rep=""
-        )
-        return "\n".join([self.verdict, "", shown, *(f"\n- {note}" for note in self.notes)])
-
-    def _repr_html_(self) -> str:
-        from bayesnb.results.display import notebook
-
-        steps = [
-            [str(step), joined, "" if np.isnan(gain) else f"{gain:.2f}".replace("-", MINUS),
-             f"{total:.2f}".replace("-", MINUS)]
-            for step, joined, gain, total in self.table.itertuples(index=False)
-        ]  # fmt: skip
-        blocks = [list(map(str, names)) for names in self.blocks]
-        head = [name.replace("_", " ").replace("bayes", "Bayes") for name in self.table.columns]
-        return notebook(
-            "partition.html",
-            verdict=self.verdict,
-            blocks=blocks,
-            head=head,
-            steps=steps,
-            remarks=self.notes,
-        )
+        joined, evidence = self.table.joined.to_list(), self.table.log_evidence.to_numpy()
+        return import_module(PLOTS).plot_steps(joined, evidence, self.ends, ax)
 
 
 def partition(
@@ -242,112 +211,178 @@ def partition(
     >>> round(result.estimator.fit(X, y).log_evidence_, 2)
     -58.72
     """
-    _check(model, most, concentration)
-    learnt = learnt_columns(model, X, y, sample_weight).of_whole_weights()
-    kinds = joinable_columns(learnt, columns, concentration)
-    stats = observe(learnt.rows, len(learnt.estimator.classes_), learnt.estimator.n_jobs)
-    path = []
+    _check_arguments(model, most, concentration)
+    fitted = fit_columns(model, X, y, sample_weight)
+    kinds = _find_joinable(fitted, columns, concentration)
+    stats = observe(fitted.rows, len(fitted.estimator.classes_), fitted.estimator.n_jobs)
+    found: Found = [(kind, set(kind.start)) for kind in kinds]
+    joined, gains = [""], [np.nan]
+    paths = [steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]
     with bar("partition", progress, " steps", PATIENCE) as shown:
-        shown.start(
-            sum(len(kind.start) for kind in kinds)
-        )  # about: joining all takes one fewer, and columns may move
-        for made in interleaved(
-            [steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]
-        ):
-            path.append(made)
+        # about: joining all takes one step fewer, and columns may move
+        shown.start(sum(len(kind.start) for kind in kinds))
+        for at, step in interleaved(paths):
+            kind, blocks = found[at]
+            found[at] = kind, after(blocks, step)
+            joined.append(kind.describe(step))
+            gains.append(step.gain)
             shown.more(1)
         shown.finish()
-    blocks = [set(kind.start) for kind in kinds]
-    for at, step in path:
-        blocks[at] = after(blocks[at], step)
-    result = JointBlocks(learnt, stats, list(zip(kinds, blocks, strict=True)))
-    first = result.rest + sum(kind.log_evidence for kind in kinds)
-    table = _table([(kinds[at].describe(step), step.gain) for at, step in path], first)
-    ends = {
-        name: first + sum(_gain(kind, name == "joint") for kind in kinds)
-        for name in ("naive", "joint")
+    first = _log_evidence_of_rest(fitted, stats, kinds)
+    first += sum(kind.log_evidence for kind in kinds)
+    steps_of_table: dict[str, Any] = {
+        "step": np.arange(len(gains)),
+        "joined": np.array(joined, object),
+        "log_bayes_factor": gains,
+        "log_evidence": first + np.nancumsum(gains),
     }
+    priors, schema = fitted.model.prior.blocks, fitted.schema
+    column_blocks = ColumnBlocks(schema, priors, stats.blocks, found)
+    families = column_blocks.families(dict(column_blocks.changed()))
+    blocks_of_table = _list_blocks(schema, families)
     return Partition(
-        result.names, table, result.estimator, ends, _verdict(result.names, table), _notes(result)
+        table=results.datasets.frame(steps_of_table),
+        verdict=judge_partition(blocks_of_table, gains[1:]),
+        notes=_list_notes(schema, found),
+        blocks=blocks_of_table,
+        estimator=_declare(fitted.estimator, schema, families),
+        ends=_find_ends(kinds, first),
     )
 
 
-def _gain(kind: JoinableColumns, joint: bool) -> float:
-    """Log Bayes factor of one block of all columns of a kind, or of each by itself, against its start."""
-    places = union(*kind.start)
-    return gain_of(kind.evidence, kind.start, [places] if joint else [(place,) for place in places])
-
-
-def _check(model: Any, most: Any, concentration: Any) -> None:
+def _check_arguments(model: Any, most: Any, concentration: Any) -> None:
     if getattr(model, "average_features", None) is not None:
         raise ValueError(
-            "average_features averages over hypotheses about single columns, which have no evidence jointly: search "
-            "with average_features=None."
+            "average_features averages over hypotheses about single columns, which have no "
+            "evidence jointly: search with average_features=None."
         )
-    if most is not None and (
-        isinstance(most, bool) or not isinstance(most, Integral) or int(most) < 1
-    ):
-        raise ValueError(
-            f"most must be None or a whole number of columns, 1 or more, got {most!r}."
-        )
-    if concentration is not None and not (
-        isinstance(concentration, Real) and 0 < float(concentration) < np.inf
-    ):
+    if most is not None and not (isinstance(most, Integral) and int(most) > 0):
+        raise ValueError(f"most must be None or a whole number of columns, got {most!r}.")
+    if concentration is not None and not 0 < concentration < np.inf:
         raise ValueError(f"concentration must be None or a positive number, got {concentration!r}.")
 
 
-def _table(path: Sequence[tuple[str, float]], first: float) -> Any:
-    """Return a table of steps: what was done, what it gained, and the log evidence after it."""
-    gains = np.array([gain for _, gain in path])
-    columns: dict[str, Any] = {
-        "step": np.arange(len(path) + 1),
-        "joined": np.array(["", *(joined for joined, _ in path)], object),
-        "log_bayes_factor": np.concatenate([[np.nan], gains]),
-        "log_evidence": first + np.concatenate([[0.0], np.cumsum(gains)]),
-    }
-    return results.datasets.frame(columns)
-
-
-def _verdict(blocks: Sequence[Names], table: Any) -> str:
-    """Return the outcome of the search in a sentence."""
-    if len(table) == 1:
-        return "No two blocks are better modelled jointly: the partition stays as it was."
-    gained = table.log_evidence.iloc[-1] - table.log_evidence.iloc[0]
-    joined = [names for names in blocks if len(names) > 1]
-    text = "; ".join("{" + shown(names) + "}" for names in joined[:MOST_NAMED])
-    text += f"; {len(joined) - MOST_NAMED} more blocks" if len(joined) > MOST_NAMED else ""
-    alone = len(blocks) - len(joined)
-    text += f", and {alone} column{'s' * (alone > 1)} alone" if alone and text else ""
-    return f"{text or 'Every column by itself'}: {gained:+.1f} nats against the start."
-
-
-def _notes(search: JointBlocks) -> tuple[str, ...]:
-    """Return the notes on how to read the numbers."""
-    kinds = [kind for kind, _ in search.blocks]
-    inside = {place.name for kind in kinds for place in kind.places}
-    left = [name for name in search.schema.families if name not in inside]
-    notes = [f"Not among those that may be joined: {shown(left)}."] if left else []
-    holed = [name for kind in kinds for name in kind.names(tuple(kind.evidence.holed))]
-    if holed:
-        notes.append(
-            f"Cells are missing in {shown(holed)}: a step compares its hypotheses on the rows that have all cells of "
-            "its blocks, so `log_evidence` adds up gains of different rows, and is not that of the estimator."
+def _find_joinable(
+    fitted: FittedRows, columns: Sequence[Hashable] | None, concentration: float | None
+) -> list[JoinableColumns]:
+    """Return the columns that can be joined, kind by kind, at least two of each."""
+    schema, priors = fitted.schema, fitted.model.prior.blocks
+    for block, prior in zip(schema.blocks, priors, strict=True):
+        check_comparable(prior, block.keys, alike=False)
+    by_key = joinable_members(schema, priors, fitted.rows.cells)
+    known = []
+    for members in by_key.values():
+        for _, places in members:
+            known += [place.name for place in places]
+    chosen = known
+    if columns is not None:
+        chosen = check_columns(columns, known, schema, "cannot be joined with others")
+    labels = Labels(fitted.rows.codes, fitted.rows.counts, len(fitted.estimator.classes_))
+    kinds = []
+    for key, members in by_key.items():
+        members = [member for member in members if _is_chosen(member, chosen)]
+        if sum(len(places) for _, places in members) > 1:
+            kinds.append(kind_of(key, members, labels, concentration))
+    if not kinds:
+        raise ValueError(
+            "no two columns can be joined: levels and flags are joined with each other where they "
+            "are read alike and their priors are even, and numbers with numbers where they are "
+            "Gaussian: families={column: 'gaussian'}."
         )
-    apart = list(_kept_apart(search))
-    if apart:
-        more = f" and {len(apart) - MOST_PAIRS:,} more pairs" if len(apart) > MOST_PAIRS else ""
-        notes.append(
-            f"Not joined, though the log evidence would be higher: {'; '.join(apart[:MOST_PAIRS])}{more}. They have so "
-            "many levels that noise gains as much under one concentration for all; under the best for each, hardly "
-            "anything speaks for a dependence."
+    return kinds
+
+
+def _is_chosen(member: Member, chosen: Sequence[Hashable]) -> bool:
+    names = [place.name for place in member[1]]
+    inside = [name in chosen for name in names]
+    if any(inside) and not all(inside):
+        raise ValueError(
+            f"columns: {names} are one block of this model. Name all of them, or none."
         )
-    return (*notes, *(kind.changed_prior for kind in kinds if kind.changed_prior))
+    return all(inside)
 
 
-def _kept_apart(search: JointBlocks) -> Iterator[str]:
-    """Yield pairs of blocks that only a prior which fits neither would join, and what they would gain under it."""
-    for kind, blocks in search.blocks:
+def _log_evidence_of_rest(
+    fitted: FittedRows, stats: ProductStats, kinds: Sequence[JoinableColumns]
+) -> float:
+    """Log evidence of the labels and of the columns that are of no kind."""
+    prior = fitted.model.prior
+    if not prior.classes.strictly_proper:
+        raise ValueError(
+            "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give "
+            "another."
+        )
+    # a block that is modelled jointly is one feature, at its first column's place
+    searched = {(place.block, place.feature) for kind in kinds for place in kind.places}
+    labels, blocks = prior.log_evidence(stats)
+    rest = []
+    for b, terms in enumerate(blocks):
+        rest += [float(term) for f, term in enumerate(terms) if (b, f) not in searched]
+    return labels + sum(rest)
+
+
+def _find_ends(kinds: Sequence[JoinableColumns], first: float) -> dict[str, float]:
+    """Log evidence with every column by itself, and with one block of each kind."""
+    ends = {"naive": first, "joint": first}
+    for kind in kinds:
+        places = union(*kind.start)
+        ends["naive"] += gain_of(kind.evidence, kind.start, [(place,) for place in places])
+        ends["joint"] += gain_of(kind.evidence, kind.start, [places])
+    return ends
+
+
+def _list_blocks(schema: Schema, families: Mapping[Names, Family]) -> tuple[Names, ...]:
+    """Return all blocks of columns in the table's order."""
+    place = {name: at for at, name in enumerate(schema.columns)}
+    blocks: list[Names] = []
+    for names, family in families.items():
+        blocks += [names] if family.multivariate else [(name,) for name in names]
+    return tuple(sorted(blocks, key=lambda names: place[names[0]]))
+
+
+def _list_notes(schema: Schema, found: Found) -> tuple[str, ...]:
+    inside: set[Hashable] = set()
+    missing: list[Hashable] = []
+    for kind, _ in found:
+        inside |= {place.name for place in kind.places}
+        missing += kind.names(tuple(kind.evidence.holed))
+    left = [name for name in schema.families if name not in inside]
+    notes = explain_partition(left, missing, list(_find_unearned(found)))
+    return (*notes, *(kind.changed_prior for kind, _ in found if kind.changed_prior))
+
+
+def _find_unearned(found: Found) -> Iterator[str]:
+    """Yield pairs of blocks that only a prior which fits neither would join, with the gain."""
+    for kind, blocks in found:
         for one, other in combinations(sorted(blocks), 2):
             step = joining(kind.evidence, one, other)
             if step.gain > 0 >= step.worth:
                 yield f"{kind.describe(step)} ({step.gain:+.1f})"
+
+
+def _declare(model: Any, schema: Schema, families: Mapping[Names, Family]) -> NaiveBayes:
+    """Return a new `NaiveBayes` like the model with these families."""
+    declared: dict[Hashable, Family | None] = {}
+    for names, family in families.items():
+        # the key of a column whose name is a tuple is a tuple of one name
+        is_plain = len(names) == 1 and not isinstance(names[0], tuple)
+        declared[names[0] if is_plain else names] = family
+    dropped = tuple(name for name in schema.columns if name not in schema.families)
+    if dropped:
+        declared[dropped] = None
+    # what "auto" stands for where nothing is declared stays, now that families are
+    temper = model._temper_rule if model._declares_nothing else model.temper
+    if "families" in model.get_params(deep=False):
+        return model._fresh(families=declared, dependence=None, temper=temper)
+    kept = {name: getattr(model, name) for name in ("classes", "n_jobs", "estimate")}
+    return NaiveBayes(declared, class_prior=_class_prior(model), temper=temper, **kept)
+
+
+def _class_prior(model: Any) -> Any:
+    """Return the class prior of a preset as `NaiveBayes` takes it."""
+    prior = model._class_prior
+    if prior is None:
+        return 1.0
+    if isinstance(prior, (str, Real, Mapping, Dirichlet)):
+        return prior
+    return dict(zip(model.classes_.tolist(), np.asarray(prior, float).tolist(), strict=True))

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 from numbers import Real
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from scipy.special import expit, logit
 from bayesnb import results
 from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
-from bayesnb.families.base import Array
 from bayesnb.model.powers import of_blocks
 from bayesnb.selection.feature_evidence import (
     cautious,
@@ -18,6 +18,9 @@ from bayesnb.selection.feature_evidence import (
     class_belief,
     word_bayes_factors,
 )
+
+# Its place in the table, its column, its name there, its factor, its exponent with the deviation
+Feature = tuple[int, Hashable, Hashable, float, float, float]
 
 
 def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
@@ -97,56 +100,38 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
             "the model has learnt weights or counts that are not whole numbers. A Bayes factor compares probabilities "
             "of rows, and such rows have none: fit with whole weights and counts."
         )
-    names, (factors, temper, temper_sd), blocks = _factors(model)
-    inclusion = expit(factors + logit(float(prior)))
+    features, blocks = _compare_features(model._columns_alone())
+    _, columns, words, factors, temper, temper_sd = zip(*features, strict=True)
     numbers = {
-        "log_bayes_factor": factors,
-        "inclusion": inclusion,
-        "temper": temper,
-        "temper_sd": temper_sd,
+        "log_bayes_factor": np.array(factors),
+        "inclusion": expit(np.array(factors) + logit(float(prior))),
+        "temper": np.array(temper),
+        "temper_sd": np.array(temper_sd),
     }
+    names = qualified_names(words, columns)
     return results.datasets.relevant(names, numbers, float(prior), blocks)
 
 
-def _factors(fitted: NaiveBayes) -> tuple[list[Hashable], Array, dict[str, float]]:
-    """Return names of the features, their factors, exponents and sds of these, and the factors of blocks of counts.
-
-    The numbers are `(3, f)`, the features in the table's order.
-    """
-    names: list[Hashable] = []
-    columns: list[Hashable] = []
-    places: list[int] = []
-    parts: list[Array] = []
+def _compare_features(fitted: NaiveBayes) -> tuple[list[Feature], dict[str, float]]:
+    """Return the features in the table's order, and the factors of blocks of counts."""
+    features: list[Feature] = []
     blocks: dict[str, float] = {}
-    fitted = fitted._columns_alone()
     model, schema = fitted.model_, fitted.schema_
-    exponents = fitted._tempers
-    tempers = [
-        of_blocks(each, len(schema.blocks))
-        for each in (exponents["temper"], exponents["temper_sd"])
-    ]
-    triples = zip(schema.blocks, model.prior.blocks, model.stats.blocks, *tempers, strict=True)
-    for block, prior, stats, temper, temper_sd in triples:
-        if block.is_linked:  # no feature: `links_` has the evidence for links
-            continue
-        belief = class_belief(prior)
+    tempers: Any = of_blocks(fitted._tempers["temper"], len(schema.blocks))
+    sds = of_blocks(fitted._tempers["temper_sd"], len(schema.blocks))
+    for b, block in enumerate(schema.blocks):
+        belief, stats = class_belief(model.prior.blocks[b]), model.stats.blocks[b]
         check_comparable(belief, block.keys)
         factors = cautious(block.family, belief, stats)
-        block_names, block_places = list(block.words), list(block.word_places)
-        if block.family.multivariate:
-            together = ", ".join(map(str, block.names))
-            if block.family.words:
-                blocks[together], factors = float(factors[0]), word_bayes_factors(belief, stats)  # type: ignore[arg-type]
-            else:
-                block_names, block_places = [together], block_places[:1]
-        names += block_names
-        columns += [block.names[0]] * len(block_names) if block.family.listed else block_names
-        places += block_places
-        parts.append(
-            np.stack(
-                [factors, *(np.broadcast_to(each, len(factors)) for each in (temper, temper_sd))]
-            )
-        )
-    order = np.argsort(places, kind="stable")
-    names = qualified_names(names, columns)
-    return [names[at] for at in order], np.concatenate(parts, axis=1)[:, order], blocks
+        names, places = list(block.words), list(block.word_places)
+        all_names = ", ".join(map(str, block.names))
+        if block.family.words:
+            blocks[all_names] = float(factors[0])
+            factors = word_bayes_factors(belief, stats)  # type: ignore[arg-type]
+        elif block.family.multivariate:
+            names, places = [all_names], places[:1]
+        columns = [block.names[0]] * len(names) if block.family.listed else names
+        temper = np.broadcast_to(tempers[b], len(names))
+        sd = np.broadcast_to(sds[b], len(names))
+        features += zip(places, columns, names, factors, temper, sd, strict=True)
+    return sorted(features, key=itemgetter(0)), blocks

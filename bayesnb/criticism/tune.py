@@ -8,26 +8,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.learnt_rows import LearntRows, learnt_rows
+from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
+from bayesnb.criticism.wording import explain_refusal
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import LEAST, MOST, Family
+from bayesnb.formatting import list_names, quote
 from bayesnb.model.schema import Schema
-from bayesnb.results.progress import bar
 from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
+from bayesnb.selection.joint_columns import Names
 from bayesnb.selection.leave_one_out import Pointwise
 from bayesnb.selection.smoothing import best_by_loo
-from bayesnb.stages import PATIENCE
+from bayesnb.stages import Stages
 
 CRITERIA = ("evidence", "loo")
-SMALL = 4.0  # nats: of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
-HERE = str(Path(__file__).parent.parent)
+# Of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
+SMALL_DIFFERENCE = 4.0  # nats
+PACKAGE = str(Path(__file__).parent.parent)
 
 
 class Bound(NamedTuple):
-    """A parameter of a prior that is better the larger, or the smaller, it is; and the columns that share it."""
+    """A parameter of a prior that is better the larger, or the smaller, it is."""
 
-    keys: tuple[Hashable, ...]
-    where: str  # the columns, and the class, in words
+    keys: tuple[Hashable, ...]  # the columns that share it
+    where: str  # these columns, and the class, in words
     family: Family  # of the first column
     dial: str
     infinite: bool
@@ -40,16 +43,14 @@ class Bound(NamedTuple):
 
 
 class BoundaryWarning(UserWarning):
-    """The best value of a prior's parameter is at the end of the range that was searched, where it stays.
+    """The best value of a prior's parameter is at the end of the range that was searched.
 
-    The message names the column and the parameter, and what it means.
+    It stays there. The message names the column and the parameter, and what it means.
 
     See Also
     --------
     tune : Priors that maximise the evidence, or the leave-one-out score.
     """
-
-    ends: tuple[Bound, ...] = ()
 
 
 class RefusedWarning(UserWarning):
@@ -95,7 +96,7 @@ def tune(
         Whether priors are taken that predict the labels worse than those before: by more than two standard errors of
         the difference, and by more than 4 nats, as smaller differences have no standard error to rely on.
     progress : bool, optional
-        Whether a progress bar on stderr names the current step. By default on a terminal, after two seconds.
+        Whether stderr names the current step. By default on a terminal, after two seconds.
 
     Returns
     -------
@@ -153,45 +154,67 @@ def tune(
     >>> tuned.fit(X, y).log_evidence_ > CategoricalNB().fit(X, y).log_evidence_
     True
     """
-    _check(model, criterion, per)
-    with bar("tune", progress, " steps", PATIENCE) as shown:
-        shown.start(3)
-        shown.name("tune: counting rows")
-        learnt = learnt_rows(model, X, y, sample_weight, "tune")
-        variants = learnt.variants
+    _check_arguments(model, criterion, per)
+    with Stages(progress) as stages:
+        stages.begin("tune: counting rows")
+        before = fit_rows(model, X, y, sample_weight, "tune")
+        variants = before.prior_variants()
         _check_tunable(variants.families, per)
-        shown.more(1)
-        shown.name("tune: searching priors")
-        if criterion == "evidence":
-            families, ends = best_by_evidence(
-                variants.families, learnt.model.stats.blocks, variants.widths, per
-            )
-        else:
+        stages.begin("tune: searching priors")
+        if criterion == "loo":
             families, ends = best_by_loo(variants, model.estimate)
-        tuned = model._fresh(
-            **model._params_declaring(_by_columns(learnt.estimator.schema_, families))
-        )
-        shown.more(1)
-        shown.name("tune: scoring labels")
-        tuning = _scores(learnt, learnt_rows(tuned, X, y, sample_weight))
-        shown.more(1)
-    if _is_worse(tuning) and not force:
-        _warn_refused(tuning, criterion)
+        else:
+            stats = before.model.stats.blocks
+            families, ends = best_by_evidence(variants.families, stats, variants.widths, per)
+        tuned = model._fresh(**model._params_declaring(_by_columns(before.schema, families)))
+        stages.begin("tune: scoring labels")
+        tuning = _score_labels(before, fit_rows(tuned, X, y, sample_weight))
+    diff, se = tuning.elpd_diff["after"], tuning.diff_se["after"]
+    is_worse = diff == -np.inf or diff < -max(2 * se, SMALL_DIFFERENCE)
+    if is_worse and not force:
+        warning: Warning = RefusedWarning(explain_refusal(tuning, criterion))
+        warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
         tuned = model._fresh()
-    else:
-        _warn_bounds(ends, learnt.estimator)
+    elif ends:
+        bounds = [_bound(end, before.estimator) for end in ends]
+        texts = [f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds]
+        warning = BoundaryWarning(f"priors at the end of their range: {' '.join(texts)}")
+        warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
     tuned.tuning = tuning
     return tuned
 
 
 def prior_bounds(model: NaiveBayes) -> list[Bound]:
-    """Return the parameters of a fitted estimator's priors that `tune` would warn of; nothing is scored, or fitted."""
+    """Return the parameters of a fitted estimator's priors that `tune` would warn of."""
     columns = model._columns_alone()
     blocks = columns.schema_.blocks
     families, widths = [block.family for block in blocks], [len(block.keys) for block in blocks]
     _check_tunable(families, "model")
     _, ends = best_by_evidence(families, columns.model_.stats.blocks, widths, "model")
     return [_bound(end, columns) for end in ends]
+
+
+def _check_arguments(model: Any, criterion: str, per: str) -> None:
+    if criterion not in CRITERIA:
+        raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}.")
+    if per not in PER:
+        raise ValueError(f"per must be one of {', '.join(PER)}, got {per!r}.")
+    if criterion == "loo" and per != "model":
+        raise ValueError(
+            f"criterion='loo' has per='model' only, got per={per!r}: a label's score depends on "
+            "all columns and classes at once, so their priors cannot be tuned separately. Use "
+            "criterion='evidence'."
+        )
+    if per == "class" and getattr(model, "average_features", None) is not None:
+        raise ValueError(
+            "average_features compares a parameter for each class with one for all of them, which "
+            "needs one prior for all classes, so per='class' is not possible. Use per='model' or "
+            "'feature'."
+        )
+    if criterion == "loo" and getattr(model, "estimate", None) == "mle":
+        raise ValueError(
+            "criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune."
+        )
 
 
 def _check_tunable(families: Sequence[Family], per: str) -> None:
@@ -201,116 +224,47 @@ def _check_tunable(families: Sequence[Family], per: str) -> None:
         raise ValueError(f"no column has a prior that can be tuned: the families are {shown}.")
     if per == "class" and any(family.shared for family in families):
         raise ValueError(
-            "per='class' under shared=True: the variance of a column is that of all classes, and so is its prior. "
-            "Use per='model' or 'feature'."
+            "per='class' under shared=True: the variance of a column is that of all classes, and "
+            "so is its prior. Use per='model' or 'feature'."
         )
 
 
-def _scores(before: LearntRows, after: LearntRows) -> Any:
-    """Return a table of the labels' leave-one-out scores, as `loo` has them, of two models of the same rows."""
-    scored = [each.estimator._left_out(each.weighty, "label") for each in (before, after)]
-    (old, counts), new = (scored[0].score, scored[0].counts), scored[1].score
-    with np.errstate(invalid="ignore"):  # a row that is impossible before and after
-        gap = np.where(old == new, 0.0, new - old)
-    gaps = Pointwise(gap, gap, counts)
-    columns: dict[str, Any] = {
-        "elpd_loo": np.array([each.total for each in scored]),
-        "se": np.array([each.se for each in scored]),
-        "elpd_diff": np.array([0.0, gaps.total]),
-        "diff_se": np.array([0.0, gaps.se]),
-    }
-    return results.datasets.tuning(columns)
-
-
-def _is_worse(tuning: Any) -> bool:
-    diff, se = tuning.elpd_diff["after"], tuning.diff_se["after"]
-    return bool(diff == -np.inf or diff < -max(2 * se, SMALL))
-
-
-def _warn_refused(tuning: Any, criterion: str) -> None:
-    after = tuning.loc["after"]
-    alternative = (
-        "" if criterion == "loo" else "criterion='loo' for the priors that predict labels best, or "
-    )
-    warnings.warn(
-        "tune: the best priors by this criterion predict the labels worse than those of the estimator, which it keeps: "
-        f"the exact leave-one-out score is {after.elpd_loo:.1f} with them and {tuning.elpd_loo['before']:.1f} without, "
-        f"a difference of {after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use "
-        f"{alternative}force=True to use them anyway.",
-        RefusedWarning,
-        skip_file_prefixes=(HERE,),
-    )
-
-
-def _check(model: Any, criterion: str, per: str) -> None:
-    if criterion not in CRITERIA:
-        raise ValueError(f"criterion must be one of {', '.join(CRITERIA)}, got {criterion!r}.")
-    if per not in PER:
-        raise ValueError(f"per must be one of {', '.join(PER)}, got {per!r}.")
-    if criterion == "loo" and per != "model":
-        raise ValueError(
-            f"criterion='loo' has per='model' only, got per={per!r}: a label's score depends on all columns and "
-            "classes at once, so their priors cannot be tuned separately. Use criterion='evidence'."
-        )
-    if per == "class" and getattr(model, "average_features", None) is not None:
-        raise ValueError(
-            "average_features compares a parameter for each class with one for all of them, which needs one prior for "
-            "all classes, so per='class' is not possible. Use per='model' or 'feature'."
-        )
-    if criterion == "loo" and getattr(model, "estimate", None) == "mle":
-        raise ValueError(
-            "criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune."
-        )
-
-
-def _by_columns(
-    schema: Schema, families: Sequence[Family]
-) -> dict[tuple[Hashable, ...], Family | None]:
+def _by_columns(schema: Schema, families: Sequence[Family]) -> dict[Names, Family | None]:
     """Map all columns to their families, dropped ones to None."""
-    by_names: dict[tuple[Hashable, ...], Family | None] = {
-        tuple(block.names): family
-        for block, family in zip(schema.blocks, families, strict=True)
-        if not block.is_linked
-    }
-    known = {name for block in schema.blocks for name in block.names}
-    dropped = tuple(name for name in schema.columns if name not in known)
-    return by_names | ({dropped: None} if dropped else {})
+    by_columns: dict[Names, Family | None] = {}
+    for block, family in zip(schema.blocks, families, strict=True):
+        if not block.is_linked:
+            by_columns[tuple(block.names)] = family
+    dropped = tuple(name for name in schema.columns if name not in schema.families)
+    return by_columns | ({dropped: None} if dropped else {})
 
 
-def _warn_bounds(ends: Sequence[End], columns: NaiveBayes) -> None:
-    """Warn once of all parameters at an end of their range."""
-    if ends:
-        bounds = tuple(_bound(end, columns) for end in ends)
-        message = " ".join(
-            f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds
-        )
-        warning = BoundaryWarning(f"priors at the end of their range: {message}")
-        warning.ends = bounds
-        warnings.warn(warning, skip_file_prefixes=(HERE,))
+def _score_labels(before: FittedRows, after: FittedRows) -> Any:
+    """Return a table of the labels' leave-one-out scores, as `loo` has them, of two models."""
+    old = before.estimator._left_out(before.counted, "label")
+    new = after.estimator._left_out(after.counted, "label")
+    with np.errstate(invalid="ignore"):  # a row that is impossible before and after
+        gap = np.where(old.score == new.score, 0.0, new.score - old.score)
+    gaps = Pointwise(gap, gap, old.counts)
+    return results.datasets.tuning(
+        {
+            "elpd_loo": [old.total, new.total],
+            "se": [old.se, new.se],
+            "elpd_diff": [0.0, gaps.total],
+            "diff_se": [0.0, gaps.se],
+        }
+    )
 
 
-def _bound(end: End, columns: NaiveBayes) -> Bound:
+def _bound(end: End, estimator: NaiveBayes) -> Bound:
     """Describe a parameter at an end of its range."""
-    schema = columns.schema_
-    names = [schema.blocks[b].keys[f] for b, f in end.columns]
-    shown = ", ".join(_short(name) for name in names[:5]) + (
-        f" and {len(names) - 5} more" if len(names) > 5 else ""
-    )
-    whose = "" if end.code is None else f" in class {columns.classes_.tolist()[end.code]!r}"
-    noun = "column" if len(names) == 1 and not isinstance(names[0], tuple) else "columns"
-    shared = all(schema.blocks[b].family.shared for b, _ in end.columns)
-    family, meaning = (
-        schema.blocks[end.columns[0][0]].family,
-        end.kind.meaning(end.name, end.infinite, shared),
-    )
-    return Bound(
-        tuple(names), f"{noun} {shown}{whose}", family, end.name, end.infinite, shared, meaning
-    )
-
-
-def _short(name: Hashable) -> str:
-    return (
-        repr(name)
-        if not isinstance(name, tuple) or len(name) < 8
-        else f"the block of {len(name)} from {name[0]!r}"
-    )
+    blocks = estimator.schema_.blocks
+    keys = tuple(blocks[b].keys[f] for b, f in end.columns)
+    noun = "column" if len(keys) == 1 and not isinstance(keys[0], tuple) else "columns"
+    where = f"{noun} {list_names([quote(key) for key in keys])}"
+    if end.code is not None:
+        where += f" in class {quote(estimator.classes_.tolist()[end.code])}"
+    shared = all(blocks[b].family.shared for b, _ in end.columns)
+    meaning = end.kind.meaning(end.name, end.infinite, shared)
+    family = blocks[end.columns[0][0]].family
+    return Bound(keys, where, family, end.name, end.infinite, shared, meaning)

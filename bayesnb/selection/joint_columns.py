@@ -11,6 +11,7 @@ from bayesnb.families import Codes
 from bayesnb.families.base import Belief, Cells, Stats
 from bayesnb.families.capabilities import HasUnits, NumberUnit, Unit
 from bayesnb.families.family import Family
+from bayesnb.formatting import list_names
 from bayesnb.model.schema import Schema
 from bayesnb.selection.joint_evidence import Block, BlockEvidence, Reading, Step, level_evidence, number_evidence
 from bayesnb.selection.pair_evidence import Labels
@@ -68,8 +69,7 @@ class JoinableColumns:
 
 def shown(names: Sequence[Hashable]) -> str:
     """Join the first names, and the number of the rest."""
-    first = ", ".join(map(str, names[:SHOWN]))
-    return first if len(names) <= SHOWN else f"{first} and {len(names) - SHOWN} more"
+    return list_names(list(map(str, names)), SHOWN)
 
 
 def joinable_members(schema: Schema, priors: Sequence[Belief], cells: Sequence[Cells]) -> dict[Key, list[Member]]:

@@ -21,7 +21,7 @@ from bayesnb.model.product import Model, Rows
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
 from bayesnb.selection.prior_evidence import EDGE
-from bayesnb.selection.probability_scores import CurveOptions, Estimate, ece_interval, groups_of_top, scored, split
+from bayesnb.selection.probability_scores import accuracy, brier, ece
 
 BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
@@ -35,11 +35,10 @@ Place = tuple[int, int, int]  # a block, a column there, and a class or a level
 
 
 class Setting(NamedTuple):
-    """A smoothing, an estimate, and the factor of the variance that the prior of Gaussian columns expects."""
+    """A smoothing and an estimate."""
 
     smoothing: float
     estimate: str
-    scale: float = 1.0
 
     @property
     def concentration(self) -> float:
@@ -53,7 +52,7 @@ class Outcome(NamedTuple):
     setting: Setting
     log_evidence: float
     log_scores: Array  # `(r,)`, log p(y | x, all other rows)
-    scores: dict[str, Estimate]  # accuracy, brier and ece
+    scores: dict[str, float]  # accuracy, brier and ece
     improper: Place | None  # column and class without a proper distribution; no row has a score then
 
 
@@ -71,14 +70,14 @@ class PriorVariants:
     n_jobs: int | None = None
     covariance: ExponentCovariance | None = None  # of exponents that were found, which rows leave
 
-    def outcome(self, setting: Setting, prob: float) -> Outcome:
-        """Score a setting, with intervals of this probability."""
-        model, (smoothing, kind, scale) = self.learnt, setting
+    def outcome(self, setting: Setting) -> Outcome:
+        """Score a setting."""
+        model, (smoothing, kind) = self.learnt, setting
         if kind != "mle":
             pairs = zip(self.families, self.learnt.stats.blocks, strict=True)
-            model = self.start([family.smoothed(seen, smoothing, kind, scale) for family, seen in pairs])
+            model = self.start([family.smoothed(seen, smoothing, kind) for family, seen in pairs])
         log_proba = self.left_out(model, kind)
-        scores = label_scores(log_proba, self.rows, prob)
+        scores = label_scores(log_proba, self.rows)
         return Outcome(
             setting, self.log_evidence(model, kind), self.of_labels(log_proba), scores, first_improper(model, kind)
         )
@@ -104,14 +103,12 @@ class PriorVariants:
         return log_proba[np.arange(len(log_proba)), self.rows.codes]
 
 
-def label_scores(log_proba: Array, rows: Rows, prob: float) -> dict[str, Estimate]:
-    """Accuracy, Brier score and calibration error, with intervals; NaN where a row has no prediction."""
+def label_scores(log_proba: Array, rows: Rows) -> dict[str, float]:
+    """Accuracy, Brier score and calibration error; NaN where a row has no prediction."""
     if np.isnan(log_proba).any():
-        return dict.fromkeys(("accuracy", "brier", "ece"), Estimate(*[float("nan")] * 3))
-    plan, data = CurveOptions(BINS, prob, np.random.default_rng(0)), (log_proba, rows.codes, rows.counts)
-    scores, groups = scored(*data, plan), groups_of_top(*data)
-    ece = ece_interval(groups.joined(split(groups.weight, BINS)), plan)
-    return {"accuracy": scores.accuracy, "brier": scores.brier, "ece": ece}
+        return dict.fromkeys(("accuracy", "brier", "ece"), float("nan"))
+    data = log_proba, rows.codes, rows.counts
+    return {"accuracy": accuracy(*data).value, "brier": brier(*data).value, "ece": ece(*data, BINS)}
 
 
 def first_improper(model: Model, estimate: str) -> Place | None:

@@ -81,7 +81,7 @@ class Comparisons:
             return "it takes too long with so many columns and classes. compare_smoothing compares selected settings."
         try:
             return compare_smoothing(
-                model, self.facts.X, self.facts.y, sizes, estimates, ci_prob=self.facts.prob, progress=False
+                model, self.facts.X, self.facts.y, sizes, estimates, progress=False
             )
         except (TypeError, ValueError) as error:
             return str(error)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.judgement import observe_held_out, one_exponent, row_widths
+from bayesnb.criticism.held_out_scores import observe_held_out, one_exponent, row_widths
 from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Array
 from bayesnb.model.product import Product

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from bayesnb.criticism.optimism import CopiedRows, row_keys
+from bayesnb.criticism.held_out_scores import CopiedRows, row_keys
 from bayesnb.data import Amounts, amounts_of, open_table
 from bayesnb.data.levels import UnseenLevelWarning
 from bayesnb.families.base import Array

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.criticism.optimism import DROP_COPIES, TEST_TABLE, describe_width
+from bayesnb.criticism.held_out_scores import warn_of_width
 from bayesnb.criticism.tune import Bound
+from bayesnb.criticism.wording import DROP_COPIES, TEST_TABLE
 from bayesnb.data.suspect_columns import RANGES, describe_numeric_labels
 from bayesnb.estimators.tempering import in_words
 from bayesnb.formatting import count, list_names, percent, shorten
@@ -338,7 +339,7 @@ def copies(facts: Facts) -> tuple[str, ...]:
 @check("More columns than rows")
 def wide(facts: Facts) -> tuple[str, ...]:
     """Tables in which some columns seem to help by chance."""
-    what = describe_width(facts.model, len(facts.codes))
+    what = warn_of_width(facts.model, len(facts.codes))
     if what:
         return WARNING, what, TEST_TABLE
     return OK, "no more exponents were chosen than there are rows"
