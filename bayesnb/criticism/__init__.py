@@ -1,1 +1,1 @@
-"""Criticism and comparison of models: functions of estimators and labelled rows, each a few calls into rooms below."""
+"""Criticism and comparison of models: functions of estimators and labelled rows."""

@@ -25,26 +25,28 @@ def calibration(
     rng: Rng = 0,
     progress: bool | None = None,
 ) -> Any:
-    """Compare predicted probabilities with observed shares, each row predicted by a model that has not learnt it.
+    """Compare predicted probabilities of held-out rows with observed shares.
 
-    Of the rows for which a label is predicted with probability 0.8, four in five should have it. Leave-one-out is exact
-    and needs no refit.
+    Of the rows for which a label is predicted with probability 0.8, four in five should have it.
+    Leave-one-out is exact and needs no refit.
 
     Parameters
     ----------
     model : estimator
-        One that is not fitted is fitted to these rows first; one that is fitted must have learnt these rows.
+        One that is not fitted is fitted to these rows first; one that is fitted must have learnt
+        these rows.
     X : table of rows
         The rows that were learnt.
     y : array-like
         Their labels.
     bins : int, default 10
-        The number of bins, with equally many rows in each. Rows of equal probability stay together, so there can be
-        fewer bins; the last are then empty (NaN, and a `count` of 0).
+        The number of bins, with equally many rows in each. Rows of equal probability stay together,
+        so there can be fewer bins; the last are then empty (NaN, and a `count` of 0).
     ci_prob : float, optional
         The probability of intervals and bands, by default ArviZ's `rcParams["stats.ci_prob"]`.
     sample_weight : array-like, optional
-        The weights of the rows, as they were learnt. A row of weight w counts as w rows; all of it is left out at once.
+        The weights of the rows, as they were learnt. A row of weight w counts as w rows; all of it
+        is left out at once.
     rng : int, None or numpy.random.Generator, default 0
         For the bands and the interval of `ece`. The default gives the same result every time.
     progress : bool, optional
@@ -53,17 +55,20 @@ def calibration(
     Returns
     -------
     xarray.Dataset
-        It shows itself as a table of scores and bins, and its `to_frame` has a row for each class and bin. By (class,
-        bin), one class against the others: `predicted`, the mean probability; `observed`, the share of rows with the
-        label, and `lower`, `upper`, its interval under Beta(1/2, 1/2); `band_lower`, `band_upper`, where the share
-        would be if the predictions were calibrated; `count`. By bin, the same of the most probable label of each row:
-        `top_predicted` and so on. By (obs_id, class): `probability`; `calibrated`, the isotonic regression of the label
-        on it; `curve_band_lower`, `curve_band_upper`, where that would be if the predictions were calibrated. By
-        obs_id: `top_probability` and so on, `label`, `weight`. Scores: `accuracy`, `brier` (0 to 2, the sum over
-        classes), `log_loss` in nats, and `ece`, the mean distance of `top_predicted` from `top_observed`; each with
-        `_lower` and `_upper`. `ece_if_calibrated` is what noise alone would make of `ece`. By class: `class_ece`,
-        likewise. `miscalibration`, `discrimination`, `uncertainty`: brier = miscalibration - discrimination +
-        uncertainty; the terms of each class are `class_miscalibration` and so on.
+        It shows itself as a table of scores and bins, and its `to_frame` has a row for each class
+        and bin. By (class, bin), one class against the others: `predicted`, the mean probability;
+        `observed`, the share of rows with the label, and `lower`, `upper`, its interval under
+        Beta(1/2, 1/2); `band_lower`, `band_upper`, where the share would be if the predictions were
+        calibrated; `count`. By bin, the same of the most probable label of each row:
+        `top_predicted` and so on. By (obs_id, class): `probability`; `calibrated`, the isotonic
+        regression of the label on it; `curve_band_lower`, `curve_band_upper`, where that would be
+        if the predictions were calibrated. By obs_id: `top_probability` and so on, `label`,
+        `weight`. Scores: `accuracy`, `brier` (0 to 2, the sum over classes), `log_loss` in nats,
+        and `ece`, the mean distance of `top_predicted` from `top_observed`; each with `_lower` and
+        `_upper`. `ece_if_calibrated` is what noise alone would make of `ece`. By class:
+        `class_ece`, likewise. `miscalibration`, `discrimination`, `uncertainty`: brier =
+        miscalibration - discrimination + uncertainty; the terms of each class are
+        `class_miscalibration` and so on.
 
     See Also
     --------
@@ -73,13 +78,15 @@ def calibration(
 
     Notes
     -----
-    Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval reaches 0 where the predictions
-    may be calibrated. A label that was predicted to be impossible makes `log_loss` infinite; the number of such rows is
-    in the attribute `impossible`. `calibrated` is the CORP reliability curve of Dimitriadis, Gneiting and Jordan
-    (2021); over the classes it need not add up to 1.
+    Bands and intervals are pointwise. Noise alone makes `ece` positive; its interval reaches 0
+    where the predictions may be calibrated. A label that was predicted to be impossible makes
+    `log_loss` infinite; the number of such rows is in the attribute `impossible`. `calibrated` is
+    the CORP reliability curve of Dimitriadis, Gneiting and Jordan (2021); over the classes it need
+    not add up to 1.
 
-    Predictions follow `estimate` and `temper_`, as in `NaiveBayes.loo`: each row leaves exponents that were found with
-    it; the attribute `leave_one_out` says what is kept, though all rows chose it.
+    Predictions follow `estimate` and `temper_`, as in `NaiveBayes.loo`: each row leaves exponents
+    that were found with it; the attribute `leave_one_out` says what is kept, though all rows chose
+    it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Comparison of estimators by exact leave-one-out, in ArviZ's table."""
+"""Comparison of estimators by leave-one-out, in ArviZ's table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,15 +27,15 @@ def compare(
     Parameters
     ----------
     models : mapping from names to estimators
-        One that is not fitted is fitted to these rows first; one that is fitted must have learnt these rows. A model
-        of `bayesnb.mcmc` must be fitted.
+        One that is not fitted is fitted to these rows first; one that is fitted must have learnt
+        these rows. A model of `bayesnb.mcmc` must be fitted.
     X : table of rows
         The rows that were learnt.
     y : array-like
         Their labels.
     target : {"label", "joint"}, default "label"
-        What is scored, as in `NaiveBayes.loo`. Only scores of the same quantity can be compared: "joint" needs the same
-        columns in every model.
+        What is scored, as in `NaiveBayes.loo`. Only scores of the same quantity can be compared:
+        "joint" needs the same columns in every model.
     method : str, optional
         How the models are weighted, as in `arviz.compare`; stacking by default.
     reference : str, optional
@@ -46,9 +46,10 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        The table of `arviz.compare`, not rounded, for `arviz.plot_compare`: by model `rank`, `elpd`, the difference to
-        the best one, its standard error `dse`, and the weight of the model in a mixture of all. It shows itself with
-        rounded numbers; `to_frame` gives a plain copy.
+        The table of `arviz.compare`, not rounded, for `arviz.plot_compare`: by model `rank`,
+        `elpd`, the difference to the best one, its standard error `dse`, and the weight of the
+        model in a mixture of all. It shows itself with rounded numbers; `to_frame` gives a plain
+        copy.
 
     See Also
     --------
@@ -58,15 +59,15 @@ def compare(
 
     Notes
     -----
-    A score of minus infinity or NaN is an error that names the model and the row: ArviZ would leave such rows out of
-    the differences, and the worst model would look best.
+    A score of minus infinity or NaN is an error that names the model and the row: ArviZ would leave
+    such rows out of the differences, and the worst model would look best.
 
     Examples
     --------
     >>> from bayesnb import NaiveBayes, compare
     >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
-    >>> models = {"predictive": NaiveBayes("gaussian"), "plugged in": NaiveBayes("gaussian", estimate="mean")}
-    >>> table = compare(models, x, y)
+    >>> one, other = NaiveBayes("gaussian"), NaiveBayes("gaussian", estimate="mean")
+    >>> table = compare({"predictive": one, "plugged in": other}, x, y)
     >>> table["elpd"].round(3).to_dict()
     {'plugged in': -0.626, 'predictive': -0.709}
     """
@@ -115,6 +116,6 @@ def _check_finite(name: str, score: Array) -> None:
         why = "no distribution of its class" if np.isnan(score[row]) else "probability 0 to it"
         raise ValueError(
             f"model {name!r}: {invalid.sum()} rows have no finite score; without row {row}, the "
-            f"other rows leave {why}. Such a model cannot be compared. Use a larger smoothing, or a "
-            "proper prior."
+            f"other rows leave {why}. Such a model cannot be compared. Use a larger smoothing, or "
+            "a proper prior."
         )

@@ -77,7 +77,7 @@ class SmoothingComparison(VerdictTable):
         Examples
         --------
         >>> from bayesnb import CategoricalNB, compare_smoothing
-        >>> X, y = [[0, 1], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2], [1, 2], [1, 0]], list("aaaabbbb")
+        >>> X, y = [[0, 1], [0, 1], [0, 0], [1, 2], [1, 2], [1, 0]], list("aaabbb")
         >>> len(compare_smoothing(CategoricalNB(), X, y, (0.1, 1), ("predictive",)).plot())
         3
         """
@@ -100,7 +100,7 @@ def compare_smoothing(
     sample_weight: Any = None,
     progress: bool | None = None,
 ) -> SmoothingComparison:
-    """Compare settings of the smoothing by their evidence and by exact leave-one-out, without refits.
+    """Compare settings of the smoothing by their evidence and by leave-one-out, without refits.
 
     Parameters
     ----------
@@ -111,21 +111,23 @@ def compare_smoothing(
     y : array-like
         Their labels.
     smoothing : sequence of float
-        Numbers, 0 or more.
-        With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the probability of a level
-        under "map", whose prior is Dirichlet(1 + l), and under "mean", whose prior is Dirichlet(l). It is so for
-        `Categorical`, `Bernoulli` and `Multinomial` columns; a prior declared with an array keeps its proportions, and
-        l is its mean. The prior of `Poisson` columns is worth l events, at the pooled rate. That of `Gaussian` columns
-        has l times its `count`, `shape` and `scale`. 1 is the default prior of every family.
+        Numbers, 0 or more. With smoothing l, counts n of K levels and their total N, (n + l) / (N +
+        l K) is the probability of a level under "map", whose prior is Dirichlet(1 + l), and under
+        "mean", whose prior is Dirichlet(l). It is so for `Categorical`, `Bernoulli` and
+        `Multinomial` columns; a prior declared with an array keeps its proportions, and l is its
+        mean. The prior of `Poisson` columns is worth l events, at the pooled rate. That of
+        `Gaussian` columns has l times its `count`, `shape` and `scale`. 1 is the default prior of
+        every family.
     estimates : sequence of {"map", "mean", "predictive", "mle"}, optional
-        The estimates that predict, as in the parameter `estimate`. By default "map", "mean" and "predictive", and
-        "predictive" alone for a model with links between columns, as their tables have no other estimate. No prior
-        enters "mle", so it has one row, of smoothing 0.
+        The estimates that predict, as in the parameter `estimate`. By default "map", "mean" and
+        "predictive", and "predictive" alone for a model with links between columns, as their tables
+        have no other estimate. No prior enters "mle", so it has one row, of smoothing 0.
     sample_weight : array-like, optional
-        How often each row counts. Scores are of as many rows of mean weight: a row of any weight is left out as a
-        whole.
+        How often each row counts. Scores are of as many rows of mean weight: a row of any weight is
+        left out as a whole.
     progress : bool, optional
-        Whether a progress bar on stderr counts the settings. By default on a terminal, after two seconds.
+        Whether a progress bar on stderr counts the settings. By default on a terminal, after two
+        seconds.
 
     Returns
     -------
@@ -139,20 +141,21 @@ def compare_smoothing(
 
     Notes
     -----
-    The data are counted once: a setting changes the prior, and a pass over the rows takes each of them back in turn.
-    The class prior, `temper_` and all else are those of the estimator, links between columns among them.
-    Priors of the estimator that take their scale from the data take it from all rows, also for the row that is left
-    out.
+    The data are counted once: a setting changes the prior, and a pass over the rows takes each of
+    them back in turn. The class prior, `temper_` and all else are those of the estimator, links
+    between columns among them. Priors of the estimator that take their scale from the data take it
+    from all rows, also for the row that is left out.
 
-    Log evidence is that of all cells and labels, so it judges the prior of the cells, and the score only what it does
-    to the labels; they need not agree. A prior that is improper, as most are at 0, has no evidence: NaN. A row that
-    alone of its class has a level is impossible without smoothing, and the sum of log scores is minus infinity.
+    Log evidence is that of all cells and labels, so it judges the prior of the cells, and the score
+    only what it does to the labels; they need not agree. A prior that is improper, as most are at
+    0, has no evidence: NaN. A row that alone of its class has a level is impossible without
+    smoothing, and the sum of log scores is minus infinity.
 
     Examples
     --------
     >>> from bayesnb import CategoricalNB, compare_smoothing
     >>> X, y = [[0, 1], [0, 1], [0, 0], [0, 1], [1, 2], [1, 2], [1, 2], [1, 0]], list("aaaabbbb")
-    >>> result = compare_smoothing(CategoricalNB(), X, y, smoothing=(0, 0.1, 1, 10), estimates=("predictive",))
+    >>> result = compare_smoothing(CategoricalNB(), X, y, (0, 0.1, 1, 10), ("predictive",))
     >>> result.table[["smoothing", "log_evidence", "elpd_loo"]].round(2).values.tolist()
     [[0.0, nan, -inf], [0.1, -17.87, -0.47], [1.0, -17.85, -1.17], [10.0, -20.1, -4.71]]
     >>> result.best["smoothing"]
@@ -183,8 +186,8 @@ def compare_smoothing(
 
 
 def _check_smoothing(smoothing: Any) -> list[float]:
-    sizes = list(smoothing) if isinstance(smoothing, Iterable) else [smoothing]
-    are_numbers = all(isinstance(size, Real) and 0 <= size < np.inf for size in sizes)  # type: ignore[operator]
+    sizes: list[Any] = list(smoothing) if isinstance(smoothing, Iterable) else [smoothing]
+    are_numbers = all(isinstance(size, Real) and 0 <= float(size) < np.inf for size in sizes)
     if not sizes or not are_numbers or len(set(sizes)) < len(sizes):
         raise ValueError(
             f"smoothing must be different finite numbers, 0 or more, got {smoothing!r}."

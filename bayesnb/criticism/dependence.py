@@ -1,4 +1,4 @@
-"""Evidence that columns depend on each other given the class: where the assumption of naive Bayes fails."""
+"""Evidence that columns depend on each other given the class: where naive Bayes fails."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
@@ -38,9 +38,10 @@ def dependence(
 ) -> Any:
     """Compute Bayes factors for a dependence between each pair of columns within the classes.
 
-    Naive Bayes takes the columns of a class to be independent. The log Bayes factor compares that with a joint
-    distribution of the two: above 0 the data speak for a dependence, which makes probabilities too extreme (see
-    `temper`). A family of the wrong shape makes large factors too, of hundreds of nats; see the notes.
+    Naive Bayes takes the columns of a class to be independent. The log Bayes factor compares that
+    with a joint distribution of the two: above 0 the data speak for a dependence, which makes
+    probabilities too extreme (see `temper`). A family of the wrong shape makes large factors too,
+    of hundreds of nats; see the notes.
 
     Parameters
     ----------
@@ -55,15 +56,17 @@ def dependence(
     sample_weight : array-like of whole numbers, optional
         The weights of the rows, as they were learnt.
     progress : bool, optional
-        Whether a progress bar on stderr counts the pairs. By default on a terminal, after two seconds.
+        Whether a progress bar on stderr counts the pairs. By default on a terminal, after two
+        seconds.
 
     Returns
     -------
     xarray.Dataset
-        It shows itself as a table, the strongest pair first, and its `to_frame` has a row for each pair. By (feature,
-        feature_2), symmetric: `log_bayes_factor`, in nats, summed over classes; by (class, feature, feature_2):
-        `log_bayes_factor_by_class`. NaN on the diagonal, and for pairs that cannot be compared. The attribute
-        `strongest` names the pairs with the most evidence.
+        It shows itself as a table, the strongest pair first, and its `to_frame` has a row for each
+        pair. By (feature, feature_2), symmetric: `log_bayes_factor`, in nats, summed over classes;
+        by (class, feature, feature_2): `log_bayes_factor_by_class`. NaN on the diagonal, and for
+        pairs that cannot be compared. The attribute `strongest` names the pairs with the most
+        evidence.
 
     See Also
     --------
@@ -73,29 +76,32 @@ def dependence(
 
     Notes
     -----
-    Two columns of levels, flags among them: one Dirichlet over their table against one over each column. A cell of the
-    table has concentration A p q, where p and q are the shares that the levels have in the priors of their columns and
-    A is the total concentration of either prior, so a single row says nothing; if the totals differ, both hypotheses
-    take their geometric mean. A number, or a count, and levels: a parameter for each level against one for the class.
-    Two Gaussian columns: a bivariate normal, with Normal-inverse-Wishart prior, against two normals. Two counts, or a
-    count and a Gaussian column, have no conjugate joint distribution: NaN. The words of a block share one Dirichlet,
-    and are left out.
+    Two columns of levels, flags among them: one Dirichlet over their table against one over each
+    column. A cell of the table has concentration A p q, where p and q are the shares that the
+    levels have in the priors of their columns and A is the total concentration of either prior, so
+    a single row says nothing; if the totals differ, both hypotheses take their geometric mean. A
+    number, or a count, and levels: a parameter for each level against one for the class. Two
+    Gaussian columns: a bivariate normal, with Normal-inverse-Wishart prior, against two normals.
+    Two counts, or a count and a Gaussian column, have no conjugate joint distribution: NaN. The
+    words of a block share one Dirichlet, and are left out.
 
-    Under one concentration for all, noise in columns of many levels would be evidence: a Dirichlet(1) explains many
-    rare levels badly, and their table less badly than their margins. So a factor above 0 that a column of levels has
-    with another, or with counts, is compared with a second one, for which the strength of the priors is learnt: that
-    under which each hypothesis makes the data most probable, one for all classes. The smaller of the two is shown, and
-    0 if the second speaks against a dependence. A factor below 0 is that of the model's priors. Two columns that both
-    have a level for each row cannot be shown to depend on each other.
+    Under one concentration for all, noise in columns of many levels would be evidence: a
+    Dirichlet(1) explains many rare levels badly, and their table less badly than their margins. So
+    a factor above 0 that a column of levels has with another, or with counts, is compared with a
+    second one, for which the strength of the priors is learnt: that under which each hypothesis
+    makes the data most probable, one for all classes. The smaller of the two is shown, and 0 if the
+    second speaks against a dependence. A factor below 0 is that of the model's priors. Two columns
+    that both have a level for each row cannot be shown to depend on each other.
 
-    Both hypotheses are of the columns' families, and so is the factor. Where a shape is wrong, as for numbers with
-    heavy tails or counts that vary more than a Poisson allows, a parameter for each level also serves to fit that
-    shape, and noise may have a large factor.
+    Both hypotheses are of the columns' families, and so is the factor. Where a shape is wrong, as
+    for numbers with heavy tails or counts that vary more than a Poisson allows, a parameter for
+    each level also serves to fit that shape, and noise may have a large factor.
 
-    Links between columns, as `NaiveBayes()` has, change no factor. A pair uses the rows that have both cells, under
-    both hypotheses. Priors are the model's; a column that is modelled
-    jointly with others has the margin of their prior, and a variance that classes share is taken for each class's own.
-    Evidence for two columns of one block does not speak against the model, which takes them to be dependent already.
+    Links between columns, as `NaiveBayes()` has, change no factor. A pair uses the rows that have
+    both cells, under both hypotheses. Priors are the model's; a column that is modelled jointly
+    with others has the margin of their prior, and a variance that classes share is taken for each
+    class's own. Evidence for two columns of one block does not speak against the model, which takes
+    them to be dependent already.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The starting point of every criticism: a fitted estimator and the labelled rows that it has learnt."""
+"""The starting point of every criticism: a fitted estimator and the rows that it has learnt."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -103,9 +103,9 @@ def refuse_undefined(log_scores: Array) -> None:
     undefined = np.isnan(log_scores)
     if undefined.any():
         raise ValueError(
-            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the other "
-            "rows leave no distribution of their class (too few of them, or no spread, and a prior "
-            "that adds none). Use a proper prior."
+            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the "
+            "other rows leave no distribution of their class (too few of them, or no spread, and a "
+            "prior that adds none). Use a proper prior."
         )
 
 

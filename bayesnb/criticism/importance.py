@@ -34,13 +34,15 @@ def importance(
 ) -> Any:
     """Compute what held-out log loss loses without each column, in nats a row.
 
-    Every row is predicted by the model of all other rows, once with the column and once without it. The importance is
-    the mean of -log p(y | x) without the column, less that with it: above 0 the column makes predictions better.
+    Every row is predicted by the model of all other rows, once with the column and once without it.
+    The importance is the mean of -log p(y | x) without the column, less that with it: above 0 the
+    column makes predictions better.
 
     Parameters
     ----------
     model : estimator
-        One that is not fitted is fitted to these rows first; one that is fitted must have learnt these rows.
+        One that is not fitted is fitted to these rows first; one that is fitted must have learnt
+        these rows.
     X : table of rows
         The rows that were learnt.
     y : array-like
@@ -53,10 +55,11 @@ def importance(
     Returns
     -------
     xarray.Dataset
-        It shows itself as a table, the most important feature first, and its `to_frame` has a row for each feature. By
-        feature, in the table's order: `importance`, in nats a row, with its interval, `lower` and `upper`; `temper`,
-        the exponent of its evidence. Columns that are modelled jointly are one feature, and so is a block of words. In
-        the attributes: `log_loss`, that of the whole model; `exponents`, "kept" where they were found from the rows.
+        It shows itself as a table, the most important feature first, and its `to_frame` has a row
+        for each feature. By feature, in the table's order: `importance`, in nats a row, with its
+        interval, `lower` and `upper`; `temper`, the exponent of its evidence. Columns that are
+        modelled jointly are one feature, and so is a block of words. In the attributes: `log_loss`,
+        that of the whole model; `exponents`, "kept" where they were found from the rows.
 
     See Also
     --------
@@ -67,21 +70,25 @@ def importance(
 
     Notes
     -----
-    Where all exponents are 1 or given, and there are no links, the numbers are those of a refit without the column:
-    its factor is taken out of the product. Exponents that were found from the rows (`temper_`), which each row leaves
-    as in `NaiveBayes.loo`, are kept for the other columns, though a refit would find others, and so are families that
-    were chosen. A column takes its links with it; the other links stay.
+    Where all exponents are 1 or given, and there are no links, the numbers are those of a refit
+    without the column: its factor is taken out of the product. Exponents that were found from the
+    rows (`temper_`), which each row leaves as in `NaiveBayes.loo`, are kept for the other columns,
+    though a refit would find others, and so are families that were chosen. A column takes its links
+    with it; the other links stay.
 
-    A column can depend strongly on the class and be of no importance: where another column says the same, nothing is
-    lost without one of them. A negative importance says that predictions are better without the column, as they may be
-    where its evidence is counted twice. Importances do not add up to what all columns are worth together.
+    A column can depend strongly on the class and be of no importance: where another column says the
+    same, nothing is lost without one of them. A negative importance says that predictions are
+    better without the column, as they may be where its evidence is counted twice. Importances do
+    not add up to what all columns are worth together.
 
-    The interval is that of the mean of the differences, row by row: Student's t, corrected for skewness. It is about
-    other rows of the same population, predicted by this model. Fewer than five rows have no interval.
+    The interval is that of the mean of the differences, row by row: Student's t, corrected for
+    skewness. It is about other rows of the same population, predicted by this model. Fewer than
+    five rows have no interval.
 
     Examples
     --------
-    Two columns that are the same, so that predictions are better without one of them, and one that is noise:
+    Two columns that are the same, so that predictions are better without one of them, and one that
+    is noise:
 
     >>> import numpy as np
     >>> from bayesnb import NaiveBayes, importance, relevance

@@ -1,4 +1,4 @@
-"""Search for columns that are better modelled jointly: partitions between naive Bayes and one table of all."""
+"""Search for columns that are better modelled jointly, between naive Bayes and one table of all."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,20 +45,22 @@ Found = list[tuple[JoinableColumns, set[Block]]]  # the blocks of each kind of c
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(VerdictTable):
-    """Columns in blocks that are modelled jointly, the steps of the search, and the resulting estimator.
+    """Columns in blocks that are modelled jointly, the steps of the search, and the estimator.
 
     Attributes
     ----------
     blocks : tuple of tuples of column names
-        In the table's order; columns of different blocks are independent given the class. A block of words is one.
+        In the table's order; columns of different blocks are independent given the class. A block
+        of words is one.
     table : pandas.DataFrame
-        A row for the start, and one for each step: `step`; `joined`, what was done; `log_bayes_factor`, what it gained
-        under the priors that are compared, in nats; `log_evidence`, log p(X, y | prior) after it.
+        A row for the start, and one for each step: `step`; `joined`, what was done;
+        `log_bayes_factor`, what it gained under the priors that are compared, in nats;
+        `log_evidence`, log p(X, y | prior) after it.
     estimator : a `NaiveBayes` that is not fitted
         It declares the blocks and the priors that were compared.
     ends : dict
-        The log evidence of both ends: "naive", every column by itself, and "joint", all that can be joined in one
-        block of each kind.
+        The log evidence of both ends: "naive", every column by itself, and "joint", all that can be
+        joined in one block of each kind.
     verdict : str
         What was joined and what it gained, in a sentence.
     notes : tuple of sentences
@@ -121,17 +123,18 @@ def partition(
     concentration: float | None = None,
     progress: bool | None = None,
 ) -> Partition:
-    """Search for blocks of columns that are better modelled jointly than by naive Bayes, by the evidence.
+    """Search for blocks of columns that are better modelled jointly, by their evidence.
 
-    Naive Bayes has a block for every column, the Bayes-optimal classifier one gigantic table of all; in between are
-    all partitions ("semi-naive", Kononenko 1991). Blocks are joined as long as the data are more probable with them
-    joined: the evidence weighs what the joint distribution explains against how many more parameters it has to learn.
+    Naive Bayes has a block for every column, the Bayes-optimal classifier one gigantic table of
+    all; in between are all partitions ("semi-naive", Kononenko 1991). Blocks are joined as long as
+    the data are more probable with them joined: the evidence weighs what the joint distribution
+    explains against how many more parameters it has to learn.
 
     Parameters
     ----------
     model : estimator
-        One that is fitted on these rows, or not at all. The search starts from its blocks: every column by itself, but
-        for those that it declares to be one block.
+        One that is fitted on these rows, or not at all. The search starts from its blocks: every
+        column by itself, but for those that it declares to be one block.
     X : table of rows
         The rows that were learnt, or a part of them.
     y : array-like
@@ -143,10 +146,11 @@ def partition(
     most : int, optional
         The largest number of columns that a block may have.
     concentration : float, optional
-        A, the total concentration of every Dirichlet prior. By default that of the model or, where columns differ,
-        their geometric mean.
+        A, the total concentration of every Dirichlet prior. By default that of the model or, where
+        columns differ, their geometric mean.
     progress : bool, optional
-        Whether a progress bar on stderr counts the steps. By default on a terminal, after two seconds.
+        Whether a progress bar on stderr counts the steps. By default on a terminal, after two
+        seconds.
 
     Returns
     -------
@@ -160,48 +164,52 @@ def partition(
 
     Notes
     -----
-    Columns of levels and flags are joined to `JointTable` blocks, numbers to `MultivariateGaussian` ones. Left alone
-    are words and counts, columns whose prior prefers some levels to others, flags that are made by a threshold or of
-    which one value never occurs, variances that classes share; and levels with flags or with each other where they
-    differ in `levels` or `unseen`.
+    Columns of levels and flags are joined to `JointTable` blocks, numbers to `MultivariateGaussian`
+    ones. Left alone are words and counts, columns whose prior prefers some levels to others, flags
+    that are made by a threshold or of which one value never occurs, variances that classes share;
+    and levels with flags or with each other where they differ in `levels` or `unseen`.
 
-    The priors of all partitions agree in their margins, so that before anything is seen none is preferred: a table of
-    K combinations has concentration A / K for each, whatever columns it is of, and a Gaussian of d columns has 2 shape
-    + d - 1 degrees of freedom. Where the model's own priors differ from column to column, all take the geometric mean
-    of concentrations, counts and shapes, also at the start. The first gain of two columns is the log Bayes factor for
-    their dependence under these priors, and all gains add up to the log evidence of the estimator.
+    The priors of all partitions agree in their margins, so that before anything is seen none is
+    preferred: a table of K combinations has concentration A / K for each, whatever columns it is
+    of, and a Gaussian of d columns has 2 shape + d - 1 degrees of freedom. Where the model's own
+    priors differ from column to column, all take the geometric mean of concentrations, counts and
+    shapes, also at the start. The first gain of two columns is the log Bayes factor for their
+    dependence under these priors, and all gains add up to the log evidence of the estimator.
 
-    Under one concentration for all, columns of about as many levels as rows, such as identifiers, would be joined
-    though they are noise: it explains many rare levels badly, and their combinations less badly. So a step that joins
-    levels is compared with a second log Bayes factor, for which each block has the concentration that makes it most
-    probable, one for all classes. The search goes by the smaller of the two. A second one below 2 nats and below a
-    tenth of the first is what noise has: it counts as 0, the blocks stay apart, and a note names them, though
-    `log_evidence` would be higher. So the gains in `table` may be larger than what `dependence` shows, but none rests
-    on the concentration alone.
+    Under one concentration for all, columns of about as many levels as rows, such as identifiers,
+    would be joined though they are noise: it explains many rare levels badly, and their
+    combinations less badly. So a step that joins levels is compared with a second log Bayes factor,
+    for which each block has the concentration that makes it most probable, one for all classes. The
+    search goes by the smaller of the two. A second one below 2 nats and below a tenth of the first
+    is what noise has: it counts as 0, the blocks stay apart, and a note names them, though
+    `log_evidence` would be higher. So the gains in `table` may be larger than what `dependence`
+    shows, but none rests on the concentration alone.
 
-    The two blocks are joined that gain most so; if no two gain, a column is moved to another block, or to one of its
-    own, if that gains. The search is greedy and may miss the best partition: three columns of which any two are
-    independent are not joined, though the third may follow from the other two. Columns that hardly vary within the
-    classes are joined too readily: most of A is then on combinations that never occur (Suzuki 2017).
+    The two blocks are joined that gain most so; if no two gain, a column is moved to another block,
+    or to one of its own, if that gains. The search is greedy and may miss the best partition: three
+    columns of which any two are independent are not joined, though the third may follow from the
+    other two. Columns that hardly vary within the classes are joined too readily: most of A is then
+    on combinations that never occur (Suzuki 2017).
 
-    Links between columns, as `NaiveBayes()` has, are left out, and the estimator looks for none: blocks stand in their
-    place. `dependence="blocks"` of `NaiveBayes` finds blocks at `fit`.
+    Links between columns, as `NaiveBayes()` has, are left out, and the estimator looks for none:
+    blocks stand in their place. `dependence="blocks"` of `NaiveBayes` finds blocks at `fit`.
 
-    Where cells are missing, a step compares both of its hypotheses on the rows that have all cells of its blocks, and
-    `log_evidence` adds up such gains. The estimator learns about a block from these rows only. It learns no joint
-    table from a sparse table: give it a dense one.
+    Where cells are missing, a step compares both of its hypotheses on the rows that have all cells
+    of its blocks, and `log_evidence` adds up such gains. The estimator learns about a block from
+    these rows only. It learns no joint table from a sparse table: give it a dense one.
 
     References
     ----------
-    Kononenko (1991), Semi-naive Bayesian classifier. Pazzani (1996), Searching for dependencies in Bayesian
-    classifiers. Cooper and Herskovits (1992), A Bayesian method for the induction of probabilistic networks from data.
-    Heckerman, Geiger and Chickering (1995), Learning Bayesian networks. Suzuki (2017), A theoretical analysis of the
-    BDeu scores in Bayesian network structure learning.
+    Kononenko (1991), Semi-naive Bayesian classifier. Pazzani (1996), Searching for dependencies in
+    Bayesian classifiers. Cooper and Herskovits (1992), A Bayesian method for the induction of
+    probabilistic networks from data. Heckerman, Geiger and Chickering (1995), Learning Bayesian
+    networks. Suzuki (2017), A theoretical analysis of the BDeu scores in Bayesian network structure
+    learning.
 
     Examples
     --------
     >>> import bayesnb
-    >>> X = [["a", "a", "u"], ["b", "b", "u"], ["a", "a", "v"], ["b", "b", "v"], ["a", "b", "u"]] * 4
+    >>> X = [list(row) for row in ("aau", "bbu", "aav", "bbv", "abu")] * 4
     >>> y = ["one", "other"] * 10
     >>> result = bayesnb.partition(bayesnb.NaiveBayes(), X, y)
     >>> result.blocks

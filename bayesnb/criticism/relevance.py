@@ -26,10 +26,11 @@ Feature = tuple[int, Hashable, Hashable, float, float, float]
 def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     """Compute the Bayes factor for a dependence of each feature on the class.
 
-    The log Bayes factor compares two hypotheses about a column: that each class has a separate parameter, and that
-    all classes share one, both under the model's prior. It is the log evidence of the first less that of the second.
-    Above 0 the data speak for a dependence: 3 nats are strong, 5 very strong (Kass and Raftery 1995). Hundreds of nats
-    say that a dependence is certain, or that the family has the wrong shape; not that the feature is important, which
+    The log Bayes factor compares two hypotheses about a column: that each class has a separate
+    parameter, and that all classes share one, both under the model's prior. It is the log evidence
+    of the first less that of the second. Above 0 the data speak for a dependence: 3 nats are
+    strong, 5 very strong (Kass and Raftery 1995). Hundreds of nats say that a dependence is
+    certain, or that the family has the wrong shape; not that the feature is important, which
     `importance` computes.
 
     Parameters
@@ -42,9 +43,10 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     Returns
     -------
     xarray.Dataset
-        It shows itself as a table, the largest factor first, and its `to_frame` has a row for each feature. By feature,
-        in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the posterior probability that the feature
-        depends on the class; `temper` and `temper_sd`, how much its evidence counts in predictions.
+        It shows itself as a table, the largest factor first, and its `to_frame` has a row for each
+        feature. By feature, in the table's order: `log_bayes_factor`, in nats, and `inclusion`, the
+        posterior probability that the feature depends on the class; `temper` and `temper_sd`, how
+        much its evidence counts in predictions.
 
     See Also
     --------
@@ -55,30 +57,36 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
 
     Notes
     -----
-    In a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j) prior, a margin of
-    the block's Dirichlet; words of one block are not independent. The factor of the whole block is in the attributes
-    `block` and `block_log_bayes_factor`. For a Gaussian column with `shared=True` both hypotheses have one variance for
-    all classes: they differ in the means alone.
+    In a block of counts each word is compared with all others together, with a Beta(a_j, A - a_j)
+    prior, a margin of the block's Dirichlet; words of one block are not independent. The factor of
+    the whole block is in the attributes `block` and `block_log_bayes_factor`. For a Gaussian column
+    with `shared=True` both hypotheses have one variance for all classes: they differ in the means
+    alone.
 
-    A Bayes factor depends on the prior, and most where that is vague: under a prior that spreads far beyond the data a
-    parameter for each class costs more, and small differences do not pay for it. It is defined for rows only: weights
-    and counts must have been whole numbers, and the prior proper and the same for all classes.
+    A Bayes factor depends on the prior, and most where that is vague: under a prior that spreads
+    far beyond the data a parameter for each class costs more, and small differences do not pay for
+    it. It is defined for rows only: weights and counts must have been whole numbers, and the prior
+    proper and the same for all classes.
 
-    Under one concentration for all, noise in a column of many levels would be strong evidence: a Dirichlet(1) explains
-    many rare levels badly, and those of a class worse than those of all rows. So the factor of a column of levels, of a
-    flag or of a whole block of counts, where it is above 0, is compared with a second one, for which the concentration
-    is learnt: it keeps the proportions of the declared prior, and is as large as makes the data most probable, one
-    number for all classes under one hypothesis, and one under the other. The smaller of the two is shown, and 0 if the
-    second speaks against a dependence. A factor below 0 is that of the model's priors, as is that of numbers, of counts
-    and of single words. A column with a level for each row says nothing: its factor is 0.
+    Under one concentration for all, noise in a column of many levels would be strong evidence: a
+    Dirichlet(1) explains many rare levels badly, and those of a class worse than those of all rows.
+    So the factor of a column of levels, of a flag or of a whole block of counts, where it is above
+    0, is compared with a second one, for which the concentration is learnt: it keeps the
+    proportions of the declared prior, and is as large as makes the data most probable, one number
+    for all classes under one hypothesis, and one under the other. The smaller of the two is shown,
+    and 0 if the second speaks against a dependence. A factor below 0 is that of the model's priors,
+    as is that of numbers, of counts and of single words. A column with a level for each row says
+    nothing: its factor is 0.
 
-    Both hypotheses are of the column's family, and so is the factor. Where its shape is wrong, as for amounts of money
-    under a Gaussian or counts that vary more than a Poisson allows, a parameter for each class also serves to fit that
-    shape, and noise may have a large factor: look at the column, take a logarithm, or declare it `Categorical`.
+    Both hypotheses are of the column's family, and so is the factor. Where its shape is wrong, as
+    for amounts of money under a Gaussian or counts that vary more than a Poisson allows, a
+    parameter for each class also serves to fit that shape, and noise may have a large factor: look
+    at the column, take a logarithm, or declare it `Categorical`.
 
-    Every feature is judged by itself; links between columns are not features. `NaiveBayes(average_features=...)`
-    predicts by the average over these hypotheses under the model's priors as they are, so that of a column of many
-    levels it may include what has no relevance: an `InclusionWarning` says so.
+    Every feature is judged by itself; links between columns are not features.
+    `NaiveBayes(average_features=...)` predicts by the average over these hypotheses under the
+    model's priors as they are, so that of a column of many levels it may include what has no
+    relevance: an `InclusionWarning` says so.
 
     Examples
     --------
@@ -97,8 +105,9 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
     if not model.model_.integer_weights:
         raise ValueError(
-            "the model has learnt weights or counts that are not whole numbers. A Bayes factor compares probabilities "
-            "of rows, and such rows have none: fit with whole weights and counts."
+            "the model has learnt weights or counts that are not whole numbers. A Bayes factor "
+            "compares probabilities of rows, and such rows have none: fit with whole weights and "
+            "counts."
         )
     features, blocks = _compare_features(model._columns_alone())
     _, columns, words, factors, temper, temper_sd = zip(*features, strict=True)

@@ -84,37 +84,40 @@ def tune(
     y : array-like
         Their labels.
     criterion : {"evidence", "loo"}, default "evidence"
-        "evidence" makes the cells as probable as they can be, given the labels and before they were seen (type-II
-        maximum likelihood). "loo" makes the labels as probable as they can be, each predicted from its row and from
-        all other rows, by the estimator's `estimate` and `temper_`.
+        "evidence" makes the cells as probable as they can be, given the labels and before they were
+        seen (type-II maximum likelihood). "loo" makes the labels as probable as they can be, each
+        predicted from its row and from all other rows, by the estimator's `estimate` and `temper_`.
     per : {"model", "feature", "class"}, default "model"
-        One prior for all columns of a kind, or one for each column and all classes, or one for each class and all
-        columns of a kind. "loo" has "model" only.
+        One prior for all columns of a kind, or one for each column and all classes, or one for each
+        class and all columns of a kind. "loo" has "model" only.
     sample_weight : array-like, optional
         How often each row counts.
     force : bool, default False
-        Whether priors are taken that predict the labels worse than those before: by more than two standard errors of
-        the difference, and by more than 4 nats, as smaller differences have no standard error to rely on.
+        Whether priors are taken that predict the labels worse than those before: by more than two
+        standard errors of the difference, and by more than 4 nats, as smaller differences have no
+        standard error to rely on.
     progress : bool, optional
         Whether stderr names the current step. By default on a terminal, after two seconds.
 
     Returns
     -------
     estimator
-        A new one of the same class, not fitted, with the priors in its parameters: `families`, `alpha` or `prior`.
-        Nothing else differs. Its attribute `tuning` is a pandas.DataFrame with the rows "before" and "after":
-        `elpd_loo`, the exact leave-one-out score of the labels, as `loo` has it, under the priors of `model` and under
-        the tuned ones, its standard error `se`, the difference to "before", `elpd_diff`, and the standard error of
-        that, `diff_se`. A clone of the estimator does not have it.
+        A new one of the same class, not fitted, with the priors in its parameters: `families`,
+        `alpha` or `prior`. Nothing else differs. Its attribute `tuning` is a pandas.DataFrame with
+        the rows "before" and "after": `elpd_loo`, the leave-one-out score of the labels, as
+        `loo` has it, under the priors of `model` and under the tuned ones, its standard error `se`,
+        the difference to "before", `elpd_diff`, and the standard error of that, `diff_se`. A clone
+        of the estimator does not have it.
 
     Warns
     -----
     RefusedWarning
-        Where the tuned priors predict the labels worse, and `force` is False. The estimator that is returned keeps the
-        priors of `model`; `tuning` has both scores.
+        Where the tuned priors predict the labels worse, and `force` is False. The estimator that is
+        returned keeps the priors of `model`; `tuning` has both scores.
     BoundaryWarning
-        Where a prior is better the stronger it is, or the weaker, without end. It is left at the end of the range
-        that is searched, from 1e-8 to 1e8, where it means that the classes do not differ, or that any might.
+        Where a prior is better the stronger it is, or the weaker, without end. It is left at the
+        end of the range that is searched, from 1e-8 to 1e8, where it means that the classes do not
+        differ, or that any might.
 
     See Also
     --------
@@ -124,25 +127,30 @@ def tune(
 
     Notes
     -----
-    `Categorical`, `Bernoulli` and `Multinomial` columns have their concentration tuned, by Newton's method, and keep
-    the proportions of a prior that is declared with an array. Gaussian columns have the `count`, `shape` and `scale` of
-    their prior tuned, on the scale of each column's pooled variance, around its pooled mean, or with per="feature"
-    around a tuned one: predictions do not change when a column is shifted or rescaled. Poisson columns have the `shape`
-    of their Gamma and its mean tuned, relative to each column's pooled rate. For "loo" a prior has a strength only, the
-    factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search over the whole range,
-    and a fine one from its best. The class prior stays as it is, and a prior that was improper is replaced.
+    `Categorical`, `Bernoulli` and `Multinomial` columns have their concentration tuned, by Newton's
+    method, and keep the proportions of a prior that is declared with an array. Gaussian columns
+    have the `count`, `shape` and `scale` of their prior tuned, on the scale of each column's pooled
+    variance, around its pooled mean, or with per="feature" around a tuned one: predictions do not
+    change when a column is shifted or rescaled. Poisson columns have the `shape` of their Gamma and
+    its mean tuned, relative to each column's pooled rate. For "loo" a prior has a strength only,
+    the factor of its parameters, and for Gaussian columns a factor of the `scale`: a coarse search
+    over the whole range, and a fine one from its best. The class prior stays as it is, and a prior
+    that was improper is replaced.
 
-    Links between columns, as `NaiveBayes()` has, have no prior to tune: "evidence" is that of the columns alone, and
-    "loo" is searched beside the links of `model`. `tuning` has the scores of both models with their links.
+    Links between columns, as `NaiveBayes()` has, have no prior to tune: "evidence" is that of the
+    columns alone, and "loo" is searched beside the links of `model`. `tuning` has the scores of
+    both models with their links.
 
-    The evidence asks how probable the cells are, not the labels: where columns depend on each other, the prior under
-    which the cells are most probable is not the one that predicts labels best, and "loo" is. That is why the result is
-    judged by the labels. A class in which a Gaussian column is constant has no part in the evidence, as has a class in
-    which a block of them has no spread in some direction: the density of equal rows grows without bound as the variance
-    goes to 0, and would take the prior of all other columns there. The evidence knows no `temper`; "loo" takes the
-    exponents as they were fitted, and does not search for both: in `tuning` they are found anew. An `estimate="map"`
-    under a concentration of 1 or less, which the evidence may well choose, puts levels that are rare at 0. With weights
-    that are not whole numbers, the evidence is that of the power likelihood.
+    The evidence asks how probable the cells are, not the labels: where columns depend on each
+    other, the prior under which the cells are most probable is not the one that predicts labels
+    best, and "loo" is. That is why the result is judged by the labels. A class in which a Gaussian
+    column is constant has no part in the evidence, as has a class in which a block of them has no
+    spread in some direction: the density of equal rows grows without bound as the variance goes to
+    0, and would take the prior of all other columns there. The evidence knows no `temper`; "loo"
+    takes the exponents as they were fitted, and does not search for both: in `tuning` they are
+    found anew. An `estimate="map"` under a concentration of 1 or less, which the evidence may well
+    choose, puts levels that are rare at 0. With weights that are not whole numbers, the evidence is
+    that of the power likelihood.
 
     Examples
     --------
