@@ -68,6 +68,21 @@ def percent(p: float, decimals: int = 1) -> str:
     return f"{fixed(100 * p, decimals)}{SPACE}%"
 
 
+def probability(p: float) -> str:
+    """Format a probability to three decimals; one that is not certain never reads as 0 or 1."""
+    if 0 < p < 0.0005:
+        return "<0.001"
+    return ">0.999" if 0.9995 <= p < 1 else fixed(p, 3)
+
+
+def plus_minus(x: float, sd: float) -> str:
+    """Format a number with its standard deviation, to two digits of the latter."""
+    if not isfinite(x) or not isfinite(sd) or sd <= 0:
+        return fixed(x, 2)
+    decimals = min(max(1 - floor(log10(sd)), 0), 5)
+    return f"{fixed(x, decimals)} ± {fixed(sd, decimals)}"
+
+
 def number_range(values: Any) -> str:
     """Format the smallest and the largest number of an array, or the only one."""
     low, high = number(float(np.min(values))), number(float(np.max(values)))

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from bayesnb import results
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
-from bayesnb.formatting import times
+from bayesnb.formatting import shorten, times
 from bayesnb.model.schema import Block
 from bayesnb.selection.feature_evidence import cautious, check_comparable, class_belief
 
@@ -93,16 +92,11 @@ def missing_cells(fitted: Any, b: int) -> Array:
     return np.where(np.abs(missing) < 1e-9 * max(rows, 1.0), 0.0, missing)
 
 
-def shown_name(value: Any, letters: int) -> str:
-    """Return a label on one line, without control characters."""
-    return results.result_tables.shown_name(value, letters)
-
-
 def facts(fitted: Any, links: tuple[int, int] | None) -> tuple[str, ...]:
     """Return sentences about the whole model; `links` are how many there are, and how many are in the forest."""
     counts, labels = fitted.model_.stats.classes.counts, fitted.classes_.tolist()
     order = np.argsort(-counts, kind="stable")[:MOST_CLASSES] if len(labels) > MOST_CLASSES else range(len(labels))
-    classes = ", ".join(f"{shown_name(labels[c], LETTERS)} ({counts[c]:,.6g})" for c in order)
+    classes = ", ".join(f"{shorten(labels[c], LETTERS)} ({counts[c]:,.6g})" for c in order)
     more = f" and {len(labels) - MOST_CLASSES} others" * (len(labels) > MOST_CLASSES)
     return (
         f"Rows: {counts.sum():,.6g}",
@@ -122,7 +116,7 @@ def class_prior(fitted: Any) -> str:
         return f"Dirichlet, each label as if seen {times(prior.concentration)} before"
     if np.isfinite(getattr(prior, "rows", np.inf)):
         return "empirical, the shares of the labels"
-    shares = ", ".join(f"{shown_name(label, LETTERS)} {p:.3g}" for label, p in zip(labels, prior.mean(), strict=True))
+    shares = ", ".join(f"{shorten(label, LETTERS)} {p:.3g}" for label, p in zip(labels, prior.mean(), strict=True))
     return f"known probabilities, {shares}" if len(labels) <= MOST_CLASSES else "known probabilities"
 
 

@@ -122,7 +122,7 @@ class PredictiveUncertainty(ABC):
         index, result = self._intervals(X, prob, observed, method, (draws, rng))
         by_class = {"probability": result.mean, "median": result.median, "lower": result.lower, "upper": result.upper}
         attrs = {"ci_prob": prob, "rows": rows, "method": self._methods[method]}
-        return results.datasets.dataset(index, self.classes_, {}, by_class, attrs, results.datasets.PredictionIntervals)
+        return results.datasets.prediction_intervals(index, self.classes_, by_class, attrs)
 
     def uncertainty(self, X: Any, rows: str = "observed") -> Any:
         """Return the entropy of each row's label, in nats, and its two parts.
@@ -165,8 +165,7 @@ class PredictiveUncertainty(ABC):
         by_row = {"entropy": result.entropy, "aleatoric": result.aleatoric, "epistemic": result.epistemic}
         by_row |= {} if density is None else {"log_density": density}
         by_class = {"probability": result.probability}
-        kind = results.datasets.LabelUncertainty
-        return results.datasets.dataset(index, self.classes_, by_row, by_class, {"rows": rows}, kind)
+        return results.datasets.label_uncertainty(index, self.classes_, by_row, by_class, rows)
 
 
 class UncertaintyMixin(PredictiveUncertainty, ModelHolder):

@@ -292,7 +292,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         scores = self._loo_scores(rows, target)
-        return results.elpd.sampled_elpd(scores.pointwise, index, scores.k, scores.draws, results.elpd.WeightedLOO)
+        return results.elpd.sampled_elpd(scores.pointwise, index, scores.k, scores.draws)
 
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target != "label":

@@ -1,56 +1,56 @@
-"""HTML of results: what notebooks show, and how the templates of the report are rendered.
+"""HTML of results: what notebooks show of an estimator, and the templates of the report.
 
-The templates and their one style sheet lie in `report/templates`. Jinja2 escapes whatever is put into them. Text that a
-user wrote, such as the name of a column, is a `Name` besides: on one line, kept apart from what stands around it, and
-not endless.
+The templates and their one style sheet lie in `report/templates`. Jinja2 escapes what is put into
+them. Text that a user wrote, such as the name of a column, is a `Name` besides.
 """
 
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import isnan
 from pathlib import Path
 from typing import Any, Self
 from unicodedata import bidirectional
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
+from bayesnb.formatting import list_names, shorten
+from bayesnb.results.tables import show_html
 
-MOST = 600  # letters of a name or a note
-LONG = 28  # letters that stay on one line in a table
-JOINERS = "\u200c\u200d"  # invisible, and parts of emoji and of Persian words
-LEFTWARD = ("R", "AL", "AN")
-LETTERS = 40  # of each name in the display of an estimator
+MAX_LETTERS = 600  # of a name or a note
+MAX_UNBROKEN = 28  # letters that stay on one line in a table
+MAX_NAME = 40  # letters of each name in the display of an estimator
+MAX_NAMES = 10  # that are listed there
+LEFTWARD = ("R", "AL", "AN")  # classes of letters that are written from right to left
 
 
 class Name(str):
-    """Text that a user wrote, which a template shows on one line, without control characters, and not endless.
+    """Text that a user wrote, which a template shows on one line, printable and not endless.
 
-    What is written from right to left is kept apart from the text around it, and what is long can be broken.
+    What is written from right to left is kept apart from the text around it; what is long can be
+    broken.
     """
 
     most: int
 
-    def __new__(cls, value: Any, most: int = MOST) -> Self:
+    def __new__(cls, value: Any, most: int = MAX_LETTERS) -> Self:
         self = super().__new__(cls, value)
         self.most = most
         return self
 
     def __html__(self) -> str:
-        words = (shortened(word, self.most // 10) for word in str(self).split())
-        line = shortened(" ".join(words), self.most)
-        printable = "".join(
-            letter if letter.isprintable() or letter in JOINERS else "�" for letter in line
-        )
-        if len(line) > LONG:
-            return Markup('<bdi class="long">{}</bdi>').format(printable)
+        words = (shorten(word, self.most // 10) for word in str(self).split())
+        line = shorten(" ".join(words), self.most)
+        if len(line) > MAX_UNBROKEN:
+            return Markup('<bdi class="long">{}</bdi>').format(line)
         if any(bidirectional(letter) in LEFTWARD for letter in line):
-            return element("bdi", printable)
-        return escape(printable)
+            return element("bdi", line)
+        return escape(line)
 
 
 @dataclass(frozen=True)
@@ -62,33 +62,29 @@ class Cell:
 
     @property
     def sorted_by(self) -> str:
-        missing = self.value is None or isnan(self.value)
-        return "" if missing else repr(float(self.value)).replace("inf", "Infinity")  # type: ignore[arg-type]
+        if self.value is None or isnan(self.value):
+            return ""
+        return repr(float(self.value)).replace("inf", "Infinity")
 
 
 def element(tag: str, content: Any) -> Markup:
-    """An element of HTML around content, which is escaped."""
+    """Return an element of HTML around content, which is escaped."""
     return Markup("<{0}>{1}</{0}>").format(tag, content)
 
 
 def phrase(pattern: str, *names: Any) -> Markup:
-    """A sentence of plain text with names, or parts that are HTML, in the places of its braces."""
+    """Return a sentence of plain text with names, or HTML, in the places of its braces."""
     return escape(pattern).format(*names)
 
 
 def plain(content: Any) -> Markup:
-    """Content without tags, for attributes and titles."""
+    """Return content without tags, for attributes and titles."""
     return Markup(re.sub(r"<[^>]*>", "", escape(content)))
-
-
-def shortened(line: str, most: int) -> str:
-    """Both ends of a line that is too long."""
-    return line if len(line) <= most else f"{line[: most - most // 3 - 1]}…{line[-(most // 3) :]}"
 
 
 @cache
 def environment() -> Environment:
-    """Jinja2 with the templates of the package; it escapes, and refuses what a template names and nobody gave it."""
+    """Return Jinja2 with the templates of the package, strict about names that it was not given."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parents[1] / "report" / "templates"),
         autoescape=True,
@@ -101,30 +97,34 @@ def environment() -> Environment:
 
 
 def render(template: str, **values: Any) -> Markup:
-    """A template of the package, filled in."""
+    """Fill in a template of the package."""
     return Markup(environment().get_template(template).render(values))
 
 
 def notebook(template: str, **values: Any) -> str:
-    """A template as a notebook shows it, with the rules of the style sheet that concern it."""
-    return str(
-        render("notebook.html", display=template, style=render("style.css", page=False), **values)
-    )
+    """Fill in a template for a notebook, with the rules of the style sheet that concern it."""
+    style = render("style.css", page=False)
+    return str(render("notebook.html", display=template, style=style, **values))
 
 
 def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family], how: str) -> str:
-    """The fitted state of an estimator: classes with their rows, families with their columns.
+    """Return what an estimator has learnt: classes with their rows, families with their columns.
 
     A block that is modelled jointly has a row of its own.
     """
     labels = [
-        f"{shortened(str(label), LETTERS)} ({count:g})"
+        f"{shorten(label, MAX_NAME)} ({count:g})"
         for label, count in zip(classes.tolist(), counts, strict=True)
     ]
     columns: dict[tuple[str, Any], list[str]] = {}
     for name, family in families.items():
         block = name if isinstance(name, tuple) and family.multivariate else None
-        names = (shortened(str(each), LETTERS) for each in (block or [name]))
+        names = [shorten(each, MAX_NAME) for each in block or [name]]
         columns.setdefault((repr(family), block), []).extend(names)
-    rows = [(kind, names) for (kind, _), names in columns.items()]
-    return notebook("state.html", rows=rows, total=f"{counts.sum():g}", labels=labels, how=how)
+    rows = [
+        (kind, len(names), list_names(names, MAX_NAMES)) for (kind, _), names in columns.items()
+    ]
+    table = pd.DataFrame(rows, columns=["family", "columns", "names"]).set_index("family")
+    title = f"Learnt from {counts.sum():g} rows"
+    note = f"Classes (rows): {list_names(labels, MAX_NAMES)}. {how}"
+    return show_html(title, table, {"names": partial(shorten, most=MAX_LETTERS)}, note)

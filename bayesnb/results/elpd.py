@@ -1,35 +1,36 @@
 """Exact leave-one-out and k-fold as ArviZ's ELPDData, and their comparison."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
-from arviz_stats import ELPDDataLOO, ELPDDataLOOKFold, compare
+from arviz_stats import ELPDData, ELPDDataLOO, ELPDDataLOOKFold, compare
 from arviz_stats.base import array_stats
-from markupsafe import Markup
 
 from bayesnb.families.record import Array
 from bayesnb.results.parameter_names import coordinate
-from bayesnb.results.result_tables import ShownFrame, number, table_of
+from bayesnb.results.tables import add_title
 from bayesnb.selection.leave_one_out import Pointwise
 
 STACKING = "stacking"
-ROUNDING = 1e-9  # how much of a log-density is rounding
-FEWEST_TAIL_DRAWS = 5  # draws that a tail needs
+ROUNDING = 1e-9  # relative error of a log-density
+MIN_TAIL_DRAWS = 5
 
 
-class ShownELPD:
-    """Display of pointwise scores in a notebook, and their frame."""
+class ShownScores(ELPDData):
+    """ArviZ's scores with a frame, and HTML for a notebook."""
 
-    def to_frame(self: Any) -> Any:
-        """Return the score of each row as a pandas DataFrame, with its Pareto k where there is one.
+    def to_frame(self) -> pd.DataFrame:
+        """Return the score of each row as a pandas DataFrame.
 
         Returns
         -------
         pandas.DataFrame
-            By `obs_id`: `elpd_i`, and `pareto_k` of scores that come from draws.
+            By `obs_id`: `elpd_i`.
 
         Examples
         --------
@@ -38,98 +39,80 @@ class ShownELPD:
         >>> GaussianNB().fit(x, y).loo(x, y).to_frame()["elpd_i"].round(2).tolist()
         [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08]
         """
-        scores = {"elpd_i": self.elpd_i}
-        if self.pareto_k is not None:
-            scores["pareto_k"] = self.pareto_k
-        return xr.Dataset(scores).to_dataframe()
+        return xr.Dataset({"elpd_i": self.elpd_i}).to_dataframe()
 
-    def _repr_html_(self: Any) -> str:
-        header = self._header()
-        kind = self.kind or "elpd"
-        columns = {
-            "": [f"elpd_{kind}", f"p_{kind}"],
-            "estimate": [number(self.elpd), number(self.p)],
-            "standard error": [number(self.se), ""],
-        }
-        footer = self._footer().strip()
-        details = str(Markup("<pre>{}</pre>").format(footer)) if footer else ""
-        return table_of(header, columns).in_notebook(details, "Diagnostics")
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
-@dataclass(kw_only=True, repr=False)
-class ExactLOO(ShownELPD, ELPDDataLOO):
-    """Leave-one-out in closed form: neither draws nor importance weights, so no Pareto k.
+class ExactLOO(ShownScores, ELPDDataLOO):
+    """Leave-one-out in closed form, from no draws, and so without a Pareto k.
 
-    `selection` says what the rows chose, and which of it a row that is held out leaves; nothing, if all is declared.
+    `elpd_i.attrs["selection"]` says what the rows chose, and whether a held-out row leaves it.
     """
 
-    selection: str = ""
-
     def _header(self) -> str:
-        if not self.selection:
-            return f"Exact leave-one-out over {self.n_data_points} rows, in closed form."
-        return f"Leave-one-out over {self.n_data_points} rows, in closed form.\n{self.selection}"
+        selection = self.elpd_i.attrs.get("selection", "")
+        return f"Leave-one-out over {self.n_data_points} rows, in closed form.\n{selection}".strip()
 
 
-@dataclass(kw_only=True, repr=False)
-class ExactKFold(ShownELPD, ELPDDataLOOKFold):
-    """Exact k-fold: the posterior of the other folds, in closed form."""
-
-    def _header(self) -> str:
-        return f"Exact {self.n_folds}-fold cross-validation over {self.n_data_points} rows, in closed form."
-
-
-@dataclass(kw_only=True, repr=False)
-class SampledLOO(ShownELPD, ELPDDataLOO):
-    """Leave-one-out that is exact given a draw; the draws have importance weights, and so a Pareto k."""
-
-    def _header(self) -> str:
-        return (
-            f"Leave-one-out over {self.n_data_points} rows: in closed form given each of {self.n_samples} draws, which "
-            "Pareto-smoothed importance weights average."
-        )
+class ExactKFold(ShownScores, ELPDDataLOOKFold):
+    """K-fold in closed form: the posterior of the other folds."""
 
 
 def elpd(
     pointwise: Pointwise, index: Array, folds: int | None = None, selection: str = ""
 ) -> ExactLOO | ExactKFold:
-    """Return pointwise scores with their sum, its standard error, and the effective number of parameters."""
-    fields = {**_elpd_fields(pointwise, index), "n_samples": 0, "warning": False, "good_k": None}
-    return (
-        ExactLOO(**fields, selection=selection)
-        if folds is None
-        else ExactKFold(**fields, n_folds=folds)
-    )
+    """Return pointwise scores, their sum, its standard error, and the number of parameters."""
+    fields = _fields_of(pointwise, index)
+    fields |= {"n_samples": 0, "warning": False, "good_k": None}
+    if folds is not None:
+        return ExactKFold(**fields, n_folds=folds)
+    if selection:
+        fields["elpd_i"].attrs["selection"] = selection
+    return ExactLOO(**fields)
 
 
-@dataclass(kw_only=True, repr=False)
-class WeightedLOO(ShownELPD, ELPDDataLOO):
-    """Leave-one-out from draws alone, which have importance weights, and so a Pareto k."""
-
-    def _header(self) -> str:
-        return f"Leave-one-out over {self.n_data_points} rows, by Pareto-smoothed weights of {self.n_samples} draws."
-
-
-def sampled_elpd(
-    pointwise: Pointwise, index: Array, k: Array, draws: int, kind: type[ELPDDataLOO] = SampledLOO
-) -> ELPDDataLOO:
+def sampled_elpd(pointwise: Pointwise, index: Array, k: Array, draws: int) -> ELPDDataLOO:
     """Return scores that were estimated from draws, with the Pareto k of each row's weights."""
-    limit, fields = good_k(draws), _elpd_fields(pointwise, index)
-    tails = fields["elpd_i"].copy(data=k).rename("pareto_k")
-    return kind(
-        **fields, n_samples=draws, good_k=limit, warning=bool((~(k <= limit)).any()), pareto_k=tails
-    )
+    limit, fields = good_k(draws), _fields_of(pointwise, index)
+    fields |= {"n_samples": draws, "warning": bool((~(k <= limit)).any()), "good_k": limit}
+    return ELPDDataLOO(**fields, pareto_k=fields["elpd_i"].copy(data=k).rename("pareto_k"))
 
 
-def _elpd_fields(pointwise: Pointwise, index: Array) -> dict[str, Any]:
-    values = xr.DataArray(pointwise.score, {"obs_id": coordinate(index)}, ["obs_id"], "y")
-    numbers = {
+def _fields_of(pointwise: Pointwise, index: Array) -> dict[str, Any]:
+    return {
         "elpd": pointwise.total,
         "se": pointwise.se,
         "p": pointwise.optimism,
         "n_data_points": pointwise.rows,
+        "scale": "log",
+        "elpd_i": xr.DataArray(pointwise.score, {"obs_id": coordinate(index)}, ["obs_id"], "y"),
     }
-    return {**numbers, "scale": "log", "elpd_i": values}
+
+
+def compared(
+    models: Mapping[str, Pointwise], index: Array, method: str | None, reference: str | None
+) -> pd.DataFrame:
+    """Return ArviZ's table of models.
+
+    Its stacking exponentiates each row's scores as they are, which would underflow: it is given
+    them less the best of the row.
+    """
+    best = np.max([pointwise.shares for pointwise in models.values()], axis=0)
+    stacks = method is None or method.lower() == STACKING
+    scores = {}
+    for name, pointwise in models.items():
+        scores[name] = elpd(replace(pointwise, score=pointwise.shares, weight=None), index)
+        scores[name].se, scores[name].p = pointwise.se, pointwise.optimism
+        if stacks:
+            scores[name].elpd_i = scores[name].elpd_i - best
+    table = compare(scores, method=method or STACKING, reference=reference, round_to="none")
+    title = f"Leave-one-out over {len(best):,} rows (elpd in nats, larger is better)"
+    return add_title(table, title)
+
+
+# Pareto-smoothed importance weights
 
 
 def good_k(draws: int) -> float:
@@ -138,56 +121,34 @@ def good_k(draws: int) -> float:
 
 
 def smoothed(log_density: Array) -> tuple[Array, Array]:
-    """Return log weights, 1 / density with a smoothed tail, and their Pareto k, `(s, r) -> (s, r), (r,)`."""
+    """Return log weights, 1 / density with a smoothed tail, and Pareto k, `(s, r) -> (s, r), (r,)`."""
     log_weight, k = np.empty(log_density.shape), np.empty(log_density.shape[1])
     for row, values in enumerate(log_density.T):
-        log_weight[:, row], k[row] = _smoothed_row(values)
+        log_weight[:, row], k[row] = _smooth_row(values)
     return log_weight, k
 
 
-def _smoothed_row(log_density: Array) -> tuple[Array, float]:
+def _smooth_row(log_density: Array) -> tuple[Array, float]:
     """Return the smoothed log weights of one row, and their Pareto k.
 
     Weights whose largest are all the same have no tail; too few draws to fit one have the longest.
     """
-    if np.isnan(log_density).any():
+    least = log_density.min()
+    if np.isnan(least):
         return np.full(len(log_density), np.nan), float("nan")
-    least = log_density == log_density.min()
-    if np.isneginf(
-        log_density.min()
-    ):  # under these draws the row is impossible, so they have all the weight
-        return np.where(least, -np.log(least.sum()), -np.inf), 0.0 if least.all() else float("inf")
+    if np.isneginf(least):  # the row is impossible under these draws, so they have all the weight
+        impossible = log_density == least
+        k = 0.0 if impossible.all() else float("inf")
+        return np.where(impossible, -np.log(impossible.sum()), -np.inf), k
     plain = -log_density - np.logaddexp.reduce(-log_density)
     tail = int(3 * len(log_density) ** 0.5 if len(log_density) > 225 else len(log_density) / 5)
     largest = np.sort(log_density)[: max(tail, 1)]
     if largest[-1] - largest[0] <= ROUNDING * max(1.0, -largest[0]):
         return plain, 0.0
-    if tail < FEWEST_TAIL_DRAWS:
+    if tail < MIN_TAIL_DRAWS:
         return plain, float("inf")
     with np.errstate(all="ignore"):  # of weights that leave the range of floats
         log_weight, k = array_stats.psislw(log_density)
     if not np.isfinite(k) or np.isnan(log_weight).any():
         return plain, float("inf")
     return log_weight, float(k)
-
-
-def compared(
-    models: Mapping[str, Pointwise], index: Array, method: str | None, reference: str | None
-) -> Any:
-    """Return ArviZ's table of models.
-
-    Its stacking exponentiates the scores of each row as they are, so it is given them less the best of the row.
-    """
-    tables = {
-        name: elpd(replace(pointwise, score=pointwise.shares, weight=None), index)
-        for name, pointwise in models.items()
-    }
-    best = np.max([pointwise.shares for pointwise in models.values()], axis=0)
-    if method is None or method.lower() == STACKING:
-        for name, pointwise in models.items():
-            tables[name].elpd_i = tables[name].elpd_i.copy(data=pointwise.shares - best)
-    for name, pointwise in models.items():
-        tables[name].se, tables[name].p = pointwise.se, pointwise.optimism
-    table = compare(tables, method=method or STACKING, reference=reference, round_to="none")
-    title = f"Leave-one-out over {len(best):,} rows (elpd in nats, larger is better)"
-    return ShownFrame.titled(table, title)

@@ -1,24 +1,25 @@
-"""A fitted model in one table: its columns, their families and priors, and what the data say of each."""
+"""A fitted model in one table: its columns, their families and priors, and what the data say."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any
 
 import pandas as pd
 
-from bayesnb.results.result_tables import HALF, ShownTable, probability, shown_frame, shown_name
+from bayesnb.formatting import list_names, number, probability, shorten
+from bayesnb.results.tables import Formats, show_html, show_text
 
-NARROWEST = 40  # letters of a line of text in a terminal
-TEXT = 400  # letters of a text
-WORDS = ["prior", "chosen_over"]
-LISTED = 12  # lines of text below a table in a terminal
-MOST_NAMES = 8  # features that share a line
-FORMATS = {
+MIN_WIDTH = 40  # of a line of text in a terminal
+MAX_LINES = 12  # of a list below the table in a terminal
+MAX_NAMES = 8  # features that share a line
+TEXTS = ["prior", "chosen_over"]
+FORMATS: Formats = {
     "inclusion": probability,
-    "missing": lambda value: f"{value:,.6g}" if value == value else "",
+    "missing": number,
+    **dict.fromkeys(TEXTS, partial(shorten, most=400)),
 }
 
 
@@ -30,7 +31,8 @@ class ModelSummary:
     ----------
     title : str
     lines : tuple of str
-        Facts about the whole model: rows, classes and their prior, estimate, exponents, dependence, log evidence.
+        Facts about the whole model: rows, classes and their prior, estimate, exponents, dependence,
+        log evidence.
     notes : tuple of str
         How to read the columns.
     """
@@ -50,8 +52,9 @@ class ModelSummary:
         Returns
         -------
         pandas.DataFrame
-            By `feature`, in the table's order: `family`, `prior`, `log_evidence`, `temper`, `temper_sd`,
-            `log_bayes_factor`, `inclusion`, `missing`, `chosen_over`. What is not known is NaN, or an empty text.
+            By `feature`, in the table's order: `family`, `prior`, `log_evidence`, `temper`,
+            `temper_sd`, `log_bayes_factor`, `inclusion`, `missing`, `chosen_over`. What is not
+            known is NaN, or an empty text.
 
         See Also
         --------
@@ -69,54 +72,33 @@ class ModelSummary:
         return self._table.copy()
 
     def __repr__(self) -> str:
-        """Return the numbers as a table, and below it the columns of text as a list, as they are too wide for one."""
-        shown = self._shown(self._table.drop(columns=["temper_sd", "inclusion", *WORDS]))
-        above, below = (_wrapped(texts) for texts in (self.lines, self.notes))
-        lists = [line for name in WORDS for line in self._listed(name)]
-        return "\n".join([self.title, *above, shown.in_terminal(), *lists, "", *below])
+        """Return the numbers as a table, and the columns of text, too wide for it, as lists."""
+        title = "\n".join([self.title, *_wrap(self.lines)])
+        numbers = self._table.drop(columns=["temper_sd", "inclusion", *TEXTS])
+        parts = [show_text(title, numbers, FORMATS), *map(self._list_texts, TEXTS)]
+        parts.append("\n".join(_wrap(self.notes)))
+        return "\n\n".join(filter(None, parts))
 
-    def _listed(self, name: str) -> list[str]:
-        """Return a column of text as a list of features, those that have the same text together."""
-        groups: dict[str, list[str]] = {}
+    def _list_texts(self, name: str) -> str:
+        """Return a column of text as a list of features, those with the same text together."""
+        features: dict[str, list[str]] = {}
         for feature, text in self._table[name].items():
-            groups.setdefault(text, []).append(shown_name(feature))
-        texts = [f"{_few(features)}: {text}" for text, features in groups.items() if text]
-        more = [f"{len(texts) - LISTED:,} more; .to_frame() has them."] * (len(texts) > LISTED)
-        return ["", name.replace("_", " "), *_wrapped(texts[:LISTED] + more)] if texts else []
+            features.setdefault(text, []).append(shorten(feature, 60))
+        lines = [
+            f"{list_names(names, MAX_NAMES)}: {text}" for text, names in features.items() if text
+        ]
+        rest = len(lines) - MAX_LINES
+        more = [f"{rest:,} more; .to_frame() has them."] if rest > 0 else []
+        shown = _wrap([*lines[:MAX_LINES], *more])
+        return "\n".join([name.replace("_", " "), *shown]) if lines else ""
 
     def _repr_html_(self) -> str:
-        numbers_first = [name for name in self._table if name not in WORDS] + WORDS
-        return self._shown(
-            self._table[numbers_first], self.title, self.lines, self.notes
-        ).in_notebook()
-
-    def _shown(
-        self,
-        table: pd.DataFrame,
-        title: str = "",
-        lines: Sequence[str] = (),
-        notes: Sequence[str] = (),
-    ) -> ShownTable:
-        parts = [table] if len(table) <= 2 * HALF + 1 else [table.iloc[:HALF], table.iloc[-HALF:]]
-        more = [f"{len(table):,} features in all; .to_frame() has all of them."] * (len(parts) - 1)
-        return ShownTable(
-            title,
-            *shown_frame(parts, FORMATS, dict.fromkeys(WORDS, TEXT)),
-            lines=lines,
-            notes=[*notes, *more],
-        )
+        numbers = self._table.drop(columns=TEXTS)
+        title, note = "\n".join([self.title, *self.lines]), "\n".join(self.notes)
+        return show_html(title, numbers.join(self._table[TEXTS]), FORMATS, note)
 
 
-def _few(names: list[str]) -> str:
-    """Return names in one line, of many the first."""
-    return (
-        ", ".join(names)
-        if len(names) <= MOST_NAMES
-        else f"{', '.join(names[:3])}, … ({len(names):,} features)"
-    )
-
-
-def _wrapped(texts: Sequence[str]) -> list[str]:
+def _wrap(texts: Sequence[str]) -> list[str]:
     """Return texts as lines that fit into the terminal."""
-    wide = max(get_terminal_size().columns, NARROWEST)
-    return [line for text in texts for line in wrap(text, wide, subsequent_indent="  ")]
+    width = max(get_terminal_size().columns, MIN_WIDTH)
+    return [line for text in texts for line in wrap(text, width, subsequent_indent="  ")]

@@ -11,8 +11,9 @@ import xarray as xr
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.posterior_draws import Theta
+from bayesnb.model.schema import Block
 from bayesnb.results.drawn_trees import LIBRARY_ATTRS, DrawPlan, labelled, parameters
-from bayesnb.results.explanations import Placed, cell_texts, explanation_dataset
+from bayesnb.results.explanations import cell_texts, explanation_dataset
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
 MOST_BYTES = 512 << 20
@@ -138,7 +139,7 @@ class ExplainedRows:
 
     index: Array
     classes: Array
-    blocks: Sequence[Placed]
+    blocks: Sequence[Block]
     cells: Sequence[Cells]
 
 
