@@ -75,11 +75,11 @@ def probability(p: float) -> str:
     return ">0.999" if 0.9995 <= p < 1 else fixed(p, 3)
 
 
-def plus_minus(x: float, sd: float) -> str:
+def plus_minus(x: float, sd: float, max_decimals: int = 5) -> str:
     """Format a number with its standard deviation, to two digits of the latter."""
     if not isfinite(x) or not isfinite(sd) or sd <= 0:
         return fixed(x, 2)
-    decimals = min(max(1 - floor(log10(sd)), 0), 5)
+    decimals = min(max(1 - floor(log10(sd)), 0), max_decimals)
     return f"{fixed(x, decimals)} ± {fixed(sd, decimals)}"
 
 

@@ -100,6 +100,11 @@ class LabelUncertainty(Result):
             table.insert(3, "log_density", self["log_density"].values)
         return table
 
+    def _shown(self) -> pd.DataFrame:
+        table = self._frame()
+        table.columns = table.columns.str.replace(r"^probability_(.*)", r"p(\1)", regex=True)
+        return table
+
 
 def label_uncertainty(
     index: Array,
@@ -378,6 +383,7 @@ class Dependence(Result):
 
     def _shown(self) -> pd.DataFrame:
         known = self._frame().dropna(subset="log_bayes_factor")
+        known.columns = known.columns.str.removeprefix("log_bayes_factor_")
         return known.sort_values("log_bayes_factor", ascending=False, kind="stable")
 
 

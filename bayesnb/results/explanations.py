@@ -111,7 +111,8 @@ def _describe_row(row: xr.Dataset) -> pd.DataFrame:
     lines = []
     for _, means, sd in parts:
         shown_sd = np.broadcast_to(unknown if has_links else sd, classes)
-        lines.append(list(map(plus_minus, means.tolist(), shown_sd.tolist())))
+        pairs = zip(means.tolist(), shown_sd.tolist(), strict=True)
+        lines.append([plus_minus(*pair, max_decimals=2) for pair in pairs])
     return pd.DataFrame(lines, [name for name, _, _ in parts], row["class"].values.tolist())
 
 

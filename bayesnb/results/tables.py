@@ -27,7 +27,8 @@ def show_text(title: str, frame: pd.DataFrame, formats: Formats, note: str = "")
     if frame.empty:
         return title
     with pd.option_context(*(part for option in PANDAS_OPTIONS.items() for part in option)):
-        table = repr(format_ends(frame, formats))
+        lines = repr(format_ends(frame, formats)).splitlines()
+    table = "\n".join(line.rstrip() for line in lines)
     return "\n\n".join(filter(None, (title, table, _mention_omitted(frame), note)))
 
 
