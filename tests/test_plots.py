@@ -309,7 +309,8 @@ def test_the_colour_of_a_place_is_what_predict_says_where_other_cells_are_missin
     model, features = iris(3, **BOUNDARIES[kind]), (2, 1)
     ax = nb.plot_boundary(model, features=features)
     rows = plane(ax, features)
-    regions = [part for part in ax.collections if isinstance(part, QuadContourSet)][:3]
+    contours = [part for part in ax.collections if isinstance(part, QuadContourSet)]
+    regions = [part for part in contours if part.filled][:3]
     drawn = np.stack([inside(part, rows[:, features]) for part in regions], axis=1)
     joint = np.sort(model.predict_joint_log_proba(rows), axis=1)
     clear = joint[:, 2] - joint[:, 1] > 1.0
@@ -317,7 +318,7 @@ def test_the_colour_of_a_place_is_what_predict_says_where_other_cells_are_missin
     right = drawn.argmax(axis=1) == model.predict(rows)
     one = drawn.sum(axis=1) == 1
     assert (right & one)[clear].mean() > 0.98  # a grid of 121 places a side has steps
-    for line in ax.collections:
+    for line in contours:
         if kind != "trees" and np.all(line.get_linewidths() == 1.3):
             vertices = line.get_paths()[0].vertices
             at = np.full((len(vertices), 4), np.nan)
@@ -377,9 +378,12 @@ def test_curves_and_bars_of_a_column_are_its_predictive_densities() -> None:
     assert_allclose([bar.get_width() for bar in nb.plot_column(mails, "word7").patches], share)
 
 
-@pytest.mark.parametrize("name", ["smooth", "skewed", "far", "zeros", "rounded", "years", "grades"])
+COLUMNS = ["smooth", "skewed", "far", "zeros", "rounded", "years", "grades", "constant"]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("with_rows", [True, False])
-def test_what_is_drawn_of_a_tree_has_probability_one(name: str, with_rows: bool) -> None:
+def test_what_is_drawn_of_a_tree_are_shares_of_each_class(name: str, with_rows: bool) -> None:
     rng, y = np.random.default_rng(0), np.arange(400) % 2
     smooth, amount = rng.normal(2 * y, 1), np.exp(rng.normal(5 + y, 1.3))
     table = pd.DataFrame(
@@ -391,21 +395,25 @@ def test_what_is_drawn_of_a_tree_has_probability_one(name: str, with_rows: bool)
             "rounded": smooth.round(1),
             "years": rng.integers(18, 90, 400) + 5.0 * y,
             "grades": rng.integers(1, 6, 400),
+            "constant": 1e6,
         }
     )[[name]]
     model = nb.NaiveBayes(nb.PolyaTree(), **PLAIN).fit(table, y)
     ax = nb.plot_column(model, name, *((table, y) if with_rows else ()))
-    containers = [each for axes in ax.figure.axes for each in axes.containers]
-    lines = [line.get_data() for line in ax.lines if line.get_linestyle() != "None"]
+    if name in ("grades", "constant"):
+        heights = np.array([[bar.get_height() for bar in each] for each in ax.containers])
+    else:
+        heights = np.array([line.get_ydata()[:-1] for line in ax.lines])
+    edges = np.linspace(*ax.get_xlim(), heights.shape[1] + 1)
     for c in range(2):
-        area = np.trapezoid(lines[c][1], lines[c][0]) if lines else 0.0
-        mass = sum(bar.get_height() for bar in containers[c]) if containers else 0.0
-        assert area + mass == pytest.approx(1)
-    if name == "zeros":
-        counted = (table["zeros"] == 0).groupby(y).mean()
-        assert_allclose([each[0].get_height() for each in containers], counted, atol=0.07)
+        cells = table[name][y == c].clip(lower=edges[0])
+        assert_allclose(heights[c], np.histogram(cells, edges)[0] / 200, atol=0.07)
+    beyond = 1 - heights.sum(axis=1).min()
+    assert -1e-9 < beyond < 0.08
+    assert (beyond > 0.001) == ("of a class" in ax.get_xlabel())
     if name == "far":
-        assert ax.get_xlim()[1] < 30
+        assert edges[-1] < 30
+        assert not with_rows or f"{(table['far'] == 1e6).sum()} rows" in ax.get_xlabel()
 
 
 @pytest.mark.parametrize("rows", [True, False])
@@ -503,6 +511,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: nb.plot_words(birds()[0]), "no block of counts"),
     (lambda: nb.plot_confusion(["a", "b"], ["a", "c"], classes=["a", "b"]), "'c' is a label"),
     (lambda: nb.plot_boundary(birds()[0], features=["island", "sex"]), "'island' has levels"),
+    (lambda: nb.plot_boundary(nb.GaussianNB().fit([[1, 2]], [0])), "between classes"),
     (lambda: nb.plot_boundary(ONE), "a plane needs two columns of numbers"),
     (lambda: nb.plot_boundary(words()[0], features=["word1", "word2"]), "a block of words"),
     (lambda: nb.plot_relevance(nb.dependence(birds()[0], X, SPECIES)), "relevance"),

@@ -18,7 +18,6 @@ from bayesnb import (
     NaiveBayes,
     PolyaTree,
     compare_smoothing,
-    plot_column,
     relevance,
     scale,
 )
@@ -320,34 +319,6 @@ def test_relevance_is_the_evidence_of_a_density_for_each_class_against_one() -> 
     for column in range(5):
         expected = apart[column] - together[column]
         assert float(found.sel(feature=column)) == pytest.approx(expected, rel=1e-10, abs=1e-10)
-
-
-@pytest.mark.parametrize("column", ["outliers", "zeros", "rounded", "grades", "constant"])
-def test_what_is_drawn_of_a_column_has_probability_one(column: str) -> None:
-    rng, y = np.random.default_rng(0), np.arange(400) % 2
-    smooth = rng.normal(2 * y, 1)
-    table = {
-        "outliers": np.where(rng.random(400) < 0.01, 1e6, smooth),
-        "zeros": np.where(rng.random(400) < 0.2 + 0.4 * y, 0.0, np.exp(smooth)),
-        "rounded": smooth.round(1),
-        "grades": rng.integers(1, 6, 400),
-        "constant": np.full(400, 1e6),
-    }
-    x = pd.DataFrame({column: table[column]})
-    ax = plot_column(fit(x, y), column, x, y)
-    lines = [line for line in ax.lines if line.get_linestyle() != "None"]
-    areas = np.array([np.trapezoid(*line.get_data()[::-1]) for line in lines] or [0.0, 0.0])
-    bars = []
-    for axes in ax.figure.axes:
-        for container in axes.containers:
-            bars += list(container)
-    if bars:  # of frequent values
-        areas += np.reshape([bar.get_height() for bar in bars], (2, -1)).sum(axis=1)
-    assert bool(bars) == (column not in ("outliers", "rounded"))
-    assert_allclose(areas, 1.0)
-    if column == "outliers":
-        assert ax.get_xlim()[1] < 30
-        assert f"further out: {(x[column] == 1e6).sum()} rows" in ax.get_xlabel()
 
 
 # Columns that may be distributed alike in all classes: their log-odds are 0 with a probability

@@ -19,7 +19,7 @@ from bayesnb.data.files import (
     read_text,
     split_labels,
 )
-from bayesnb.data.frames import is_lazy, nested, open_table, refuse_lazy
+from bayesnb.data.frames import is_lazy, nested, open_table, refuse_lazy, table_of_columns
 from bayesnb.data.lists import Lists
 from bayesnb.data.sheets import FileSheet, nothing, stacked
 from bayesnb.data.sources import Reading
@@ -61,4 +61,5 @@ __all__ = [
     "refuse_lazy",
     "split_labels",
     "stacked",
+    "table_of_columns",
 ]

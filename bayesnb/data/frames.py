@@ -1,6 +1,6 @@
 """Tables that are dataframes: pandas, and whatever else narwhals reads."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Self
 
@@ -85,6 +85,11 @@ def refuse_lazy(x: Any, name: str) -> None:
             f"y and sample_weight lazy or not. Everything else needs rows in memory: {name}.compute(), of some rows if "
             "there are too many."
         )
+
+
+def table_of_columns(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
+    """Return a table of these columns, by name or position."""
+    return pd.DataFrame(columns)
 
 
 def nested(x: Any) -> Any:

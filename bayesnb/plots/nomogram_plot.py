@@ -23,7 +23,7 @@ from bayesnb.families.record import Power, raised
 from bayesnb.formatting import shorten
 from bayesnb.model.powers import LengthPower, of_blocks, of_empty_rows, of_feature
 from bayesnb.model.schema import Block
-from bayesnb.plots.column_view import combined, level_names
+from bayesnb.plots.column_data import combined, level_names
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, signed
 from bayesnb.plots.style import (
     COLOURS,

@@ -13,7 +13,7 @@ from bayesnb.criticism.relevance import relevance
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
 from bayesnb.numerics.views import pieces_of
-from bayesnb.plots.column_view import Sight, cells_of, seen_at
+from bayesnb.plots.column_data import ColumnData, column_at
 from bayesnb.report.wording import name_of
 from bayesnb.selection.feature_evidence import class_belief
 
@@ -133,11 +133,11 @@ class Features:
         except ValueError as error:
             return str(error)
 
-    def sight(self, feature: Feature) -> Sight:
+    def column_data(self, feature: Feature) -> ColumnData:
         """Belief and cells that a picture of a column is drawn from."""
         model, cells = self.facts.model, self.facts.cells[feature.b]
         places = range(len(model.schema_.blocks[feature.b].names)) if feature.joint else [feature.f]
-        return seen_at(model, feature.b, places, cells_of(cells, places), self.facts.codes)
+        return column_at(model, feature.b, places, cells, self.facts.codes)
 
     def _feature(self, key: Hashable, b: int, f: int) -> Feature:
         block, learnt = self.facts.model.schema_.blocks[b], self.facts.model.model_

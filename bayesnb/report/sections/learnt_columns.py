@@ -11,8 +11,8 @@ from bayesnb.families import NormalInverseGamma
 from bayesnb.families.capabilities import margins_of
 from bayesnb.formatting import NOTHING, SPACE, fixed, nats, number, shorten
 from bayesnb.model.powers import of_feature
-from bayesnb.plots.column_plot import bars_of, names_of, sketch
-from bayesnb.plots.column_view import Sight, shown_classes
+from bayesnb.plots.column_data import ColumnData, shown_classes
+from bayesnb.plots.column_plot import draw_column, level_bars
 from bayesnb.plots.words_plot import ClassWords, class_words, draw_words
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
@@ -196,22 +196,20 @@ def portraits(facts: Facts) -> Values | None:
 
 def portrait(feature: Feature, facts: Facts) -> Values:
     """Figure and tables of what is believed of a column."""
-    sight = facts.features.sight(feature)
-    pictured, name = drawable(sight), as_name(sight.name)
-    levels = " and ".join(sight.family.outcomes[::-1]) or "each level"
-    message = (TOGETHER if len(sight.names) > 1 else DRAWN)[sight.family.picture]
+    data = facts.features.column_data(feature)
+    pictured, name = drawable(data), as_name(data.name)
+    levels = " and ".join(data.family.outcomes[::-1]) or "each level"
+    message = (TOGETHER if len(data.names) > 1 else DRAWN)[data.family.picture]
     about = message.format(shorten(pictured.name, 80), levels=levels)
-    tables = [
-        (phrase("{}, with {} intervals", name, in_percent(facts.prob)), *numbers(sight.belief, sight, facts.prob))
-    ]
-    if len(sight.names) > 1 and sight.family.continuous:  # its table is too wide to stand beside the picture
-        tables.insert(0, (phrase("{}, correlations", name), *correlations(sight)))
-    ax = sketch(pictured, facts.prob)
+    tables = [(phrase("{}, with {} intervals", name, in_percent(facts.prob)), *numbers(data.belief, data, facts.prob))]
+    if len(data.names) > 1 and data.family.continuous:  # its table is too wide to stand beside the picture
+        tables.insert(0, (phrase("{}, correlations", name), *correlations(data)))
+    ax = draw_column(pictured, facts.prob)
     return {
         "name": as_name(feature.name),
         "lost": lost_without(feature, facts),
         "picture": drawn(ax, about, f"column-{feature.b}-{feature.f}"),
-        "remark": undrawn(sight, pictured, facts.prob),
+        "remark": undrawn(data, pictured, facts.prob),
         "counts": counted(feature, facts),
         "tables": tables,
     }
@@ -229,49 +227,49 @@ def counted(feature: Feature, facts: Facts) -> str:
     return f"The evidence of this column has the exponent {fixed(value, 2)} \u00b1 {fixed(sd, 2)}."
 
 
-def drawable(sight: Sight) -> Sight:
+def drawable(data: ColumnData) -> ColumnData:
     """The columns that are drawn: all, but of many columns of numbers the two in which the classes differ most."""
-    belief: Any = sight.belief
-    if not sight.family.continuous or len(sight.names) < 3:
-        return sight
+    belief: Any = data.belief
+    if not data.family.continuous or len(data.names) < 3:
+        return data
     spread = np.diagonal(belief.scale, axis1=-2, axis2=-1) / belief.dof[:, None]
-    between = belief.location[sight.shown].var(axis=0) / spread[sight.shown].mean(axis=0)
+    between = belief.location[data.shown].var(axis=0) / spread[data.shown].mean(axis=0)
     two = np.sort(np.argsort(-between, kind="stable")[:2])
-    cells = None if sight.cells is None else sight.cells[:, two]
-    return replace(sight, names=tuple(sight.names[j] for j in two), belief=belief.of_columns(two), cells=cells)
+    names = tuple(data.names[j] for j in two)
+    return replace(data, names=names, belief=belief.of_columns(two), cells=data.cells[:, two])
 
 
-def numbers(belief: Any, sight: Sight, prob: float) -> Table:
+def numbers(belief: Any, data: ColumnData, prob: float) -> Table:
     """Head and rows of a table about the classes that are drawn."""
-    if sight.family.picture == "levels":
-        return bar_table(sight, prob)
-    shown = belief[sight.shown]
-    if len(sight.names) > 1:  # every column of a block that is modelled jointly
+    if data.family.picture == "levels":
+        return bar_table(data, prob)
+    shown = belief[data.shown]
+    if len(data.names) > 1:  # every column of a block that is modelled jointly
         margins = margins_of(shown[:, None])
-        by_column = [by_class(sight, *gaussian_cells(margins.column(j), prob)) for j in range(len(sight.names))]
-        pairs = zip(sight.names, by_column, strict=True)
+        by_column = [by_class(data, *gaussian_cells(margins.column(j), prob)) for j in range(len(data.names))]
+        pairs = zip(data.names, by_column, strict=True)
         rows = [(label, as_name(name, 40), *values) for name, cells in pairs for label, *values in cells]
         return ("Class", "Column", "Mean", "Standard deviation"), rows
-    if sight.family.has_width:
-        return ("Class", "Mean", "Standard deviation"), by_class(sight, *gaussian_cells(shown, prob))
-    if sight.family.picture == "mass":
-        return ("Class", "Events per row"), by_class(sight, spans(shown.mean(), *shown.interval(prob)))
+    if data.family.has_width:
+        return ("Class", "Mean", "Standard deviation"), by_class(data, *gaussian_cells(shown, prob))
+    if data.family.picture == "mass":
+        return ("Class", "Events per row"), by_class(data, spans(shown.mean(), *shown.interval(prob)))
     predictive = shown.predictive()
-    return ("Class", "Median"), by_class(sight, spans(predictive.median(), *predictive.interval(prob)))
+    return ("Class", "Median"), by_class(data, spans(predictive.median(), *predictive.interval(prob)))
 
 
-def correlations(sight: Sight) -> Table:
+def correlations(data: ColumnData) -> Table:
     """The strongest correlations of each class, as its expected covariance has them."""
-    belief: Any = sight.belief[sight.shown]
-    cells, (i, j) = [], np.triu_indices(len(sight.names), 1)
+    belief: Any = data.belief[data.shown]
+    cells, (i, j) = [], np.triu_indices(len(data.names), 1)
     for scale in belief.scale:
         unit = np.sqrt(np.diagonal(scale))
         values = (scale / np.outer(unit, unit))[i, j]
         best = np.argsort(-np.abs(values), kind="stable")[:MOST_CORRELATIONS]
-        pairs = [Name(f"{shorten(sight.names[i[k]], 40)} and {shorten(sight.names[j[k]], 40)}") for k in best]
+        pairs = [Name(f"{shorten(data.names[i[k]], 40)} and {shorten(data.names[j[k]], 40)}") for k in best]
         cells.append([phrase("{}: {}", pair, fixed(values[k], 2)) for pair, k in zip(pairs, best, strict=True)])
     head = ("Class", "Strongest correlations" if len(i) > MOST_CORRELATIONS else "Correlation")
-    return head, by_class(sight, cells)
+    return head, by_class(data, cells)
 
 
 def gaussian_cells(belief: NormalInverseGamma, prob: float) -> tuple[list[str], list[str]]:
@@ -284,32 +282,32 @@ def gaussian_cells(belief: NormalInverseGamma, prob: float) -> tuple[list[str], 
         return spans(*means), spans(spread, *(np.sqrt(settled * end) for end in (lower.variance, upper.variance)))
 
 
-def bar_table(sight: Sight, prob: float) -> Table:
+def bar_table(data: ColumnData, prob: float) -> Table:
     """The most probable levels of each class, or combinations of levels."""
-    names, probability, ends = bars_of(sight, prob)
+    names, *probabilities = level_bars(data, prob)
     cells = []
-    for p, low, high in zip(probability, *ends, strict=True):
+    for p, low, high in zip(*probabilities, strict=True):
         best = np.argsort(-p, kind="stable")[:MOST_LEVELS]
         cells.append([phrase("{}: {}", as_name(names[j], 40), percent_span(p[j], low[j], high[j])) for j in best])
-    what = "Most probable combinations" if len(sight.names) > 1 else "Most probable levels"
-    return ("Class", "Level" if len(names) == len(sight.names) == 1 else what), by_class(sight, cells)
+    what = "Most probable combinations" if len(data.names) > 1 else "Most probable levels"
+    return ("Class", "Level" if len(names) == len(data.names) == 1 else what), by_class(data, cells)
 
 
-def by_class(sight: Sight, *columns: list[Any]) -> list[Any]:
+def by_class(data: ColumnData, *columns: list[Any]) -> list[Any]:
     """A row for each class that is drawn: its name, then cells."""
-    names = [class_name(c, str(sight.classes[k])) for c, k in enumerate(sight.shown.tolist())]
+    names = [class_name(c, str(data.classes[k])) for c, k in enumerate(data.shown.tolist())]
     return list(zip(names, *columns, strict=True))
 
 
-def undrawn(sight: Sight, pictured: Sight, prob: float) -> str:
+def undrawn(data: ColumnData, pictured: ColumnData, prob: float) -> str:
     """What the picture has no room for, and what its ellipses hold."""
-    if len(sight.names) > 1 and sight.family.continuous:
-        two = f"Of {len(sight.names)} columns, the two in which the classes differ most are drawn. "
-        return f"{two if pictured is not sight else ''}Ellipses hold half and {in_percent(prob)} of new rows."
-    if not sight.family.has_levels:
+    if len(data.names) > 1 and data.family.continuous:
+        two = f"Of {len(data.names)} columns, the two in which the classes differ most are drawn. "
+        return f"{two if pictured is not data else ''}Ellipses hold half and {in_percent(prob)} of new rows."
+    if not data.family.has_levels:
         return ""
-    left = len(names_of(sight)) - len(bars_of(sight, prob)[0])
-    what = "levels" if len(sight.names) == 1 else "combinations"
+    left = len(data.levels) - len(level_bars(data, prob)[0])
+    what = "levels" if len(data.names) == 1 else "combinations"
     return f"{left:,} rarer {what} are not drawn." if left > 0 else ""
 
 
