@@ -28,8 +28,8 @@ SHADE = 0.16
 BAND = to_rgba(INK, 0.24)
 MARKS = ("o", "^", "s", "D", "v", "P", "X", "*")
 MAX_ROWS_DRAWN = 5000
-FINE, COARSE = 121, 61  # points of an axis, for regions and for the band
-MIN_DRAWS, MAX_DRAWS = 200, 1000
+FINE, COARSE = 121, 41  # points of an axis, for regions and for the band
+MIN_DRAWS, MAX_DRAWS = 200, 2000
 MAX_PROBABILITIES = 2e7  # that are drawn: 160 MB
 MAX_LOG_ODDS = 30.0
 FILLED = (0.0, 2 * MAX_LOG_ODDS)  # whatever is above 0
@@ -93,10 +93,12 @@ def plot_boundary(
     NaiveBayes.linear_form : The boundary in numbers, where it is straight.
     plot_column : One column at a time.
 
-    Notes ----- The band is about parameters, each place being chosen and no evidence about them:
-    rows="fixed" of `predict_interval`. Between two classes it is where the interval of p(y | x,
-    theta) holds one half; among more it is where no class is the most probable one in (1 + ci_prob)
-    / 2 of up to 1000 draws of theta.
+    Notes
+    -----
+    The band is about parameters, each place being chosen and no evidence about them: rows="fixed"
+    of `predict_interval`. Between two classes it is where the interval of p(y | x, theta) holds one
+    half. Among more it is where fewer than (1 + ci_prob) / 2 of up to 2000 draws of theta agree on
+    the most probable class.
 
     A model with a linear form (`linear_form`) has straight boundaries where parameters are plugged
     in; with parameters integrated out, and with a variance for each class, they bend. Where there

@@ -49,8 +49,7 @@ def plot_column(
     ci_prob: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what a model expects of one column in each class: the posterior predictive of a new
-    cell.
+    """Draw the posterior predictive of a new cell of one column in each class.
 
     Numbers have a curve for each class, or a histogram where the family is `PolyaTree`. Counts and
     levels have bars; those of levels have the interval of their probability. Where there are more
@@ -88,9 +87,11 @@ def plot_column(
     plot_words : The words that speak for each class.
     plot_boundary : Decision regions over two columns.
 
-    Notes ----- Numbers far from most others, beyond Tukey's outer fences in every class, are left
-    out of the picture, which says so. Under `average_features` it is what each class expects if the
-    column depends on the class at all.
+    Notes
+    -----
+    Numbers beyond Tukey's outer fences in every class are left out of the picture, which says so.
+    Under `average_features` it is what each class expects if the column depends on the class at
+    all.
 
     Examples
     --------
