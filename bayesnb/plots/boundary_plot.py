@@ -169,7 +169,7 @@ def plot_boundary(
     ax.set_ylabel(shorten(second.name, AXIS_LETTERS))
     ax.spines["left"].set_visible(True)
     add_title(ax, "Decision regions")
-    add_legend(ax, keys, (76, 6), outside=is_new, framed=True)
+    add_legend(ax, keys, outside=is_new)
     return ax
 
 

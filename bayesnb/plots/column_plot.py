@@ -119,7 +119,7 @@ def plot_column(
         keys.append(key)
     is_complete = len(keys) == len(data.classes)
     title = None if is_complete else f"the {len(keys)} most frequent of {len(data.classes)} classes"
-    add_legend(ax, keys, (58, 8), outside=is_new, title=title)
+    add_legend(ax, keys, outside=is_new, title=title)
     add_title(ax, "Predictive distribution in each class")
     return ax
 

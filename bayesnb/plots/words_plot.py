@@ -115,7 +115,7 @@ def plot_words(
             if left_out
             else "each class"
         )
-        figure.suptitle(f"Words that speak for {whom}", x=0.01, ha="left", fontsize="medium")
+        figure.suptitle(f"Words that speak for {whom}", x=0.01, ha="left")
     elif len(panels) > 1:
         raise ValueError(
             f"{len(panels)} panels do not fit into one ax. Name one class, classes=[label]."
@@ -125,7 +125,7 @@ def plot_words(
     for k, (panel, words) in enumerate(zip(axes, panels, strict=True)):
         draw_words(panel, words, k if classes is None else words.place)
         title = shorten(labels[words.place], MAX_LETTERS)
-        panel.set_title(title, loc="left", fontsize="medium")
+        panel.set_title(title)
     return np.array(axes) if len(axes) > 1 else axes[0]
 
 
