@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from argcomplete import CompletionFinder
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesnb as nb
@@ -32,7 +31,7 @@ from bayesnb.data import read_file
 from bayesnb.datasets import dogs, path, penguins
 
 RUN = [sys.executable, "-m", "bayesnb"]
-COMMANDS = ("report", "fit", "predict", "show", "explain", "compare", "data", "completion")
+COMMANDS = ("report", "fit", "predict", "show", "explain", "compare", "data", "help")
 SMALL = "a,b,y\n1,x,u\n2,z,v\n3,x,u\n4,z,v\n"
 WIDE = "a,b,c,f,y\n1,x,0,true,u\n2,z,3,false,v\n3,x,1,true,u\n4,z,1,true,v\n"
 BIRDS = penguins().drop(columns="species")

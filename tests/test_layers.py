@@ -47,9 +47,9 @@ HOMES = {
     "arviz_stats": {"results"},
     "dask": {"integrations"},
     "pyarrow": {"integrations", "data"},
-    "tqdm": {"cli", "results"},
+    "tqdm": {"results"},
     "jinja2": {"results"},
-    "argcomplete": {"cli"},
+    "click": {"cli"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

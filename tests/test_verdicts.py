@@ -11,9 +11,6 @@ import pandas as pd
 import pytest
 
 import bayesnb as nb
-from bayesnb.cli.column_families import declared
-from bayesnb.cli.messages import CommandLineAdvice
-from bayesnb.cli.option_values import family
 from bayesnb.report import About, Facts, gather, section
 from bayesnb.report.sections.checks import CHECKS, Check
 from tests.parsed import Page

@@ -102,7 +102,7 @@ def _mixed(name: Hashable, values: Any) -> ValueError:
     if len(kinds) == 1:
         return ValueError(
             f"column {name!r} holds {kinds[0]} objects, which cannot be levels. If they are lists of words: "
-            f"families={{{name!r}: Multinomial()}}."
+            "declare it multinomial."
         )
     return ValueError(
         f"column {name!r} mixes levels of the types {', '.join(kinds)}. Convert them to one type, "
@@ -129,7 +129,7 @@ def time_error(what: str, kind: str, name: Hashable = None, days: str = "") -> V
     else:
         shown = f", {days}" if days else ""
         advice = f"Make it a number, such as days since a date{shown}, or a level, such as the month"
-    column = "its column" if name is None else f"it: families={{{name!r}: 'drop'}}"
+    column = "its column" if name is None else "it"
     return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop {column}.")
 
 
@@ -149,9 +149,7 @@ def floats(name: Hashable, values: Array) -> Array:
     if values.dtype.kind == "O":
         refuse_times(name, values)
     if values.dtype.kind in "UST":
-        raise ValueError(
-            f"column {name!r} holds {values.dtype}, not numbers. Declare it: families={{{name!r}: Categorical()}}."
-        )
+        raise ValueError(f"column {name!r} holds {values.dtype}, not numbers. Declare it categorical, or drop it.")
     try:
         missing = pd.isna(values)
         if any(isinstance(value, str) for value in values[~missing]):
@@ -160,7 +158,7 @@ def floats(name: Hashable, values: Array) -> Array:
     except (TypeError, ValueError) as error:
         raise type(error)(
             f"column {name!r} is not numeric: {error}. "
-            f"If it has levels, declare it: families={{{name!r}: Categorical()}}; if it is free "
+            "If it has levels, declare it categorical; if it is free "
             "text, split it into lists of words: text.split()."
         ) from None
 

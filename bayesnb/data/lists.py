@@ -127,5 +127,5 @@ def words_of(name: Hashable, texts: bool) -> str:
         return "words"
     raise ValueError(
         f"column {name!r} holds lists that are not of text, so no family can be inferred. If they are words, or "
-        f"codes of words: families={{{name!r}: Multinomial()}}; else split them into columns."
+        f"codes of words, declare it multinomial; else split them into columns."
     )

@@ -1,7 +1,7 @@
 """Columns that most likely are not what they are read as: identifiers, dates, free text, numbers written for people.
 
-What looks wrong is observed here, for every caller; the advice is in the language of whoever asks: as Python here, as
-options in the command line. Nothing is observed about a column whose family is declared.
+The advice is in words that hold in Python and in the shell, with a line of pandas where that makes numbers of a column.
+Nothing is observed about a column whose family is declared.
 """
 
 import re
@@ -83,12 +83,11 @@ class ColumnWarning(UserWarning):
 
     @classmethod
     def of(cls, suspicions: Mapping[Hashable, Suspicion], is_pandas: bool = True) -> Self:
-        """Return one warning about all columns, with advice as Python."""
+        """Return one warning about all columns, a line for each."""
         lines = [
-            f"column {name!r} {each.problem}. {in_python(name, each, is_pandas)}" for name, each in suspicions.items()
+            f"column {name!r} {each.problem}. {advise(name, each, is_pandas)}" for name, each in suspicions.items()
         ]
-        keep = "To keep a column as it is, declare its family: families={column: 'categorical'}, for instance."
-        warning = cls("\n".join([*lines, keep]))
+        warning = cls("\n".join(lines))
         warning.suspicions = suspicions
         return warning
 
@@ -247,38 +246,37 @@ def describe_numeric_labels(labels: Array) -> str:
 
 # Advice
 
+KEEP = "Drop it, or declare it categorical to keep it"
 RANGES = "Make classes of ranges of the numbers, such as low and high, unless these are the codes of classes."
 
 
-def in_python(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:
-    """Return what to do about a column, as sentences with code."""
-    drop, column = f"families={{{name!r}: 'drop'}}", f"X[{name!r}]"
+def advise(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:
+    """Return what to do about a column, as sentences."""
+    column = f"table[{name!r}]"
     match suspicion.remedy:
         case "drop":
-            return f"To leave it out: {drop}."
+            return f"{KEEP}."
         case "levels":
-            return f"If they are codes: families={{{name!r}: 'categorical'}}. To leave it out: {drop}."
+            return "Declare it categorical if these are codes, or drop it."
         case "words":
-            split = f"{column} = {column}.str.split()" if is_pandas else "text.split() of each cell"
-            return f"If it is text to be read word by word, split it: {split}. To leave it out: {drop}."
+            words = f": {column} = {column}.str.split()" if is_pandas else ""
+            return f"{KEEP}; a text that is to be read word by word is split first{words}."
     if not is_pandas:
         such = f", such as {suspicion.plain} for {suspicion.cell!r}" if suspicion.plain else ""
-        return f"If they should be numbers, convert the column first{such}. To leave it out: {drop}."
-    if suspicion.remedy == "missing":
-        return f"If that means that the cell is missing: {column} = {conversion(column, suspicion)}."
-    advice = conversion_advice(column, suspicion)
-    return f"{advice} To leave the column out: {drop}." if suspicion.remedy in DATES else advice
-
-
-def conversion_advice(column: str, suspicion: Suspicion) -> str:
-    """Return how pandas makes numbers of a column, as sentences with code."""
+        return f"{KEEP}; if it should be numbers, convert it first{such}."
     code = f"{column} = {conversion(column, suspicion)}"
+    if suspicion.remedy == "missing":
+        return (
+            f"If that means that the cell is missing, list {suspicion.cell!r} among the `missing` texts, or "
+            f"with pandas: {code}."
+        )
     if suspicion.remedy in DATES:
-        return f"To make numbers of them with pandas, days since 1970: {code}."
-    advice = f"To make numbers of them with pandas, {suspicion.plain} for {suspicion.cell!r}: {code}."
-    if suspicion.is_unclear and suspicion.decimal == ".":
-        comma = conversion(column, replace(suspicion, decimal=","))
-        advice += f" With a decimal comma: {comma}."
+        return f"{KEEP}; to make numbers of it with pandas, days since 1970: {code}."
+    advice = f"{KEEP}; to make numbers of it with pandas, {suspicion.plain} for {suspicion.cell!r}: {code}."
+    if suspicion.remedy == "decimal comma":
+        advice += " If all numbers of a file have one, say so when it is read: the decimal mark is ','."
+    elif suspicion.is_unclear and suspicion.decimal == ".":
+        advice += f" With a decimal comma: {conversion(column, replace(suspicion, decimal=','))}."
     return advice
 
 

@@ -397,9 +397,9 @@ class TextSheet(FileSheet):
             row = cells.first_invalid(kind)
         cell, advice = cells.text[row].as_py(), ""
         if self.head is None and re.fullmatch(r"[+-]?\d*,\d+", cell):
-            advice = " If that is a decimal comma, add --decimal , to the command."
+            advice = " If that is a decimal comma, say that the decimal mark is ','."
         elif self.head is None:
-            advice = " If that means that the cell is missing, list it in --missing."
+            advice = " If that means that the cell is missing, list it among the `missing` texts."
         raise ValueError(
             f"{self.name}, {self._place(start + row)}, column {name!r}: {cell!r} is {MEANT[kind]}.{advice}"
         )

@@ -34,7 +34,7 @@ from bayesnb.estimators.tempering import (
     tempered_again,
     tempered_by,
 )
-from bayesnb.estimators.training import declared_classes, known_classes, name_features
+from bayesnb.estimators.training import declared_classes, known_classes, name_features, name_target
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import HasRoundingError, HasSlip
 from bayesnb.families.family import Family
@@ -370,6 +370,9 @@ class IncrementalMixin(ModelHolder):
         schema = before.schema.grown(table) if before else self._schema_of(table, codes, weight, classes)
         shard, read = Shard.of(schema, classes, table, codes, weight)
         schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
+        if before is None:
+            self.__dict__.pop("target_name_", None)
+        name_target(self, y)
         return self._hold(shard if before is None else before + shard, before, read)
 
     def _schema_of(self, table: Table, codes: Array, weight: Array | None, classes: Array) -> Schema:

@@ -435,8 +435,7 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
     raise ValueError(
         f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what the columns hold. "
         "Numbers need one variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) for a "
-        "block; levels modelled jointly have no weights of their own: declare Categorical; or drop the columns, "
-        "families={...: None}."
+        "block; levels modelled jointly have no weights of their own: declare Categorical; or drop the columns."
     )
 
 

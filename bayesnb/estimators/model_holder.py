@@ -30,7 +30,7 @@ MISSPELT = 5  # columns that a table lacks, for which another name is looked for
 ESTIMATES = ("predictive", "mean", "map", "mle")
 ADVICE = {
     "predictive": "Use a proper prior.",
-    "mle": "Use estimate='predictive', or drop the column: families={...: None}.",
+    "mle": "Use estimate='predictive', or drop the column.",
 }
 
 

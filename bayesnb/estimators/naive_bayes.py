@@ -108,6 +108,8 @@ class NaiveBayes(
         Number of columns seen by ``fit``.
     feature_names_in_ : array
         Names of the columns, where all are text.
+    target_name_ : str
+        Name of the labels, where `y` has one, as a pandas series may.
     families_ : dict
         The family of each column, as declared, inferred or chosen.
     choices_ : xarray.Dataset
@@ -366,6 +368,7 @@ class NaiveBayes(
             named,
             temper_length=length,
             temper_covariance=covariance,
+            target=getattr(self, "target_name_", None),
         )
 
     @classmethod
@@ -381,6 +384,8 @@ class NaiveBayes(
             raise ValueError("columns that have names have texts for names")
         if not saved.named:
             estimator.__dict__.pop("feature_names_in_", None)
+        if saved.target is not None:
+            estimator.target_name_ = saved.target
         estimator.classes_, estimator.schema_ = seen.classes, seen.schema
         estimator.model_ = Model(saved.prior, seen.stats, seen.integer_weights)
         temper = saved.temper, saved.temper_sd, saved.temper_length, saved.temper_covariance

@@ -23,6 +23,13 @@ def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
     estimator.n_features_in_ = len(columns)
 
 
+def name_target(estimator: Any, y: Any) -> None:
+    """Set the name of the labels, where they have one: that of a series."""
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and name:
+        estimator.target_name_ = name
+
+
 def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool) -> Array:
     """Return the classes known before, those declared, and, where they `grow`, those of the labels."""
     if before and not grow:

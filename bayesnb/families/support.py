@@ -16,7 +16,7 @@ from bayesnb import numerics
 from bayesnb.numerics.views import COUNTS, readable
 
 Array = np.ndarray
-ANOTHER = "Declare another family: families={{{name}: Gaussian()}}."
+ANOTHER = "Declare it gaussian, or drop it."
 
 
 class Fault(NamedTuple):
@@ -100,7 +100,7 @@ class Counts(Support):
         broken = Fault(
             lambda x: x - np.floor(x) > 0,
             "a count is not a whole number",
-            f"{advice} For weights such as tf-idf: fractional=True.",
+            f"{advice} Multinomial takes weights such as tf-idf with fractional=True.",
         )
         return (
             INFINITE,
@@ -126,7 +126,7 @@ class ZeroOrOne(Support):
         other = Fault(
             lambda x: ~((x == 0) | (x == 1) | np.isnan(x)),
             "a cell is not 0 or 1",
-            f"Give Bernoulli a threshold. {ANOTHER}",
+            f"{ANOTHER} Bernoulli takes other numbers with a threshold.",
         )
         return (INFINITE, other)
 

@@ -48,7 +48,7 @@ def refuse_dates(tables: TableFiles, names: Collection[str]) -> None:
         if dates:
             raise ValueError(
                 f"{sheet.name}: column {dates[0]!r} holds dates or times. Write them as numbers, such as days since "
-                f"1970; drop the column, families={{{dates[0]!r}: 'drop'}}; or take each date as a level, "
+                "1970; drop the column; or take each date as a level, "
                 f"kinds={{{dates[0]!r}: 'text'}}."
             )
 

@@ -225,6 +225,7 @@ def fit_files(
     if total is None:
         raise ValueError(f"{fit.tables.name}: there is no row to learn from.")
     model._adopt(total)
+    model.target_name_ = target
     if kept is not None:
         kept.remove()
     unseen.warn()

@@ -174,8 +174,8 @@ def answered(model: Any, X: Any, interval: Mapping[str, Any] | None = None) -> d
         ends = model.predict_interval(X, **interval)
         numbers = {"p": ends["probability"].values, "lower": ends["lower"].values, "upper": ends["upper"].values}
     columns = {"predicted": model.classes_[np.argmax(numbers["p"], axis=1)]}
-    for prefix, values in numbers.items():
-        columns |= {f"{prefix}_{label}": values[:, c] for c, label in enumerate(column_labels(model.classes_))}
+    for c, label in enumerate(column_labels(model.classes_)):
+        columns |= {f"{prefix}_{label}": values[:, c] for prefix, values in numbers.items()}
     return columns
 
 

@@ -50,6 +50,7 @@ class Saved:
     note: Any = None
     temper_length: Any = None  # of each feature, `(f,)`, at which its exponent is half, or infinite; None: none falls
     temper_covariance: Any = None  # an `ExponentCovariance` of exponents that were found
+    target: str | None = None  # name of the labels
 
 
 def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
@@ -57,7 +58,7 @@ def describe_model(saved: Saved, writer: ArrayWriter) -> Json:
     params = {name: pack(value, writer, f"parameter {name}") for name, value in saved.params.items()}
     seen = describe_shard(saved.shard, writer)
     blocks = zip(seen["blocks"], saved.shard.schema.blocks, saved.prior.blocks, strict=True)
-    optional = {"temper_length": saved.temper_length}
+    optional: Json = {"temper_length": saved.temper_length, "target": saved.target}
     if saved.temper_covariance is not None:
         optional["temper_covariance"] = saved.temper_covariance.matrix
         optional["temper_group"] = saved.temper_covariance.group
@@ -98,7 +99,11 @@ def model_of(document: Mapping[str, Any], reader: ArrayReader) -> Saved:
         )
     check_temper_covariance(covariance, len(shard.schema.keys))
     prior = Product(class_prior, priors)
-    return Saved(document["estimator"], params, shard, prior, temper, temper_sd, named, note, length, covariance)
+    target = unpack(document.get("target"), reader)  # labels without a name, and files before version 1.5, have none
+    if target is not None:
+        _expect(target, str)
+    exponents = temper, temper_sd, named, note, length, covariance
+    return Saved(document["estimator"], params, shard, prior, *exponents, target)
 
 
 def describe_shard(shard: Shard, writer: ArrayWriter) -> Json:

@@ -47,7 +47,7 @@ class FileKind:
 
 
 AGAIN = "Copy the file again from where it was saved, or fit the model again."
-MODEL = FileKind("model", (1, 4), AGAIN, "bayesnb.load")
+MODEL = FileKind("model", (1, 5), AGAIN, "bayesnb.load")
 SHARD = FileKind("shard", (1, 3), "Count its rows again.", "bayesnb.scale.loads")
 KINDS = (MODEL, SHARD)
 

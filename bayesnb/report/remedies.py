@@ -1,12 +1,8 @@
-"""What to do about what was found, and what it gives: computed where it can be, and advised where it cannot.
-
-Advice is in the language of whoever made the page: as Python for the estimator that it has, or as options.
-"""
+"""What to do about what was found, in words that hold in Python and in the shell, and one line of Python for it all."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.family import joint_family
@@ -19,39 +15,9 @@ if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
     from bayesnb.report.facts.features import ModelledColumn
 
-MOST, LETTERS = 4, 60  # columns of an advice, and letters of a name
-CLASSES = {
-    "joint": "JointTable()",
-    "multivariate": "MultivariateGaussian()",
-    "gaussian:shared": "Gaussian(shared=True)",
-    "multivariate:shared": "MultivariateGaussian(shared=True)",
-}
-
-
-class Advice(Protocol):
-    """How each remedy is typed."""
-
-    @property
-    def temper(self) -> str:
-        """The exponent of the columns' evidence that predicts best."""
-
-    def drop(self, keys: Sequence[Hashable]) -> str:
-        """Leave columns out, as a clause."""
-
-    def declare(self, keys: Sequence[Hashable], family: str) -> str:
-        """Give columns a family; where that is joint or multivariate, as one block."""
-
-    def reserve(self, key: Hashable) -> str:
-        """Keep a level of a column for those that are new; nothing, where there is no way to say it."""
-
-    def setting(self, name: str, value: Any) -> str:
-        """A parameter of the estimator."""
-
-    def reworded(self, message: str) -> str:
-        """A message of the rooms below, which know Python only."""
-
-    def whole(self, remedies: "Remedies", facts: "Facts") -> str:
-        """One command, or one call, that makes the model with all remedies."""
+MAX_COLUMNS_LISTED = 4
+MAX_NAME_LENGTH = 60
+TEMPER = "temper='loo'"
 
 
 class Remedies(NamedTuple):
@@ -64,80 +30,52 @@ class Remedies(NamedTuple):
         return bool(self.dropped or self.params)
 
 
-@dataclass(frozen=True)
-class InPython:
-    """As code for an estimator: a preset has one family for all columns, and takes no `families`."""
+def drop_columns(keys: Sequence[Hashable]) -> str:
+    """Return the advice to leave columns out, as a clause."""
+    return f"leave {'it' if len(keys) == 1 else 'them'} out: {list_columns(keys)}"
 
-    model: Any
 
-    @property
-    def temper(self) -> str:
-        return "temper='loo'"
+def declare_columns(keys: Sequence[Hashable], family: str) -> str:
+    """Return the advice to give columns a family, as a clause."""
+    together = " together" if len(keys) > 1 else ""
+    return f"declare {list_columns(keys)}{together} as {family}"
 
-    def drop(self, keys: Sequence[Hashable]) -> str:
-        if not self._by_column:
-            names = list_names([shorten(name_of(key), LETTERS) for key in keys], MOST)
-            return f"leave {'it' if len(keys) == 1 else 'them'} out of X: {names}"
-        return f"leave {'it' if len(keys) == 1 else 'them'} out: {self._mapping(dict.fromkeys(keys, 'None'))}"
 
-    def declare(self, keys: Sequence[Hashable], family: str) -> str:
-        block = family.startswith(("joint", "multivariate"))
-        return self._mapping(dict.fromkeys([tuple(keys)] if block else keys, CLASSES[family]))
+def list_columns(keys: Sequence[Hashable]) -> str:
+    """Return the names of columns, the first of many."""
+    return list_names([shorten(name_of(key), MAX_NAME_LENGTH) for key in keys], MAX_COLUMNS_LISTED)
 
-    def reserve(self, key: Hashable) -> str:
-        return self._mapping({key: "Categorical(unseen='reserve')"})
 
-    def setting(self, name: str, value: Any) -> str:
-        return f"{name}={value!r}"
-
-    def reworded(self, message: str) -> str:
-        return message
-
-    def whole(self, remedies: Remedies, facts: "Facts") -> str:
-        changes = ", ".join(f"{name}={value!r}" for name, value in remedies.params.items())
-        model = f"model.set_params({changes})" if changes else "model"
-        return f"{model}.fit({self._rest_of(remedies.dropped, facts.X)}, y)"
-
-    def _rest_of(self, dropped: Sequence[Hashable], X: Any) -> str:
-        """The table without columns."""
-        if not dropped:
-            return "X"
-        if hasattr(X, "columns"):
-            return f"X.drop({'columns=' if hasattr(X, 'iloc') else ''}{list(dropped)!r})"
-        return f"np.delete(X, {list(dropped)!r}, axis=1)"
-
-    @property
-    def _by_column(self) -> bool:
-        """Whether the estimator takes a mapping from columns to families, beside which others are inferred."""
-        families = getattr(self.model, "families", None)
-        return isinstance(families, Mapping | str)
-
-    def _mapping(self, families: Mapping[Any, str]) -> str:
-        """Entries of `families`; of an estimator that has them, where this one has not."""
-        entries = [f"{shorten(repr(key), LETTERS)}: {family}" for key, family in list(families.items())[:MOST]]
-        code = f"{{{', '.join(entries)}{', ...' if len(families) > MOST else ''}}}"
-        if isinstance(getattr(self.model, "families", None), Mapping):
-            return f"add {code} to families"
-        return f"families={code}" if self._by_column else f"NaiveBayes(families={code})"
+def write_call(remedies: Remedies, X: Any) -> str:
+    """Return the line of Python that makes the model with all remedies."""
+    changes = ", ".join(f"{name}={value!r}" for name, value in remedies.params.items())
+    model = f"model.set_params({changes})" if changes else "model"
+    rest = "X"
+    if remedies.dropped and hasattr(X, "columns"):
+        is_pandas = hasattr(X, "iloc")
+        rest = f"X.drop({'columns=' if is_pandas else ''}{list(remedies.dropped)!r})"
+    elif remedies.dropped:
+        rest = f"np.delete(X, {list(remedies.dropped)!r}, axis=1)"
+    return f"{model}.fit({rest}, y)"
 
 
 def tempering(facts: "Facts") -> str:
     """What the exponent that predicts best gives on held-out rows; plain text."""
-    tempered, held, how = facts.held_out.tempered, facts.held_out.held, facts.advice.temper
+    tempered, held = facts.held_out.tempered, facts.held_out.held
     if is_tempered_by_rows(facts):
         return ""
     if tempered is None or held is None:
-        return f"{how} raises the evidence of the columns to the power that predicts held-out labels best."
+        return f"{TEMPER} raises the evidence of the columns to the power that predicts held-out labels best."
     losses = (
         f"the held-out log loss goes from {fixed(held.log_loss.value, 3)} to {fixed(tempered.line.log_loss.value, 3)}"
     )
     if tempered.gain.lower <= 0:
-        return f"{how} (the power {tempered.power:.2g}) would make no clear difference: {losses}."
+        return f"{TEMPER} (the power {tempered.power:.2g}) would make no clear difference: {losses}."
     right = f"{percent(held.accuracy.value)} to {percent(tempered.line.accuracy.value)}"
     return (
-        f"With {how}, which raises the evidence of the columns to the power {tempered.power:.2g}, {losses}, and the "
+        f"With {TEMPER}, which raises the evidence of the columns to the power {tempered.power:.2g}, {losses}, and the "
         f"accuracy from {right}; the predicted label changes for {count(tempered.changed, 'row')} of "
-        f"{held.rows:,}. {facts.advice.reworded("temper='columns'")} finds a power for each column."
+        f"{held.rows:,}. temper='columns' finds a power for each column."
     )
 
 
@@ -165,7 +103,7 @@ def jointly(facts: "Facts", least: float) -> str:
     keys, joint = [pair[0].key, pair[1].key], joint_family(pair[0].family)
     assert joint is not None  # as they are alike
     names = " and ".join(shorten(column.name, 40) for column in pair[:2])
-    return f"Or model {names} jointly, as one block: {facts.advice.declare(keys, joint.word)}."
+    return f"Or model {names} jointly, as one block: {declare_columns(keys, joint.word)}."
 
 
 def alike(one: "ModelledColumn", two: "ModelledColumn", facts: "Facts") -> bool:
@@ -179,22 +117,22 @@ def alike(one: "ModelledColumn", two: "ModelledColumn", facts: "Facts") -> bool:
 def settling(facts: "Facts") -> str:
     """What leaves every class a distribution in every column; plain text."""
     if facts.model.estimate in ("map", "mle"):
-        return f"A proper prior and {facts.advice.setting('estimate', 'predictive')} fix this."
+        return "A proper prior and estimate='predictive' fix this."
     return "A proper prior fixes this."
 
 
 def possible(facts: "Facts") -> str:
     """What keeps cells or classes from being impossible; plain text."""
-    model, advice = facts.model, facts.advice
+    model = facts.model
     if model.estimate in ("map", "mle"):
         return (
-            f"With {advice.setting('estimate', model.estimate)}, values that a class has not shown can be impossible. "
-            f"{advice.setting('estimate', 'predictive')} with a smoothing above 0 leaves nothing impossible."
+            f"With estimate={model.estimate!r}, values that a class has not shown can be impossible. "
+            "estimate='predictive' with a smoothing above 0 leaves nothing impossible."
         )
     if all(block.strictly_proper.all() for block in model.model_.prior.blocks):
         return (
             "The columns make nothing impossible here, but the class prior does: without the row, the class has "
-            f"probability 0. {advice.setting('class_prior', 1.0)} gives every class a probability above 0."
+            "probability 0. class_prior=1.0 gives every class a probability above 0."
         )
     return "Use a smoothing above 0, or a proper prior. Without one, whatever a class has not shown is impossible."
 

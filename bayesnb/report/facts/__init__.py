@@ -19,7 +19,6 @@ from bayesnb.report.facts.features import Features
 from bayesnb.report.facts.held_out import HeldOut
 from bayesnb.report.facts.irregularities import Irregularities
 from bayesnb.report.facts.left_out_rows import RowLeftOut, left_out_row
-from bayesnb.report.remedies import Advice, InPython
 from bayesnb.report.wording import INTERVAL, name_of
 from bayesnb.selection.leave_one_out import leave_one_out
 from bayesnb.stages import Stages
@@ -36,7 +35,6 @@ class About:
     notes : sentences about the table
     command : the command that made the page, if one did
     date : when it was made
-    advice : how remedies are typed; None: as Python
     title : of the page; default: "Predicting" and the label
     author : who answers for the model
     use : what the model is intended for
@@ -49,7 +47,6 @@ class About:
     notes: tuple[str, ...] = ()
     command: str = ""
     date: str = ""
-    advice: Advice | None = None
     title: str = ""
     author: str = ""
     use: str = ""
@@ -76,10 +73,6 @@ class Facts:
     test: tuple[Array, Array] | None  # log p(y | x) and codes of rows that it never saw
     test_X: Any = None  # those rows
     memo: dict[str, Any] = field(default_factory=dict)  # what several sections show, computed once
-
-    @property
-    def advice(self) -> Advice:
-        return self.about.advice or InPython(self.model)
 
     @property
     def title(self) -> str:

@@ -11,6 +11,7 @@ from bayesnb.criticism.held_out_scores import observe_held_out, one_exponent, ro
 from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Array
 from bayesnb.model.product import Product
+from bayesnb.report.remedies import TEMPER
 from bayesnb.report.wording import INTERVAL
 from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
 from bayesnb.selection.probability_scores import (
@@ -156,7 +157,7 @@ class HeldOut:
         label_log_proba = facts.of_labels(log_proba)
         return Tempered(
             power,
-            ScoreLine.of(f"Held out, with {facts.advice.temper} ({power:.2g})", log_proba, facts.codes, facts.prob),
+            ScoreLine.of(f"Held out, with {TEMPER} ({power:.2g})", log_proba, facts.codes, facts.prob),
             signed_mean(label_log_proba - facts.label_log_proba),
             signed_mean(blind_loss(facts.counts, facts.codes) + label_log_proba),
             int((log_proba.argmax(axis=1) != facts.left_out.argmax(axis=1)).sum()),

@@ -26,7 +26,7 @@ def dependence(facts: Facts) -> Values:
     """Pairs of columns that depend on each other within the classes: a map of all, and the strongest in words."""
     result = facts.comparisons.dependence
     if isinstance(result, str):
-        return linked(facts) | {"unknown": as_name(facts.advice.reworded(result), LETTERS)}
+        return linked(facts) | {"unknown": as_name(result, LETTERS)}
     about = "A map of all pairs of columns: the log Bayes factors of a dependence. The strongest are listed."
     return linked(facts) | {
         "unknown": "",
@@ -36,7 +36,7 @@ def dependence(facts: Facts) -> Values:
         "unlinked": sum(value > STRONG for *_, value in facts.comparisons.unlinked),
         "tempering": tempering(facts),
         "tempered": is_tempered_by_rows(facts),
-        "declared": facts.advice.reworded(f"temper={facts.model.temper!r}"),
+        "declared": f"temper={facts.model.temper!r}",
         "temper": in_words(facts.model._temper_of_columns),
         "jointly": jointly(facts, STRONG),
         "picture": drawn(plots.plot_dependence(result), about, "dependence"),
@@ -73,7 +73,7 @@ def sensitivity(facts: Facts) -> Values:
     """What halving and doubling the weight of the priors changes in the predictions of held-out rows."""
     result = facts.comparisons.sensitivity
     if isinstance(result, str):
-        return {"unknown": Name(facts.advice.reworded(result))}
+        return {"unknown": Name(result)}
     together = [("All columns together", result.columns), ("Class frequencies", result.classes)]
     alone = [(as_name(feature.name, 60), both) for feature, both in result.alone]
     return {
@@ -101,7 +101,7 @@ def smoothing(facts: Facts) -> Values:
     """Settings of the smoothing side by side: what a stronger or a weaker prior does to the scores."""
     result = facts.comparisons.smoothing
     if isinstance(result, str):
-        return {"unknown": as_name(facts.advice.reworded(result), LETTERS)}
+        return {"unknown": as_name(result, LETTERS)}
     verdict = shorten(result.verdict, LETTERS).replace("elpd -", f"elpd {MINUS}").replace("(elpd", "(log score")
     axes = [plots.new_axes(2.9, 3.65) for _ in PANELS]  # each in its own figure, so that they wrap on any screen
     result.plot(np.array(axes))

@@ -15,12 +15,21 @@ from bayesnb.formatting import count, list_names, percent, shorten
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import ModelledColumn
 from bayesnb.report.facts.irregularities import ColumnCounts
-from bayesnb.report.remedies import is_tempered_by_rows, jointly, mends, possible, tempering
+from bayesnb.report.remedies import (
+    declare_columns,
+    drop_columns,
+    is_tempered_by_rows,
+    jointly,
+    mends,
+    possible,
+    tempering,
+)
 from bayesnb.report.wording import stated
 
 OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
 FEW = 10  # rows of a class
 MOSTLY = 0.5  # of a column's cells: levels that no other row has, which are no help with new rows; of a class: recall
+RESERVE = "or keep a level for them: Categorical with unseen='reserve'"
 NEW = 0.05  # of new rows that will hold a level that was never seen
 STRONG = 3.0  # nats
 MOST = 4  # names in a sentence
@@ -183,7 +192,7 @@ def identifiers(facts: Facts) -> tuple[str, ...]:
         WARNING,
         f"Different in every row, as an identifier is: {named((column, '') for column in flagged)}.",
         "An identifier cannot help to predict new rows. If it is one, "
-        f"{facts.advice.drop([column.key for column in flagged])}.",
+        f"{drop_columns([column.key for column in flagged])}.",
     )
 
 
@@ -222,7 +231,7 @@ def new_levels(facts: Facts) -> tuple[str, ...]:
         LOOK,
         f"Many levels were seen only once, so new rows will bring new levels. Expected share of such rows "
         f"(Good-Turing): {named((column, percent(risk, 0)) for column, risk in risks)}.",
-        f"Merge rare levels{reserving(facts, risks[0][0].key)}. Otherwise, cells with a new level are ignored.",
+        f"Merge rare levels, {RESERVE}. Otherwise, cells with a new level are ignored.",
     )
 
 
@@ -235,14 +244,8 @@ def unseen_in_test(facts: Facts) -> tuple[str, ...]:
     return (
         LOOK,
         f"The test table has levels that are new to the model: {names}. These cells are ignored.",
-        f"Fit the model on rows that have them{reserving(facts, flagged[0][0])}.",
+        f"Fit the model on rows that have them, {RESERVE}.",
     )
-
-
-def reserving(facts: Facts, key: Any) -> str:
-    """How a new level becomes evidence, where there is a way to type it."""
-    how = facts.advice.reserve(key)
-    return f", or reserve a level for new values: {how}" if how else ""
 
 
 @check("Dependent columns")
@@ -276,7 +279,7 @@ def boundary(facts: Facts) -> tuple[str, ...]:
     """Parameters of priors that the data want as large, or as small, as can be."""
     ends = facts.comparisons.bounds
     if isinstance(ends, str):
-        return SKIPPED, facts.advice.reworded(ends)
+        return SKIPPED, ends
     if not ends:
         return OK, "no parameter of the priors with the largest evidence is at a boundary"
     ranges = " ".join(f"{shorten(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in ends)
@@ -309,7 +312,7 @@ def one_variance(end: Bound, facts: Facts) -> str:
     if end.shared:
         return "The model already has one variance for all classes, so nothing needs to be done."
     keys = list(end.keys[0]) if isinstance(end.keys[0], tuple) else list(end.keys)
-    how = facts.advice.declare(keys, f"{end.family.word}:shared")
+    how = declare_columns(keys, f"{end.family.word}:shared")
     return f"One variance for all classes fits the data: {how}. The means can still differ."
 
 
@@ -319,7 +322,7 @@ def empty(facts: Facts) -> tuple[str, ...]:
     if not flagged:
         return OK, f"every column{scope(facts)} has at least two values"
     names = named((column, "constant" if counts.known else "all missing") for column, counts in flagged)
-    drop = facts.advice.drop([column.key for column, _ in flagged])
+    drop = drop_columns([column.key for column, _ in flagged])
     return LOOK, f"{names}.", f"Find out why it has no other value, or {drop}."
 
 

@@ -73,11 +73,11 @@ def contributions(facts: Facts) -> Values:
         "summary": "",
     }
     if isinstance(features.relevance, str):
-        values["no_factors"] = as_name(facts.advice.reworded(features.relevance), 400)
+        values["no_factors"] = as_name(features.relevance, 400)
     elif single:
         values["summary"] = relevance_summary(single)
     if isinstance(features.importance, str):
-        values["unknown"] = as_name(facts.advice.reworded(features.importance), 400)
+        values["unknown"] = as_name(features.importance, 400)
     elif single:
         about = "What held-out log loss loses without each column, as bars. All are in the table below."
         values["picture"] = drawn(plots.plot_relevance(features.importance), about, "importance", WIDE)

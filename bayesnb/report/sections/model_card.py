@@ -23,7 +23,7 @@ def card(facts: Facts) -> Values:
         "title": as_name(facts.title),
         "author": Name(about.author, 400),
         "use": Name(about.use, 4000),
-        "how": facts.advice.reworded("use='...'"),
+        "how": "use='...'",
         "data": data(facts),
         "verdict": "" if facts.held_out.verdict is None else str(facts.held_out.verdict),
         "limits": [Name(each, 1000) for each in limits(facts)],

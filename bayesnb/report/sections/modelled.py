@@ -87,7 +87,7 @@ def common_prior(features: list[Feature]) -> str:
 def overstated(facts: Facts) -> Name | str:
     """What is wrong where the average includes columns for their many levels; nothing where it does not."""
     columns = overstated_columns(facts.model.schema_, facts.model.model_)
-    return Name(facts.advice.reworded(inclusion_message(columns)), 4000) if columns else ""
+    return Name(inclusion_message(columns), 4000) if columns else ""
 
 
 def lacking(feature: Feature) -> Cell | str:

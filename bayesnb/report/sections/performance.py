@@ -49,7 +49,7 @@ def scores(facts: Facts) -> Values:
         "undefined": int((~held_out.defined).sum()),
         "settling": settling(facts),
         "possible": possible(facts),
-        "other_prob": facts.advice.reworded("ci_prob=0.95"),
+        "other_prob": "ci_prob=0.95",
         "usual_prob": facts.about.ci_prob is None,
     }
 

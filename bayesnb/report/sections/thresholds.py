@@ -39,7 +39,7 @@ def thresholds(facts: Facts) -> Values:
         "positive": as_name(facts.classes[positive], 40),
         "negative": as_name(facts.classes[1 - positive], 40),
         "chosen": facts.about.positive is not None,
-        "another": facts.advice.reworded(f"positive={facts.model.classes_.tolist()[1 - positive]!r}"),
+        "another": f"positive={facts.model.classes_.tolist()[1 - positive]!r}",
         "area": fixed(curves.area, 3),
         "average": fixed(curves.average_precision, 3),
         "share": fixed(curves.total / curves.rows, 3),

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from bayesnb.formatting import count, fixed, list_names, percent, shorten
 from bayesnb.report.facts import Facts
-from bayesnb.report.remedies import Remedies, all_remedies
+from bayesnb.report.remedies import TEMPER, Remedies, all_remedies, write_call
 from bayesnb.report.sections.checks import LOOK, WARNING, checked, useless
 from bayesnb.report.wording import as_name, in_percent, name_of
 from bayesnb.selection import verdict as words
@@ -46,7 +46,7 @@ def headline(facts: Facts) -> Values:
         "problem_counts": problem_counts(facts),
         "problems": [check for state in (WARNING, LOOK) for check in checked(facts) if check.state == state],
         "remedies": sentences(remedies, facts),
-        "whole": facts.advice.whole(remedies, facts) if remedies else "",
+        "whole": write_call(remedies, facts.X) if remedies else "",
     }
 
 
@@ -113,9 +113,7 @@ def why_probabilities(observed: Observed, verdict: Verdict, facts: Facts) -> str
         case words.TEMPERED:
             gain, before = observed.tempered_gain, loss_text(observed.log_loss)
             after = fixed(observed.log_loss - (gain.value if gain else 0), 3)
-            return (
-                f"They are too extreme as they are. {facts.advice.temper} takes the log loss from {before} to {after}."
-            )
+            return f"They are too extreme as they are. {TEMPER} takes the log loss from {before} to {after}."
         case words.SHARES:
             return f"They are not clearly better than the shares of the classes: {losses}."
         case words.UNSETTLED:

@@ -1,0 +1,272 @@
+"""Options that several commands share, and the types of their values.
+
+Nothing slow is imported at the top: the help needs it all.
+"""
+
+import ast
+import csv
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+FAMILIES = (
+    "categorical",
+    "bernoulli",
+    "gaussian",
+    "poisson",
+    "multinomial",
+    "joint",
+    "multivariate",
+    "polyatree",
+    "drop",
+)
+ESTIMATES = ("predictive", "mean", "map", "mle")
+FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
+PRIOR = re.compile(r"(?:(?P<names>.+?)=)?\s*(?P<value>[A-Za-z]\w*\s*\(.*\)|[^=()]+)", re.S)
+
+Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
+
+
+# Types of values
+
+
+def split_list(text: str) -> list[str]:
+    """Split a text at commas; a part with a comma or a quote is quoted as in CSV."""
+    try:
+        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise click.BadParameter(f"{text!r}: {error}") from None
+    return [part.strip() for part in rows[0]] if rows else [""]
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Split a text at commas into names, none of which is empty."""
+    names = split_list(text)
+    if not all(names):
+        raise click.BadParameter(f"a name is empty in {text!r}")
+    return tuple(names)
+
+
+class ColumnOption(NamedTuple):
+    """The value of an option for some columns, or (None) for all that no other option names."""
+
+    names: tuple[str, ...] | None  # or patterns
+    value: Any  # a family, None for columns that are dropped; or a prior, which may be a number
+    text: str
+
+
+class FamilyType(click.ParamType):
+    """`[COLUMNS=]FAMILY`."""
+
+    name = "[COLUMNS=]FAMILY"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> ColumnOption:
+        from bayesnb.data.declaration import family_named, no_family
+
+        names, equals, word = value.rpartition("=")
+        word = "".join(word.split()).lower()
+        try:
+            family = family_named(word)
+        except ValueError:
+            self.fail(no_family(word), param, ctx)
+        return ColumnOption(split_names(names) if equals else None, family, value)
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        names, equals, word = incomplete.rpartition("=")
+        words = [family for family in FAMILIES if family.startswith(word)]
+        return [CompletionItem(names + equals + family) for family in words]
+
+
+class PriorType(click.ParamType):
+    """`[COLUMNS=]PRIOR`: a number, or a belief such as `Beta(1, 3)`."""
+
+    name = "[COLUMNS=]PRIOR"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> ColumnOption:
+        match = PRIOR.fullmatch(value.strip())
+        if match is None:
+            self.fail(
+                f"{value!r} is neither [COLUMNS=]NUMBER nor [COLUMNS=]PRIOR(...), "
+                "such as age=Gamma(2, 1)",
+                param,
+                ctx,
+            )
+        names = None if match["names"] is None else split_names(match["names"])
+        text = match["value"].strip()
+        prior = parse_belief(text) if "(" in text else NUMBER.convert(text, param, ctx)
+        return ColumnOption(names, prior, value)
+
+
+def parse_belief(text: str) -> Any:
+    """Return the belief that a text such as `Gamma(2, rate=0.5)` means: it is parsed, never run."""
+    from bayesnb.families.family import conjugate_priors
+
+    kinds = conjugate_priors()
+    try:
+        call: Any = ast.parse(text, mode="eval").body
+        kind = call.func.id
+        args = [ast.literal_eval(arg) for arg in call.args]
+        params = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    except (AttributeError, SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
+        raise click.BadParameter(
+            f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5)"
+        ) from None
+    if kind not in kinds:
+        raise click.BadParameter(f"there is no prior {kind!r}; there are {', '.join(kinds)}")
+    try:
+        return kinds[kind](*args, **params)
+    except (TypeError, ValueError) as error:
+        raise click.BadParameter(f"{text}: {str(error).replace('.__init__()', ':')}") from None
+
+
+class ListType(click.ParamType):
+    """Distinct values of a type, between commas."""
+
+    name = "list"
+
+    def __init__(self, item: click.ParamType) -> None:
+        self.item = item
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, ...]:
+        values = tuple(self.item.convert(part, param, ctx) for part in split_names(value))
+        if len(set(values)) < len(values):
+            self.fail(f"{value!r} names a value twice", param, ctx)
+        return values
+
+
+def parse_class_prior(text: str) -> Any:
+    """Return `uniform`, `empirical`, a concentration, or the probability of each label."""
+    if text in ("uniform", "empirical"):
+        return text
+    if "=" not in text:
+        return NUMBER.convert(text, None, None)
+    pairs = [part.rpartition("=") for part in split_names(text)]
+    prior = {label.strip(): NUMBER.convert(share, None, None) for label, _, share in pairs}
+    if len(prior) < len(pairs) or "" in prior:
+        raise click.BadParameter(f"{text!r}: give each label one probability")
+    return prior
+
+
+def parse_temper(text: str) -> str | float:
+    """Return `auto`, `columns`, `loo`, `none`, or an exponent above 0."""
+    if text in ("auto", "columns", "loo", "none"):
+        return text
+    try:
+        exponent = float(text)
+    except ValueError:
+        exponent = 0.0
+    if not exponent > 0:
+        raise click.BadParameter(
+            f"{text!r} is neither a number above 0 nor one of auto, columns, loo, none"
+        )
+    return exponent
+
+
+def parse_delimiter(text: str) -> str:
+    """Return one character; a tab may be written `tab`."""
+    mark = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(mark) != 1 or mark in '"\r\n':
+        raise click.BadParameter(f"{text!r} is neither one character nor tab")
+    return mark
+
+
+NUMBER: click.ParamType = click.FloatRange(min=0)
+PROBABILITY = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
+FILE = click.Path()  # its existence is checked where it is known whether it is read or written
+
+
+# Shared options
+
+
+def combine(*options: Decorator) -> Decorator:
+    """Return a decorator that adds several options, which the help lists in this order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+target_option = click.option(
+    "--target", metavar="COLUMN", required=True, help="The column of labels."
+)
+
+
+def output_option(default: str = "-") -> Decorator:
+    """Return the option of the file that is written."""
+    name = "stdout, as CSV" if default == "-" else default
+    return click.option(
+        "-o",
+        "--output",
+        type=FILE,
+        metavar="FILE",
+        default=default,
+        help=f"File to write: {name}, unless given.",
+    )
+
+
+model_options = combine(
+    click.option(
+        "--family",
+        type=FamilyType(),
+        multiple=True,
+        metavar="[COLUMNS=]FAMILY",
+        help="The distribution of columns, or drop to leave them out: see bayesnb help families.",
+    ),
+    click.option(
+        "--prior",
+        type=PriorType(),
+        multiple=True,
+        metavar="[COLUMNS=]PRIOR",
+        help="A smoothing such as 0.5, or a prior such as 'age=Gamma(2, 1)'.",
+    ),
+    click.option(
+        "--class-prior",
+        type=parse_class_prior,
+        default="1",
+        metavar="PRIOR",
+        help="Of the classes: a concentration (1 unless given), empirical, uniform, or "
+        "LABEL=PROBABILITY,...",
+    ),
+    click.option(
+        "--temper",
+        type=parse_temper,
+        default="auto",
+        metavar="EXPONENT",
+        help="Exponent on the columns' evidence, against overconfidence: columns (one each), loo "
+        "(one for all), none, or a number. Unless given: columns where nothing is declared, "
+        "else none.",
+    ),
+    click.option(
+        "--dependence",
+        type=click.Choice(["auto", "none", "forest", "pairs", "blocks"]),
+        default="auto",
+        help="Links between columns. auto: where nothing is declared.",
+    ),
+)
+
+estimate_option = click.option(
+    "--estimate",
+    type=click.Choice(ESTIMATES),
+    default="predictive",
+    help="predictive (unless given) integrates the parameters out; others plug them in.",
+)
+
+reading_options = combine(
+    click.option("--format", type=click.Choice(FORMATS), help="Where the file does not show it."),
+    click.option(
+        "--missing",
+        type=split_list,
+        metavar="LIST",
+        help="Texts of missing cells; ',NA,NaN,?' in CSV and TSV unless given.",
+    ),
+    click.option("--delimiter", type=parse_delimiter, metavar="CHAR", help="Between cells."),
+    click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark."),
+    click.option("--encoding", metavar="NAME", help="Of text: UTF-8 unless given."),
+)
