@@ -11,7 +11,7 @@ draws, `r` rows, `c` classes, `f` features, `k` levels.
 
 Rooms, from top to bottom; a room imports only from those below it (tests/test_layers.py):
 
-    cli           one file per command; argparse parses, argcomplete completes
+    cli           commands on click, their options, how tables are read and results written
     report        facts (what is asked of the model), sections (numbers, no markup), templates (Jinja2)
     mcmc          the same models in PyMC, those that are not conjugate, the logistic twin
     integrations  Dask, files past memory, models that learn while they answer; `bayesnb.scale` is the public face

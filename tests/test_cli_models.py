@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bayesnb import load
@@ -44,10 +45,13 @@ def test_explain_prints_the_probabilities_of_a_row_and_what_columns_add(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["reprot"], "there is no command 'reprot'; .* Did you mean report[?]"),
+        (["reprot"], "No such command 'reprot'. Did you mean 'report'[?]"),
         (["report", "--save", "-"], "a model cannot be written to stdout"),
-        (["report", "--save", "a.html", "-o", "./a.html"], "is also another file of this command"),
-        (["fit", "t.csv", "--target", "y", "-o", "m", "--famly", "x"], "Did you mean --family[?]"),
+        (["report", "--save", "a.html", "-o", "./a.html"], "would overwrite another file"),
+        (
+            ["fit", "t.csv", "--target", "y", "-o", "m", "--famly", "x"],
+            "Did you mean '--family'[?]",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused_and_what_is_nearly_right_is_named(
@@ -59,4 +63,44 @@ def test_what_cannot_be_meant_is_refused_and_what_is_nearly_right_is_named(
 
 def test_bayesnb_alone_prints_the_help(capsys: pytest.CaptureFixture) -> None:
     assert main([]) == 0
-    assert "usage: bayesnb" in capsys.readouterr().out
+    assert "Usage: bayesnb" in capsys.readouterr().out
+
+
+def test_a_saved_model_is_reported_without_a_fit(saved: Path) -> None:
+    pages = [saved.parent / name for name in ("page.html", "again.html")]
+    words = [str(saved), str(saved.parent / "penguins.csv"), "--target", "species"]
+    assert main(["report", *words, "--brief", "--quiet", "-o", str(pages[1])]) == 0
+    rows = [re.findall(r"<dd>.*?</dd>", page.read_text()) for page in pages]
+    assert rows[0] == rows[1]
+
+
+def test_labels_in_the_table_are_scored_under_the_name_that_the_model_remembers(
+    saved: Path, capsys: pytest.CaptureFixture
+) -> None:
+    out, table = str(saved.parent / "out.csv"), penguins()
+    table[:9].assign(species=["Adelie"] * 7 + ["Gentoo", "?"]).to_csv(out, index=False)
+    model = load(saved)
+    assert model.target_name_ == "species"
+    proba = model.predict_proba(table[:8][list(model.feature_names_in_)])
+    loss = -np.log([*proba[:7, 0], proba[7, 2]]).mean()
+    assert main(["predict", str(saved), out, "--digits", "2"]) == 0
+    written, err = capsys.readouterr()
+    assert f"accuracy 87.5 %, log loss {loss:.4f} a row, over 8 rows" in err
+    assert written.splitlines()[1] == "Adelie,1.0,0.0,0.0"
+    model.fit(table[["island"]], table["species"].to_numpy()).save(saved)
+    assert main(["predict", str(saved), out, "--target", "species"]) == 0
+    assert "over 8 rows" in capsys.readouterr().err
+    assert main(["predict", str(saved), out, "--interval"]) == 0
+    written, err = capsys.readouterr()
+    assert err == ""
+    assert written.startswith("predicted,p_Adelie,lower_Adelie,upper_Adelie,p_Chinstrap,")
+
+
+@pytest.mark.parametrize("topic", ["tables", "families"])
+def test_the_long_parts_of_the_help_fit_80_columns(
+    topic: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert main(["help", topic]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 20
+    assert max(map(len, lines)) <= 80

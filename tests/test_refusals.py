@@ -134,7 +134,7 @@ TABLE_REFUSALS = [
         pd.DataFrame({"x": [1, 10**400, 2, 2]}, dtype=object),
         r"column .x.*first at row 1",
     ),
-    (NaiveBayes({"town": Gaussian()}), HOUSES, r"column 'town'.*Categorical"),
+    (NaiveBayes({"town": Gaussian()}), HOUSES, r"column 'town'.*categorical"),
     (NaiveBayes(), np.array([["a", 1], [2, 3]] * 2, object), "column 0 mixes.*str"),
     (NaiveBayes(), np.array([[1, True], [2, 3.5]] * 2, object), "column 1 mixes.*bool"),
     (NaiveBayes(), pd.DataFrame({"b": ["x", 1.5] * 2}), "column 'b' mixes.*float, str"),

@@ -271,7 +271,7 @@ TF_IDF = TfidfVectorizer().fit_transform(RAW)
         (lambda: fit(pd.DataFrame({"a": [["x", 1], ["y"]]}), [0, 1]), "types int, str"),
         (
             lambda: NaiveBayes(Categorical()).fit(pd.DataFrame(BOTH), Y),
-            r"list objects.*Multinomial",
+            r"list objects.*multinomial",
         ),
         (lambda: fit(pd.DataFrame({"a": [1, 2]}), [0, 1], levels=["x"]), "declared `levels`"),
         (lambda: fit(levels=["x", "x"]), "levels has one twice"),

@@ -53,21 +53,18 @@ def declared_families(
     if priors:
         candidates = find_candidates(X)
         candidates |= {name: [family] for name, family in families.items()}
-        with_priors = apply_priors(candidates, priors)
-        chosen = families | with_priors
-        families = {name: chosen[name] for name in X.columns if name in chosen}
+        families |= apply_priors(candidates, priors)
     if not families:
         return "auto"
     blocks: dict[Any, list[str]] = {}
-    for name, family in families.items():
-        is_block = family is not None and family.multivariate
-        blocks.setdefault(id(declared[name]) if is_block else name, []).append(name)
+    for name in X.columns:
+        if name in families:
+            is_block = families[name].multivariate
+            blocks.setdefault(id(declared[name]) if is_block else name, []).append(name)
     declaration = {}
     for names in blocks.values():
         if len({repr(families[name]) for name in names}) > 1:
-            raise ValueError(
-                f"--prior: columns {', '.join(names)} are one block: give them one prior."
-            )
+            raise ValueError(f"--prior: {', '.join(names)} are one block: give them one prior.")
         declaration[names[0] if len(names) == 1 else tuple(names)] = families[names[0]]
     return declaration
 
@@ -82,28 +79,31 @@ def find_candidates(X: Any) -> dict[str, list[Any]]:
 
 
 def apply_priors(
-    candidates: Mapping[str, list[Any]], options: Sequence[ColumnOption]
+    candidates: Mapping[str, Sequence[Any]], options: Sequence[ColumnOption]
 ) -> dict[str, Any]:
     """Return the families of the columns that have a prior, with it.
 
     A prior of a named column goes before a belief for all, and that before a number for all.
     """
-    families: dict[str, Any] = {}
+    families = {}
     unnamed = [option for option in options if option.names is None]
     for option in sorted(unnamed, key=is_belief):
-        fitting = {name: with_prior(each, option.value) for name, each in candidates.items()}
-        fitting = {name: family for name, family in fitting.items() if family is not None}
-        if not fitting:
+        is_used = False
+        for name, each in candidates.items():
+            family = find_family(each, option.value)
+            if family is not None:
+                families[name] = family
+                is_used = True
+        if not is_used:
             raise ValueError(f"--prior {option.text}: there is no column that it fits.")
-        families |= fitting
     for name, option in find_options("--prior", list(candidates), options).items():
-        families[name] = with_prior(candidates[name], option.value)
-        if families[name] is None:
-            family = candidates[name][0]
-            what = "dropped" if family is None else family.option
+        family = find_family(candidates[name], option.value)
+        if family is None:
+            known = candidates[name][0].option
             raise ValueError(
-                f"--prior {option.text} does not fit column {name!r}, which is {what}."
+                f"--prior {option.text} does not fit column {name!r}, which is {known}."
             )
+        families[name] = family
     return families
 
 
@@ -112,11 +112,11 @@ def is_belief(option: ColumnOption) -> bool:
     return not isinstance(option.value, float)
 
 
-def with_prior(candidates: Sequence[Any], prior: Any) -> Any:
+def find_family(candidates: Sequence[Any], prior: Any) -> Any:
     """Return the first family that may have a prior, with it; a number is for the first alone."""
-    for family in candidates[:1] if isinstance(prior, float) else candidates:
-        if family is None:
-            return None
-        if family.number_prior() if isinstance(prior, float) else family.conjugate is type(prior):
+    for family in candidates:
+        if isinstance(prior, float):
+            return replace(family, prior=prior) if family.number_prior() else None
+        if family.conjugate is type(prior):
             return replace(family, prior=prior)
     return None

@@ -263,7 +263,7 @@ def fit(
     Examples:
       bayesnb predict churn.bnb new.csv > answers.csv
       bayesnb predict churn.bnb new.csv --append --digits 3 -o answers.parquet
-      bayesnb predict churn.bnb new.parquet --interval --prob 0.9 -o answers.csv.gz
+      bayesnb predict churn.bnb new.parquet --interval -o answers.csv.gz
       cat new.csv | bayesnb predict churn.bnb - --missing ',NA,unknown'
     """
 )
@@ -327,7 +327,7 @@ def predict(
         )
     arguments = {"ci_prob": prob, "rows": rows or "observed"} if interval else None
     unseen = UnseenCollector()
-    labels: str = target or getattr(estimator, "target_name_", "")
+    labels = str(target or getattr(estimator, "target_name_", ""))
     total = np.zeros(3)  # rows with a label, right ones, log loss
 
     def predict_batches() -> Iterator[Any]:

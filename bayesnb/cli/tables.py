@@ -71,11 +71,12 @@ def read_training(
         check_target(sheets[0], target)
         tables.check_same()
         columns = [name for name in tables.columns if name != target]
-        if not columns:
-            raise ValueError(f"{sheets[0].name}: no column is left to learn from.")
         declared = declared_columns(columns, options["family"])
-        kinds = {name: find_kind(tables, name, declared.get(name)) for name in columns}
-        kinds = {name: kind for name, kind in kinds.items() if kind}
+        dropped = [name for name, option in declared.items() if option.value is None]
+        kept = [name for name in columns if name not in dropped]
+        if not kept:
+            raise ValueError(f"{sheets[0].name}: no column is left to learn from.")
+        kinds = {name: find_kind(tables, name, declared.get(name)) for name in kept}
         kinds[target] = "integer" if tables.kinds[target] == "integer" else "text"
         frame = stacked([sheet.read(kinds) for sheet in sheets])
     X, y = split_target(sheets[0], frame, target)
@@ -95,17 +96,11 @@ def read_training(
 
 
 def find_kind(tables: TableFiles, name: str, option: ColumnOption | None) -> str:
-    """Return how a column is read: as its cells look, or as its family needs them.
-
-    Nothing for lists and records that are left out.
-    """
+    """Return how a column is read: as its cells look, or as its family needs them."""
     kind = "number" if tables.kinds[name] == "empty" else tables.kinds[name]
-    if option is None:
+    if option is None or not tables.is_text(name):
         return kind
-    if option.value is None:
-        is_plain = all(sheet.summaries[name].is_plain for sheet in tables.sheets)
-        return kind if is_plain else ""
-    reads = of_text(kind, option.value) if tables.is_text(name) else None
+    reads = of_text(kind, option.value)
     return kind if reads is None else reads.kind
 
 

@@ -101,7 +101,7 @@ def _mixed(name: Hashable, values: Any) -> ValueError:
     kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
     if len(kinds) == 1:
         return ValueError(
-            f"column {name!r} holds {kinds[0]} objects, which cannot be levels. If they are lists of words: "
+            f"column {name!r} holds {kinds[0]} objects, which cannot be levels. If they are lists of words, "
             "declare it multinomial."
         )
     return ValueError(
