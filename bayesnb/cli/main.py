@@ -66,6 +66,7 @@ class OrderedGroup(click.Group):
 
 @click.group(
     cls=OrderedGroup,
+    context_settings={"show_default": True},
     epilog="""\b
     Examples:
       bayesnb report                                  (about penguins)
@@ -108,14 +109,20 @@ def common_options(command: Command) -> Command:
 @click.argument("paths", metavar="[[MODEL] TABLE]", nargs=-1, type=FILE)
 @click.option("--target", metavar="COLUMN", help="The column of labels.")
 @output_option("report.html")
-@click.option("--save", type=FILE, metavar="MODEL", help="Save the model, too.")
-@click.option("--test", type=FILE, metavar="TABLE", help="Score rows that are not learnt, too.")
+@click.option("--save", type=FILE, metavar="MODEL", help="File for the model.")
+@click.option("--test", type=FILE, metavar="TABLE", help="Rows to score that are not learnt.")
 @click.option("--brief", is_flag=True, help="Only scores, what to check, and the model.")
-@click.option("--prob", type=PROBABILITY, metavar="P", help="Of the intervals: 0.89 unless given.")
-@click.option("--positive", metavar="CLASS", help="Of two: the rarer one unless given.")
-@click.option("--title", metavar="TEXT", default="", help="Of the page.")
-@click.option("--author", metavar="TEXT", default="", help="Who answers for the model.")
-@click.option("--use", metavar="TEXT", default="", help="What the model is intended for.")
+@click.option(
+    "--prob", type=PROBABILITY, metavar="P", help="Probability of the intervals: 0.89 unless given."
+)
+@click.option(
+    "--positive",
+    metavar="CLASS",
+    help="Class that the ROC curve and costs are about: the rarer of two unless given.",
+)
+@click.option("--title", metavar="TEXT", help="Title of the page.")
+@click.option("--author", metavar="TEXT", help="Who answers for the model.")
+@click.option("--use", metavar="TEXT", help="What the model is intended for.")
 @model_options
 @estimate_option
 @reading_options
@@ -174,7 +181,8 @@ def report(
         command=shlex.join(["bayesnb", *click.get_current_context().obj]),
         date=f"{date.today():%d %B %Y}".lstrip("0"),
         ci_prob=prob,
-        **{name: options[name] for name in ("title", "author", "use", "positive")},
+        positive=options["positive"],
+        **{name: options[name] or "" for name in ("title", "author", "use")},
     )
     tested = None if test is None else read_labelled(model, test, y.name, options, console.quiet)
     facts = gather(model, X, y, tested, about, console.stages)
@@ -275,7 +283,9 @@ def fit(
     "--digits", type=click.IntRange(1, 17), metavar="N", help="Decimals of probabilities."
 )
 @click.option("--interval", is_flag=True, help="Add credible intervals.")
-@click.option("--prob", type=PROBABILITY, metavar="P", help="Of the intervals: 0.89 unless given.")
+@click.option(
+    "--prob", type=PROBABILITY, metavar="P", help="Probability of the intervals: 0.89 unless given."
+)
 @click.option(
     "--rows",
     type=click.Choice(["observed", "fixed"]),
@@ -385,7 +395,9 @@ def show(console: Console, model: str) -> None:
 @cli.command(epilog="Example: bayesnb explain churn.bnb new.csv --row 17")
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)
-@click.option("--row", type=click.IntRange(0), metavar="N", default=0, help="Counted from 0.")
+@click.option(
+    "--row", type=click.IntRange(0), metavar="N", default=0, help="Row to explain, counted from 0."
+)
 @reading_options
 @common_options
 def explain(console: Console, model: str, table: str, row: int, **options: Any) -> None:
@@ -430,14 +442,13 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     type=ListType(NUMBER),
     metavar="LIST",
     default="0,0.01,0.1,0.5,1,2,5,10",
-    show_default=True,
-    help="Numbers of at least 0.",
+    help="Values to compare, between commas.",
 )
 @click.option(
     "--estimates",
     type=ListType(click.Choice(ESTIMATES)),
     metavar="LIST",
-    help="Of predictive, mean, map, mle: all but mle unless given.",
+    help="Some of predictive, mean, map, mle: all but mle unless given.",
 )
 @output_option()
 @model_options
@@ -510,10 +521,12 @@ def data(console: Console, name: str | None, output: str) -> None:
 
 
 @cli.command("help")
-@click.argument("topic", required=False, type=click.Choice([*TOPICS, *cli.commands]))
+@click.argument(
+    "topic", required=False, metavar="[TOPIC]", type=click.Choice([*TOPICS, *cli.commands])
+)
 @click.pass_context
 def show_help(context: click.Context, topic: str | None) -> None:
-    """Show the help of a command, or about tables or families."""
+    """Show the help on a command, or on tables or families."""
     if topic in TOPICS:
         click.echo(TOPICS[topic], nl=False)
         return

@@ -200,14 +200,13 @@ target_option = click.option(
 
 def output_option(default: str = "-") -> Decorator:
     """Return the option of the file that is written."""
-    name = "stdout, as CSV" if default == "-" else default
     return click.option(
         "-o",
         "--output",
         type=FILE,
         metavar="FILE",
         default=default,
-        help=f"File to write: {name}, unless given.",
+        help="File to write; - is stdout.",
     )
 
 
@@ -231,8 +230,7 @@ model_options = combine(
         type=parse_class_prior,
         default="1",
         metavar="PRIOR",
-        help="Of the classes: a concentration (1 unless given), empirical, uniform, or "
-        "LABEL=PROBABILITY,...",
+        help="Prior of the classes: a concentration, empirical, uniform, or LABEL=PROBABILITY,...",
     ),
     click.option(
         "--temper",
@@ -240,14 +238,14 @@ model_options = combine(
         default="auto",
         metavar="EXPONENT",
         help="Exponent on the columns' evidence, against overconfidence: columns (one each), loo "
-        "(one for all), none, or a number. Unless given: columns where nothing is declared, "
-        "else none.",
+        "(one for all), none, or a number. auto is columns where nothing is declared, else none.",
     ),
     click.option(
         "--dependence",
         type=click.Choice(["auto", "none", "forest", "pairs", "blocks"]),
         default="auto",
-        help="Links between columns. auto: where nothing is declared.",
+        help="Links between columns, or blocks of them. auto is pairs where nothing is declared, "
+        "else none.",
     ),
 )
 
@@ -255,18 +253,20 @@ estimate_option = click.option(
     "--estimate",
     type=click.Choice(ESTIMATES),
     default="predictive",
-    help="predictive (unless given) integrates the parameters out; others plug them in.",
+    help="predictive integrates the parameters out; others plug them in.",
 )
 
 reading_options = combine(
-    click.option("--format", type=click.Choice(FORMATS), help="Where the file does not show it."),
+    click.option(
+        "--format", type=click.Choice(FORMATS), help="Format, where the file does not show it."
+    ),
     click.option(
         "--missing",
         type=split_list,
         metavar="LIST",
         help="Texts of missing cells; ',NA,NaN,?' in CSV and TSV unless given.",
     ),
-    click.option("--delimiter", type=parse_delimiter, metavar="CHAR", help="Between cells."),
+    click.option("--delimiter", type=parse_delimiter, metavar="CHAR", help="Mark between cells."),
     click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark."),
-    click.option("--encoding", metavar="NAME", help="Of text: UTF-8 unless given."),
+    click.option("--encoding", metavar="NAME", help="Encoding of text: UTF-8 unless given."),
 )
