@@ -199,7 +199,7 @@ def print_scores(console: Console, facts: Any) -> None:
     if console.quiet:
         return
     from bayesnb.cli.scores import describe_scores
-    from bayesnb.criticism.optimism import score_warnings
+    from bayesnb.criticism.held_out_scores import score_warnings
 
     console.info(*describe_scores(facts))
     for line in score_warnings(facts.model, facts.rows):
