@@ -80,9 +80,7 @@ class Comparisons:
         if len(sizes) * len(estimates) * self.facts.held_out.left_out_seconds > SETTINGS:
             return "it takes too long with so many columns and classes. compare_smoothing compares selected settings."
         try:
-            return compare_smoothing(
-                model, self.facts.X, self.facts.y, sizes, estimates, progress=False
-            )
+            return compare_smoothing(model, self.facts.X, self.facts.y, sizes, estimates, progress=False)
         except (TypeError, ValueError) as error:
             return str(error)
 
