@@ -116,6 +116,11 @@ def draw_uncertainty(rows: int, classes: int) -> Any:
     return nb.plot_uncertainty(nb.GaussianNB().fit(x, y).uncertainty(x))
 
 
+@cache
+def compare_smoothing() -> nb.SmoothingComparison:
+    return nb.compare_smoothing(birds()[0], X, SPECIES, smoothing=(0, 1e-5, 0.01, 0.3, 1, 20))
+
+
 def draw_column(name: str, classes: int) -> Any:
     model, x, labels = wide(7, classes)
     return nb.plot_column(model, name, x, labels)
@@ -127,6 +132,9 @@ PICTURES: dict[str, Any] = {
     "dependence": lambda: nb.plot_dependence(birds()[0], X, SPECIES),
     "links": lambda: nb.plot_dependence(nb.NaiveBayes().fit(X, SPECIES)),
     "calibration": lambda: nb.plot_calibration(birds()[0], X, SPECIES, by="predicted"),
+    "calibration of 3": lambda: nb.plot_calibration(birds()[0], X, SPECIES)[0],
+    "calibration of 9": lambda: nb.plot_calibration(*wide(12, 9))[0],
+    "smoothing": lambda: compare_smoothing().plot()[0],
     "waterfall": lambda: nb.plot_waterfall(birds()[0], X),
     "waterfall, wide": lambda: nb.plot_waterfall(*wide(500)[:2], row=3),
     "waterfall, words": lambda: nb.plot_waterfall(*words(), row=4, by="predictive"),
@@ -495,6 +503,19 @@ def test_calibration_relevance_and_dependence_draw_what_these_functions_return()
     pairs = nb.dependence(model, X, SPECIES)
     squares = nb.plot_dependence(pairs).collections[0].get_array()
     assert_allclose(np.ma.filled(squares, np.nan), pairs.log_bayes_factor)
+
+
+def test_a_comparison_of_smoothings_draws_its_table_and_0_has_a_place() -> None:
+    result = compare_smoothing()
+    for ax, column in zip(result.plot(), ("elpd_diff", "log_evidence", "ece"), strict=True):
+        for estimate, rows in result.table.groupby("estimate"):
+            line = next(line for line in ax.lines if line.get_label() == estimate)
+            drawn = rows[np.isfinite(rows[column])]
+            assert_array_equal(line.get_xdata(), drawn["smoothing"])
+            least = result.table["log_evidence"].max() if column == "log_evidence" else 0
+            assert_allclose(line.get_ydata(), drawn[column] - least)
+        assert ax.get_xlim()[0] < 0
+        assert 0 in ax.get_xticks()
 
 
 # What cannot be drawn

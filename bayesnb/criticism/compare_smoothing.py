@@ -81,13 +81,10 @@ class SmoothingComparison(VerdictTable):
         >>> len(compare_smoothing(CategoricalNB(), X, y, (0.1, 1), ("predictive",)).plot())
         3
         """
-        plots = import_module(PLOTS)
         best = self.best or {"smoothing": None, "estimate": None}
         settings = self.table[["smoothing", "estimate"]]
         is_best = (settings == [best["smoothing"], best["estimate"]]).all(axis=1)
-        table = self.table.assign(best=is_best)
-        curves = plots.Curves(*(table[field].to_numpy() for field in plots.Curves._fields))
-        return plots.plot_smoothing(curves, axes)
+        return import_module(PLOTS).plot_smoothing(self.table.assign(best=is_best), axes)
 
 
 def compare_smoothing(

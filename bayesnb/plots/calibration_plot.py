@@ -1,19 +1,19 @@
 """Reliability diagrams: observed against predicted shares, above a histogram of the predictions."""
 
 from collections.abc import Sequence
-from math import ceil
-from typing import Any, NamedTuple
+from math import floor, log10
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from bayesnb.criticism.calibration import calibration
-from bayesnb.families.base import Array
 from bayesnb.formatting import shorten
 from bayesnb.plots.style import (
     COLOURS,
     INK,
     PERCENT,
+    add_legend,
     check_dataset,
     check_most,
     class_places,
@@ -22,26 +22,11 @@ from bayesnb.plots.style import (
     styled,
 )
 
-SIDE, ALONE, COLUMNS = (
-    2.1,
-    3.6,
-    4,
-)  # inches of a panel among several, of one alone; panels side by side
-NAME = 20  # letters above a panel among several
-CURVE = ("probability", "calibrated", "curve_band_lower", "curve_band_upper")
-BINS = ("predicted", "observed", "lower", "upper", "count")
-HALVES, MARGIN = (0, 0.5, 1), 0.03
-FLOOR, CEILING = -0.38, -0.13  # of the histogram, below the diagram
-BARS = np.linspace(0, 1, 21)
-
-
-class Panel(NamedTuple):
-    """Content of one panel."""
-
-    title: str
-    curve: dict[str, Array]
-    bins: dict[str, Array]
-    bars: Array
+MAX_COLUMNS, MAX_LETTERS = 4, 20
+CURVE = ["probability", "calibrated", "curve_band_lower", "curve_band_upper"]
+BINS = ["predicted", "observed", "lower", "upper"]
+BARS = np.linspace(0, 1, 21).tolist()
+TICKS = (0, 0.5, 1)
 
 
 @styled
@@ -57,16 +42,17 @@ def plot_calibration(
 ) -> Any:
     """Draw observed shares of a label against its predicted probabilities.
 
-    Where predictions are calibrated, points and curve lie on the diagonal but for chance, which is the grey band.
-    Below the diagonal, labels occurred less often than predicted.
+    Where predictions are calibrated, points and curve lie on the diagonal but for chance, which is
+    the grey band. Below the diagonal, labels occurred less often than predicted.
 
     Parameters
     ----------
     result : estimator or xarray.Dataset
-        A model together with `X` and `y`, or the result of `bayesnb.calibration`. Each row is predicted by a model
-        that has not learnt it.
+        A model together with `X` and `y`, or the result of `bayesnb.calibration`. Each row is
+        predicted by a model that has not learnt it.
     X : table of rows, optional
-        The rows that the model has learnt, where `result` is a model; one that is not fitted learns them first.
+        The rows that the model has learnt, where `result` is a model; one that is not fitted learns
+        them first.
     y : array-like, optional
         Their labels.
     classes : sequence of labels, optional
@@ -74,14 +60,16 @@ def plot_calibration(
     by : {"class", "predicted"}, default "class"
         "predicted" draws one panel, of the most probable label of each row.
     most : int, default 12
-        How many panels are drawn at most; of more classes the most frequent are drawn, and the figure says so.
+        How many panels are drawn at most; of more classes the most frequent are drawn, and the
+        figure says so.
     ax : matplotlib.axes.Axes, optional
         The axes to draw on, for one panel. By default new ones in a new figure.
 
     Returns
     -------
     matplotlib.axes.Axes, or an array of them where there are several panels
-        The line is the isotonic curve, and the points are the bins with their intervals. Bars below count rows.
+        The line is the isotonic curve, and the points are the bins with their intervals. Bars below
+        count rows.
 
     See Also
     --------
@@ -101,126 +89,105 @@ def plot_calibration(
     dataset = result_of(result, calibration, "calibration(model, X, y)", X, y)
     check_dataset(dataset, "top_predicted", "calibration(model, X, y)")
     check_most(most)
-    panels, left = _panels(dataset, classes, by, most)
-    if ax is not None and len(panels) > 1:
-        raise ValueError(
-            f"{len(panels)} panels do not fit into one ax. Name one class, classes=[{dataset['class'].values[0]!r}], "
-            "or draw the predicted label, by='predicted'."
-        )
-    panel_axes = _new_axes(len(panels)) if ax is None else [ax]
-    rows, prob = (
-        max(float(panel.bars.max()) for panel in panels),
-        f"{100 * dataset.attrs['ci_prob']:g} %",
-    )
-    for k, (axes, panel) in enumerate(zip(panel_axes, panels, strict=True)):
-        _draw(axes, panel, prob)
-        _histogram(axes, panel.bars, rows, named=k % COLUMNS == 0)
-        if k + COLUMNS >= len(panel_axes):
-            axes.set_xlabel("predicted probability" if len(panel_axes) == 1 else "predicted")
-    if ax is None:
-        figure: Any = panel_axes[0].get_figure()
-        title = f"the {len(panels)} most frequent of {len(panels) + left} classes" if left else None
-        keys = panel_axes[0].get_legend_handles_labels()
-        figure.legend(*keys, title=title, loc="outside lower left", alignment="left", frameon=False)
-        figure.suptitle("Predicted and observed shares", x=0.01, ha="left", fontsize="medium")
-    return np.array(panel_axes) if len(panels) > 1 else panel_axes[0]
-
-
-def _panels(
-    dataset: Any, classes: Sequence[Any] | None, by: str, most: int
-) -> tuple[list[Panel], int]:
-    """Return the panels to draw, and the number of classes that are left out."""
     if by not in ("class", "predicted"):
         raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
     if by == "predicted":
-        value, low, high = (float(dataset[f"ece{end}"]) for end in ("", "_lower", "_upper"))
-        return [_panel(dataset, "top_", f"predicted, ece {value:.3f} ({low:.3f} to {high:.3f})")], 0
+        parts, asked = [_select_predicted(dataset)], 1
+    else:
+        parts, asked = _select_classes(dataset, classes, most)
+    count = len(parts)
+    if ax is not None and count > 1:
+        raise ValueError(
+            f"{count} panels do not fit into one ax. Name one class, "
+            f"classes=[{dataset['class'].values[0]!r}], or draw the predicted label, "
+            "by='predicted'."
+        )
+    side = 2.1 if count > 1 else 3.4
+    size = (1.4 * side, 1.1 * side)
+    panels = [ax] if ax is not None else new_panels(count, MAX_COLUMNS, size, (0.3, 0.8))
+    for panel, (title, part) in zip(panels, parts, strict=True):
+        panel.set_title(title)
+        _draw_diagram(panel, part)
+        _draw_histogram(panel, part)
+    for panel in panels[::MAX_COLUMNS]:
+        panel.set_ylabel("observed share", loc="top")
+    if ax is None:
+        legend_title = f"the {count} most frequent of {asked} classes" if count < asked else None
+        keys, _ = panels[0].get_legend_handles_labels()
+        add_legend(panels[0], keys, outside=True, title=legend_title)
+    return np.array(panels) if count > 1 else panels[0]
+
+
+def _select_predicted(dataset: Any) -> tuple[str, Any]:
+    """Return a title, and the result of the most probable labels under the names of a class's."""
+    names = {name: name.removeprefix("top_") for name in dataset if name.startswith("top_")}
+    ece, low, high = (float(dataset[name]) for name in ("ece", "ece_lower", "ece_upper"))
+    title = f"predicted, ece {ece:.3f} ({low:.3f} to {high:.3f})"
+    return title, dataset[[*names, "weight"]].rename(names)
+
+
+def _select_classes(dataset: Any, classes: Any, most: int) -> tuple[list[tuple[str, Any]], int]:
+    """Return a title and the result of each class to draw, and how many classes are asked for."""
     labels = dataset["class"].values.tolist()
-    named = classes if classes is not None else labels[1:] if len(labels) == 2 else labels
-    places = class_places(labels, named)
-    count = [
-        float(dataset["weight"].values[dataset["label"].values == labels[c]].sum()) for c in places
-    ]
-    kept = sorted(np.argsort(-np.array(count), kind="stable")[:most].tolist())
-    letters = (1 + (len(kept) == 1)) * NAME
-    panels = [
-        _panel(dataset.isel({"class": c}), "", shorten(str(labels[c]), letters))
-        for c in (places[k] for k in kept)
-    ]
-    return panels, len(places) - len(panels)
+    if classes is None:
+        classes = labels[1:] if len(labels) == 2 else labels  # of two, one says it all
+    chosen = dataset.isel({"class": class_places(labels, classes)})
+    rows = ((chosen["label"] == chosen["class"]) * chosen["weight"]).sum("obs_id")
+    frequent = np.argsort(-rows.values, kind="stable")[:most]
+    parts = [chosen.isel({"class": k}) for k in sorted(frequent)]
+    return [(shorten(part["class"].item(), MAX_LETTERS), part) for part in parts], len(rows)
 
 
-def _panel(dataset: Any, prefix: str, title: str) -> Panel:
-    curve = {name: dataset[prefix + name].values for name in CURVE}
-    bins = {name: dataset[prefix + name].values for name in BINS}
-    full = bins["count"] > 0
-    bars, _ = np.histogram(
-        np.clip(curve["probability"], 0, 1), BARS, weights=dataset["weight"].values
+def _draw_diagram(ax: Axes, part: Any) -> None:
+    """Draw the isotonic curve with its band, and the bins."""
+    prob = f"{100 * part.attrs['ci_prob']:g} %"
+    curve = part[CURVE].to_dataframe()[CURVE].sort_values("probability")
+    changes = curve[CURVE[1:]].diff().ne(0).any(axis=1)
+    curve = curve[changes | changes.shift(-1, fill_value=True)]  # of a flat part only the ends
+    ax.plot([0, 1], [0, 1], color=INK, linewidth=0.7, linestyle="--")
+    p, share, low, high = curve.to_numpy().T
+    ax.plot(p, share, color=COLOURS[0], label="isotonic curve")
+    label = f"{prob} of such curves, if calibrated"
+    ax.fill_between(
+        p,
+        low,
+        high,
+        color=INK,
+        alpha=0.13,
+        linewidth=0,
+        label=label,
     )
-    return Panel(title, curve, {name: values[full] for name, values in bins.items()}, bars)
-
-
-def _new_axes(count: int) -> list[Axes]:
-    side = ALONE if count == 1 else SIDE
-    axes = new_panels(count, COLUMNS, (side * 1.3 + 0.35, side), (1.2, 0.9))
-    axes[0].get_figure().get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr, call-arg]
-    return axes
-
-
-def _draw(ax: Axes, panel: Panel, prob: str) -> None:
-    """Draw the reliability diagram."""
-    (p, share, low, high), bins = _corners(*panel.curve.values()), panel.bins
-    ax.plot([0, 1], [0, 1], color=INK, linewidth=0.7, dashes=(4, 3))
-    ax.plot(p, share, color=COLOURS[0], linewidth=1.8, label="isotonic curve")
-    grey: Any = {"color": INK, "alpha": 0.13, "linewidth": 0}
-    ax.fill_between(p, low, high, label=f"{prob} of such curves, if calibrated", **grey)
-    ax.vlines(bins["predicted"], bins["lower"], bins["upper"], color=COLOURS[1], linewidth=1.2)
-    look: Any = {"marker": "o", "linestyle": "", "markersize": 4.5, "color": COLOURS[1]}
+    predicted, observed, low, high = part[BINS].to_dataframe()[BINS].dropna().to_numpy().T
+    label = f"bins of equally many rows, {prob} intervals"
     ax.plot(
-        bins["predicted"],
-        bins["observed"],
-        label=f"bins of equally many rows, {prob} intervals",
-        **look,
+        predicted,
+        observed,
+        "o",
+        color=COLOURS[1],
+        markersize=4.5,
+        label=label,
     )
-    ax.set(
-        xlim=(-MARGIN, 1 + MARGIN),
-        ylim=(FLOOR, 1 + MARGIN),
-        box_aspect=(1 + MARGIN - FLOOR) / (1 + 2 * MARGIN),
-    )
-    ax.set_xticks(HALVES)
+    ax.vlines(predicted, low, high, color=COLOURS[1])
+
+
+def _draw_histogram(ax: Axes, part: Any) -> None:
+    """Draw a histogram of the probabilities below the diagram."""
+    ax.set(xlabel="predicted", xlim=(-0.03, 1.03), ylim=(-0.4, 1.03), box_aspect=1.35)
+    ax.set(xticks=TICKS, yticks=TICKS)
     ax.xaxis.set_major_formatter(PERCENT)
-    ax.set_title(panel.title, loc="left", fontsize="medium")
-
-
-def _histogram(ax: Axes, bars: Array, most: float, named: bool) -> None:
-    """Draw a histogram of the probabilities below the diagram; logarithmic, as most lie at the ends."""
-    top = 10.0 ** max(1, ceil(np.log10(max(most, 1.0))))
-    heights = (CEILING - FLOOR) * np.log1p(bars) / np.log1p(top)
-    ax.bar(
-        BARS[:-1],
-        heights,
-        np.diff(BARS) * 0.9,
-        FLOOR,
-        align="edge",
+    ax.yaxis.set_major_formatter(PERCENT)
+    rows = ax.inset_axes((0, 0, 1, 0.14), sharex=ax)
+    weight = part["weight"].values
+    rows.hist(
+        part["probability"],
+        BARS,
+        weights=weight,
         color=INK,
         alpha=0.55,
-        linewidth=0,
+        log=True,
     )
-    ax.axhline(CEILING + MARGIN, color=INK, linewidth=0.5, alpha=0.5)
-    labels = (
-        ["0", f"{top:,.0f} rows,\nlog scale", *(f"{100 * share:g} %" for share in HALVES)]
-        if named
-        else []
-    )
-    ax.set_yticks([FLOOR, CEILING, *HALVES], labels or [""] * 5)
-    if named:
-        ax.set_ylabel("observed share", y=(0.5 - FLOOR) / (1 + MARGIN - FLOOR))
-
-
-def _corners(p: Array, *curves: Array) -> list[Array]:
-    """Sort curves by p, and keep only points where one of them bends."""
-    p, first = np.unique(p, return_index=True)
-    ordered = np.stack([curve[first] for curve in curves])
-    changes = (np.diff(ordered, axis=1) != 0).any(axis=0)
-    keep = np.append(True, changes) | np.append(changes, True)
-    return [p[keep], *ordered[:, keep]]
+    total = max(weight.sum(), 10)
+    rows.set(ylim=(0.5, total), yticks=(1, 10 ** floor(log10(total))), ylabel="rows")
+    rows.yaxis.set_major_formatter("{x:,.0f}")
+    rows.minorticks_off()
+    rows.tick_params(bottom=False, labelbottom=False)
