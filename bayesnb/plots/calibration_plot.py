@@ -144,7 +144,13 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
     curve = part[CURVE].to_dataframe()[CURVE].sort_values("probability")
     changes = curve[CURVE[1:]].diff().ne(0).any(axis=1)
     curve = curve[changes | changes.shift(-1, fill_value=True)]  # of a flat part only the ends
-    ax.plot([0, 1], [0, 1], color=INK, linewidth=0.7, linestyle="--")
+    ax.plot(
+        [0, 1],
+        [0, 1],
+        color=INK,
+        linewidth=0.7,
+        linestyle="--",
+    )
     p, share, low, high = curve.to_numpy().T
     ax.plot(p, share, color=COLOURS[0], label="isotonic curve")
     label = f"{prob} of such curves, if calibrated"

@@ -141,7 +141,13 @@ def _draw_square(names: Sequence[str], counts: Array, prob: float, ax: Axes | No
     colours[np.eye(n, dtype=bool)] = to_rgba(CORRECT)
     colours[..., 3] = np.where(counts > 0, 0.06 + 0.54 * share, 0)
     edges = np.arange(n + 1) - 0.5
-    axes.pcolormesh(edges, edges, colours, edgecolor=(INK, 0.1), linewidth=0.5)
+    axes.pcolormesh(
+        edges,
+        edges,
+        colours,
+        edgecolor=(INK, 0.1),
+        linewidth=0.5,
+    )
     for i, j in np.argwhere(counts > 0):
         text = _format_percent(share[i, j])
         if with_intervals:
@@ -181,8 +187,20 @@ def _draw_errors(names: Sequence[str], counts: Array, prob: float, ax: Axes | No
     i, j = np.unravel_index(order[errors.ravel()[order] > 0], errors.shape)
     share, low, high = (values[i, j] for values in _find_shares(counts, prob))
     axes = ax or new_axes(1.3 + BAR * max(len(i), 1), 7.2)
-    axes.barh(range(len(i)), share, 0.7, color=ERROR, alpha=0.85)
-    axes.hlines(range(len(i)), low, high, color=INK, linewidth=1.2)
+    axes.barh(
+        range(len(i)),
+        share,
+        0.7,
+        color=ERROR,
+        alpha=0.85,
+    )
+    axes.hlines(
+        range(len(i)),
+        low,
+        high,
+        color=INK,
+        linewidth=1.2,
+    )
     list_names(axes, [f"{names[a]} \u2192 {names[b]}" for a, b in zip(i, j, strict=True)])
     axes.set(title="Most frequent errors", xlim=(0, min(1.04 * high.max(initial=0), 1) or 1))
     axes.xaxis.set_major_formatter(PERCENT)

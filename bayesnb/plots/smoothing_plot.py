@@ -89,10 +89,10 @@ def _draw_panel(ax: Axes, table: Any, column: str, errors: Any = None) -> None:
             va="center",
         )
         ax.set_yticks([])
-    _scale_smoothing(ax, table["smoothing"])
     if table[column][finite].min() < -MAX_LINEAR:
         ax.set_yscale("symlog", linthresh=1)
     ax.yaxis.set_major_formatter(_format_tick)
+    _scale_smoothing(ax, table["smoothing"])
     ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.7)
 
 

@@ -79,7 +79,13 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
     axes.set_ylabel("entropy of the label, nats")
     axes.set_xlim(0, max(rows, 1))
     axes.set_ylim(0, 1.2 * even)
-    axes.text(axes.get_xlim()[1], even, f"evenly uncertain: {even:.2f} ", ha="right", va="bottom")
+    axes.text(
+        axes.get_xlim()[1],
+        even,
+        f"evenly uncertain: {even:.2f} ",
+        ha="right",
+        va="bottom",
+    )
     axes.locator_params(axis="x", integer=True)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     keys, _ = axes.get_legend_handles_labels()
@@ -92,7 +98,13 @@ def _draw_bars(ax: Axes, entropy: Array, aleatoric: Array, bars: int) -> None:
     top = np.add.reduceat(entropy, edges[:-1]) / np.diff(edges)
     middle = np.add.reduceat(aleatoric, edges[:-1]) / np.diff(edges)
     look: Any = {"fill": True, "alpha": 0.85, "linewidth": 0}
-    ax.stairs(middle, edges, color=COLOURS[0], label="classes overlap (aleatoric)", **look)
+    ax.stairs(
+        middle,
+        edges,
+        color=COLOURS[0],
+        label="classes overlap (aleatoric)",
+        **look,
+    )
     ax.stairs(
         top,
         edges,
