@@ -44,7 +44,7 @@ def page(
     title: str, headline: str, parts: Sequence[tuple[str, str, str]], folded: Collection[str] = (), author: str = ""
 ) -> Page:
     """The document with a headline and parts, each an anchor, a title and HTML; those in `folded` start closed."""
-    style, script = render("style.css", page=True), render("page.js")
+    style, script = render("style.css"), render("page.js")
     allowed = {"style": style, "script": script, "style_hash": hashed(style), "script_hash": hashed(script)}
     values = {"title": Name(title), "headline": headline, "parts": parts, "folded": folded, "author": Name(author)}
     return Page(render("page.html", **values, **allowed))

@@ -101,12 +101,6 @@ def render(template: str, **values: Any) -> Markup:
     return Markup(environment().get_template(template).render(values))
 
 
-def notebook(template: str, **values: Any) -> str:
-    """Fill in a template for a notebook, with the rules of the style sheet that concern it."""
-    style = render("style.css", page=False)
-    return str(render("notebook.html", display=template, style=style, **values))
-
-
 def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family], how: str) -> str:
     """Return what an estimator has learnt: classes with their rows, families with their columns.
 

@@ -17,7 +17,7 @@ from bayesnb.model.linked import LinkBlock
 from bayesnb.model.powers import Numbers, of_blocks
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY, as_numbers
-from bayesnb.results.parameter_names import coordinate, row_names
+from bayesnb.results.parameter_names import coordinate, level_labels, row_names
 from bayesnb.results.tables import MAX_ROWS, Result, set_long_names
 
 TERM_NAMES = {
@@ -310,8 +310,7 @@ def terms_of(blocks: Sequence[Block]) -> Terms:
         for j, (place, name) in enumerate(zip(block.places, block.names, strict=True)):
             labels: list[str | None] = [None]
             if block.levels:
-                unseen = block.sizes[j] - len(block.levels[j])
-                labels = [*map(str, block.levels[j]), *["(unseen)"] * unseen]
+                labels = list(map(str, level_labels(block, j)))
             places += [place] * len(labels)
             columns += [name] * len(labels)
             levels += labels
