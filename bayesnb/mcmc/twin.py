@@ -225,8 +225,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         intercept = linear.intercept.mean(axis=0), linear.intercept.std(axis=0)
         arrays = {"score": score, "score_sd": score_sd, "evidence": evidence, "sd": sd}
         arrays |= dict(zip(("class_term", "class_term_sd"), intercept, strict=True))
-        explained = results.sampled_trees.ExplainedRows(table.index, self.classes_, self.schema_.blocks, cells)
-        return results.sampled_trees.explained(explained, arrays)
+        return results.sampled_trees.explained(table.index, self.classes_, self.schema_.blocks, cells, arrays)
 
     def linear_form(self) -> Any:
         """Return the scores as linear functions of what the columns hold, in the units of the columns.
