@@ -3,13 +3,12 @@
 0: done. 1: the job failed. 2: bad usage. 130: interrupted.
 """
 
-import atexit
 import functools
-import gc
 import os
 import shlex
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date
@@ -49,8 +48,6 @@ from bayesnb.cli.output import (
     write_text,
 )
 
-BATCH_ROWS = 1 << 14  # predicted at once
-SLOW_BATCH_ROWS = 1 << 12  # with intervals
 PENGUINS_NOTE = (
     "The penguins ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year says when "
     "a penguin was measured and is not a measurement itself, so it was dropped."
@@ -203,7 +200,7 @@ def print_scores(console: Console, facts: Any) -> None:
 
     console.info(*describe_scores(facts))
     for line in score_warnings(facts.model, facts.rows):
-        console.warn(line)
+        warnings.warn(line, stacklevel=2)
 
 
 def refuse_model_options(model: str) -> None:
@@ -323,11 +320,9 @@ def predict(
 
     from bayesnb import load
     from bayesnb.cli.scores import describe_total, score_rows
-    from bayesnb.cli.tables import check_target, open_tables, show_progress
+    from bayesnb.cli.tables import check_target, open_tables, predict_batches, show_progress
     from bayesnb.data import beside
-    from bayesnb.data.levels import UnseenCollector
-    from bayesnb.integrations.many_files import where
-    from bayesnb.integrations.predict_files import answered, as_learnt, named_kinds, refuse_taken
+    from bayesnb.integrations.predict_files import refuse_taken
 
     estimator: Any = load(model)
     if interval and estimator.estimate != "predictive":
@@ -336,25 +331,15 @@ def predict(
             "intervals. Fit it with the estimate 'predictive'."
         )
     arguments = {"ci_prob": prob, "rows": rows or "observed"} if interval else None
-    unseen = UnseenCollector()
     labels = str(target or getattr(estimator, "target_name_", ""))
     total = np.zeros(3)  # rows with a label, right ones, log loss
 
-    def predict_batches() -> Iterator[Any]:
-        """Yield the columns that are written, for one batch of rows after another."""
+    def make_answers() -> Iterator[Any]:
+        """Yield what is written about one batch of rows after another."""
         (sheet,) = open_tables([table], options, advance, whole=False)
         if target is not None:
             check_target(sheet, target)
-        kinds = named_kinds(estimator, sheet)
-        for batch in sheet.batches(kinds, SLOW_BATCH_ROWS if interval else BATCH_ROWS):
-            try:
-                with unseen.collected():
-                    columns = answered(
-                        estimator, as_learnt(estimator, batch.frame, sheet), arguments
-                    )
-            except ValueError as error:
-                place = where(sheet.name, batch.start, len(batch))
-                raise ValueError(f"{place}: {error}") from error
+        for batch, columns in predict_batches(estimator, sheet, arguments):
             if labels in sheet.columns:
                 total[:] += score_rows(estimator.classes_, batch.kept[labels], columns)
             if append:
@@ -366,8 +351,7 @@ def predict(
 
     console.stages.end()
     with show_progress("predicting", [table], console.quiet) as advance:
-        count = write_tables(output, kind, predict_batches())
-    unseen.warn()
+        count = write_tables(output, kind, make_answers())
     console.info(describe_total(labels, total))
     if output != "-":
         console.info(f"Wrote {output}: {count:,} rows")
@@ -416,7 +400,7 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     estimator: Any = load(model)
     with show_progress("reading", [table], console.quiet) as advance:
         (sheet,) = open_tables([table], options, advance, whole=False)
-        for batch in sheet.batches(named_kinds(estimator, sheet), BATCH_ROWS):
+        for batch in sheet.batches(named_kinds(estimator, sheet)):
             if row < batch.start + len(batch):
                 break
         else:
@@ -582,9 +566,6 @@ def set_up_process() -> None:
     if "_BAYESNB_COMPLETE" in os.environ:
         cli.main(prog_name="bayesnb")  # answers the shell and exits
     signal.signal(signal.SIGTERM, terminate)  # so that a half-written file is removed
-    # The garbage collector goes through all imports again and again: a fifth of the time.
-    gc.set_threshold(200_000, 20)
-    atexit.register(gc.freeze)
 
 
 def forget_stdout() -> None:

@@ -41,7 +41,6 @@ class Console:
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
         self.stages = Stages(False if quiet else None)
-        self.shown: set[str] = set()
         self.catching = warnings.catch_warnings()
 
     def __enter__(self) -> Self:
@@ -62,16 +61,10 @@ class Console:
             if line and not self.quiet:
                 print_line(line)
 
-    def warn(self, line: str) -> None:
-        """Print a warning, once."""
-        if line not in self.shown:
-            self.shown.add(line)
-            print_line(f"bayesnb: warning: {line}")
-
     def show_warning(self, message: Any, category: type[Warning], *place: Any) -> None:
         """Print the lines of a warning; take the place of `warnings.showwarning`."""
         for line in str(message).splitlines():
-            self.warn(line)
+            print_line(f"bayesnb: warning: {line}")
 
 
 def describe_error(error: BaseException) -> str:
@@ -112,10 +105,7 @@ def check_output(output: str, *others: str | None, is_model: bool = False) -> No
     if not path.parent.is_dir():
         raise click.UsageError(f"there is no folder {path.parent} for {output}.")
     for other in others:
-        if other in (None, "-"):
-            continue
-        is_same = path.samefile(other) if path.is_file() and Path(other).exists() else False
-        if is_same or path == Path(other).resolve():
+        if other is not None and path == Path(other).resolve():
             raise click.UsageError(f"{output} would overwrite another file of this command.")
     is_device = path.exists() and not path.is_file()
     if not os.access(path if is_device else path.parent, os.W_OK):

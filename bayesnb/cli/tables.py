@@ -13,13 +13,17 @@ from bayesnb.cli.families import declared_columns, declared_families
 from bayesnb.cli.options import ColumnOption
 from bayesnb.data import FileSheet, Reading, looks_numeric, open_sheet, split_labels, stacked
 from bayesnb.data.declaration import no_column
+from bayesnb.data.levels import UnseenCollector
+from bayesnb.data.sheets import Batch
 from bayesnb.data.suspect_columns import describe_numeric_labels
 from bayesnb.estimators import NaiveBayes
 from bayesnb.integrations.file_kinds import kind_of_levels, of_text
-from bayesnb.integrations.many_files import File, TableFiles
-from bayesnb.integrations.predict_files import as_learnt, named_kinds
+from bayesnb.integrations.many_files import File, TableFiles, where
+from bayesnb.integrations.predict_files import answered, as_learnt, named_kinds
 from bayesnb.results.progress import bar
 
+BATCH_ROWS = 1 << 14  # predicted at once
+SLOW_BATCH_ROWS = 1 << 12  # with intervals
 READING = ("format", "delimiter", "encoding", "decimal", "missing")
 RULES = ("temper", "dependence", "estimate")
 Options = Mapping[str, Any]
@@ -143,3 +147,19 @@ def read_labelled(
             f"{sheet.name}: the label {unknown[0]!r} in column {target!r} was never learnt."
         )
     return as_learnt(model, X, sheet), y
+
+
+def predict_batches(
+    model: Any, sheet: FileSheet, interval: Mapping[str, Any] | None
+) -> Iterator[tuple[Batch, dict[str, Any]]]:
+    """Yield batches of rows with their predicted columns; warn once of all levels that are new."""
+    unseen = UnseenCollector()
+    rows = BATCH_ROWS if interval is None else SLOW_BATCH_ROWS
+    for batch in sheet.batches(named_kinds(model, sheet), rows):
+        try:
+            with unseen.collected():
+                columns = answered(model, as_learnt(model, batch.frame, sheet), interval)
+        except ValueError as error:
+            raise ValueError(f"{where(sheet.name, batch.start, len(batch))}: {error}") from error
+        yield batch, columns
+    unseen.warn()
