@@ -1,6 +1,6 @@
 """Numbers and names as a reader would write them: on pages, in plots, in tables and in messages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import floor, isfinite, isnan, log10
 from typing import Any
 
@@ -83,6 +83,13 @@ def plus_minus(x: float, sd: float, max_decimals: int = 5) -> str:
     return f"{fixed(x, decimals)} ± {fixed(sd, decimals)}"
 
 
+def interval(x: float, lower: float, upper: float, decimals: int) -> str:
+    """Format a number with its interval; without it, where it has no width or no ends."""
+    text, low, high = (fixed(each, decimals) for each in (x, lower, upper))
+    has_width = isfinite(lower) and isfinite(upper) and lower < upper
+    return f"{text} ({low}{SPACE}to{SPACE}{high})" if has_width else text
+
+
 def number_range(values: Any) -> str:
     """Format the smallest and the largest number of an array, or the only one."""
     low, high = number(float(np.min(values))), number(float(np.max(values)))
@@ -122,7 +129,7 @@ def quote(name: Any, most: int = 60) -> str:
     return shorten(repr(name), most)
 
 
-def list_names(names: Sequence[str], most: int = 5) -> str:
+def list_names(names: Sequence[Any], most: int = 5, to_text: Callable[[Any], str] = str) -> str:
     """Join the first names, and say how many more there are."""
     rest = len(names) - most
-    return ", ".join(names[:most]) + (f" and {rest:,} more" if rest > 0 else "")
+    return ", ".join(map(to_text, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")

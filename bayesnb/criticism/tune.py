@@ -269,7 +269,7 @@ def _bound(end: End, estimator: NaiveBayes) -> Bound:
     blocks = estimator.schema_.blocks
     keys = tuple(blocks[b].keys[f] for b, f in end.columns)
     noun = "column" if len(keys) == 1 and not isinstance(keys[0], tuple) else "columns"
-    where = f"{noun} {list_names([quote(key) for key in keys])}"
+    where = f"{noun} {list_names(keys, to_text=quote)}"
     if end.code is not None:
         where += f" in class {quote(estimator.classes_.tolist()[end.code])}"
     shared = all(blocks[b].family.shared for b, _ in end.columns)

@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb import numerics
 from bayesnb.data import coded_text, factorize_labels, refuse_lazy
 from bayesnb.families.record import LARGEST
+from bayesnb.formatting import list_names, quote
 from bayesnb.numerics.views import EVERY, integers
 
 Array = np.ndarray
@@ -93,9 +94,9 @@ def united_labels(a: Array, b: Array) -> Array:
         return a
     kinds = [_kind(labels) for labels in (a, b)]
     if kinds[0] != kinds[1]:
+        one, other = (list_names(labels.tolist(), 3, quote) for labels in (a, b))
         raise ValueError(
-            f"labels are {' in one part and '.join(kinds)} in another: {_few(a)} and {_few(b)}. Convert them "
-            "to one type."
+            f"labels are {' in one part and '.join(kinds)} in another: {one} and {other}. Convert them to one type."
         )
     known = set(a.tolist())
     return a if known.issuperset(b.tolist()) else distinct(np.concatenate([a, b]))
@@ -105,11 +106,6 @@ def _kind(labels: Array) -> str:
     if labels.dtype.kind == "O":
         return "text" if isinstance(labels[0], str) else f"of the type {type(labels[0]).__name__}"
     return {"b": "booleans", "U": "text", "S": "bytes", "T": "text"}.get(labels.dtype.kind, "numbers")
-
-
-def _few(labels: Array) -> str:
-    shown = ", ".join(map(repr, labels[:3].tolist()))
-    return f"{shown}, ..." if len(labels) > 3 else shown
 
 
 def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:

@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.estimators import model_description
-from bayesnb.estimators.model_holder import ModelHolder, short
+from bayesnb.estimators.model_holder import ModelHolder
 from bayesnb.estimators.tempering import as_attributes, in_words
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
 from bayesnb.families.record import Linear
+from bayesnb.formatting import quote
 from bayesnb.inference.explanation import explain
 from bayesnb.inference.linear_form import (
     beside,
@@ -116,7 +117,7 @@ class InspectionMixin(ModelHolder):
         for block, belief in zip(self.schema_.blocks, self.model_.prior.blocks, strict=True):
             proper = belief.strictly_proper.all(axis=0)
             if not proper.all():
-                name = short(block.keys[int(proper.argmin())])
+                name = quote(block.keys[int(proper.argmin())])
                 raise ValueError(f"column {name}: its prior is improper, so the evidence is undefined. Give another.")
         labels, blocks = self.model_.prior.log_evidence(self.model_.stats)
         if (links := self.schema_.links) is None:

@@ -18,6 +18,7 @@ from bayesnb.estimators.tempering import AUTO, COLUMNS, NONE, TemperEstimate, ch
 from bayesnb.estimators.training import checked_labels
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
+from bayesnb.formatting import quote
 from bayesnb.model.powers import ExponentCovariance, Exponents, Numbers, of_empty_rows
 from bayesnb.model.priors import ClassPriorRule, check_averaging
 from bayesnb.model.product import Joint, Model
@@ -216,7 +217,7 @@ class ModelHolder(ABC):
             if improper.any():
                 c, f = np.argwhere(improper)[0]
                 raise ValueError(
-                    f"column {short(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not determine a "
+                    f"column {quote(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not determine a "
                     f"distribution for estimate={estimate!r} (no rows, or no spread, and a prior that adds none). "
                     + ADVICE.get(estimate, "Use a proper prior, or estimate='predictive'.")
                 )
@@ -233,7 +234,7 @@ class ModelHolder(ABC):
         self.schema_.check_cells(cells)
         parts = zip(self.schema_.blocks, self._reader().blocks, cells, strict=True)
         never = [
-            short(block.keys[0])
+            quote(block.keys[0])
             for block, part, x in parts
             if block.family.combined and np.isneginf(part.score(x[[row]])).all()
         ]
@@ -276,11 +277,6 @@ def misspelt(table: Table, names: Any) -> str:
     pairs = [(name, near_columns(name, new)) for name in lacking[:MISSPELT]]
     renamed = {near[0]: name for name, near in pairs if near}
     return f"Are these the same columns? X.rename(columns={renamed}).\n" if renamed else ""
-
-
-def short(key: Hashable) -> str:
-    """Return the name of a column, or of a block by its first column and width."""
-    return f"{key!r}" if not isinstance(key, tuple) or len(key) < 8 else f"block of {len(key)} columns from {key[0]!r}"
 
 
 def check_estimator(estimator: Any, prefix: str = "") -> None:

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from bayesnb.data import FileSheet, Reading, cell_kind, format_of_name, joined, nothing, open_stream, read_cells
 from bayesnb.data.sources import release
+from bayesnb.formatting import list_names, quote
 
 NONE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
 BYTES, FEWEST = 1 << 23, 1 << 21  # of a batch: fewer for many columns, as each has buffers of its own
@@ -288,5 +289,4 @@ def refuse_rows(batch_rows: Any) -> None:
 
 def listed(names: Sequence[str], most: int = 5) -> str:
     """Return some names as text, and how many there are more."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(repr, names[:most])) + more
+    return list_names(names, most, quote)

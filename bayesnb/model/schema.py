@@ -41,6 +41,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.grid import Grid
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
+from bayesnb.formatting import list_names
 from bayesnb.model.priors import averaging, included_of
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import Coded, Lookup, WordCounts
@@ -394,9 +395,7 @@ class Schema:
         names: dict[str, list[str]] = {}
         for key, family in self.declared.items():
             names.setdefault(family.option, []).append(str(key))
-        shown = {word: (each[:NAMED], len(each) - NAMED) for word, each in names.items()}
-        parts = ((word, ", ".join(few), f" and {more} more" if more > 0 else "") for word, (few, more) in shown.items())
-        return "; ".join(f"{word}: {few}{more}" for word, few, more in parts)
+        return "; ".join(f"{word}: {list_names(each, NAMED)}" for word, each in names.items())
 
     @property
     def declared(self) -> dict[Hashable, Family]:

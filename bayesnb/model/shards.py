@@ -18,11 +18,13 @@ from bayesnb.data import Table
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.removal import rounding_of, slack
+from bayesnb.formatting import list_names, quote
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Model, Product, ProductStats, Rows, observe
 from bayesnb.model.schema import OTHER_LINKS, Block, Schema
 
+MAX_COLUMNS_LISTED = 20
 ADVICE = (
     "So these rows were not learnt, or were forgotten before. Give rows with the labels and weights with which they "
     "were learnt. Nothing was forgotten."
@@ -147,8 +149,10 @@ def _unlike(a: Sequence[Hashable], b: Sequence[Hashable]) -> str:
     both, lacking = set(a) & set(b), []
     for columns, where in ((a, "one part"), (b, "another")):
         only = [name for name in columns if name not in both]
-        lacking += [f"only {where} has {_shown(only)}"] if only else []
-    difference = "; ".join(lacking) or f"their order is {_shown(a)} in one part and {_shown(b)} in another"
+        if only:
+            lacking.append(f"only {where} has {list_names(only, MAX_COLUMNS_LISTED, quote)}")
+    one, other = (list_names(columns, MAX_COLUMNS_LISTED, quote) for columns in (a, b))
+    difference = "; ".join(lacking) or f"their order is {one} in one part and {other} in another"
     return f"the columns of two parts differ: {difference}. Give both the same columns, in one order."
 
 
@@ -311,8 +315,3 @@ def _table_fault(block: Block, stats: Any, gone: Any, at: tuple[int, int]) -> tu
 
 def _flat(array: Array) -> Array:
     return array.reshape(len(array), -1)
-
-
-def _shown(columns: Sequence[Hashable]) -> str:
-    """Names of the first columns."""
-    return ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")

@@ -69,7 +69,7 @@ class JoinableColumns:
 
 def shown(names: Sequence[Hashable]) -> str:
     """Join the first names, and the number of the rest."""
-    return list_names(list(map(str, names)), SHOWN)
+    return list_names(names, SHOWN)
 
 
 def joinable_members(schema: Schema, priors: Sequence[Belief], cells: Sequence[Cells]) -> dict[Key, list[Member]]:

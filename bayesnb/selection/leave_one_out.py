@@ -226,8 +226,8 @@ def warn_unverified(model: Model, counts: Array) -> None:
     if unverified.any():
         warnings.warn(
             f"given are {counts.sum():.12g} of the {model.stats.classes.counts.sum():.12g} rows, by weight, that the "
-            "model has learnt, so it cannot be proved that they are among them. If they are not, these are "
-            "not leave-one-out scores. Give all rows that were learnt; of new rows, predict_log_proba has the scores.",
+            "model has learnt, so it cannot be proved that they are among them. For rows that were not learnt the "
+            "result is wrong. Give all rows that were learnt; predict_log_proba scores new rows.",
             UnverifiedWarning,
             skip_file_prefixes=(PACKAGE,),
         )

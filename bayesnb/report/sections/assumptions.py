@@ -6,7 +6,7 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.estimators.tempering import in_words
-from bayesnb.formatting import MINUS, SPACE, fixed, nats, number, percent, shorten
+from bayesnb.formatting import SPACE, fixed, nats, percent, shorten, signed
 from bayesnb.model.linked import ARROW
 from bayesnb.report.facts import Facts
 from bayesnb.report.html_page import drawn
@@ -88,13 +88,12 @@ def sensitivity(facts: Facts) -> Values:
 def change_row(name: str, both: list[Change]) -> tuple[str, ...]:
     """What half and twice the weight of a prior change."""
     largest, changed = max(change.largest for change in both), max(change.changed for change in both)
-    return name, percent(largest).removesuffix("%").strip(), f"{changed:,}", *(signed(change.elpd) for change in both)
-
-
-def signed(x: float) -> str:
-    """A change of a log score."""
-    size = fixed(abs(x), 2)
-    return "0" if size == "0.00" else (MINUS if x < 0 else "+") + size
+    return (
+        name,
+        percent(largest).removesuffix("%").strip(),
+        f"{changed:,}",
+        *(signed(change.elpd, 2) for change in both),
+    )
 
 
 def smoothing(facts: Facts) -> Values:
@@ -102,7 +101,7 @@ def smoothing(facts: Facts) -> Values:
     result = facts.comparisons.smoothing
     if isinstance(result, str):
         return {"unknown": as_name(result, LETTERS)}
-    verdict = shorten(result.verdict, LETTERS).replace("elpd -", f"elpd {MINUS}").replace("(elpd", "(log score")
+    verdict = shorten(result.verdict, LETTERS).replace("(elpd", "(log score")
     axes = [plots.new_axes(2.9, 3.65) for _ in PANELS]  # each in its own figure, so that they wrap on any screen
     result.plot(np.array(axes))
     about = "The {} of each setting against the smoothing. The numbers are in the table below."
@@ -134,16 +133,11 @@ def setting_row(row: dict[str, Any], best: bool) -> tuple[Any, ...]:
     error = "" if not np.isfinite(row["diff_se"]) or row["diff_se"] == 0 else f" ±\u00a0{fixed(row['diff_se'], 2)}"
     scores = [
         Name(row["estimate"]),
-        score(row["elpd_loo"]),
-        ("0" if best else score(row["elpd_diff"], 2)) + error,
-        score(row["log_evidence"]),
+        fixed(row["elpd_loo"], 1),
+        ("0" if best else fixed(row["elpd_diff"], 2)) + error,
+        fixed(row["log_evidence"], 1),
         percent(row["accuracy"]),
-        score(row["brier"], 3),
-        score(row["ece"], 3),
+        fixed(row["brier"], 3),
+        fixed(row["ece"], 3),
     ]
     return f"{row['smoothing']:g}", best, scores
-
-
-def score(x: float, decimals: int = 1) -> str:
-    """A score, or that it is infinite or undefined."""
-    return fixed(x, decimals) if np.isfinite(x) else number(x)

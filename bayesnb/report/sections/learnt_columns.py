@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.families import NormalInverseGamma
 from bayesnb.families.capabilities import margins_of
-from bayesnb.formatting import NOTHING, SPACE, fixed, nats, number, shorten
+from bayesnb.formatting import NOTHING, SPACE, fixed, interval, nats, number, shorten
 from bayesnb.model.powers import of_feature
 from bayesnb.plots.column_data import ColumnData, shown_classes
 from bayesnb.plots.column_plot import draw_column, level_bars
@@ -110,13 +110,12 @@ def lost_without(feature: Feature, facts: Facts) -> str:
     result = facts.features.importance
     if isinstance(result, str):
         return ""
-    return fixed(round(float(result["importance"].values[facts.features.all.index(feature)]), 3) + 0.0, 3)
+    return fixed(float(result["importance"].values[facts.features.all.index(feature)]), 3)
 
 
 def loss_span(value: float, lower: float, upper: float) -> Cell:
     """A mean loss with its interval, to three decimals."""
-    shown, low, high = (fixed(round(x, 3) + 0.0, 3) for x in (value, lower, upper))
-    return Cell(f"{shown} ({low} to {high})" if np.isfinite([value, lower, upper]).all() else shown, value)
+    return Cell(interval(value, lower, upper, 3), value)
 
 
 def relevance_summary(single: list[Feature]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families.base import Array
-from bayesnb.formatting import NOTHING, count, fixed, percent
+from bayesnb.formatting import NOTHING, count, fixed, interval, percent
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import share_of
 from bayesnb.report.html_page import drawn
@@ -58,9 +58,7 @@ def loss_span(loss: Estimate) -> str:
     """A loss with its interval, if it has one."""
     if 0 < loss.upper < LEAST:
         return f"under {fixed(LEAST, 3)}"
-    if loss.lower == loss.upper:
-        return fixed(loss.value, 3)
-    return f"{fixed(loss.value, 3)} ({fixed(loss.lower, 3)}\u00a0to\u00a0{fixed(loss.upper, 3)})"
+    return interval(*loss, decimals=3)
 
 
 def gained(facts: Facts) -> str:

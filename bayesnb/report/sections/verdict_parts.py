@@ -108,10 +108,10 @@ def why_probabilities(observed: Observed, verdict: Verdict, facts: Facts) -> str
         f"The predicted label was given {percent(right + observed.surplus.value)} on average, and was right "
         f"{percent(right)} of the time"
     )
-    losses = f"log loss {loss_text(observed.log_loss)}, that of the class shares {loss_text(observed.shares_loss)}"
+    losses = f"log loss {fixed(observed.log_loss, 3)}, that of the class shares {fixed(observed.shares_loss, 3)}"
     match verdict.probabilities:
         case words.TEMPERED:
-            gain, before = observed.tempered_gain, loss_text(observed.log_loss)
+            gain, before = observed.tempered_gain, fixed(observed.log_loss, 3)
             after = fixed(observed.log_loss - (gain.value if gain else 0), 3)
             return f"They are too extreme as they are. {TEMPER} takes the log loss from {before} to {after}."
         case words.SHARES:
@@ -161,9 +161,9 @@ def tiles(observed: Observed, facts: Facts) -> list[Tile]:
             f"{prob} interval: {fixed(100 * held.accuracy.lower, 1)} to {fixed(100 * held.accuracy.upper, 1)}",
         ),
         Tile(
-            loss_text(observed.log_loss),
+            fixed(observed.log_loss, 3),
             "Log loss",
-            f"{loss_text(observed.shares_loss)} by the shares of the classes",
+            f"{fixed(observed.shares_loss, 3)} by the shares of the classes",
             loss_interval(held.log_loss, prob),
         ),
     ]
@@ -174,11 +174,6 @@ def tiles(observed: Observed, facts: Facts) -> list[Tile]:
         beside = f"{chance} points would be chance, were all probabilities right"
         shown.append(Tile(f"{error} points", "Calibration error", beside, f"{prob} interval: {lower} to {upper}"))
     return shown
-
-
-def loss_text(loss: float) -> str:
-    """A loss to three decimals, or that it is infinite."""
-    return fixed(loss, 3) if isfinite(loss) else "infinite"
 
 
 def loss_interval(loss: Estimate, prob: str) -> str:
