@@ -245,7 +245,7 @@ REFUSED = [
     (ask(concentration=0.0), "concentration must be None or a positive number"),
     (ask(sample_weight=np.full(ROWS, 0.5)), "whole numbers"),
     (ask(NaiveBayes({"f": Poisson()}), columns=["f", "a"]), "'f' cannot be joined with others"),
-    (ask(MODELS["blocks"], columns=["a", "b"]), "are one block of this model"),
+    (ask(MODELS["blocks"], columns=["a", "b"]), "no two columns can be joined"),
     (ask(NaiveBayes({"a": Categorical(0.0)})), "improper"),
     (fit("gaussian", dependence="blocks"), "101 columns can be joined"),
     (fit(dependence="blocks", average_features=0.5), "average_features"),

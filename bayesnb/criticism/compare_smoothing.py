@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from numbers import Real
 from typing import Any, ClassVar
@@ -13,7 +14,9 @@ from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
 from bayesnb.criticism.wording import VerdictTable, explain_settings, judge_settings
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.base import Array
+from bayesnb.formatting import fixed
 from bayesnb.results.progress import bar
+from bayesnb.results.tables import Formats
 from bayesnb.selection.smoothing import ESTIMATES, Outcome, Setting, differences_from_best
 from bayesnb.stages import PATIENCE
 
@@ -52,9 +55,16 @@ class SmoothingComparison(VerdictTable):
     0.1
     """
 
-    decimals: ClassVar[dict[str, int]] = dict.fromkeys(
-        ("log_evidence", "elpd_loo", "se", "elpd_diff", "diff_se"), 2
-    ) | dict.fromkeys(SCORES, 4)
+    shown: ClassVar[tuple[str, ...]] = (
+        "smoothing",
+        "estimate",
+        "log_evidence",
+        "elpd_loo",
+        "elpd_diff",
+        "diff_se",
+        "ece",
+    )
+    formats: ClassVar[Formats] = {"ece": partial(fixed, decimals=4)}
     best: dict[str, Any] | None
 
     def plot(self, axes: Any = None) -> Any:

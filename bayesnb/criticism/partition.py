@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from itertools import combinations
 from numbers import Integral, Real
@@ -15,14 +16,15 @@ from bayesnb.criticism.wording import VerdictTable, explain_partition, judge_par
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
+from bayesnb.formatting import shorten
 from bayesnb.model.product import ProductStats, observe
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
+from bayesnb.results.tables import Formats
 from bayesnb.selection.feature_evidence import check_comparable
 from bayesnb.selection.joint_columns import (
     ColumnBlocks,
     JoinableColumns,
-    Member,
     Names,
     joinable_members,
     kind_of,
@@ -78,7 +80,8 @@ class Partition(VerdictTable):
     ((0, 1),)
     """
 
-    decimals: ClassVar[dict[str, int]] = {"log_bayes_factor": 2, "log_evidence": 2}
+    shown: ClassVar[tuple[str, ...]] = ("step", "joined", "log_bayes_factor", "log_evidence")
+    formats: ClassVar[Formats] = {"joined": partial(shorten, most=36)}
     blocks: tuple[Names, ...]
     estimator: NaiveBayes
     ends: dict[str, float]
@@ -282,13 +285,14 @@ def _find_joinable(
     for members in by_key.values():
         for _, places in members:
             known += [place.name for place in places]
-    chosen = known
+    chosen = set(known)
     if columns is not None:
-        chosen = check_columns(columns, known, schema, "cannot be joined with others")
+        chosen = set(check_columns(columns, known, schema, "cannot be joined with others"))
     labels = Labels(fitted.rows.codes, fitted.rows.counts, len(fitted.estimator.classes_))
     kinds = []
     for key, members in by_key.items():
-        members = [member for member in members if _is_chosen(member, chosen)]
+        # of a block that the model declares, all columns or none
+        members = [each for each in members if chosen.issuperset(place.name for place in each[1])]
         if sum(len(places) for _, places in members) > 1:
             kinds.append(kind_of(key, members, labels, concentration))
     if not kinds:
@@ -298,16 +302,6 @@ def _find_joinable(
             "Gaussian: families={column: 'gaussian'}."
         )
     return kinds
-
-
-def _is_chosen(member: Member, chosen: Sequence[Hashable]) -> bool:
-    names = [place.name for place in member[1]]
-    inside = [name in chosen for name in names]
-    if any(inside) and not all(inside):
-        raise ValueError(
-            f"columns: {names} are one block of this model. Name all of them, or none."
-        )
-    return all(inside)
 
 
 def _log_evidence_of_rest(

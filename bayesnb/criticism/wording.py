@@ -3,17 +3,16 @@
 from abc import ABC
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bayesnb.criticism.fitted_rows import FittedRows
 from bayesnb.families.family import ordered_hyperparameters
-from bayesnb.formatting import NOTHING, count, fixed, list_names, number, quote, signed
+from bayesnb.formatting import count, fixed, list_names, number, quote, signed
 from bayesnb.model.schema import Block
-from bayesnb.selection.joint_columns import Names, shown
+from bayesnb.results.tables import Formats, show_html, show_text
+from bayesnb.selection.joint_columns import Names, list_block
 from bayesnb.selection.smoothing import (
     ROUNDING,
     Outcome,
@@ -53,7 +52,8 @@ TEST_TABLE = "Score the model on a test table that it has not learnt from before
 class VerdictTable(ABC):
     """A table, a verdict on it in a sentence, and notes on its numbers."""
 
-    decimals: ClassVar[dict[str, int]]  # of columns where they are shown
+    shown: ClassVar[tuple[str, ...]]  # columns that fit into a terminal, the first as index
+    formats: ClassVar[Formats]
     table: Any
     verdict: str
     notes: tuple[str, ...]
@@ -80,19 +80,15 @@ class VerdictTable(ABC):
         return self.table.copy()
 
     def __repr__(self) -> str:
-        table = self.table.to_string(**self._formats())
-        return "\n".join([self.verdict, "", table, "", *(f"- {note}" for note in self.notes)])
+        return show_text(self.verdict, *self._rows_and_notes())
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
-        table = self.table.to_html(border=0, **self._formats())
-        return f"<p><b>{escape(self.verdict)}</b></p>\n{table}\n<ul>{notes}</ul>"
+        return show_html(self.verdict, *self._rows_and_notes())
 
-    def _formats(self) -> dict[str, Any]:
-        """Return options of `to_string` and `to_html`."""
-        formatters = {name: partial(fixed, decimals=n) for name, n in self.decimals.items()}
-        numbers = {"float_format": number, "formatters": formatters}
-        return {"index": False, "na_rep": NOTHING} | numbers
+    def _rows_and_notes(self) -> tuple[Any, Formats, str]:
+        first, *columns = self.shown
+        rows = self.table[columns].set_index(self.table[first].map(number))
+        return rows, self.formats, "\n".join(self.notes)
 
 
 # Smoothing
@@ -184,7 +180,7 @@ def judge_partition(blocks: Sequence[Names], gains: Sequence[float]) -> str:
     """Return the verdict on a partition that was reached by steps with these gains."""
     if not gains:
         return "No two blocks are better modelled jointly: the partition stays as it was."
-    joined = [f"{{{shown(names)}}}" for names in blocks if len(names) > 1]
+    joined = [f"{{{list_block(names)}}}" for names in blocks if len(names) > 1]
     alone = count(len(blocks) - len(joined), "column")
     together = list_names(joined, MAX_BLOCKS) or "none"
     gain = f"{signed(sum(gains), 1)} nats against the start"
@@ -197,9 +193,9 @@ def explain_partition(
     """Return notes on columns left out or with missing cells, and on blocks kept apart."""
     notes = []
     if left:
-        notes.append(f"Not among those that may be joined: {shown(left)}.")
+        notes.append(f"Not among those that may be joined: {list_block(left)}.")
     if missing:
-        notes.append(f"Cells are missing in {shown(missing)}: {MISSING_CELLS}")
+        notes.append(f"Cells are missing in {list_block(missing)}: {MISSING_CELLS}")
     if apart:
         pairs = list_names(apart, MAX_PAIRS)
         notes.append(f"Not joined, though the log evidence would be higher: {pairs}. {MANY_LEVELS}")

@@ -60,14 +60,14 @@ class JoinableColumns:
         """Describe a step in words."""
         if len(step.made) == 1:
             first, second = sorted(step.gone, key=lambda block: self.places[self.in_order(block)[0]].place)
-            return f"{shown(self.names(first))} + {shown(self.names(second))}"
+            return f"{list_block(self.names(first))} + {list_block(self.names(second))}"
         left, new = step.made
         (moved,) = set(step.gone[0]) - set(left)
-        where = "by itself" if len(new) == 1 else f"to {shown(self.names(tuple(set(new) - {moved})))}"
-        return f"{self.places[moved].name} from {shown(self.names(left))} {where}"
+        where = "by itself" if len(new) == 1 else f"to {list_block(self.names(tuple(set(new) - {moved})))}"
+        return f"{self.places[moved].name} from {list_block(self.names(left))} {where}"
 
 
-def shown(names: Sequence[Hashable]) -> str:
+def list_block(names: Sequence[Hashable]) -> str:
     """Join the first names, and the number of the rest."""
     return list_names(names, SHOWN)
 
