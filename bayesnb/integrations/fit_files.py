@@ -13,9 +13,10 @@ from bayesnb.data import LABEL_ADVICE, PLAIN, Reading, is_missing
 from bayesnb.data.frames import PandasTable
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.formatting import list_names, quote
 from bayesnb.integrations.checkpoint import Checkpoint
 from bayesnb.integrations.file_kinds import Reads, decide, declared_families, of_columns, of_labels, refuse_dates
-from bayesnb.integrations.many_files import FileBatch, TableFiles, listed, names_of, refuse_rows
+from bayesnb.integrations.many_files import FileBatch, TableFiles, names_of, refuse_rows
 from bayesnb.model.shards import Shard, added
 from bayesnb.numerics.threads import ahead, threads_of
 from bayesnb.results.progress import Bar, bar
@@ -50,7 +51,9 @@ class FileFit:
         if taken:
             raise ValueError(f"columns: {taken[0]!r} holds the labels or the weights.")
         if not names:
-            raise ValueError(f"{tables.name}: no column is left to learn from; it has {listed(tables.columns)}.")
+            raise ValueError(
+                f"{tables.name}: no column is left to learn from; it has {list_names(tables.columns, to_text=quote)}."
+            )
         return names
 
     @cached_property

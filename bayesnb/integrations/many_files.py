@@ -159,7 +159,8 @@ class TableFiles:
         for sheet in self.sheets:
             lacks = [name for name in first.columns if name not in sheet.columns and name in (needed or first.columns)]
             extra = [name for name in sheet.columns if name not in first.columns and needed is None]
-            what = [f"lacks {listed(lacks)}"] * bool(lacks) + [f"also has {listed(extra)}"] * bool(extra)
+            what = [f"lacks {list_names(lacks, to_text=quote)}"] if lacks else []
+            what += [f"also has {list_names(extra, to_text=quote)}"] if extra else []
             if what:
                 raise ValueError(
                     f"{sheet.name} {' and '.join(what)}, unlike {first.name}: files need the same columns."
@@ -172,7 +173,9 @@ class TableFiles:
         """Raise for columns that are not there."""
         lacks = [name for name in names if name not in self.columns]
         if lacks:
-            raise ValueError(f"{whose}: {self.name} has no column {lacks[0]!r}; it has {listed(self.columns, 20)}.")
+            raise ValueError(
+                f"{whose}: {self.name} has no column {lacks[0]!r}; it has {list_names(self.columns, 20, quote)}."
+            )
 
     @cached_property
     def kinds(self) -> dict[str, str]:
@@ -285,8 +288,3 @@ def refuse_rows(batch_rows: Any) -> None:
         raise TypeError(f"batch_rows must be a whole number of rows, got {batch_rows!r}.")
     if batch_rows is not None and batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")
-
-
-def listed(names: Sequence[str], most: int = 5) -> str:
-    """Return some names as text, and how many there are more."""
-    return list_names(names, most, quote)

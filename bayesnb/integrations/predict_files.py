@@ -12,9 +12,10 @@ from bayesnb.data import PLAIN, Reading, beside, format_of_name, open_writer
 from bayesnb.data.declaration import near_columns
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
+from bayesnb.formatting import list_names, quote
 from bayesnb.integrations.file_kinds import Reads, decide, kind_of_levels
 from bayesnb.integrations.fit_files import opened, read
-from bayesnb.integrations.many_files import FileBatch, TableFiles, listed, names_of, refuse_rows
+from bayesnb.integrations.many_files import FileBatch, TableFiles, names_of, refuse_rows
 from bayesnb.results.progress import bar
 from bayesnb.safe_output import replacing, visible
 
@@ -153,9 +154,13 @@ def refuse_lacking(table: Any, names: list[str], whose: str) -> None:
     """Raise for a table that lacks some columns."""
     lacks = [name for name in names if name not in table.columns]
     if lacks:
-        what = f"the column {lacks[0]!r}" if len(lacks) == 1 else f"{len(lacks)} columns, {listed(lacks)},"
+        what = (
+            f"the column {lacks[0]!r}"
+            if len(lacks) == 1
+            else f"{len(lacks)} columns, {list_names(lacks, to_text=quote)},"
+        )
         near = near_columns(lacks[0], [name for name in table.columns if name not in names])
-        advice = f"did you mean its column {near[0]!r}?" if near else f"it has {listed(table.columns, 20)}."
+        advice = f"did you mean its column {near[0]!r}?" if near else f"it has {list_names(table.columns, 20, quote)}."
         raise ValueError(f"{table.name} lacks {what} of {whose}; {advice}")
 
 

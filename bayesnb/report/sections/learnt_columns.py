@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.families import NormalInverseGamma
 from bayesnb.families.capabilities import margins_of
-from bayesnb.formatting import NOTHING, SPACE, fixed, interval, nats, number, shorten
+from bayesnb.formatting import NOTHING, fixed, interval, nats, number, plus_minus, shorten
 from bayesnb.model.powers import of_feature
 from bayesnb.plots.column_data import ColumnData, shown_classes
 from bayesnb.plots.column_plot import draw_column, level_bars
@@ -30,7 +30,6 @@ MOST_WORDS = 10  # of a class
 MOST_LEVELS = 3  # of a class, in a table
 MOST_CORRELATIONS = 3  # of a class, in a table
 MOST_WEIGHTS, ABREAST = 30, 4  # weights that are listed, and classes beside each other
-FINEST = 6  # decimals of a weight
 DRAWN = {
     "density": "Predictive density of {} for each class, as curves. The numbers are in the table beside it.",
     "mass": "Predictive probability of each count of {} for each class, as bars; dots are the data.",
@@ -334,8 +333,5 @@ def weights(facts: Facts) -> Values | None:
 
 
 def weight(value: float, sd: float) -> Cell:
-    """A weight ± its sd, to two digits of the latter."""
-    if not np.isfinite(value) or not 0 < sd < np.inf:
-        return Cell(number(value), value)
-    decimals = int(np.clip(1 - np.floor(np.log10(sd)), 0, FINEST))
-    return Cell(f"{fixed(value, decimals)}{SPACE}±{SPACE}{fixed(sd, decimals)}", value)
+    """A weight ± its sd."""
+    return Cell(plus_minus(value, sd), value)
