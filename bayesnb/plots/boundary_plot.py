@@ -21,7 +21,7 @@ from bayesnb.families.base import Array, Rng
 from bayesnb.formatting import list_names, shorten
 from bayesnb.inference.posterior_draws import DrawnWarning
 from bayesnb.plots.column_data import ColumnData, column_data, usual_range
-from bayesnb.plots.style import COLOURS, INK, add_legend, add_title, check_fitted, new_axes, styled
+from bayesnb.plots.style import COLOURS, INK, add_legend, check_fitted, new_axes, styled
 from bayesnb.results.datasets import ci_prob as checked_prob
 
 SHADE = 0.16
@@ -29,13 +29,13 @@ BAND = to_rgba(INK, 0.24)
 MARKS = ("o", "^", "s", "D", "v", "P", "X", "*")
 MAX_ROWS_DRAWN = 5000
 FINE, COARSE = 121, 41  # points of an axis, for regions and for the band
-MIN_DRAWS, MAX_DRAWS = 200, 2000
-MAX_PROBABILITIES = 2e7  # that are drawn: 160 MB
+MAX_DRAWS = 2000
+MAX_PROBABILITIES = 20_000_000  # that are drawn: 160 MB
 MAX_LOG_ODDS = 30.0
 FILLED = (0.0, 2 * MAX_LOG_ODDS)  # whatever is above 0
-MARGIN = 0.06  # of the range of an axis, on either side
 CLASS_LETTERS, AXIS_LETTERS, OTHER_LETTERS = 24, 36, 18
 MAX_OTHERS_LISTED = 2
+MAX_TICKS = 6
 
 
 class Look(NamedTuple):
@@ -120,57 +120,92 @@ def plot_boundary(
         raise ValueError(
             f"a boundary is between classes, and there is only {model.classes_.tolist()}."
         )
-    prob = checked_prob(ci_prob)
     labels = y if X is None or y is not None else model.predict(X)
     columns = {name: column_data(model, name, X, labels) for name in names}
-    first, second = columns.values()
-    limits = [_limits(first), _limits(second)]
-    looks = _looks(first)
+    limits = [_limits(column) for column in columns.values()]
+    prob = checked_prob(ci_prob)
     is_new = ax is None
     ax = ax or new_axes(4.2, 5.4)
 
+    first, second = columns.values()
+    looks = _looks(first)
+    drawn = _draw_regions(ax, model, columns, limits, looks)
+    drawn |= _draw_rows(ax, first, second, looks, has_labels=y is not None)
+    grid = [np.linspace(*ends, COARSE) for ends in limits]
+    unsettled = _unsettled(model, _rows_of(model, columns, grid), prob, rng)
+    ax.contourf(*grid, unsettled.reshape(COARSE, COARSE), FILLED, colors=[BAND])
+
+    keys: list[Artist] = []
+    for look in dict.fromkeys(looks[k] for k in sorted(drawn)):
+        key = Line2D(
+            [],
+            [],
+            color=look.colour,
+            marker=look.mark,
+            linewidth=0,
+            label=look.label,
+        )
+        keys.append(key)
+    keys.append(Patch(color=BAND, linewidth=0, label=f"boundary, {100 * prob:.3g} % band"))
+    add_legend(ax, keys, outside=is_new)
+    ax.set(
+        title="Decision regions",
+        xlabel=shorten(first.name, AXIS_LETTERS) + _unknown_columns(model, names),
+        ylabel=shorten(second.name, AXIS_LETTERS),
+        xlim=limits[0],
+        ylim=limits[1],
+    )
+    ax.spines["left"].set_visible(True)
+    ax.locator_params(nbins=MAX_TICKS)
+    return ax
+
+
+def _draw_regions(
+    ax: Axes,
+    model: Any,
+    columns: dict[Hashable, ColumnData],
+    limits: Sequence[tuple[float, float]],
+    looks: Sequence[Look],
+) -> set[int]:
+    """Fill the region of each class, outline it, and return the classes that have one."""
     grid = [np.linspace(*ends, FINE) for ends in limits]
     joint = model.predict_joint_log_proba(_rows_of(model, columns, grid))
-    seen = set(joint.argmax(axis=1).tolist())
     margins = _margins(joint).T.reshape(-1, FINE, FINE)
-    for k in seen:
-        ax.contourf(*grid, margins[k], FILLED, colors=[to_rgba(looks[k].colour, SHADE)])
+    decided = set(joint.argmax(axis=1).tolist())
+    for k in decided:
+        shade = to_rgba(looks[k].colour, SHADE)
+        ax.contourf(*grid, margins[k], FILLED, colors=[shade])
         ax.contour(*grid, margins[k], [0], colors=INK, linewidths=1.3)
+    return decided
 
-    grid = [np.linspace(*ends, COARSE) for ends in limits]
-    unsure = _uncertainty(model, _rows_of(model, columns, grid), prob, rng)
-    ax.contourf(*grid, unsure.reshape(COARSE, COARSE), FILLED, colors=[BAND])
 
-    cells = np.concatenate([first.cells, second.cells], axis=1)
-    keep = np.flatnonzero(np.isfinite(cells).all(axis=1))
-    keep = keep[:: 1 + len(keep) // MAX_ROWS_DRAWN]
-    size = min(max(4000 / max(len(keep), 1), 5), 26)
-    for k in np.unique(first.codes[keep]).tolist():
-        seen.add(k)
-        rows = keep[first.codes[keep] == k]
-        colour = INK if y is None else looks[k].colour
+def _draw_rows(
+    ax: Axes,
+    first: ColumnData,
+    second: ColumnData,
+    looks: Sequence[Look],
+    *,
+    has_labels: bool,
+) -> set[int]:
+    """Draw rows as points, and return their classes: they have colours if these are labels."""
+    known = np.isfinite(first.cells + second.cells)[:, 0]
+    rows = np.flatnonzero(known)
+    rows = rows[:: 1 + len(rows) // MAX_ROWS_DRAWN]
+    codes = first.codes[rows]
+    classes = set(codes.tolist())
+    for k in classes:
+        of_class = rows[codes == k]
         ax.scatter(
-            cells[rows, 0],
-            cells[rows, 1],
-            s=size,
-            color=colour,
+            first.cells[of_class],
+            second.cells[of_class],
+            s=16,
+            color=looks[k].colour if has_labels else INK,
             marker=looks[k].mark,
             edgecolors="white",
             linewidths=0.4,
             zorder=3,
         )
-
-    keys: list[Artist] = []
-    for colour, mark, label in dict.fromkeys(looks[k] for k in sorted(seen)):
-        keys.append(Line2D([], [], color=colour, marker=mark, linewidth=0, label=label))
-    keys.append(Patch(color=BAND, linewidth=0, label=f"boundary, {100 * prob:.3g} % band"))
-    ax.set(xlim=limits[0], ylim=limits[1])
-    ax.set_xlabel(shorten(first.name, AXIS_LETTERS) + _unknown_columns(model, names))
-    ax.set_ylabel(shorten(second.name, AXIS_LETTERS))
-    ax.spines["left"].set_visible(True)
-    add_title(ax, "Decision regions")
-    add_legend(ax, keys, outside=is_new)
-    return ax
+    return classes
 
 
 def _find_axes(model: Any, features: Sequence[Hashable] | None) -> Sequence[Hashable]:
@@ -206,9 +241,7 @@ def _find_axes(model: Any, features: Sequence[Hashable] | None) -> Sequence[Hash
 def _limits(column: ColumnData) -> tuple[float, float]:
     """Return the limits of an axis."""
     parts = [rows[:, 0] for rows in column.parts]
-    low, high = usual_range(column.belief[column.shown], parts)
-    margin = MARGIN * (high - low)
-    return low - margin, high + margin
+    return usual_range(column.belief[column.shown], parts)
 
 
 def _looks(column: ColumnData) -> list[Look]:
@@ -244,7 +277,7 @@ def _margins(scores: Array) -> Array:
     return np.nan_to_num(margins, nan=-MAX_LOG_ODDS).clip(-MAX_LOG_ODDS, MAX_LOG_ODDS)
 
 
-def _uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
+def _unsettled(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
     """Return a number for each row, above 0 where the posterior does not settle the decision."""
     classes = len(model.classes_)
     if classes == 2:
@@ -254,7 +287,7 @@ def _uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
         with np.errstate(divide="ignore"):
             above, below = logit(interval.upper.values), logit(interval.lower.values)
         return np.minimum(above, -below).clip(-MAX_LOG_ODDS, MAX_LOG_ODDS)
-    draws = int(np.clip(MAX_PROBABILITIES / (COARSE**2 * classes), MIN_DRAWS, MAX_DRAWS))
+    draws = min(MAX_DRAWS, MAX_PROBABILITIES // (COARSE**2 * classes))
     proba = model.draw_proba(rows, draws, chains=1, rng=rng).values[0]
     decision = proba.argmax(axis=-1)
     agreement = np.max([(decision == k).mean(axis=0) for k in range(classes)], axis=0)

@@ -12,7 +12,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.joint import JointDirichlet
-from bayesnb.formatting import list_names, shorten
+from bayesnb.formatting import list_names, number, shorten
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, check_fitted
@@ -22,7 +22,6 @@ from bayesnb.selection.word_ratios import word_shares
 MIN_ROWS = 15  # of a class, that show where its numbers lie
 FENCE = 3.0  # interquartile ranges beyond the quartiles: Tukey's outer fences
 EXPECTED_ROWS = (np.arange(50) + 0.5) / 50  # quantiles that stand for rows where there are few
-MAX_COMBINATIONS_COUNTED = 1e6
 MAX_NAMES_LISTED = 20
 
 
@@ -99,6 +98,9 @@ def column_at(
     else:
         belief = belief.of_columns(np.array(places)).column(0)
         levels = combined(belief, [level_names(block, j) for j in places]) if block.levels else ()
+    cells = np.empty((0, len(places)))
+    if x is not None:
+        cells = np.stack([column(x, j) for j in places], axis=1)
     return ColumnData(
         names=names,
         family=block.family.columnwise if len(places) == 1 else block.family,
@@ -106,9 +108,7 @@ def column_at(
         belief=belief,
         classes=model.classes_.tolist(),
         counts=model.model_.stats.classes.counts,
-        cells=np.empty((0, len(places)))
-        if x is None
-        else np.stack([column(x, j) for j in places], axis=1),
+        cells=cells,
         codes=np.empty(0, int) if codes is None else codes,
     )
 
@@ -165,24 +165,28 @@ def combined(belief: JointDirichlet, levels: Sequence[Sequence[str]]) -> list[st
     if belief.others == 1:
         names.append("the only other")
     elif belief.others:
-        is_countable = belief.others < MAX_COMBINATIONS_COUNTED
-        names.append(f"any of {belief.others:,.0f} others" if is_countable else "any of all others")
+        names.append(f"any of {number(belief.others)} others")
     return names
 
 
-def usual_range(belief: Belief, parts: Sequence[Array]) -> tuple[float, float]:
+def usual_range(
+    belief: Belief, parts: Sequence[Array], margin: float = 0.08
+) -> tuple[float, float]:
     """Return the range in which most numbers of each class lie: a few may be far out.
 
     Distinct values are compared: most rows may be zeros.
     """
     expected = np.stack([belief.quantile(p) for p in EXPECTED_ROWS], axis=1)
-    ends = []
+    lows, highs = [], []
     for rows, quantiles in zip(parts, expected, strict=True):
-        values = np.unique(rows if len(rows) >= MIN_ROWS else quantiles[np.isfinite(quantiles)])
+        values = rows if len(rows) >= MIN_ROWS else quantiles
+        values = np.unique(values[np.isfinite(values)])
         if len(values):
             first, third = np.quantile(values, (0.25, 0.75))
             reach = FENCE * (third - first)
-            ends += [max(values[0], first - reach), min(values[-1], third + reach)]
-    low, high = float(min(ends, default=0.0)), float(max(ends, default=1.0))
-    room = 0.0 if low < high else max(0.5, 1e-9 * abs(low))
+            lows.append(max(values[0], first - reach))
+            highs.append(min(values[-1], third + reach))
+    low = float(min(lows, default=0.0))
+    high = float(max(highs, default=1.0))
+    room = margin * (high - low) if low < high else max(0.5, 1e-9 * abs(low))
     return low - room, high + room

@@ -19,7 +19,6 @@ from bayesnb.plots.style import (
     INK,
     PERCENT,
     add_legend,
-    add_title,
     new_axes,
     styled,
 )
@@ -34,7 +33,7 @@ PEAK = ndtr(np.linspace(-3, 3, 61))  # quantiles at which a curve has points too
 MAX_ROWS_DRAWN = 600  # as points
 THIN, THICK = 1.1, 1.8  # lines
 SHADE = 0.2
-MARGIN = 0.08  # of the range of an axis, on either side
+MAX_TICKS = 6
 LEAST_BEYOND = 0.001  # probability beyond the axis that is worth a line
 LEVEL_LETTERS, CLASS_LETTERS, AXIS_LETTERS = 20, 24, 40
 
@@ -117,10 +116,11 @@ def plot_column(
             label=shorten(data.classes[k], CLASS_LETTERS),
         )
         keys.append(key)
-    is_complete = len(keys) == len(data.classes)
-    title = None if is_complete else f"the {len(keys)} most frequent of {len(data.classes)} classes"
+    title = None
+    if len(keys) < len(data.classes):
+        title = f"the {len(keys)} most frequent of {len(data.classes)} classes"
     add_legend(ax, keys, outside=is_new, title=title)
-    add_title(ax, "Predictive distribution in each class")
+    ax.set_title("Predictive distribution in each class")
     return ax
 
 
@@ -138,11 +138,16 @@ def draw_column(data: ColumnData, prob: float, ax: Axes | None = None) -> Axes:
         _draw_curves(data, ax)
         beyond = 0.0
     low, high = ax.get_xlim()
-    rows = sum(int(((x < low) | (x > high)).sum()) for x in data.parts)
-    further = [count(rows, "row")] if rows else []
-    further += [f"up to {percent(beyond)} of a class"] if beyond > LEAST_BEYOND else []
-    note = f"\nfurther out: {', '.join(further)}" if further else ""
-    ax.set_xlabel(shorten(data.name, AXIS_LETTERS) + note)
+    x = np.concatenate(data.parts)
+    rows = int(((x < low) | (x > high)).sum())
+    further = []
+    if rows:
+        further.append(count(rows, "row"))
+    if beyond > LEAST_BEYOND:
+        further.append(f"up to {percent(beyond)} of a class")
+    label = shorten(data.name, AXIS_LETTERS)
+    ax.set_xlabel(f"{label}\nfurther out: {', '.join(further)}" if further else label)
+    ax.locator_params(axis="x", nbins=MAX_TICKS)
     ax.set_ylim(0, None)
     return ax
 
@@ -152,8 +157,6 @@ def _draw_curves(data: ColumnData, ax: Axes) -> None:
     belief = data.belief[data.shown]
     parts = [rows[:, 0] for rows in data.parts]
     low, high = usual_range(belief, parts)
-    margin = MARGIN * (high - low)
-    low, high = low - margin, high + margin
     if data.family.support.nonnegative:
         low = max(low, 0.0)
     peaks = np.ravel([belief.quantile(p) for p in PEAK])
@@ -193,7 +196,7 @@ def _draw_bins(data: ColumnData, ax: Axes) -> float:
     parts = [rows[:, 0] for rows in data.parts]
     predictive = belief.predictive()
     is_whole = data.family.picture == "mass" or predictive.grid.whole[belief.features[0]]
-    edges = _bin_edges(*usual_range(belief, parts), is_whole)
+    edges = _bin_edges(*usual_range(belief, parts, margin=0), is_whole)
     has_bars = is_whole and edges[1] - edges[0] == 1
     probability = np.diff(predictive.cdf(edges[:, None]), axis=0).T
     for c, rows in enumerate(parts):
@@ -306,9 +309,8 @@ def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
     margins = margins_of(belief[:, None])
     limits = []
     for j in range(2):
-        low, high = usual_range(margins.column(j), [rows[:, j] for rows in data.parts])
-        margin = MARGIN * (high - low)
-        limits.append((low - margin, high + margin))
+        parts = [rows[:, j] for rows in data.parts]
+        limits.append(usual_range(margins.column(j), parts))
     x_name, y_name = (shorten(name, AXIS_LETTERS) for name in data.names)
     ax.set(xlim=limits[0], ylim=limits[1], xlabel=x_name, ylabel=y_name)
     return ax

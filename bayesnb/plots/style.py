@@ -35,6 +35,7 @@ STYLE: Any = {
     "font.size": 10.5,
     "text.color": INK,
     "axes.edgecolor": INK,
+    "axes.formatter.useoffset": False,
     "axes.labelcolor": INK,
     "axes.titlelocation": "left",
     "axes.titlesize": "medium",

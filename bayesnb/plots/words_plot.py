@@ -28,7 +28,7 @@ from bayesnb.selection.word_ratios import WordRatios, ratio_interval, word_ratio
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
 TWO, TEN = np.log(2.0), np.log(10.0)  # between ticks
-MAX_TICKS = 5
+MAX_DOUBLINGS, MAX_TENS = 7, 5  # on an axis
 PANEL_WIDTH, ROW_HEIGHT, MARGIN = 3.65, 0.2, 0.95  # inches
 PANELS_ABREAST = 2
 MAX_LETTERS = 20
@@ -189,8 +189,9 @@ def draw_words(ax: Axes, words: ClassWords, shade: int) -> None:
     low, high = words.lower.min(initial=0.0), words.upper.max(initial=TWO)
     margin = 0.04 * (high - low)
     ax.set_xlim(low - margin, high + margin)
-    tens = np.ceil((high - low) / (MAX_TICKS * TEN))
-    step = TWO if high - low < MAX_TICKS * TWO else tens * TEN
+    step = TWO
+    if high - low > MAX_DOUBLINGS * TWO:
+        step = TEN * np.ceil((high - low) / (MAX_TENS * TEN))
     ax.xaxis.set_major_locator(MultipleLocator(step))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: number(np.exp(ratio))))
     label = "times as often as in others" if len(y) else "no word speaks for this class"
