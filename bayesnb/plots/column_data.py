@@ -19,9 +19,9 @@ from bayesnb.plots.style import MOST_CLASSES, check_fitted
 from bayesnb.selection.feature_evidence import class_belief
 from bayesnb.selection.word_ratios import word_shares
 
-MIN_ROWS = 15  # of a class, that show where its numbers lie
+MIN_ROWS = 15  # of a class, that make a histogram
 FENCE = 3.0  # interquartile ranges beyond the quartiles: Tukey's outer fences
-EXPECTED_ROWS = (np.arange(50) + 0.5) / 50  # quantiles that stand for rows where there are few
+EXPECTED_ROWS = (np.arange(50) + 0.5) / 50  # quantiles that stand for rows
 MAX_NAMES_LISTED = 20
 
 
@@ -174,13 +174,14 @@ def usual_range(
 ) -> tuple[float, float]:
     """Return the range in which most numbers of each class lie: a few may be far out.
 
-    Distinct values are compared: most rows may be zeros.
+    The numbers are rows or, where they are few, quantiles. Distinct values are compared: most rows
+    may be zeros.
     """
-    expected = np.stack([belief.quantile(p) for p in EXPECTED_ROWS], axis=1)
+    if max(map(len, parts)) < MIN_ROWS:
+        parts = list(np.stack([belief.quantile(p) for p in EXPECTED_ROWS], axis=1))
     lows, highs = [], []
-    for rows, quantiles in zip(parts, expected, strict=True):
-        values = rows if len(rows) >= MIN_ROWS else quantiles
-        values = np.unique(values[np.isfinite(values)])
+    for numbers in parts:
+        values = np.unique(numbers[np.isfinite(numbers)])
         if len(values):
             first, third = np.quantile(values, (0.25, 0.75))
             reach = FENCE * (third - first)
