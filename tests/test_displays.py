@@ -200,7 +200,8 @@ def test_a_summary_has_the_numbers_of_the_model(name: str) -> None:
     for feature, row in frame.iterrows():
         assert row["log_evidence"] == pytest.approx(terms[feature])
     np.testing.assert_array_equal(frame["temper"], np.broadcast_to(model.temper_, len(frame)))
-    assert f"Log evidence: {model.log_evidence_:,.1f} nats" in repr(summary)
+    evidence = f"{model.log_evidence_:,.1f}".replace("-", "\N{MINUS SIGN}")
+    assert f"Log evidence: {evidence} nats" in repr(summary)
     assert "Adelie (152), Chinstrap (68), Gentoo (124)" in repr(summary)
     if name == "auto":
         np.testing.assert_allclose(frame["inclusion"], nb.relevance(model)["inclusion"])

@@ -9,42 +9,55 @@ from scipy.special import expit
 from bayesnb.estimators.tempering import in_words
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.family import Family
-from bayesnb.formatting import shorten, times
+from bayesnb.formatting import count, fixed, list_names, number, shorten, times
 from bayesnb.model.schema import Block
 from bayesnb.selection.feature_evidence import cautious, check_comparable, class_belief
 
-MOST_CLASSES, MOST_NAMES = 12, 8  # that are listed; names of a block
-LETTERS = 40  # of a class
+MAX_CLASSES, MAX_NAMES = 12, 8  # listed; names of a block
+MAX_LETTERS = 40  # of a class
 PREDICTIONS = {
     "predictive": "posterior predictive",
     "mean": "parameters plugged in at their posterior means",
     "map": "parameters plugged in at their posterior modes (MAP)",
     "mle": "parameters plugged in at their maximum likelihood estimates",
 }
+BAYES_FACTOR = (
+    "log_bayes_factor: evidence in nats that the feature depends on the class; inclusion: the "
+    "probability of that, if it was 0.5 before the data."
+)
+NO_BAYES_FACTOR = (
+    "Without a Bayes factor: features whose prior is improper or differs between the classes, and "
+    "models of weights or counts that are not whole numbers."
+)
+POLYA_TREE = "log_evidence of a PolyaTree is relative to the distribution of all rows."
+MISSING = "missing: cells that were missing, or of undeclared levels; of a block, its rows."
 
 
 def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequence[Any]]:
-    """Return what is known of each feature, in the table's order; `choices` are the candidates that lost, in words."""
+    """Return what is known of each feature, in the table's order.
+
+    `choices` are the candidates for its family that lost, in words.
+    """
     schema, model = fitted.schema_, fitted.model_
-    keys = [(key, b, f) for key, b, f in schema.keys if not schema.blocks[b].is_linked]
-    whole, parts = model.integer_weights, []
+    keys = schema.columns_alone.keys
+    by_block = []
     for b, block in enumerate(schema.columns_alone.blocks):
         prior, stats = model.prior.blocks[b], model.stats.blocks[b]
-        factors = bayes_factors(block, prior, stats, whole)
-        parts.append((evidence_terms(prior, stats), factors, missing_cells(fitted, b)))
-    evidence, factors, missing = (np.array([parts[b][at][f] for _, b, f in keys]) for at in range(3))
+        factors = np.full(len(block.keys), np.nan)
+        if model.integer_weights:
+            factors = _bayes_factors(block, prior, stats)
+        by_block.append((_evidence_terms(prior, stats), factors, _missing_cells(fitted, b)))
+    evidence, factors, missing = np.array([[part[f] for part in by_block[b]] for _, b, f in keys]).T
     tempers = fitted._temper_of_columns
-    temper, sd = (np.broadcast_to(np.asarray(each, float), len(keys)) for each in (tempers.value, tempers.sd))
-    priors = [class_belief(model.prior.blocks[b]).column(f) for _, b, f in keys]
     families = [schema.blocks[b].family for _, b, _ in keys]
+    priors = [class_belief(model.prior.blocks[b]).column(f) for _, b, f in keys]
     return {
         "feature": [feature_name(schema.blocks[b], key) for key, b, _ in keys],
-        "family": [family_name(family) for family in families],
+        "family": [type(each).__name__ + ", shared" * each.shared for each in families],
         "prior": [family.describe(prior) for family, prior in zip(families, priors, strict=True)],
         "log_evidence": evidence,
-        "temper": temper,
-        "temper_sd": sd,
+        "temper": np.broadcast_to(np.asarray(tempers.value, float), len(keys)),
+        "temper_sd": np.broadcast_to(np.asarray(tempers.sd, float), len(keys)),
         "log_bayes_factor": factors,
         "inclusion": expit(factors),
         "missing": missing,
@@ -54,36 +67,29 @@ def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequ
 
 def feature_name(block: Block, key: Hashable) -> Hashable:
     """Return the name of a column, or of a block of columns."""
-    if not isinstance(key, tuple) or len(block.names) == 1 or not block.family.multivariate:
-        return key
-    shown = ", ".join(map(str, key[:MOST_NAMES]))
-    return shown if len(key) <= MOST_NAMES else f"{', '.join(map(str, key[:3]))}, … ({len(key):,} columns)"
+    is_block = isinstance(key, tuple) and len(block.names) > 1 and block.family.multivariate
+    return list_names(block.names, MAX_NAMES) if is_block else key
 
 
-def family_name(family: Family) -> str:
-    """Return the name of a family, and whether classes have parameters in common."""
-    return type(family).__name__ + (", shared" if family.shared else "")
-
-
-def evidence_terms(prior: Belief, stats: Any) -> Array:
+def _evidence_terms(prior: Belief, stats: Any) -> Array:
     """Return the log evidence of each feature of a block, `(f,)`; NaN under an improper prior."""
     with np.errstate(all="ignore"):
         terms = np.asarray(prior.log_evidence(stats)).sum(axis=0)
-    return np.where(np.broadcast_to(prior.strictly_proper.all(axis=0), terms.shape), terms, np.nan)
+    return np.where(prior.strictly_proper.all(axis=0), terms, np.nan)
 
 
-def bayes_factors(block: Block, prior: Belief, stats: Any, whole: bool) -> Array:
-    """Return the log Bayes factors of `relevance`, `(f,)`, of a block of words as a whole; NaN where there are none."""
+def _bayes_factors(block: Block, prior: Belief, stats: Any) -> Array:
+    """Return the log Bayes factors of `relevance`, `(f,)`, of a block of words as a whole."""
     belief = class_belief(prior)
     try:
         check_comparable(belief, block.keys)
     except ValueError:
         return np.full(len(block.keys), np.nan)
-    return cautious(block.family, belief, stats) if whole else np.full(len(block.keys), np.nan)
+    return cautious(block.family, belief, stats)
 
 
-def missing_cells(fitted: Any, b: int) -> Array:
-    """Return how many cells of each feature were not learnt, by weight, `(f,)`; NaN where the stats do not say."""
+def _missing_cells(fitted: Any, b: int) -> Array:
+    """Return how many cells of each feature were not learnt, by weight, `(f,)`; NaN if unknown."""
     block, stats = fitted.schema_.blocks[b], fitted.model_.stats.blocks[b]
     if block.family.words or stats.cell_counts is None:
         return np.full(len(block.keys), np.nan)
@@ -93,61 +99,58 @@ def missing_cells(fitted: Any, b: int) -> Array:
 
 
 def facts(fitted: Any, links: tuple[int, int] | None) -> tuple[str, ...]:
-    """Return sentences about the whole model; `links` are how many there are, and how many are in the forest."""
+    """Return sentences about the whole model; `links` counts all links, and those of the forest."""
     counts, labels = fitted.model_.stats.classes.counts, fitted.classes_.tolist()
-    order = np.argsort(-counts, kind="stable")[:MOST_CLASSES] if len(labels) > MOST_CLASSES else range(len(labels))
-    classes = ", ".join(f"{shorten(labels[c], LETTERS)} ({counts[c]:,.6g})" for c in order)
-    more = f" and {len(labels) - MOST_CLASSES} others" * (len(labels) > MOST_CLASSES)
+    order = range(len(labels))
+    if len(labels) > MAX_CLASSES:
+        order = np.argsort(-counts, kind="stable").tolist()
+    classes = [f"{shorten(labels[c], MAX_LETTERS)} ({number(counts[c], 6)})" for c in order]
+    try:
+        evidence = f"{fixed(fitted.log_evidence_, 1)} nats"
+    except ValueError:
+        evidence = "not defined, as a prior is improper"
     return (
-        f"Rows: {counts.sum():,.6g}",
-        f"Classes (rows): {classes}{more}",
-        f"Class prior: {class_prior(fitted)}",
+        f"Rows: {number(counts.sum(), 6)}",
+        f"Classes (rows): {list_names(classes, MAX_CLASSES)}",
+        f"Class prior: {_describe_class_prior(fitted)}",
         f"Predictions: {PREDICTIONS[fitted.estimate]}",
         f"Exponents (temper): {in_words(fitted._temper_of_columns)}",
-        f"Dependence: {dependence_in_words(fitted, links)}",
-        f"Log evidence: {evidence_in_words(fitted)}",
+        f"Dependence: {_describe_dependence(fitted, links)}",
+        f"Log evidence: {evidence}",
     )
 
 
-def class_prior(fitted: Any) -> str:
-    """Return the prior of the labels in words."""
+def _describe_class_prior(fitted: Any) -> str:
     prior, labels = fitted.class_prior_, fitted.classes_.tolist()
     if isinstance(prior, Dirichlet):
         return f"Dirichlet, each label as if seen {times(prior.concentration)} before"
     if np.isfinite(getattr(prior, "rows", np.inf)):
         return "empirical, the shares of the labels"
-    shares = ", ".join(f"{shorten(label, LETTERS)} {p:.3g}" for label, p in zip(labels, prior.mean(), strict=True))
-    return f"known probabilities, {shares}" if len(labels) <= MOST_CLASSES else "known probabilities"
+    shares = []
+    for label, p in zip(labels, prior.mean(), strict=True):
+        shares.append(f"{shorten(label, MAX_LETTERS)} {number(p)}")
+    return f"known probabilities, {list_names(shares, MAX_CLASSES)}"
 
 
-def dependence_in_words(fitted: Any, links: tuple[int, int] | None) -> str:
+def _describe_dependence(fitted: Any, links: tuple[int, int] | None) -> str:
     """Return how the model takes columns to depend on each other given the class."""
-    joint = sum(block.family.multivariate and not block.family.words and len(block.names) > 1
-                for block in fitted.schema_.blocks if not block.is_linked)  # fmt: skip
-    blocks = f"{joint} block{'s' * (joint > 1)} of columns modelled jointly" if joint else ""
-    shown = f"{links[0]:,} links between columns, {links[1]:,} of them in the forest; see links_" if links else ""
-    return "; ".join(filter(None, (blocks, shown))) or "columns are independent given the class"
-
-
-def evidence_in_words(fitted: Any) -> str:
-    """Return the log evidence; or why there is none."""
-    try:
-        return f"{fitted.log_evidence_:,.1f} nats"
-    except ValueError:
-        return "not defined, as a prior is improper"
+    joint = 0
+    for block in fitted.schema_.columns_alone.blocks:
+        joint += block.family.multivariate and not block.family.words and len(block.names) > 1
+    sentences = [f"{count(joint, 'block')} of columns modelled jointly"] if joint else []
+    if links:
+        forest = f"{links[1]:,} of them in the forest"
+        sentences.append(f"{links[0]:,} links between columns, {forest}; see links_")
+    return "; ".join(sentences) or "columns are independent given the class"
 
 
 def notes(columns: dict[str, Sequence[Any]], fitted: Any) -> tuple[str, ...]:
     """Return how to read the columns of numbers."""
-    sentences = [
-        "log_bayes_factor: evidence in nats that the feature depends on the class; inclusion: the probability of that, "
-        "if it was 0.5 before the data."
-    ]
-    if np.isnan(np.asarray(columns["log_bayes_factor"], float)).any():
-        sentences.append("Without a Bayes factor: features whose prior is improper or differs between the classes, and "
-                         "models of weights or counts that are not whole numbers.")  # fmt: skip
+    sentences = [BAYES_FACTOR]
+    if np.isnan(columns["log_bayes_factor"]).any():
+        sentences.append(NO_BAYES_FACTOR)
     if any("PolyaTree" in str(name) for name in columns["family"]):
-        sentences.append("log_evidence of a PolyaTree is relative to the distribution of all rows.")
-    if fitted.model_.stats.classes.counts.sum() and np.nansum(np.asarray(columns["missing"], float)) > 0:
-        sentences.append("missing: cells that were missing, or of levels that are not declared; of a block, its rows.")
+        sentences.append(POLYA_TREE)
+    if fitted.model_.stats.classes.counts.sum() and np.nansum(columns["missing"]) > 0:
+        sentences.append(MISSING)
     return tuple(sentences)
