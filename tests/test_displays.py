@@ -109,6 +109,15 @@ def test_frames_have_the_numbers_of_the_datasets(
     assert scores.to_frame()["elpd_i"].sum() == pytest.approx(scores.elpd)
 
 
+def test_held_out_scores_say_what_the_rows_chose_and_what_of_it_is_kept(
+    model: nb.NaiveBayes,
+) -> None:
+    scores = model.loo(X, Y)
+    for words in (repr(scores), scores._repr_html_(), scores.elpd_i.attrs["selection"]):
+        assert "The families and links were chosen by all rows and are kept." in words
+    assert "chosen" not in repr(nb.NaiveBayes("categorical").fit(X, Y).loo(X, Y))
+
+
 def test_long_results_show_their_ends_no_wider_than_the_terminal(
     results: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,7 +47,10 @@ class CalibrationResult(Result):
     __slots__ = ()
     _axes = ("class", "bin")
     _columns = BINS
-    _formats: ClassVar[Formats] = {"": probability, "count": "{:,.6g}".format}
+    _formats: ClassVar[Formats] = {
+        "": probability,
+        "count": "{:,.6g}".format,
+    }
 
     def _shown(self) -> pd.DataFrame:
         top = xr.Dataset({name: self[f"top_{name}"] for name in SHOWN_BINS})
@@ -80,10 +83,23 @@ def calibration(
             variables[f"{name}{end}"] = (), value
     for name in ("miscalibration", "discrimination", "uncertainty"):
         terms = np.array([getattr(each.corp, name) for each in result.classes])
-        variables |= {name: ((), float(terms.sum())), f"class_{name}": ("class", terms)}
-    variables |= {"label": ("obs_id", classes[codes]), "weight": ("obs_id", weight)}
-    coords = {"obs_id": row_names(index), "class": classes, "bin": np.arange(attrs["bins"])}
-    about = {"title": _describe(result), "note": _describe_bins(attrs["ci_prob"])}
+        variables |= {
+            name: ((), float(terms.sum())),
+            f"class_{name}": ("class", terms),
+        }
+    variables |= {
+        "label": ("obs_id", classes[codes]),
+        "weight": ("obs_id", weight),
+    }
+    coords = {
+        "obs_id": row_names(index),
+        "class": classes,
+        "bin": np.arange(attrs["bins"]),
+    }
+    about = {
+        "title": _describe(result),
+        "note": _describe_bins(attrs["ci_prob"]),
+    }
     table = CalibrationResult(variables, coords, {**about, **attrs})
     for name in variables:
         words = LONG_NAMES.get(name.removeprefix("top_").removeprefix("class_"))

@@ -11,7 +11,14 @@ import xarray as xr
 
 from bayesnb.families import Choice
 from bayesnb.families.base import Array
-from bayesnb.formatting import fixed, number, plus_minus, probability, shorten, signed
+from bayesnb.formatting import (
+    fixed,
+    number,
+    plus_minus,
+    probability,
+    shorten,
+    signed,
+)
 from bayesnb.inference.decision import Decision
 from bayesnb.results.parameter_names import coordinate, row_names
 from bayesnb.results.tables import (
@@ -53,7 +60,14 @@ def dataset(
     """Label numbers of every row, `(r,)`, and of every row and class, `(r, c)`."""
     variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}
     variables |= {name: (("obs_id", "class"), values) for name, values in by_class.items()}
-    return kind(variables, {"obs_id": row_names(index), "class": classes}, dict(attrs))
+    return kind(
+        variables,
+        {
+            "obs_id": row_names(index),
+            "class": classes,
+        },
+        dict(attrs),
+    )
 
 
 def frame(columns: Mapping[str, Sequence[Any] | Array]) -> pd.DataFrame:
@@ -80,7 +94,17 @@ def prediction_intervals(
     """Label probabilities and the ends of their intervals, `(r, c)`."""
     kind = describe_intervals(attrs["ci_prob"])
     title = f"Class probabilities with {kind}, rows {attrs['rows']}"
-    return dataset(index, classes, {}, by_class, {"title": title, **attrs}, PredictionIntervals)
+    return dataset(
+        index,
+        classes,
+        {},
+        by_class,
+        {
+            "title": title,
+            **attrs,
+        },
+        PredictionIntervals,
+    )
 
 
 class LabelUncertainty(Result):
@@ -115,14 +139,31 @@ def label_uncertainty(
 ) -> xr.Dataset:
     """Label entropies, `(r,)`, and probabilities, `(r, c)`."""
     title = f"Uncertainty of the labels, entropies in nats, rows {rows}"
-    attrs = {"title": title, "rows": rows}
+    attrs = {
+        "title": title,
+        "rows": rows,
+    }
     return dataset(index, classes, by_row, by_class, attrs, LabelUncertainty)
 
 
-def held_out_proba(proba: Array, index: Array, classes: Array, selection: str) -> xr.DataArray:
+def held_out_proba(
+    proba: Array,
+    index: Array,
+    classes: Array,
+    selection: str,
+) -> xr.DataArray:
     """Label the probabilities of rows that are held out, `(r, c)`."""
-    coords = {"obs_id": coordinate(index), "class": coordinate(classes)}
-    return xr.DataArray(proba, coords, ["obs_id", "class"], "p", {"selection": selection})
+    coords = {
+        "obs_id": coordinate(index),
+        "class": coordinate(classes),
+    }
+    return xr.DataArray(
+        proba,
+        coords,
+        ["obs_id", "class"],
+        "p",
+        {"selection": selection},
+    )
 
 
 class Decisions(Result):
@@ -151,14 +192,24 @@ def decisions(
     attrs: dict[str, Any] = {"title": "Decisions with the least expected loss"}
     if abstain is not None:
         chosen = np.where(made.abstained, None, chosen.astype(object))
-        attrs |= {"abstain": abstain, "note": f"To leave a row undecided costs {abstain:g}."}
+        attrs |= {
+            "abstain": abstain,
+            "note": f"To leave a row undecided costs {abstain:g}.",
+        }
     variables = {
         "action": ("obs_id", chosen),
         "expected_loss": ("obs_id", made.expected_loss),
         "abstained": ("obs_id", made.abstained),
         "loss": (("obs_id", "choice"), made.loss),
     }
-    return Decisions(variables, {"obs_id": row_names(rows), "choice": names}, attrs)
+    return Decisions(
+        variables,
+        {
+            "obs_id": row_names(rows),
+            "choice": names,
+        },
+        attrs,
+    )
 
 
 # The model
@@ -199,7 +250,10 @@ def choices(made: Sequence[Choice]) -> xr.Dataset:
         else "All families are declared, or follow from the values of the columns."
     )
     return FamilyChoices(
-        {"elpd": (("feature", "candidate"), elpd), "chosen": ("feature", chosen)},
+        {
+            "elpd": (("feature", "candidate"), elpd),
+            "chosen": ("feature", chosen),
+        },
         {
             "feature": coordinate([choice.key for choice in made]),
             "candidate": np.array(candidates, dtype=str),
@@ -336,7 +390,7 @@ class Importance(Result):
 def important(
     names: Sequence[Hashable], estimate: Array, temper: Array, attrs: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Label what is lost without each feature with its interval, `(3, f)`, and exponents, `(f,)`."""
+    """Label what is lost without each feature, its interval, `(3, f)`, and exponents, `(f,)`."""
     kind = describe_intervals(attrs["ci_prob"])
     note = f"Log loss of the whole model: {number(attrs['log_loss'])}."
     if attrs["exponents"] == "kept":
@@ -346,11 +400,18 @@ def important(
         )
     title = f"What held-out log loss loses without each feature (nats a row), with {kind}"
     columns = dict(zip(("importance", "lower", "upper"), estimate, strict=True))
-    variables = {
-        name: ("feature", values) for name, values in (columns | {"temper": temper}).items()
-    }
+    columns["temper"] = temper
+    variables = {name: ("feature", values) for name, values in columns.items()}
     coords = {"feature": coordinate(names)}
-    table = Importance(variables, coords, {"title": title, "note": note, **attrs})
+    table = Importance(
+        variables,
+        coords,
+        {
+            "title": title,
+            "note": note,
+            **attrs,
+        },
+    )
     words = "held-out log loss without the feature, less that with it"
     set_long_names(table, {"importance": words}, units="nats")
     return table
@@ -414,7 +475,11 @@ def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array
         "log_bayes_factor": (("feature", "feature_2"), total),
         "log_bayes_factor_by_class": (("class", "feature", "feature_2"), log_bayes_factor),
     }
-    coords = {"class": coordinate(classes), "feature": labels, "feature_2": labels}
+    coords = {
+        "class": coordinate(classes),
+        "feature": labels,
+        "feature_2": labels,
+    }
     table = Dependence(variables, coords, attrs)
     words = "log Bayes factor, the two depend on each other given the class"
     set_long_names(table, dict.fromkeys(variables, words), units="nats")

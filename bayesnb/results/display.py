@@ -92,7 +92,10 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"plain": plain, "name": Name}
+    made.filters |= {
+        "plain": plain,
+        "name": Name,
+    }
     return made
 
 
@@ -101,7 +104,12 @@ def render(template: str, **values: Any) -> Markup:
     return Markup(environment().get_template(template).render(values))
 
 
-def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family], how: str) -> str:
+def state_html(
+    classes: Array,
+    counts: Array,
+    families: Mapping[Hashable, Family],
+    how: str,
+) -> str:
     """Return what an estimator has learnt: classes with their rows, families with their columns.
 
     A block that is modelled jointly has a row of its own.
@@ -121,4 +129,9 @@ def state_html(classes: Array, counts: Array, families: Mapping[Hashable, Family
     table = pd.DataFrame(rows, columns=["family", "columns", "names"]).set_index("family")
     title = f"Learnt from {counts.sum():g} rows"
     note = f"Classes (rows): {list_names(labels, MAX_NAMES)}. {how}"
-    return show_html(title, table, {"names": partial(shorten, most=MAX_LETTERS)}, note)
+    return show_html(
+        title,
+        table,
+        {"names": partial(shorten, most=MAX_LETTERS)},
+        note,
+    )

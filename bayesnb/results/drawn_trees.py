@@ -119,7 +119,10 @@ class DrawPlan:
 
     @property
     def coords(self) -> dict[str, Array]:
-        return {"chain": np.arange(self.chains), "draw": np.arange(self.draws)}
+        return {
+            "chain": np.arange(self.chains),
+            "draw": np.arange(self.draws),
+        }
 
 
 # p(y | x, theta)
@@ -129,7 +132,12 @@ def probabilities(subject: Subject, sheet: RowsToDraw, plan: DrawPlan) -> xr.Dat
     """Return p(y | x, theta) of every draw and row."""
     classes = subject.layout.classes
     refuse_probabilities(plan, sheet.rows, len(classes))
-    drawn = draw_proba(subject.scores(sheet.cells), plan.size, plan.rng, subject.n_jobs)
+    drawn = draw_proba(
+        subject.scores(sheet.cells),
+        plan.size,
+        plan.rng,
+        subject.n_jobs,
+    )
     attrs = {**LIBRARY_ATTRS, **subject.temper}
     return labelled_proba(drawn, plan, sheet.index, classes, attrs)
 
@@ -148,7 +156,11 @@ def labelled_proba(
 ) -> xr.DataArray:
     """Label draws of p(y | x, theta), `(s, r, c)`."""
     dims, array = plan.split(("obs_id", "class"), drawn)
-    coords = {**plan.coords, "obs_id": coordinate(index), "class": coordinate(classes)}
+    coords = {
+        **plan.coords,
+        "obs_id": coordinate(index),
+        "class": coordinate(classes),
+    }
     return xr.DataArray(array, coords, dims, "p", attrs)
 
 
@@ -190,10 +202,19 @@ def tree(
             datasets[group] = labelled(_closed_form(subject, "prior" not in unavailable), coords)
     for name, words in LIKELIHOODS.items() if "log_likelihood" in datasets else ():
         datasets["log_likelihood"][name].attrs["long_name"] = words
-    attrs = {**LIBRARY_ATTRS, "created_at": datetime.now(UTC).isoformat(), **subject.temper}
+    attrs = {
+        **LIBRARY_ATTRS,
+        "created_at": datetime.now(UTC).isoformat(),
+        **subject.temper,
+    }
     if groups is None and unavailable:
         attrs["omitted"] = "; ".join(f"{group}: {why}" for group, why in unavailable.items())
-    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **datasets})
+    return xr.DataTree.from_dict(
+        {
+            "/": xr.Dataset(attrs=attrs),
+            **datasets,
+        }
+    )
 
 
 def labelled(variables: Variables, coords: Mapping[str, Array]) -> xr.Dataset:
@@ -204,7 +225,12 @@ def labelled(variables: Variables, coords: Mapping[str, Array]) -> xr.Dataset:
     return xr.Dataset(variables, {dim: coords[dim] for dim in coords if dim in used})
 
 
-def store(variables: Variables, size: int, place: slice, drawn: Variables) -> None:
+def store(
+    variables: Variables,
+    size: int,
+    place: slice,
+    drawn: Variables,
+) -> None:
     """Put a part of the draws, `(s, ...)`, into the variables of all draws."""
     for name, (dims, array) in drawn.items():
         if name not in variables:
@@ -334,7 +360,7 @@ class RowDraws:
     place: slice
 
     def log_likelihoods(self) -> Variables:
-        """Return log p(y | x, theta), under exponents as they were found, and log p(x, y | theta)."""
+        """Return log p(y | x, theta), under the exponents found, and log p(x, y | theta)."""
         sheet, subject, codes = self.sheet, self.subject, np.asarray(self.sheet.codes)
         of_labels = np.empty((self.theta.shape[0], sheet.rows))
         of_rows = np.empty_like(of_labels)
@@ -346,10 +372,13 @@ class RowDraws:
         for rows, joint in self.theta.by_rows(sheet.cells, subject.once, subject.n_jobs):
             of_rows[:, rows] = joint[np.arange(len(joint)), :, codes[rows]].T
         base = subject.model.posterior.with_base(np.zeros((sheet.rows, 1)), sheet.cells)
-        return {"y": (("obs_id",), of_labels), "row": (("obs_id",), of_rows + base[:, 0])}
+        return {
+            "y": (("obs_id",), of_labels),
+            "row": (("obs_id",), of_rows + base[:, 0]),
+        }
 
     def predict(self, rng: np.random.Generator, with_p: bool) -> Variables:
-        """Draw labels from p(y | x, theta), `(s, r)`, and return these probabilities, `(s, r, c)`."""
+        """Return labels drawn from p(y | x, theta), `(s, r)`, and these probabilities."""
         sheet, subject = self.sheet, self.subject
         draws, classes = self.theta.shape
         y = np.empty((draws, sheet.rows), np.int32)

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from arviz_stats import ELPDData, ELPDDataLOO, ELPDDataLOOKFold, compare
+from arviz_stats import (
+    ELPDData,
+    ELPDDataLOO,
+    ELPDDataLOOKFold,
+    compare,
+)
 from arviz_stats.base import array_stats
 
 from bayesnb.families.record import Array
@@ -65,7 +70,11 @@ def elpd(
 ) -> ExactLOO | ExactKFold:
     """Return pointwise scores, their sum, its standard error, and the number of parameters."""
     fields = _fields_of(pointwise, index)
-    fields |= {"n_samples": 0, "warning": False, "good_k": None}
+    fields |= {
+        "n_samples": 0,
+        "warning": False,
+        "good_k": None,
+    }
     if folds is not None:
         return ExactKFold(**fields, n_folds=folds)
     if selection:
@@ -73,10 +82,19 @@ def elpd(
     return ExactLOO(**fields)
 
 
-def sampled_elpd(pointwise: Pointwise, index: Array, k: Array, draws: int) -> ELPDDataLOO:
+def sampled_elpd(
+    pointwise: Pointwise,
+    index: Array,
+    k: Array,
+    draws: int,
+) -> ELPDDataLOO:
     """Return scores that were estimated from draws, with the Pareto k of each row's weights."""
     limit, fields = good_k(draws), _fields_of(pointwise, index)
-    fields |= {"n_samples": draws, "warning": bool((~(k <= limit)).any()), "good_k": limit}
+    fields |= {
+        "n_samples": draws,
+        "warning": bool((~(k <= limit)).any()),
+        "good_k": limit,
+    }
     return ELPDDataLOO(**fields, pareto_k=fields["elpd_i"].copy(data=k).rename("pareto_k"))
 
 
@@ -87,7 +105,12 @@ def _fields_of(pointwise: Pointwise, index: Array) -> dict[str, Any]:
         "p": pointwise.optimism,
         "n_data_points": pointwise.rows,
         "scale": "log",
-        "elpd_i": xr.DataArray(pointwise.score, {"obs_id": coordinate(index)}, ["obs_id"], "y"),
+        "elpd_i": xr.DataArray(
+            pointwise.score,
+            {"obs_id": coordinate(index)},
+            ["obs_id"],
+            "y",
+        ),
     }
 
 
@@ -121,7 +144,7 @@ def good_k(draws: int) -> float:
 
 
 def smoothed(log_density: Array) -> tuple[Array, Array]:
-    """Return log weights, 1 / density with a smoothed tail, and Pareto k, `(s, r) -> (s, r), (r,)`."""
+    """Return log weights with a smoothed tail and Pareto k, `(s, r) -> (s, r), (r,)`."""
     log_weight, k = np.empty(log_density.shape), np.empty(log_density.shape[1])
     for row, values in enumerate(log_density.T):
         log_weight[:, row], k[row] = _smooth_row(values)

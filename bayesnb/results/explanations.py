@@ -61,11 +61,14 @@ class RowExplanations(Result):
             "sd": "class_term_sd",
             "predictive": "predictive_class_term",
         }
-        first = xr.Dataset({name: self[term] for name, term in names.items()})
-        first = first.broadcast_like(self["evidence"].isel(feature=0, drop=True))
-        first = first.assign(cell="").expand_dims({"feature": [CLASS_ROW]})
+        first = _first_feature(self, names, CLASS_ROW).assign(cell="")
         features = self[["cell", *self._columns]]
-        both = xr.concat([first, features], "feature", join="exact", data_vars="all")
+        both = xr.concat(
+            [first, features],
+            "feature",
+            join="exact",
+            data_vars="all",
+        )
         table = both.to_dataframe(dim_order=list(self._axes))
         return table[["cell", *self._columns]]
 
@@ -186,7 +189,11 @@ def explanation_dataset(
     }
     variables: dict[str, Any] = {name: (axes[x.ndim], x) for name, x in arrays.items()}
     variables["cell"] = ("obs_id", "feature"), texts
-    coords = {"obs_id": row_names(index), "class": classes, "feature": features}
+    coords = {
+        "obs_id": row_names(index),
+        "class": classes,
+        "feature": features,
+    }
     table = RowExplanations(variables, coords, attrs)
     set_long_names(table, {name: TERM_NAMES[name] for name in arrays}, units="nats")
     set_long_names(table, {"cell": "what the cell held"})
@@ -206,6 +213,13 @@ def _name_feature(block: Block, columns: tuple[int, ...]) -> Hashable:
     if len(columns) == 1:
         return block.words[columns[0]]
     return ", ".join(str(block.words[j]) for j in columns)
+
+
+def _first_feature(data: xr.Dataset, terms: Mapping[str, str], label: str) -> xr.Dataset:
+    """Return terms that no feature has as variables of a feature of their own."""
+    like = data[next(iter(terms))].isel(feature=0, drop=True)
+    variables = {name: data[term] for name, term in terms.items()}
+    return xr.Dataset(variables).broadcast_like(like).expand_dims({"feature": [label]})
 
 
 # Cells
@@ -274,9 +288,14 @@ class LinearForms(Result):
     _columns = ("w", "w_sd")
 
     def _frame(self) -> pd.DataFrame:
-        offsets = xr.Dataset({"w": self["b"], "w_sd": self["b_sd"]})
-        offsets = offsets.broadcast_like(self["w"].isel(feature=0, drop=True))
-        first = offsets.expand_dims({"feature": [INTERCEPT]})
+        first = _first_feature(
+            self,
+            {
+                "w": "b",
+                "w_sd": "b_sd",
+            },
+            INTERCEPT,
+        )
         both = xr.concat([first, self[["w", "w_sd"]]], "feature", join="exact")
         return both.to_dataframe(dim_order=list(self._axes))
 
@@ -339,7 +358,10 @@ def linear_form(
             "column": ("feature", coordinate(terms.columns)[terms.order]),
             "level": ("feature", coordinate(levels)[terms.order]),
         },
-        {"title": title, **attrs},
+        {
+            "title": title,
+            **attrs,
+        },
     )
     set_long_names(table, WEIGHT_NAMES)
     return table

@@ -9,7 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from bayesnb.formatting import list_names, number, probability, shorten
+from bayesnb.formatting import (
+    list_names,
+    number,
+    probability,
+    shorten,
+)
 from bayesnb.results.tables import Formats, show_html, show_text
 
 MIN_WIDTH = 40  # of a line of text in a terminal
@@ -95,7 +100,12 @@ class ModelSummary:
     def _repr_html_(self) -> str:
         numbers = self._table.drop(columns=TEXTS)
         title, note = "\n".join([self.title, *self.lines]), "\n".join(self.notes)
-        return show_html(title, numbers.join(self._table[TEXTS]), FORMATS, note)
+        return show_html(
+            title,
+            numbers.join(self._table[TEXTS]),
+            FORMATS,
+            note,
+        )
 
 
 def _wrap(texts: Sequence[str]) -> list[str]:

@@ -69,7 +69,12 @@ class Layout:
         """Return arrays of all blocks, `(n, k)` or `(n,)` with n classes or draws, by variable."""
         variables: Variables = {}
         side_by_side: dict[tuple[str, str], list[Array]] = {}
-        for block, arrays, names in zip(self.blocks, parts, self.named(parts), strict=True):
+        for block, arrays, names in zip(
+            self.blocks,
+            parts,
+            self.named(parts),
+            strict=True,
+        ):
             for (symbol, feature), array in arrays.items():
                 name, dims = names[symbol, feature]
                 if self._label(block, feature) is None:

@@ -1,6 +1,11 @@
 """Draws of chains with labels: trees in ArviZ's groups, diagnostics, and a regression's terms."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -12,14 +17,23 @@ import xarray as xr
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.posterior_draws import Theta
 from bayesnb.model.schema import Block
-from bayesnb.results.drawn_trees import LIBRARY_ATTRS, DrawPlan, labelled, parameters, store
+from bayesnb.results.drawn_trees import (
+    LIBRARY_ATTRS,
+    DrawPlan,
+    labelled,
+    parameters,
+    store,
+)
 from bayesnb.results.explanations import cell_texts, explanation_dataset
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 from bayesnb.results.tables import set_long_names
 
 MAX_BYTES = 512 << 20
 MAX_ENTRIES = 200  # of a variable that are diagnosed
-MCMC_ATTRS = {**LIBRARY_ATTRS, "sampling": "MCMC"}
+MCMC_ATTRS = {
+    **LIBRARY_ATTRS,
+    "sampling": "MCMC",
+}
 INTERCEPT_NAMES = {
     "class_term": "posterior mean of the class's intercept",
     "class_term_sd": "posterior standard deviation of the class's intercept",
@@ -74,18 +88,28 @@ def tree(
     """Return hyperparameters and sampler statistics as they came, theta, and labels if given."""
     refusal = thetas.explain_refusal()
     drawn = xr.Dataset(coords=thetas.plan.coords) if refusal else thetas.dataset()
-    attrs = {**MCMC_ATTRS, "created_at": datetime.now(UTC).isoformat(), **temper}
+    attrs = {
+        **MCMC_ATTRS,
+        "created_at": datetime.now(UTC).isoformat(),
+        **temper,
+    }
     sampled = traces["posterior"].to_dataset()
     if "inference_library" in sampled.attrs:
         attrs["sampler"] = sampled.attrs["inference_library"]
     if refusal:
         attrs["omitted"] = refusal
     posterior = _merge(sampled, drawn, list(thetas.first)).assign_attrs(MCMC_ATTRS)
-    groups = {"/": xr.Dataset(attrs=attrs), "posterior": posterior}
+    groups = {
+        "/": xr.Dataset(attrs=attrs),
+        "posterior": posterior,
+    }
     if "sample_stats" in traces.children:
         groups["sample_stats"] = traces["sample_stats"].to_dataset()
     if codes is not None and index is not None:
-        coords = {"obs_id": coordinate(index), "class": thetas.layout.coords["class"]}
+        coords = {
+            "obs_id": coordinate(index),
+            "class": thetas.layout.coords["class"],
+        }
         groups["observed_data"] = xr.Dataset({"y": (("obs_id",), codes)}, coords)
     return xr.DataTree.from_dict(groups)
 
@@ -123,7 +147,11 @@ def finished(tree: Any) -> Any:
     """Return PyMC's tree with attributes that say what made it."""
     attrs = tree["posterior"].attrs
     sampler = [attrs.get("inference_library"), attrs.get("inference_library_version")]
-    tree.attrs = {**tree.attrs, **MCMC_ATTRS, "created_at": datetime.now(UTC).isoformat()}
+    tree.attrs = {
+        **tree.attrs,
+        **MCMC_ATTRS,
+        "created_at": datetime.now(UTC).isoformat(),
+    }
     if all(sampler):
         tree.attrs["sampler"] = " ".join(map(str, sampler))
     return tree
@@ -141,7 +169,13 @@ def linear_form(arrays: Mapping[str, Array], classes: Array, terms: Sequence[str
     """Label `w (c, k)` and `b (c,)` and their standard deviations."""
     dims = ("class", "feature")
     variables = {name: (dims[: array.ndim], array) for name, array in arrays.items()}
-    return xr.Dataset(variables, {"class": coordinate(classes), "feature": coordinate(terms)})
+    return xr.Dataset(
+        variables,
+        {
+            "class": coordinate(classes),
+            "feature": coordinate(terms),
+        },
+    )
 
 
 def explained(
@@ -206,7 +240,15 @@ def diagnose(tree: Any) -> Diagnosis:
     worst, fewest = max(r_hat, key=r_hat.__getitem__), min(ess, key=ess.__getitem__)
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
     divergences = int(np.sum(stats["diverging"])) if "diverging" in stats else 0
-    return Diagnosis(r_hat[worst], worst, ess[fewest], fewest, divergences, chains, chains * draws)
+    return Diagnosis(
+        r_hat[worst],
+        worst,
+        ess[fewest],
+        fewest,
+        divergences,
+        chains,
+        chains * draws,
+    )
 
 
 def _select_entries(values: Array) -> Array:

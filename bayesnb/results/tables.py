@@ -22,7 +22,12 @@ PANDAS_OPTIONS = {
 }
 
 
-def show_text(title: str, frame: pd.DataFrame, formats: Formats, note: str = "") -> str:
+def show_text(
+    title: str,
+    frame: pd.DataFrame,
+    formats: Formats,
+    note: str = "",
+) -> str:
     """Return a table for a terminal."""
     if frame.empty:
         return title
@@ -121,7 +126,12 @@ class Result(xr.Dataset):
         if not self._has_table():
             return super().__repr__()
         note = self.attrs.get("note", "")
-        return show_text(self.attrs["title"], self._with_axes()._shown(), self._formats, note)
+        return show_text(
+            self.attrs["title"],
+            self._with_axes()._shown(),
+            self._formats,
+            note,
+        )
 
     def _repr_html_(self) -> str:
         details = super()._repr_html_()
@@ -213,4 +223,7 @@ def describe_intervals(prob: float) -> str:
 def set_long_names(data: xr.Dataset, names: Mapping[str, str], **attrs: str) -> None:
     """Say in the attributes of variables what each holds."""
     for name, words in names.items():
-        data[name].attrs |= {"long_name": words, **attrs}
+        data[name].attrs |= {
+            "long_name": words,
+            **attrs,
+        }
