@@ -41,7 +41,7 @@ from bayesnb.selection.joint_evidence import (
 from bayesnb.selection.pair_evidence import Labels
 from bayesnb.stages import PATIENCE
 
-PLOTS = "bayesnb.plots.evidence_plots"  # by name, as it stands above
+PLOTS = "bayesnb.plots.partition_plot"  # by name, as it stands above
 Found = list[tuple[JoinableColumns, set[Block]]]  # the blocks of each kind of columns
 
 

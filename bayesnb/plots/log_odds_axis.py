@@ -1,21 +1,19 @@
-"""Axes of log-odds and nats: ticks at probabilities, labels that there is room for, and formats of numbers."""
+"""The log-odds of one class against another: which classes, and an axis of probabilities."""
 
 from collections.abc import Sequence
-from math import log1p, log10
+from math import log
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from bayesnb.formatting import MINUS, power_of_ten, shorten
-from bayesnb.plots.style import width_in_points
 
 Array = np.ndarray
 
-
-TINY = (1e-6, 1e-9, 1e-12, 1e-20, 1e-30, 1e-50, 1e-100, 1e-150, 1e-200, 1e-300)
-LETTER = 0.66  # an average letter's width, in sizes of the font
-MOST_LETTERS = 24
+CLASS = 24  # letters
+DECADE = log(10)  # log-odds by which the odds become ten times as large
 
 
 def pair_of(explained: Any, best: Array, classes: Sequence[Any] | None) -> tuple[int, int]:
@@ -32,55 +30,23 @@ def pair_of(explained: Any, best: Array, classes: Sequence[Any] | None) -> tuple
     return labels.index(classes[0]), labels.index(classes[1])
 
 
-def percent(p: float) -> str:
-    """Format a probability; what is not certain never reads as 0 % or 100 %."""
-    if not 0.0005 <= p <= 0.9995:
-        return "< 0.1 %" if p < 0.5 else "> 99.9 %"
-    return f"{100 * p:.1f} %" if p < 0.1 or p > 0.9 else f"{100 * p:.0f} %"
-
-
-def signed(x: float) -> str:
-    """Format a number with three digits and a sign."""
-    decimals = 2 if abs(x) < 9.995 else 1 if abs(x) < 99.95 else 0
-    return ("+" if x >= 0 else MINUS) + f"{abs(x):,.{decimals}f}"
-
-
-def nats(x: float) -> str:
-    """Format with two digits, and the real minus sign."""
-    size = abs(x)
-    digits = f"{size:,.0f}" if size >= 9.95 or size == round(size) else f"{size:.1f}"
-    return (MINUS if x < 0 and digits not in ("0", "0.0") else "") + digits
-
-
-def probability_ticks(
-    low: float, high: float, width: float, size: float
-) -> tuple[list[float], list[str]]:
-    """Return log-odds and their probabilities as labels: even odds, then outwards, where there is room.
-
-    `width` is the axis's, and `size` the font's, both in points.
-    """
-    candidates: list[tuple[float, str]] = [(0.0, "50 %")]
-    for p in (0.1, 0.01, 0.001, 1e-4, 0.25, 0.4):
-        at = log1p(-p) - np.log(p)
-        candidates += [(-at, f"{100 * p:g} %"), (at, f"{100 * (1 - p):.6g} %")]
-    for p in TINY:
-        power = power_of_ten(round(log10(p)))
-        candidates += [(np.log(p), power), (-np.log(p), f"1 {MINUS} {power}")]
-    scale = width / max(high - low, 1e-300)
-    kept: list[tuple[float, str, float]] = []
-    for at, label in candidates:
-        half = (len(label) + 1) * LETTER * size / 2
-        if low <= at <= high and all(abs(at - x) * scale > half + half_x for x, _, half_x in kept):
-            kept.append((at, label, half))
-    kept.sort()
-    return [at for at, _, _ in kept], [label for _, label, _ in kept]
-
-
-def add_probabilities(ax: Axes, named: str) -> None:
-    """Add an axis of probabilities above one of log-odds."""
-    width = width_in_points(ax)
-    above = ax.secondary_xaxis("top")
-    size = float(above.xaxis.get_label().get_fontsize())
-    above.set_xticks(*probability_ticks(*ax.get_xlim(), width, size))
-    above.set_xlabel(f"probability of {shorten(named, MOST_LETTERS)}")
+def add_probabilities(ax: Axes, label: str) -> None:
+    """Add an axis of probabilities above one of log-odds, with ticks at whole powers of the odds."""
+    above = ax.secondary_xaxis(
+        "top", functions=(lambda log_odds: log_odds / DECADE, lambda power: power * DECADE)
+    )
+    above.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    above.xaxis.set_major_formatter(lambda power, _: _probability(power))
+    above.tick_params(labelsize="small")
+    above.set_xlabel(f"probability of {shorten(label, CLASS)}")
     above.spines["top"].set_visible(True)
+
+
+def _probability(power: float) -> str:
+    """Format the probability of odds that are this power of ten."""
+    if power < -3:
+        return power_of_ten(round(power))
+    if power > 3:
+        return f"1 {MINUS} {power_of_ten(-round(power))}"
+    percent = 100 / (1 + 10**-power)
+    return f"{percent:.1g} %" if percent < 1 else f"{percent:.3g} %"

@@ -1,8 +1,9 @@
-"""A nomogram: a model on one page, to read off the points of a row's values, add them up, and find the probability.
+"""A nomogram: a model on one page, from which a row's probability can be read by adding points.
 
-The scale of a feature shows the log-odds that its values speak for one class against another. Where these rise and fall
-along a number, its scale is folded: each stretch on which they only rise or only fall is a line by itself. Mozina et
-al. (2004), Nomograms for visualization of naive Bayesian classifier.
+The scale of a feature shows the log-odds that its values speak for one class against another. Where
+these rise and fall along a number, its scale is folded: each stretch on which they only rise or
+only fall is a line by itself. Mozina et al. (2004), Nomograms for visualization of naive Bayesian
+classifier.
 """
 
 from collections.abc import Sequence
@@ -12,33 +13,31 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.record import Power, raised
-from bayesnb.formatting import shorten
+from bayesnb.formatting import number, shorten, signed
 from bayesnb.model.powers import LengthPower, of_blocks, of_empty_rows, of_feature
 from bayesnb.model.schema import Block
-from bayesnb.plots.column_data import combined, level_names
-from bayesnb.plots.log_odds_axis import add_probabilities, pair_of, signed
+from bayesnb.plots.column_view import combined, level_names
+from bayesnb.plots.log_odds_axis import add_probabilities, pair_of
 from bayesnb.plots.style import (
     COLOURS,
     INK,
     MOST_CLASSES,
     check_fitted,
+    check_most,
+    figure_of,
     new_figure,
     styled,
-    width_in_points,
 )
 
 WIDE, ROW = 7.2, 0.44  # inches
 NAME, LEVEL = 28, 18  # letters
-SMALL = 8.5
-GAP = 6.0  # points between labels
 SURE = 7.0  # log-odds at which the scale of probabilities ends
 QUANTILES = (np.arange(32) + 0.5) / 32
 EDGE = 0.01  # of new cells lie beyond each end of a scale
@@ -49,200 +48,16 @@ SLIGHT = 0.03  # of a scale: a fold that is smaller is not drawn
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Points and labels of values, `(n,)`; the ends of the line; weights of the labels; where it turns to the next."""
+    """Points and labels of values, `(n,)`, those of most weight labelled first; and its ends.
+
+    `turn` is where a folded scale goes on as the next line.
+    """
 
     points: Array
     labels: Sequence[str]
-    ends: tuple[float, float]
     weight: Array
+    ends: tuple[float, float]
     turn: float | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class PointScale:
-    name: str
-    lines: Sequence[Line]
-
-
-@dataclass(frozen=True, eq=False)
-class Scales:
-    """Scales of the most influential features, and the log-odds of the classes before any feature."""
-
-    named: tuple[str, str]
-    places: tuple[int, int]  # among all classes
-    start: float
-    scales: Sequence[PointScale]
-    features: int
-
-
-def scales_of(model: Any, classes: Sequence[Any] | None = None, most: int = 12) -> Scales:
-    """Return the scales of a fitted model, for two of its classes, by default the two most frequent."""
-    check_fitted(model)
-    belief, labels = model.model_.posterior, model.classes_.tolist()
-    if belief.is_mixture:
-        raise ValueError(
-            "a nomogram has a scale for what each class says of a feature, and under average_features that may be "
-            "nothing. Fit with average_features=None, or draw rows: plot_waterfall(model.explain(X))."
-        )
-    if model.schema_.links is not None:
-        raise ValueError(
-            "a nomogram has a scale for each column, and this model has links: what a cell is worth depends on another "
-            "column's cell. Fit with dependence=None, or draw rows: plot_waterfall(model.explain(X))."
-        )
-    pair = list(pair_of(labels, belief.log_class, classes))
-    if not np.isfinite(belief.log_class[pair]).all():
-        raise ValueError(
-            f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others."
-        )
-    blocks = [
-        (block, belief[pair])
-        for block, belief in zip(model.schema_.blocks, belief.blocks, strict=True)
-    ]
-    for block, _ in blocks:
-        if block.family.multivariate and block.family.continuous and len(block.names) > 1:
-            columns = ", ".join(map(str, block.names))
-            raise ValueError(
-                f"a nomogram has a scale for each feature, and {columns} are modelled jointly: what one of these "
-                "numbers is worth depends on the others. Draw rows: plot_waterfall(model.explain(X))."
-            )
-    if any(isinstance(each, LengthPower) for each in of_blocks(model._exponents, len(blocks))):
-        raise ValueError(
-            "a nomogram has a point for each word, and here what a word is worth falls with the length of its text, "
-            "see temper_length_. Draw rows: plot_waterfall(model.explain(X)); or fit with temper='loo'."
-        )
-    powers = of_blocks(of_empty_rows(model._exponents), len(blocks))
-    worth = [
-        influence(block.family, belief, w)
-        for (block, belief), w in zip(blocks, powers, strict=True)
-    ]
-    places = [(b, j) for b, belief in enumerate(worth) for j in range(len(belief))]
-    best = np.argsort(-np.nan_to_num(np.concatenate(worth)), kind="stable")[:most]
-    chosen = [(*blocks[b], j, of_feature(powers[b], j)) for b, j in (places[i] for i in best)]
-    scales = [
-        PointScale(name_of(block, j), lines(belief, j, block, w)) for block, belief, j, w in chosen
-    ]
-    start = float(np.subtract(*belief.log_class[pair]))
-    named = str(labels[pair[0]]), str(labels[pair[1]])
-    return Scales(named, (pair[0], pair[1]), start, scales, len(places))
-
-
-def name_of(block: Block, j: int) -> str:
-    """Return the name of a feature, or of a word."""
-    return (
-        str(block.words[j])
-        if len(block.keys) > 1 or block.family.words
-        else ", ".join(map(str, block.names))
-    )
-
-
-def worth_of(pair: Belief, x: Array, power: Power) -> Array:
-    """Log-odds of cells for the first class, `(n, f) -> (n, f)`."""
-    cells = x[:, None]
-    with np.errstate(invalid="ignore"):
-        scores = raised(power, pair.log_predictive(cells))
-        return scores[:, 0] - scores[:, 1]
-
-
-def influence(family: Family, pair: Any, power: Power) -> Array:
-    """Mean difference of the points of rows of the two classes, by feature, `(f,)`."""
-    if family.words:
-        return _level_influence(pair, power)[0]
-    if family.has_levels:
-        return pair.level_sums(_level_influence(pair, power))
-    columns = margins_of(pair)
-    x = columns.predictive().ppf(QUANTILES[:, None, None])
-    points = [worth_of(columns, x[:, c], power).mean(axis=0) for c in range(2)]
-    return points[0] - points[1]
-
-
-def _level_influence(pair: Any, power: Power) -> Array:
-    share = pair.mean()
-    points = _level_points(pair, power)
-    return np.where(share[0] == share[1], 0.0, (share[0] - share[1]) * points)
-
-
-def _level_points(pair: Any, power: Power) -> Array:
-    each = pair.of_levels(power) if np.ndim(power) else power
-    scores = raised(each, pair.level_log_moment(1.0))
-    with np.errstate(invalid="ignore"):
-        return scores[0] - scores[1]
-
-
-def lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:
-    """Return the scale of one feature: marks for values that can be listed, else a line of numbers."""
-    family = block.family
-    if (
-        family.words
-    ):  # an absent word has no points; each occurrence adds about as much as the first
-        once = _level_points(pair, power)[0, j]
-        return [_marked(np.array([0.0, once]), ("absent", "each time"), np.ones(2))]
-    if family.combined:
-        names: Sequence[str] = combined(
-            pair, [level_names(block, at) for at in range(len(block.names))]
-        )
-        points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
-        return [_marked(points[: len(names)], names, share[: len(names)])]
-    if family.has_levels:
-        belief = pair.column(j)
-        return [
-            _marked(_level_points(belief, power), level_names(block, j), belief.mean().max(axis=0))
-        ]
-    columns, cut = margins_of(pair), family.threshold
-    if family.outcomes:
-        names = family.outcomes if cut is None else (f"\u2264 {cut:g}", f"> {cut:g}")
-        return [_marked(_points_at(columns, j, np.array([0.0, 1.0]), power), names, np.ones(2))]
-    top = columns[:, j].predictive().ppf(1 - EDGE).max() if family.picture == "mass" else np.inf
-    if top <= FEW:
-        x = np.arange(top + 1)
-        return [_marked(_points_at(columns, j, x, power), [f"{n:g}" for n in x], np.ones(len(x)))]
-    return _of_numbers(columns, j, power)
-
-
-def _of_numbers(pair: Belief, j: int, power: float) -> list[Line]:
-    """Return the scale of a number, folded where its points turn."""
-    ends = pair[:, [j]].predictive().ppf(np.array([EDGE, 1 - EDGE])[:, None, None])
-    x = np.linspace(ends.min(), max(ends.max(), np.nextafter(ends.min(), np.inf)), GRID)
-    ticks = np.asarray(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]).tick_values(x[0], x[-1]))
-    return folded(x, _points_at(pair, j, x, power), ticks, _points_at(pair, j, ticks, power))
-
-
-def _points_at(pair: Belief, j: int, x: Array, power: float) -> Array:
-    return worth_of(pair[:, [j]], x[:, None], power)[:, 0]
-
-
-def folded(x: Array, points: Array, ticks: Array, at: Array) -> list[Line]:
-    """Split a curve into lines on which it only rises or only falls, each with the ticks that lie there."""
-    cuts, stretches = _turns(points), []
-    for start, stop in pairwise(cuts):
-        inside = (ticks >= x[start]) & (ticks < x[stop] if stop != cuts[-1] else ticks <= x[stop])
-        labels = [f"{tick:.6g}".replace("-", "\u2212") for tick in ticks[inside]]
-        stretch = points[start : stop + 1]
-        turn = None if stop == cuts[-1] else points[stop]
-        stretches.append(
-            Line(at[inside], labels, (stretch.min(), stretch.max()), np.ones(len(labels)), turn)
-        )
-    return stretches
-
-
-def _turns(points: Array) -> list[int]:
-    """Return where a curve starts, turns and ends, but for slight turns."""
-    cuts, slight = [0], SLIGHT * np.ptp(points)
-    for turn in np.flatnonzero(np.diff(np.sign(np.diff(points))) != 0) + 1:
-        if abs(points[turn] - points[cuts[-1]]) > slight:
-            cuts.append(int(turn))
-    if len(cuts) > 1 and abs(points[-1] - points[cuts[-1]]) <= slight:
-        cuts.pop()
-    return [*cuts, len(points) - 1]
-
-
-def _marked(points: Array, labels: Sequence[str], weight: Array) -> Line:
-    """Return a line with a mark for each level; levels that are impossible in one class have none."""
-    good = np.isfinite(points)
-    marks = points[good]
-    ends = (marks.min(), marks.max()) if len(marks) else (0.0, 0.0)
-    return Line(
-        marks, [label for label, fine in zip(labels, good, strict=True) if fine], ends, weight[good]
-    )
 
 
 @styled
@@ -255,21 +70,24 @@ def plot_nomogram(
 ) -> Array:
     """Draw a model as scales from which its prediction can be read by hand, for one class against another.
 
-    Every feature has a scale on which its values lie at their points, their log predictive ratio; a missing value
-    has none. The points of a row's values and of the frequency of the classes, added, are log-odds: the last scale
-    turns them into a probability, exactly, but for words of a text, each of which counts as at its first occurrence.
-    A number whose points rise and fall has a scale of several lines, one after another.
+    Every feature has a scale on which its values lie at their points, their log predictive ratio; a
+    missing value has none. The points of a row's values and of the frequency of the classes, added,
+    are log-odds: the last scale turns them into a probability, exactly, but for words of a text,
+    each of which counts as at its first occurrence. A number whose points rise and fall has a scale
+    of several lines, one after another. Labels that would lie on each other are left out.
 
     Parameters
     ----------
     model : estimator
-        A fitted model without links between columns, which `NaiveBayes` has unless dependence=None.
+        A fitted model without links between columns, which `NaiveBayes` has unless
+        dependence=None.
     classes : pair of labels, optional
         By default the two most probable classes.
     most : int, default 12
         How many features are drawn, those by which rows of the two classes differ most on average.
     ax : pair of matplotlib.axes.Axes, optional
-        The axes to draw on, for the features, and below it for the total. By default new ones in a new figure.
+        The axes to draw on, for the features, and below it for the total. By default new ones in a
+        new figure.
 
     Returns
     -------
@@ -289,92 +107,219 @@ def plot_nomogram(
     >>> upper, lower = plot_nomogram(model, ("Adelie", "Chinstrap"))
     >>> upper.get_figure().savefig("model.png")  # doctest: +SKIP
     """
-    chosen = scales_of(model, classes, most)
-    start = Line(
-        np.array([chosen.start]), [signed(chosen.start)], (chosen.start, chosen.start), np.ones(1)
-    )
-    scales = [PointScale("class frequency", [start]), *chosen.scales]
-    rows = sum(len(scale.lines) for scale in scales)
+    check_most(most)
+    check_fitted(model)
+    labels, posterior = model.classes_.tolist(), model.model_.posterior
+    _refuse_what_has_no_scales(model)
+    pair = list(pair_of(labels, posterior.log_class, classes))
+    if not np.isfinite(posterior.log_class[pair]).all():
+        raise ValueError(
+            f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others."
+        )
+    start = float(np.subtract(*posterior.log_class[pair]))
+    scales = {"class frequency": [_mark_levels(np.array([start]), [signed(start, 2)], np.ones(1))]}
+    features = _rank_features(model, pair)
+    for block, belief, j, power in features[:most]:
+        scales[shorten(_name_of(block, j), NAME)] = _lines(belief, j, block, power)
+    lines = [line for scale in scales.values() for line in scale]
     if ax is None:
-        figure = new_figure(1.8 + ROW * rows, WIDE)
-        figure.suptitle("Nomogram", x=0.01, ha="left", fontsize="medium")
-        ax = figure.subplots(2, 1, height_ratios=[ROW * rows, 0.12])
+        figure = new_figure(1.8 + ROW * len(lines), WIDE)
+        figure.suptitle("Nomogram", x=0.01, ha="left")
+        ax = figure.subplots(2, 1, height_ratios=[ROW * len(lines), 0.12])
     upper, lower = ax
-    _frame(upper, scales, chosen)
-    lower.set_xlim(-SURE, SURE)  # the scale that turns the sum of all points into a probability
-    lower.set_yticks([])
-    lower.spines["left"].set_visible(False)
-    lower.set_xlabel("total points")
-    add_probabilities(lower, chosen.named[0])
-    per_point = np.ptp(upper.get_xlim()) / width_in_points(upper)
-    colours = [COLOURS[c % MOST_CLASSES] for c in chosen.places]
-    for y, line in enumerate(line for scale in scales for line in scale.lines):
-        _draw(upper, y, line, colours, per_point)
+    _frame(upper, scales, [shorten(labels[c], LEVEL) for c in pair])
+    few = f" of the {most} most influential of {len(features):,} features"
+    upper.set_xlabel("points" + few * (most < len(features)))
+    lower.set(xlim=(-SURE, SURE), yticks=[], xlabel="total points")
+    add_probabilities(lower, labels[pair[0]])
+    colours = [COLOURS[c % MOST_CLASSES] for c in pair]
+    figure_of(upper).draw_without_rendering()  # from here on, places on the figure are known
+    boxes: list[Bbox] = []
+    for y, line in enumerate(lines):
+        _draw(upper, y, line, colours)
+        _label(upper, y, line, boxes)
     return np.array([upper, lower])
 
 
-def _frame(ax: Axes, scales: Sequence[PointScale], chosen: Scales) -> None:
+def _refuse_what_has_no_scales(model: Any) -> None:
+    """Raise where what a cell is worth depends on the rest of the row."""
+    blocks = model.schema_.blocks
+    powers = of_blocks(model._exponents, len(blocks))
+    reason = ""
+    if model.model_.posterior.is_mixture:
+        reason = "under average_features a feature may say nothing; fit with average_features=None"
+    elif model.schema_.links is not None:
+        reason = (
+            "this model has links, so that what a cell is worth depends on another column's; fit "
+            "with dependence=None"
+        )
+    elif any(isinstance(power, LengthPower) for power in powers):
+        reason = (
+            "what a word is worth falls with the length of its text, see temper_length_; fit with "
+            "temper='loo'"
+        )
+    for block in blocks:
+        if block.family.multivariate and block.family.continuous and len(block.names) > 1:
+            columns = ", ".join(map(str, block.names))
+            reason = f"{columns} are modelled jointly; declare a family for each of them"
+    if reason:
+        raise ValueError(
+            f"a nomogram has a scale for each feature, and {reason}. Or draw rows: "
+            "plot_waterfall(model.explain(X))."
+        )
+
+
+def _rank_features(model: Any, pair: list[int]) -> list[tuple[Block, Any, int, Any]]:
+    """Return blocks, beliefs of two classes, places and powers of features, most influential first.
+
+    Influence is the mean difference of the points of rows of the two classes.
+    """
+    blocks = model.schema_.blocks
+    powers = of_blocks(of_empty_rows(model._exponents), len(blocks))
+    features, influence = [], []
+    for block, belief, power in zip(blocks, model.model_.posterior.blocks, powers, strict=True):
+        of_pair = belief[pair]
+        worth = _influence(block.family, of_pair, power)
+        influence.extend(np.nan_to_num(worth).tolist())
+        features += [(block, of_pair, j, of_feature(power, j)) for j in range(len(worth))]
+    return [features[at] for at in np.argsort(-np.array(influence), kind="stable")]
+
+
+def _name_of(block: Block, j: int) -> str:
+    if len(block.keys) > 1 or block.family.words:
+        return str(block.words[j])
+    return ", ".join(map(str, block.names))
+
+
+def _influence(family: Family, pair: Any, power: Power) -> Array:
+    """Mean difference of the points of rows of the two classes, by feature, `(f,)`."""
+    if family.has_levels or family.words:
+        share = pair.mean()
+        gap = share[0] - share[1]
+        with np.errstate(invalid="ignore"):
+            points = np.where(gap == 0, 0.0, gap * _level_points(pair, power))
+        return points[0] if family.words else pair.level_sums(points)
+    columns = margins_of(pair)
+    x = columns.predictive().ppf(QUANTILES[:, None, None])
+    points = [_points_of(columns, x[:, c], power).mean(axis=0) for c in range(2)]
+    return points[0] - points[1]
+
+
+def _points_of(pair: Belief, x: Array, power: Power) -> Array:
+    """Log-odds of cells for the first class, `(n, f) -> (n, f)`."""
+    with np.errstate(invalid="ignore"):
+        scores = raised(power, pair.log_predictive(x[:, None]))
+        return scores[:, 0] - scores[:, 1]
+
+
+def _level_points(pair: Any, power: Power) -> Array:
+    """Log-odds of levels for the first class."""
+    exponents = pair.of_levels(power) if np.ndim(power) else power
+    with np.errstate(invalid="ignore"):
+        return np.subtract(*raised(exponents, pair.level_log_moment(1.0)))
+
+
+def _lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:
+    """Return the scale of one feature: marks for values that can be listed, or a line of numbers."""
+    family = block.family
+    if family.words:  # each occurrence of a word adds about as much as the first
+        points = np.array([0.0, _level_points(pair, power)[0, j]])
+        return [_mark_levels(points, ("absent", "each time"), np.ones(2))]
+    if family.combined:
+        names = combined(pair, [level_names(block, at) for at in range(len(block.names))])
+        points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
+        return [_mark_levels(points[: len(names)], names, share[: len(names)])]
+    if family.has_levels:
+        belief = pair.column(j)
+        share = belief.mean().max(axis=0)
+        return [_mark_levels(_level_points(belief, power), level_names(block, j), share)]
+    column = margins_of(pair)[:, [j]]
+    if family.outcomes:
+        cut = family.threshold
+        names = family.outcomes if cut is None else (f"\u2264 {number(cut)}", f"> {number(cut)}")
+        points = _points_of(column, np.array([[0.0], [1.0]]), power)[:, 0]
+        return [_mark_levels(points, names, np.ones(2))]
+    low, high = column.predictive().ppf(np.array([EDGE, 1 - EDGE])[:, None, None])
+    if family.picture == "mass" and high.max() <= FEW:
+        x = np.arange(high.max() + 1)
+        points = _points_of(column, x[:, None], power)[:, 0]
+        return [_mark_levels(points, [number(n) for n in x], np.ones(len(x)))]
+    x = np.linspace(low.min(), max(high.max(), np.nextafter(low.min(), np.inf)), GRID)
+    return _fold(x, _points_of(column, x[:, None], power)[:, 0])
+
+
+def _mark_levels(points: Array, labels: Sequence[str], weight: Array) -> Line:
+    """Return a line with a mark for each level that is possible in both classes."""
+    possible = np.flatnonzero(np.isfinite(points))
+    marks = points[possible]
+    ends = (marks.min(), marks.max()) if len(marks) else (0.0, 0.0)
+    return Line(marks, [labels[level] for level in possible], weight[possible], ends)
+
+
+def _fold(x: Array, points: Array) -> list[Line]:
+    """Split a curve into lines on which it only rises or only falls, each with its ticks."""
+    ticks = np.asarray(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]).tick_values(x[0], x[-1]))
+    ticks = ticks[(x[0] <= ticks) & (ticks <= x[-1])]
+    lines = []
+    for start, stop in pairwise(_turns(points)):
+        is_last = stop == len(points) - 1
+        inside = ticks[(x[start] <= ticks) & ((ticks < x[stop]) | is_last)]
+        stretch = points[start : stop + 1]
+        labels = [number(tick, 4) for tick in inside]
+        ends = (stretch.min(), stretch.max())
+        turn = None if is_last else points[stop]
+        lines.append(Line(np.interp(inside, x, points), labels, np.ones(len(labels)), ends, turn))
+    return lines
+
+
+def _turns(points: Array) -> list[int]:
+    """Return where a curve starts, turns and ends, but for slight turns."""
+    slight = SLIGHT * np.ptp(points)
+    direction = np.sign(np.diff(points))
+    moving = np.flatnonzero(direction)  # flat parts do not turn
+    turning = moving[1:][np.diff(direction[moving]) != 0]
+    cuts = [0]
+    for turn in turning.tolist():
+        if abs(points[turn] - points[cuts[-1]]) > slight:
+            cuts.append(turn)
+    if len(cuts) > 1 and abs(points[-1] - points[cuts[-1]]) <= slight:
+        cuts.pop()
+    return [*cuts, len(points) - 1]
+
+
+def _frame(ax: Axes, scales: dict[str, list[Line]], names: Sequence[str]) -> None:
     """Label the scales at their first lines, and the axis of points above."""
-    starts = np.cumsum([0, *(len(scale.lines) for scale in scales)])
-    far = max(max(map(abs, line.ends)) for scale in scales for line in scale.lines)
-    far = far or 1.0
-    ax.set_xlim(-1.04 * far, 1.04 * far)
-    ax.set_ylim(starts[-1] - 0.3, -0.4)
-    ax.set_yticks(starts[:-1].tolist(), [shorten(scale.name, NAME) for scale in scales])
+    starts = np.cumsum([0, *map(len, scales.values())])
+    far = max(max(map(abs, line.ends)) for scale in scales.values() for line in scale) or 1.0
+    ax.set(xlim=(-1.1 * far, 1.1 * far), ylim=(starts[-1] - 0.3, -0.4))
+    ax.set_yticks(starts[:-1].tolist(), list(scales))
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    ax.spines[["bottom", "left"]].set_visible(False)
+    ax.spines["bottom"].set_visible(False)
     ax.spines["top"].set_visible(True)
     ax.grid(axis="x", color=INK, alpha=0.15, linewidth=0.6)
-    for name, side, template in zip(
-        chosen.named, ("right", "left"), ("for {} \u2192", "\u2190 for {}"), strict=True
-    ):
-        ax.set_title(template.format(shorten(name, LEVEL)), loc=side, fontsize="medium")  # type: ignore[arg-type]
-    few = len(chosen.scales) < chosen.features
-    ax.set_xlabel(
-        "points"
-        + f" of the {len(chosen.scales)} most influential of {chosen.features:,} features" * few
-    )
+    ax.set_title(f"for {names[0]} \u2192", loc="right")
+    ax.set_title(f"\u2190 for {names[1]}", loc="left")
 
 
-def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str], per_point: float) -> None:
-    """Draw a line with its marks, and below it the labels that there is room for, on their side of its turn."""
+def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str]) -> None:
+    """Draw a line with its marks, and a dotted one to the line on which a folded scale goes on."""
     ax.hlines(y, *line.ends, color=INK, linewidth=1)
     colour = np.where(line.points >= 0, *colours).tolist()
     ax.scatter(line.points, np.full(len(line.points), y), s=14, c=colour, zorder=3)
-    (low, high), gap = ax.get_xlim(), GAP * per_point
     if line.turn is not None:
         ax.vlines(line.turn, y, y + 1, color=INK, linewidth=1, linestyle=":")
-        low, high = (
-            (low, line.turn - gap / 2) if line.turn == line.ends[1] else (line.turn + gap / 2, high)
-        )
-    labels = [shorten(label, LEVEL) for label in line.labels]
-    font = FontProperties(size=SMALL)
-    points = [
-        text_to_path.get_text_width_height_descent(label, font, ismath=False)[0] for label in labels
-    ]
-    widths = np.array(points) * per_point
-    shown = fitting(widths + gap, line.weight, high - low)
-    shown = shown[np.argsort(line.points[shown], kind="stable")]
-    places = spread(line.points[shown], widths[shown], (low, high), gap)
-    for j, at in zip(shown, places, strict=True):
-        ax.plot([line.points[j], at], [y, y + 0.24], color=INK, linewidth=0.5, alpha=0.6)
-        ax.text(at, y + 0.26, labels[j], ha="center", va="top", fontsize=SMALL)
 
 
-def fitting(widths: Array, weight: Array, room: float) -> Array:
-    """Return the labels of most weight that fit side by side, in their order."""
-    best = np.argsort(-weight, kind="stable")
-    return np.sort(best[np.cumsum(widths[best]) <= room])
-
-
-def spread(at: Array, widths: Array, limits: tuple[float, float], gap: float) -> Array:
-    """Place sorted labels near where they belong, so that none overlaps another or a limit; all are `(n,)`."""
-    if not len(at):
-        return at
-    offset = np.concatenate([[0], np.cumsum((widths[:-1] + widths[1:]) / 2 + gap)])
-    right = np.maximum.accumulate(at - offset)
-    left = np.minimum.accumulate((at - offset)[::-1])[::-1]
-    place = (left + right) / 2
-    place = np.minimum(place, limits[1] - widths[-1] / 2 - offset[-1])
-    return np.maximum(place, limits[0] + widths[0] / 2) + offset
+def _label(ax: Axes, y: float, line: Line, boxes: list[Bbox]) -> None:
+    """Write labels below their marks, those of most weight first, if no other is in the way."""
+    low, high = ax.get_xlim()
+    for j in np.argsort(-line.weight, kind="stable"):
+        at = line.points[j]
+        side = "left" if at < 0.8 * low else "right" if at > 0.8 * high else "center"
+        text = ax.text(at, y + 0.2, shorten(line.labels[j], LEVEL), ha=side, va="top", size="small")
+        box = text.get_window_extent().padded(2)
+        if any(box.overlaps(other) for other in boxes):
+            text.remove()
+        else:
+            boxes.append(box)

@@ -15,7 +15,7 @@ from bayesnb.formatting import MINUS, NOTHING, SPACE, count, fixed, number, perc
 from bayesnb.inference.explanation import explain
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import as_numbers
-from bayesnb.plots.waterfall_plot import has_links, height, steps_of
+from bayesnb.plots.waterfall_plot import has_links
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import settled
 from bayesnb.report.facts.left_out_rows import (
@@ -193,9 +193,7 @@ def waterfall(one: RowLeftOut, pair: tuple[int, int], salt: str) -> Markup | Non
     names = [one.explained["class"].values.tolist()[c] for c in pair]
     first, second = (shorten(name, 80) for name in names)
     about = f"Row {one.row}: what each column adds to the log-odds of {first} against {second}."
-    ax = plots.new_axes(height(steps_of(one.explained, names), WIDTH), WIDTH)
-    plots.plot_waterfall(one.explained, classes=names, ax=ax)
-    return drawn(ax, about, salt)
+    return drawn(plots.plot_waterfall(one.explained, classes=names), about, salt, WIDTH)
 
 
 def weighed(one: RowLeftOut, pair: tuple[int, int], facts: Facts) -> list[Values] | str:

@@ -1,0 +1,171 @@
+"""Log Bayes factors for a dependence of columns: a map of all pairs, or bars for links."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
+from matplotlib.ticker import SymmetricalLogLocator
+
+from bayesnb.criticism.dependence import dependence
+from bayesnb.formatting import number, shorten
+from bayesnb.model.linked import ARROW
+from bayesnb.plots.relevance_plot import draw_bars, draw_nats
+from bayesnb.plots.style import (
+    COLOURS,
+    check_dataset,
+    check_fitted,
+    figure_of,
+    new_axes,
+    result_of,
+    styled,
+)
+
+NAME, LINKED = 26, 17  # letters of a column's name, on the map and in a link
+MOST_LINKS = 40
+SIDE = 1.8, 6.0  # inches of a map, at least and at most
+CELL = 0.42  # inches of a column of a map, where there are few
+MOST_NAMES, MOST_NUMBERS = 60, 12  # columns of a map that has their names; and numbers
+SHADES = LinearSegmentedColormap.from_list(
+    "against and for", [COLOURS[0], "#F4F4F4", COLOURS[1]], 101
+).with_extremes(bad="#BBBBBB")
+
+
+@styled
+def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw which columns depend on each other within the classes: a map, or the links of a model.
+
+    The map has a square for each pair of columns: orange is for, blue against a dependence, and
+    pairs that cannot be compared are grey. Links have a bar each, the strongest first: those of the
+    forest in full colour, further ones pale.
+
+    Parameters
+    ----------
+    result : estimator or xarray.Dataset
+        For a map, the result of `bayesnb.dependence`, or a model together with `X` and `y`. For
+        links, a fitted model alone, or its `links_`.
+    X : table of rows, optional
+        The rows that a model has learnt, for a map.
+    y : array-like, optional
+        Their labels.
+    ax : matplotlib.axes.Axes, optional
+        The axes to draw on, by default new ones in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the map or the bars.
+
+    See Also
+    --------
+    dependence : The numbers of the map.
+    NaiveBayes.links_ : The links of a model.
+
+    Notes
+    -----
+    Both show log Bayes factors against independence, but not the same ones: `bayesnb.dependence`
+    compares pairs under the families of their columns, while the links of a model are between cells
+    on a coarse grid; see `links_`.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, plot_dependence
+    >>> from bayesnb.datasets import penguins
+    >>> table = penguins()
+    >>> X, y = table.drop(columns="species"), table["species"]
+    >>> model = NaiveBayes().fit(X, y)
+    >>> plot_dependence(model, X, y).get_title(loc="left")
+    'Dependence within classes'
+    >>> plot_dependence(model).get_title(loc="left")
+    'Links between columns'
+    """
+    if hasattr(result, "predict_proba") and X is None and y is None:
+        return _plot_links(_links_of(result), ax)
+    if "in_forest" in getattr(result, "data_vars", ()):
+        return _plot_links(result, ax)
+    dataset = result_of(result, dependence, "dependence(model, X, y)", X, y)
+    check_dataset(dataset, "log_bayes_factor_by_class", "dependence(model, X, y)")
+    return _plot_map(dataset, ax)
+
+
+def _links_of(model: Any) -> Any:
+    check_fitted(model)
+    if model._dependence_rule is None:
+        raise ValueError(
+            "this model takes its columns to be independent, dependence=None, and has no links to "
+            "draw. Fit with dependence='forest' or 'pairs'; or draw the evidence of all pairs: "
+            "plot_dependence(dependence(model, X, y))."
+        )
+    return model.links_
+
+
+def _plot_links(links: Any, ax: Axes | None) -> Axes:
+    """Draw the strongest links as bars, pale where they are not of the forest."""
+    names = []
+    for ends in zip(links["first"].values.tolist(), links["second"].values.tolist(), strict=True):
+        names.append(ARROW.join(shorten(name, LINKED) for name in ends))
+    ax, order = draw_bars(links["log_bayes_factor"].values, names, MOST_LINKS, ax)
+    draw_nats(ax)
+    in_forest = links["in_forest"].values[order]
+    for bar, is_full in zip(ax.patches, in_forest, strict=True):
+        bar.set_alpha(1.0 if is_full else 0.4)
+    label = "log Bayes factor in nats"
+    if not in_forest.all():
+        label += "\npale: links beyond the forest"
+    if len(order) < len(names):
+        label += f"\nthe first {len(order)} of {len(names):,} links"
+    ax.set_xlabel(label if names else "no links")
+    ax.set_title("Links between columns")
+    return ax
+
+
+def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
+    """Draw a square for each pair of columns."""
+    factors = np.ma.masked_invalid(dataset["log_bayes_factor"].values)
+    names = [shorten(name, NAME) for name in dataset["feature"].values]
+    has_names = len(names) <= MOST_NAMES
+    side = float(np.clip(CELL * len(names), *SIDE))
+    ax = ax or new_axes(side + 1.9, side + 2.9, "compressed")
+    largest = max(float(np.abs(factors.filled(0.0)).max(initial=0.0)), 1.0)
+    image: Any = ax.pcolormesh(
+        factors,
+        cmap=SHADES,
+        norm=SymLogNorm(1.0, vmin=-largest, vmax=largest),
+        edgecolors="white" if has_names else "none",
+        linewidth=0.6 if has_names else 0,
+        rasterized=not has_names,
+    )
+    ax.set_aspect("equal")
+    ax.invert_yaxis()
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    if has_names:
+        size = min(10.5, 50 * side / len(names))
+        centres = np.arange(len(names)) + 0.5
+        ax.set_xticks(centres, names, rotation=90, fontsize=size)
+        ax.set_yticks(centres, names, fontsize=size)
+    else:
+        place = f"place among {len(names):,} columns"
+        ax.set(xlabel=place, ylabel=place)
+    if len(names) <= MOST_NUMBERS:
+        _write_numbers(ax, factors, image.norm)
+    locator = SymmetricalLogLocator(base=10, linthresh=1.0)
+    locator.set_params(numticks=5)
+    bar = figure_of(ax).colorbar(
+        image, ax=ax, ticks=locator, format=lambda x, _: number(x), shrink=0.8, aspect=14
+    )
+    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.ax.minorticks_off()
+    bar.set_label("log Bayes factor\nin nats")
+    ax.set_title("Dependence within classes")
+    return ax
+
+
+def _write_numbers(ax: Axes, factors: Any, norm: SymLogNorm) -> None:
+    """Write the numbers of a map into its squares, white on dark ones whatever a page's theme."""
+    for (i, j), value in np.ndenumerate(factors.filled(np.nan)):
+        if np.isfinite(value):
+            is_dark = abs(norm(value) - 0.5) > 0.38
+            colour = "#FFFFFF" if is_dark else "#222222"
+            text = number(value, 2)
+            ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", size=7, color=colour)
