@@ -261,7 +261,7 @@ def test_the_points_of_a_nomogram_add_up_to_the_prediction(temper: float | None)
         if isinstance(dots, PathCollection):
             offsets = np.asarray(dots.get_offsets())
             height = offsets[0, 1]
-            labels = [text for text in ax.texts if 0 < text.get_position()[1] - height < 0.9]
+            labels = [text for text in ax.texts if abs(text.get_position()[1] - height) < 0.5]
             labels.sort(key=lambda text: text.get_position()[0])
             assert len(labels) == len(offsets)
             said = [text.get_text() for text in labels]

@@ -151,10 +151,11 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
         _write_numbers(ax, factors, image.norm)
     locator = SymmetricalLogLocator(base=10, linthresh=1.0)
     locator.set_params(numticks=5)
-    bar = figure_of(ax).colorbar(
+    bar: Any = figure_of(ax).colorbar(
         image, ax=ax, ticks=locator, format=lambda x, _: number(x), shrink=0.8, aspect=14
     )
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
+    bar.solids.set_rasterized(False)
     bar.ax.minorticks_off()
     bar.set_label("log Bayes factor\nin nats")
     ax.set_title("Dependence within classes")

@@ -32,14 +32,20 @@ def pair_of(explained: Any, best: Array, classes: Sequence[Any] | None) -> tuple
 
 def add_probabilities(ax: Axes, label: str) -> None:
     """Add an axis of probabilities above one of log-odds, with ticks at whole powers of the odds."""
-    above = ax.secondary_xaxis(
-        "top", functions=(lambda log_odds: log_odds / DECADE, lambda power: power * DECADE)
-    )
+    above = ax.secondary_xaxis("top", functions=(_to_power, _from_power))
     above.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     above.xaxis.set_major_formatter(lambda power, _: _probability(power))
     above.tick_params(labelsize="small")
     above.set_xlabel(f"probability of {shorten(label, CLASS)}")
     above.spines["top"].set_visible(True)
+
+
+def _to_power(log_odds: Any) -> Array:
+    return np.divide(log_odds, DECADE)
+
+
+def _from_power(power: Any) -> Array:
+    return np.multiply(power, DECADE)
 
 
 def _probability(power: float) -> str:

@@ -23,7 +23,7 @@ from bayesnb.families.record import Power, raised
 from bayesnb.formatting import number, shorten, signed
 from bayesnb.model.powers import LengthPower, of_blocks, of_empty_rows, of_feature
 from bayesnb.model.schema import Block
-from bayesnb.plots.column_view import combined, level_names
+from bayesnb.plots.column_data import combined, level_names
 from bayesnb.plots.log_odds_axis import add_probabilities, pair_of
 from bayesnb.plots.style import (
     COLOURS,
@@ -36,7 +36,7 @@ from bayesnb.plots.style import (
     styled,
 )
 
-WIDE, ROW = 7.2, 0.44  # inches
+WIDE, ROW = 7.2, 0.54  # inches
 NAME, LEVEL = 28, 18  # letters
 SURE = 7.0  # log-odds at which the scale of probabilities ends
 QUANTILES = (np.arange(32) + 0.5) / 32
@@ -201,8 +201,8 @@ def _influence(family: Family, pair: Any, power: Power) -> Array:
         return points[0] if family.words else pair.level_sums(points)
     columns = margins_of(pair)
     x = columns.predictive().ppf(QUANTILES[:, None, None])
-    points = [_points_of(columns, x[:, c], power).mean(axis=0) for c in range(2)]
-    return points[0] - points[1]
+    first, second = (_points_of(columns, x[:, c], power).mean(axis=0) for c in range(2))
+    return first - second
 
 
 def _points_of(pair: Belief, x: Array, power: Power) -> Array:
@@ -226,7 +226,8 @@ def _lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:
         points = np.array([0.0, _level_points(pair, power)[0, j]])
         return [_mark_levels(points, ("absent", "each time"), np.ones(2))]
     if family.combined:
-        names = combined(pair, [level_names(block, at) for at in range(len(block.names))])
+        levels = [level_names(block, at) for at in range(len(block.names))]
+        names = combined(pair, levels)
         points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
         return [_mark_levels(points[: len(names)], names, share[: len(names)])]
     if family.has_levels:
@@ -235,10 +236,8 @@ def _lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:
         return [_mark_levels(_level_points(belief, power), level_names(block, j), share)]
     column = margins_of(pair)[:, [j]]
     if family.outcomes:
-        cut = family.threshold
-        names = family.outcomes if cut is None else (f"\u2264 {number(cut)}", f"> {number(cut)}")
         points = _points_of(column, np.array([[0.0], [1.0]]), power)[:, 0]
-        return [_mark_levels(points, names, np.ones(2))]
+        return [_mark_levels(points, level_names(block, j), np.ones(2))]
     low, high = column.predictive().ppf(np.array([EDGE, 1 - EDGE])[:, None, None])
     if family.picture == "mass" and high.max() <= FEW:
         x = np.arange(high.max() + 1)
@@ -253,7 +252,7 @@ def _mark_levels(points: Array, labels: Sequence[str], weight: Array) -> Line:
     possible = np.flatnonzero(np.isfinite(points))
     marks = points[possible]
     ends = (marks.min(), marks.max()) if len(marks) else (0.0, 0.0)
-    return Line(marks, [labels[level] for level in possible], weight[possible], ends)
+    return Line(marks, [labels[level] for level in possible.tolist()], weight[possible], ends)
 
 
 def _fold(x: Array, points: Array) -> list[Line]:
@@ -312,14 +311,15 @@ def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str]) -> None:
 
 
 def _label(ax: Axes, y: float, line: Line, boxes: list[Bbox]) -> None:
-    """Write labels below their marks, those of most weight first, if no other is in the way."""
+    """Write labels below their marks or above, those of most weight first, where there is room."""
     low, high = ax.get_xlim()
     for j in np.argsort(-line.weight, kind="stable"):
-        at = line.points[j]
+        at, label = line.points[j], shorten(line.labels[j], LEVEL)
         side = "left" if at < 0.8 * low else "right" if at > 0.8 * high else "center"
-        text = ax.text(at, y + 0.2, shorten(line.labels[j], LEVEL), ha=side, va="top", size="small")
-        box = text.get_window_extent().padded(2)
-        if any(box.overlaps(other) for other in boxes):
+        for shift, edge in ((0.13, "top"), (-0.13, "bottom")):
+            text = ax.text(at, y + shift, label, ha=side, va=edge, size="small")
+            box = text.get_window_extent().padded(1)
+            if not any(box.overlaps(other) for other in boxes):
+                boxes.append(box)
+                break
             text.remove()
-        else:
-            boxes.append(box)

@@ -179,26 +179,17 @@ def list_names(ax: Axes, names: Sequence[str], top: float = -0.6) -> None:
     ax.set_ylim(max(len(names), 1) - 0.4, top)
 
 
-def width_in_points(ax: Axes) -> float:
-    """Lay the figure out, and return how wide the axes are then."""
-    figure = figure_of(ax)
-    figure.draw_without_rendering()
-    return ax.get_window_extent().width * 72 / figure.dpi
-
-
 @styled
 def add_legend(
     ax: Axes,
     keys: Sequence[Any],
-    room: Any = None,
     *,
     outside: bool,
     title: str | None = None,
-    framed: bool = False,
 ) -> None:
     """Add a legend: below the axes of a new figure, which gets taller by it, or within the axes.
 
-    Labels have at most 28 letters. `room` and `framed` no longer matter.
+    Labels have at most 28 letters.
     """
     look: Any = {"handles": keys, "title": title, "alignment": "left"}
     if not outside:
