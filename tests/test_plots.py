@@ -101,7 +101,7 @@ def assert_readable(figure: Any) -> None:
 
 def _is_drawn(text: Text, figure: Any) -> bool:
     """Matplotlib keeps ticks that lie beyond an axis, and does not draw them."""
-    for ax in figure.findobj(Axes):
+    for ax in figure.findobj(lambda artist: hasattr(artist, "xaxis")):
         for axis in (ax.xaxis, ax.yaxis):
             low, high = sorted(axis.get_view_interval())
             for tick, at in zip(axis.get_major_ticks(), axis.get_majorticklocs(), strict=False):

@@ -1,7 +1,6 @@
 """Figures. The only room that knows matplotlib.
 
-A function that is given no `ax` makes a new figure. pyplot registers it only where it is loaded already, or where
-a notebook runs, so that a figure appears once, as with other libraries; else pyplot and its state are left alone.
+A function that is given no `ax` makes a new figure of pyplot, which a notebook shows once.
 """
 
 from bayesnb.plots.boundary_plot import plot_boundary

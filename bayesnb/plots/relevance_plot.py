@@ -110,9 +110,9 @@ def draw_bars(
 
 def draw_nats(ax: Axes) -> None:
     """Label bars with their nats, on an axis that is logarithmic where they are large."""
-    (bars,) = ax.containers
-    values = bars.datavalues  # type: ignore[attr-defined]
-    ax.bar_label(bars, [nats(value) for value in values], padding=4, fontsize="small")  # type: ignore[arg-type]
+    bars: Any = ax.containers[-1]
+    values = bars.datavalues
+    ax.bar_label(bars, [nats(value) for value in values], padding=4, fontsize="small")
     ax.use_sticky_edges = False
     ax.margins(x=0.16)
     if np.abs(values).max(initial=0.0) > LARGE:
