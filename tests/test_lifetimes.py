@@ -158,7 +158,7 @@ class Lifetime(RuleBasedStateMachine):
 
 @pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning")
 @pytest.mark.parametrize(
-    ("lives", "steps"), [(3, 8), pytest.param(8, 25, marks=pytest.mark.slow)], ids=["short", "long"]
+    ("lives", "steps"), [(2, 8), pytest.param(8, 25, marks=pytest.mark.slow)], ids=["short", "long"]
 )
 def test_a_model_is_what_fit_makes_of_the_rows_that_it_knows(lives: int, steps: int) -> None:
     how = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}

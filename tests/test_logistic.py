@@ -158,6 +158,7 @@ def test_a_row_of_weight_two_is_a_row_twice() -> None:
     assert float(counted.height(point)) == pytest.approx(float(repeated.height(point)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_scikit_learns_penalised_estimate_is_the_mode(line: tuple[Array, Array]) -> None:
     x, y = line
     z = standardised(x)

@@ -26,7 +26,7 @@ from bayesnb.results.datasets import ci_prob as checked_prob
 from bayesnb.selection.probability_scores import share_interval
 
 MAX_LETTERS = 20  # of a label
-MAX_LETTERS_UPRIGHT = 8  # of a label above its column
+MAX_LETTERS_UPRIGHT = 10  # of a label above its column
 MAX_CLASSES_WITH_INTERVALS = 6
 CELL, SMALL_CELL, BAR = 0.85, 0.36, 0.27  # inches
 MARGIN = 2.4  # inches for names and labels
