@@ -257,7 +257,7 @@ def test_a_position_of_any_kind_is_saved_with_the_model(at: Any, tmp_path: Path)
 def test_what_cannot_be_saved_or_held_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path, model = tmp_path / "live.bnb", GaussianNB().fit(X, Y)
     Live(model, 1).save(path)
-    with pytest.raises(ValueError, match=r"the note\['at'\]: Timestamp.* cannot be saved"):
+    with pytest.raises(ValueError, match=r"note\['at'\]: Timestamp.* cannot be saved"):
         Live(model, pd.Timestamp("2026-11-22")).save(path)
     with pytest.raises(NotFittedError):
         Live(GaussianNB()).save(path)

@@ -59,5 +59,5 @@ def opened(path: Any) -> tuple[NaiveBayes, Any]:
     saved = persistence.read(path)
     with persistence.reading_errors(path):
         if saved.estimator not in ESTIMATORS:
-            raise persistence.Unreadable(f"there is no estimator {saved.estimator!r:.50}")
+            raise ValueError(f"there is no estimator {saved.estimator!r:.50}")
         return ESTIMATORS[saved.estimator]._restored(saved), saved.note

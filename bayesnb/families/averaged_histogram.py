@@ -81,7 +81,6 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     (array([4.5]), [[1.51, 0.49], [0.49, 1.51]])
     """
 
-    spelled_out: ClassVar[bool] = True
     has_atoms: ClassVar[bool] = True  # where no cut is a boundary
     concentration: Parameter
     log_odds: Parameter

@@ -260,7 +260,6 @@ class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
 class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
     """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
 
-    spelled_out: ClassVar[bool] = True
     density: ClassVar[type[LevelDensity]] = CategoricalDensity
     concentration: Array
     sizes: tuple[int, ...]

@@ -225,7 +225,6 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
     `margin` are the rows on the child's level, and what its prior adds to them, repeated for each level of the parent.
     """
 
-    spelled_out: ClassVar[bool] = True
     counts: Parameter
     margin: Parameter
     strength: Parameter

@@ -67,7 +67,6 @@ class Record:
     __match_args__: ClassVar[Any]  # the names of its fields, which `dataclass` sets
     layout: ClassVar[tuple[str, ...]] = ()
     degree: ClassVar[int] = 1  # of its size in the number of columns, or levels: a matrix has 2
-    spelled_out: ClassVar[bool] = False  # whether files hold also what broadcasting repeats
     renamed: ClassVar[dict[str, str]] = {}  # fields' names in the constructor, where these differ
     symbols: ClassVar[dict[str, str]] = {}  # fields' names in tables of results; {} stands for a feature's name
 

@@ -1,0 +1,285 @@
+"""What has to be true of an estimator or a shard: parts that belong together, possible numbers.
+
+They are checked before a file is written, and after one is read, whoever made it.
+"""
+
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.families import Choice, KnownDie
+from bayesnb.families.averaged import Averaged
+from bayesnb.families.base import Array, Stats
+from bayesnb.families.links import LinkStats
+from bayesnb.families.record import Record
+from bayesnb.families.weight import one_hot
+from bayesnb.model.kept_rows import MOST_ROWS, KeptRows
+from bayesnb.model.linked import LinkBlock
+from bayesnb.model.schema import Block, Schema
+from bayesnb.model.shards import Shard, alike
+from bayesnb.persistence.codec import Saved, expect
+
+SUM_TOLERANCE = 1e-8  # how far probabilities may be from adding up to 1
+LARGEST = float(np.finfo(float).max)
+LEAST_CODE = -2  # of a level that is not known; -1 is a missing cell
+
+
+def check_saved(saved: Saved) -> None:
+    """Raise for an estimator whose parts do not belong together."""
+    shard, prior = saved.shard, saved.prior
+    check_shard(shard)
+    check_class_prior(prior.classes, len(shard.classes))
+    blocks = zip(prior.blocks, shard.schema.blocks, shard.stats.blocks, strict=True)
+    for belief, block, stats in blocks:
+        check_prior(belief, block, stats)
+    check_exponents(saved, shard.schema)
+
+
+def check_class_prior(belief: Any, classes: int) -> None:
+    """Raise unless the prior of the labels is a distribution over as many classes."""
+    is_known = isinstance(belief, KnownDie)
+    numbers = belief.probability if is_known else belief.concentration
+    if numbers.shape != (classes,):
+        raise ValueError(f"the class prior is not one of {classes} classes")
+    if is_known:
+        is_positive = (numbers >= 0).all() and belief.rows > 0
+        if not (is_positive and abs(numbers.sum() - 1) <= SUM_TOLERANCE):
+            raise ValueError("the probabilities of the classes do not add up to 1")
+
+
+def check_prior(belief: Any, block: Block, stats: Stats) -> None:
+    """Raise for a prior that is not such as the block's family makes of these stats."""
+    plain = belief.separate if isinstance(belief, Averaged) else belief
+    with np.errstate(all="ignore"):
+        like = block.belief(stats) if block.is_linked else block.family.belief(stats)
+    if type(plain) is not type(like) or shapes_of(plain) != shapes_of(like):
+        raise ValueError(f"{name_block(block)}: its prior is not one of its family")
+    if not all(alike(getattr(plain, name), getattr(like, name)) for name in like.layout):
+        raise ValueError(f"{name_block(block)}: its prior is not laid out like its stats")
+
+
+def check_exponents(saved: Saved, schema: Schema) -> None:
+    """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
+    features = len(schema.keys)
+    for name, numbers in (("exponents", saved.temper), ("sds of exponents", saved.temper_sd)):
+        check_numbers(numbers, () if isinstance(numbers, float) else (features,), name)
+    if np.shape(saved.temper_sd) != np.shape(saved.temper):
+        raise ValueError("exponents and their sds are not those of the same features")
+    if saved.temper_length is not None:
+        has_words = np.array([schema.blocks[b].family.words for _, b, _ in schema.keys])
+        check_numbers(saved.temper_length[has_words], (has_words.sum(),), "lengths", np.inf)
+    if saved.temper_covariance is not None:
+        covariance, group = saved.temper_covariance.matrix, saved.temper_covariance.group
+        check_numbers(np.diag(covariance), covariance.shape[:1], "variances of exponents")
+        is_group = group.dtype == np.int64 and group.shape == (features,)
+        if not (is_group and ((group >= 0) & (group < len(covariance))).all()):
+            raise ValueError("the groups of exponents are not places in their covariance")
+
+
+def check_numbers(numbers: Any, shape: tuple[int, ...], name: str, most: float = LARGEST) -> None:
+    """Raise unless these are numbers of that shape, from 0 to the most."""
+    numbers = np.asarray(numbers)
+    if numbers.dtype != float or numbers.shape != shape:
+        raise ValueError(f"the {name} are not {shape} numbers")
+    if not ((numbers >= 0) & (numbers <= most)).all():
+        raise ValueError(f"the {name} are not all finite and at least 0")
+
+
+# Shards
+
+
+def check_shard(shard: Shard) -> None:
+    """Raise for a shard that no rows make, or that could not be read again."""
+    check_labels(shard.classes)
+    check_schema(shard.schema)
+    counts = shard.stats.classes
+    if counts.counts.shape != shard.classes.shape:
+        raise ValueError(f"there are not counts of {len(shard.classes)} labels")
+    check_counts(counts, "labels")
+    for block, stats in zip(shard.schema.blocks, shard.stats.blocks, strict=True):
+        check_stats(block, stats, len(shard.classes))
+    if shard.kept is not None:
+        check_kept_rows(shard.kept, shard.schema.blocks, len(shard.classes))
+
+
+def check_labels(classes: Array) -> None:
+    """Raise unless classes are different labels, sorted."""
+    if classes.ndim != 1 or not len(classes):
+        raise ValueError("classes are a list of labels")
+    labels = classes.tolist()
+    for label in labels:
+        if not np.isscalar(label):
+            raise ValueError(f"the label {label!r:.50} is neither text nor a number")
+    if not all(a < b for a, b in pairwise(labels)):
+        raise ValueError("classes are different labels, sorted")
+    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+        raise ValueError("a label is not finite")
+
+
+def check_schema(schema: Schema) -> None:
+    """Raise for blocks of other columns, or a column in two of them."""
+    columns = schema.columns
+    if not isinstance(columns, range) and len(set(columns)) < len(columns):
+        raise ValueError("two columns have the same name")
+    for block in schema.blocks:
+        if expect(block, Block).is_linked:
+            check_links(block, columns)
+        else:
+            check_block(block, columns)
+    if any(block.is_linked for block in schema.blocks[:-1]):
+        raise ValueError("links come behind the columns")
+    places = [place for block in schema.blocks for place in block.places]
+    if len(set(places)) < len(places):
+        raise ValueError("a column is in two blocks")
+    for choice in schema.choices:
+        if expect(choice, Choice).elpd.shape != (len(choice.candidates),):
+            raise ValueError("the choice of a family has no score for each candidate")
+
+
+def check_block(block: Block, columns: Sequence[Hashable]) -> None:
+    """Raise for a block of columns that are not there, or without different levels of each."""
+    check_places(block, columns)
+    family = block.family
+    if len(block.levels) != (len(block.names) if family.has_levels or family.listed else 0):
+        raise ValueError(f"{name_block(block)}: levels of {len(block.levels)} columns")
+    for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
+        if isinstance(levels, range):
+            continue  # which are different
+        if len(set(levels)) < len(levels) or any(
+            level is None or level != level for level in levels
+        ):
+            raise ValueError(f"column {name!r:.50}: a level is missing, or is there twice")
+    if block.included is not None:
+        check_numbers(block.included, (len(block.keys),), "probabilities of features", 1.0)
+
+
+def check_places(block: Block, columns: Sequence[Hashable]) -> None:
+    """Raise unless a block's columns are in the table, under their names."""
+    places, width = block.places, len(columns)
+    if not len(places) or not all(type(place) is int and 0 <= place < width for place in places):
+        raise ValueError("columns of a block are not in the table")
+    if len(block.names) != len(places) or any(
+        name != columns[place] for name, place in zip(block.names, places, strict=True)
+    ):
+        raise ValueError("columns of a block have other names than in the table")
+
+
+def check_links(block: Any, columns: Sequence[Hashable]) -> None:
+    """Raise for links that are not different pairs of columns, or numbers that they cannot have."""
+    for reader in expect(block, LinkBlock).readers:
+        check_places(reader, columns)
+        if reader.grid is None:
+            check_block(reader, columns)
+        elif len(reader.grid.sizes) != len(reader.names):
+            raise ValueError("the numbers of a link are on no grid")
+    width = len(block.columns)
+    for u, v in block.ends:
+        if not (type(u) is type(v) is int and u != v and 0 <= u < width and 0 <= v < width):
+            raise ValueError("a link is between two columns")
+    if len(set(block.ends)) < len(block.ends) or not block.ends:
+        raise ValueError("a link is there twice, or there is none")
+    for name in ("strength", "evidence", "in_forest"):
+        check_numbers(getattr(block, name), (len(block.ends),), f"{name} of links")
+    check_numbers(block.margin, (sum(block.sizes),), "margins of links")
+    if not block.strength.all():
+        raise ValueError("the strength of a link is 0")
+
+
+# Stats
+
+
+def check_stats(block: Block, stats: Any, classes: int) -> None:
+    """Raise for stats that no rows of this block's columns make."""
+    whose = name_block(block)
+    if isinstance(block, LinkBlock):
+        is_right = isinstance(stats, LinkStats) and alike(stats.pairs, block.pairs)
+        if not is_right or stats.counts.shape != (classes, sum(block.sizes)):
+            raise ValueError("the stats of links are not those of their pairs of levels")
+        check_counts(stats, whose)
+        return
+    if type(stats) is not block.family.stats:
+        raise ValueError(f"{whose}: stats of another family")
+    if not alike(getattr(stats, "grid", None), block.grid):
+        raise ValueError(f"{whose}: its stats are on another grid")
+    is_listed = block.family.listed
+    sizes = shapes_of(stats)["counts"][-1:] if is_listed else getattr(stats, "sizes", ())
+    width = max(len(block.names), sum(block.sizes))
+    numbers = sum(np.size(array) for array in arrays_of(stats).values())
+    if sizes != block.sizes or classes * width**stats.degree > numbers:
+        raise ValueError(f"{whose}: its stats are not those of {classes} classes and its levels")
+    stats.check()
+    like = stats.alone(np.zeros((1, len(block.words))), one_hot(np.zeros(1, np.int64), classes))
+    if type(stats) is not type(like) or shapes_of(stats) != shapes_of(like):
+        raise ValueError(f"{whose}: shapes {shapes_of(stats)} where {shapes_of(like)} belong")
+    check_counts(stats, whose)
+
+
+def check_counts(stats: Stats, whose: str) -> None:
+    """Raise for numbers that no rows make."""
+    with np.errstate(all="ignore"):
+        if stats.overflow:
+            raise ValueError(stats.overflow)
+        if not stats.covers(0 * stats, np.zeros(len(stats), bool)):
+            raise ValueError(f"{whose}: stats are below 0, or of no rows that there can be")
+
+
+def arrays_of(record: Record) -> dict[str, Array]:
+    """Return the arrays of a record by name."""
+    return {
+        name: getattr(record, name) for name in record.__match_args__ if name not in record.layout
+    }
+
+
+def shapes_of(record: Record) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a record's arrays."""
+    return {name: array.shape for name, array in arrays_of(record).items()}
+
+
+# Rows that stay
+
+
+def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> None:
+    """Raise for rows that no table of these columns has."""
+    size = len(kept.codes)
+    for name, dtype in (("codes", np.intp), ("weight", float), ("keys", np.uint64)):
+        array = getattr(kept, name)
+        if array.dtype != dtype or array.shape != (size,):
+            raise ValueError(f"the {name} of the rows that stay are not one for each")
+    if not 0 < size <= min(MOST_ROWS, kept.rows):
+        raise ValueError("rows that stay are more than they can be")
+    if not ((kept.codes >= 0) & (kept.codes < classes)).all():
+        raise ValueError("a row that stays has no class")
+    check_numbers(kept.weight, (size,), "weights of the rows that stay")
+    if not (kept.keys[1:] >= kept.keys[:-1]).all():
+        raise ValueError("rows that stay are not in the order of their keys")
+    for x, block in zip(kept.cells, blocks, strict=True):
+        check_kept_cells(x, block, size)
+
+
+def check_kept_cells(x: Any, block: Block, rows: int) -> None:
+    """Raise unless cells, `(r, f)`, are numbers of a block's support, or codes of its levels."""
+    family = block.family
+    is_coded = family.has_levels or family.has_grid or block.is_linked
+    is_sparse = sparse.issparse(x)
+    can_be_sparse = family.listed or family.reads_sparse
+    if x.shape != (rows, len(block.words)) or x.dtype.kind not in ("i" if is_coded else "iufb"):
+        raise ValueError("cells of rows that stay are not those of their columns")
+    if is_sparse != family.listed and not (is_sparse and can_be_sparse):
+        raise ValueError(
+            "cells of rows that stay are sparse where none can be, or dense where none can be"
+        )
+    if not is_coded:
+        block.check(x)
+    elif not ((x >= LEAST_CODE) & (x < np.array(block.sizes, np.int64))).all():
+        raise ValueError("a row that stays has a level that its column has not")
+
+
+def name_block(block: Block) -> str:
+    """Name the columns of a block in an error."""
+    if block.is_linked:
+        return "links between columns"
+    rest = len(block.names) - 1
+    return f"column {block.names[0]!r:.50}" + (f" and {rest} more" if rest else "")

@@ -1,0 +1,364 @@
+"""Values as JSON beside numbered arrays, and back.
+
+JSON's own kinds stand for themselves. An object is a mapping, unless its one key says what it is:
+
+    $tuple $set $frozenset     of values
+    $mapping                   of pairs, where keys are not texts
+    $range                     first, last + 1, step
+    $float                     "nan", "inf" or "-inf", which JSON lacks
+    $array $scalar             the number of an array, or of one of a single NumPy value
+    $repeated                  the number of an array, and the shape to which it is broadcast
+    $objects $strings          shape and values of an array of objects, or of NumPy's strings
+    $csr                       shape, data, indices and indptr of a sparse matrix
+    $Gaussian, $Shard, ...     a record of bayesnb, by its fields
+
+A name in a file is only ever looked up among the names here.
+"""
+
+import io
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.data import blank_of
+from bayesnb.families import FAMILIES, BestOf, Choice, Codes, EmpiricalDirichlet, Vocabulary
+from bayesnb.families.base import Belief
+from bayesnb.families.family import Family
+from bayesnb.families.grid import Grid
+from bayesnb.families.links import Pairs
+from bayesnb.families.record import Array, Record, unrepeated
+from bayesnb.model.kept_rows import KeptRows
+from bayesnb.model.linked import LinkBlock, Linked
+from bayesnb.model.powers import ExponentCovariance
+from bayesnb.model.product import Product, ProductStats
+from bayesnb.model.schema import Block, Schema
+from bayesnb.model.shards import Shard
+
+Json = Any
+GROUPS: dict[str, type] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
+STRINGS = np.dtypes.StringDType()
+PLAIN_KINDS = "biufUS"  # of arrays that NumPy writes without pickle
+MAX_RANGE = 1 << 20  # numbers of a range; longer ones are written out
+POINTER = NUMBER = 8  # bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A fitted estimator: its class and parameters, what it has learnt, its prior, and a note."""
+
+    estimator: str
+    params: dict[str, Any]
+    shard: Shard
+    prior: Product
+    temper: Any  # an exponent, or one for each feature in the table's order, `(f,)`
+    temper_sd: Any
+    named: bool  # whether the columns' names are those of a frame
+    note: Any = None
+    temper_length: Any = None  # of each feature, `(f,)`, at which its exponent is half, or infinite
+    temper_covariance: ExponentCovariance | None = None  # of exponents that were found
+    target: str | None = None  # the name of the labels
+
+
+@cache
+def records() -> dict[str, type]:
+    """Return the classes that a file may name: families, stats, beliefs, parts of a model."""
+    kinds: list[type] = [*FAMILIES.values(), BestOf, Codes, EmpiricalDirichlet, Linked, Vocabulary]
+    kinds += [Grid, Pairs, Block, LinkBlock, Choice, KeptRows, ProductStats, Product, Shard]
+    kinds += [ExponentCovariance, Saved]
+    kinds += [
+        kind for kind in subclasses(Record) if kind.__module__.startswith("bayesnb.families.")
+    ]
+    return {kind.__name__: kind for kind in kinds}
+
+
+def subclasses(kind: type) -> Iterable[type]:
+    """Yield the classes below a class."""
+    each: type
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+class Packer:
+    """Values as JSON; their arrays are collected, each once."""
+
+    def __init__(self) -> None:
+        self.arrays: list[Array] = []
+        self._numbers: dict[int, int] = {}
+        self._originals: list[Array] = []  # alive, so that no other array gets their id
+
+    def pack(self, value: Any, where: str) -> Json:
+        """Return the JSON of a value; `where` names it in an error."""
+        kind = type(value)
+        if kind in (NoneType, bool, str, int):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"$float": repr(value)}
+        if kind is list:
+            return self._pack_all(value, where)
+        if kind in GROUPS.values():
+            values = value if kind is tuple else sorted(value, key=repr)
+            return {f"${kind.__name__}": self._pack_all(values, where)}
+        if kind is dict:
+            return self._pack_mapping(value, where)
+        if kind is range:
+            if len(value) > MAX_RANGE:
+                return {"$tuple": list(value)}
+            return {"$range": [value.start, value.stop, value.step]}
+        if kind is np.ndarray:
+            return self._pack_array(value, where)
+        if isinstance(value, np.generic):
+            return {"$scalar": self._number(np.asarray(value), where)}
+        if sparse.issparse(value):
+            arrays = [value.data, value.indices, value.indptr]
+            return {"$csr": [list(value.shape), *self._pack_all(arrays, where)]}
+        if kind is Schema:
+            return {"$Schema": self._pack_schema(value, where)}
+        if records().get(kind.__name__) is kind:
+            parts = {}
+            for name in field_names(kind):
+                path = f"{where}.{name}" if where else name
+                parts[name] = self.pack(getattr(value, name), path)
+            return {f"${kind.__name__}": parts}
+        raise ValueError(f"{where}: {describe_unknown(value)}")
+
+    def _pack_all(self, values: Iterable[Any], where: str) -> list[Json]:
+        return [self.pack(value, where) for value in values]
+
+    def _pack_mapping(self, value: dict[Any, Any], where: str) -> Json:
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: self.pack(item, f"{where}[{key!r:.50}]") for key, item in value.items()}
+        pairs = []
+        for key, item in value.items():
+            pairs.append([self.pack(key, where), self.pack(item, f"{where}[{key!r:.50}]")])
+        return {"$mapping": pairs}
+
+    def _pack_schema(self, schema: Schema, where: str) -> Json:
+        modelled = {place for block in schema.blocks for place in block.places}
+        parts = {
+            "columns": schema.columns,
+            "blocks": schema.blocks,
+            "table": schema.blank.recipe(modelled),
+            "choices": schema.choices,
+        }
+        return self._pack_mapping(parts, where)
+
+    def _pack_array(self, array: Array, where: str) -> Json:
+        match array.dtype.kind:
+            case "O":
+                return {"$objects": [list(array.shape), self._pack_all(array.ravel(), where)]}
+            case "T" if array.dtype == STRINGS:
+                return {"$strings": [list(array.shape), array.ravel().tolist()]}
+        number = self._number(array, where)
+        if self.arrays[number].shape == array.shape:
+            return {"$array": number}
+        return {"$repeated": [number, list(array.shape)]}
+
+    def _number(self, array: Array, where: str) -> int:
+        """Return the number of an array, of which what broadcasting repeats is written once."""
+        if array.dtype.kind not in PLAIN_KINDS:
+            raise ValueError(
+                f"{where}: an array of {array.dtype} cannot be saved. "
+                "Use text, integers, booleans or floats."
+            )
+        if id(array) not in self._numbers:
+            self._numbers[id(array)] = len(self.arrays)
+            self._originals.append(array)
+            self.arrays.append(np.asarray(unrepeated(array)))
+        return self._numbers[id(array)]
+
+
+def describe_unknown(value: Any) -> str:
+    """Say why a value cannot be saved, and what can."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, Family):
+        return (
+            f"the family {name} is not part of bayesnb, so a file without code cannot hold it. "
+            "Fit the model again where that class is."
+        )
+    return (
+        f"{value!r:.100} of the class {name} cannot be saved. Use text, numbers, booleans, None, "
+        "and lists, tuples, sets, mappings or NumPy arrays of them."
+    )
+
+
+def field_names(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields of which a record is made."""
+    return tuple(each.name for each in fields(kind) if each.init)
+
+
+class Unpacker:
+    """Values of JSON whose arrays `read` returns by number, of at most `limit` bytes together.
+
+    The limit is on all that a few bytes can ask for over and over: an array each time it is
+    referred to, a shape, a range.
+    """
+
+    def __init__(self, read: Callable[[int], Array], limit: int) -> None:
+        self._read = read
+        self._left = limit
+        self._arrays: dict[int, Array] = {}
+
+    def take(self, shape: Iterable[int], itemsize: int) -> None:
+        """Charge an array before it is made; sums over an empty axis are as large as the others."""
+        self._left -= math.prod(max(size, 1) for size in shape) * itemsize
+        if self._left < 0:
+            raise ValueError(
+                "its contents would take more memory than any file of its length needs"
+            )
+
+    def unpack(self, packed: Json) -> Any:
+        """Return the value that JSON stands for; raise for what `Packer.pack` never makes."""
+        if isinstance(packed, list):
+            return self._unpack_all(packed)
+        if not isinstance(packed, dict):
+            return packed
+        if not any(key.startswith("$") for key in packed):
+            return {key: self.unpack(value) for key, value in packed.items()}
+        if len(packed) > 1:
+            raise ValueError(f"{', '.join(packed)!r:.50} mean several things")
+        ((tag, inner),) = packed.items()
+        match tag:
+            case "$tuple" | "$set" | "$frozenset":
+                return GROUPS[tag](self._unpack_all(inner))
+            case "$mapping":
+                return self._unpack_pairs(inner)
+            case "$range":
+                return self._unpack_range(inner)
+            case "$float" if inner in ("nan", "inf", "-inf"):
+                return float(inner)
+            case "$array":
+                return self._array(inner)
+            case "$scalar":
+                return self._array(inner).reshape(())[()]
+            case "$repeated":
+                number, shape = inner
+                array = self._array(number)
+                self.take(shape, array.itemsize)
+                return np.broadcast_to(array, shape)
+            case "$objects":
+                return self._unpack_objects(inner)
+            case "$strings":
+                return self._unpack_objects(inner).astype(STRINGS)
+            case "$csr":
+                return self._unpack_csr(inner)
+            case "$Schema":
+                return self._unpack_schema(inner)
+        if tag[1:] in records():
+            return self._unpack_record(records()[tag[1:]], inner)
+        raise ValueError(f"{tag!r:.50} is not something that a model holds")
+
+    def _unpack_all(self, packed: Json) -> list[Any]:
+        return [self.unpack(each) for each in expect(packed, list)]
+
+    def _unpack_pairs(self, packed: Json) -> dict[Any, Any]:
+        pairs = [(self.unpack(key), self.unpack(value)) for key, value in expect(packed, list)]
+        mapping = dict(pairs)
+        if len(mapping) < len(pairs):
+            raise ValueError("a key of a mapping is there twice")
+        return mapping
+
+    def _unpack_range(self, packed: Json) -> range:
+        numbers = range(*packed)
+        self.take([len(numbers)], 8 * NUMBER)  # as a tuple of Python's integers
+        return numbers
+
+    def _array(self, number: Json) -> Array:
+        if type(number) is not int:
+            raise ValueError(f"there is no array {number!r:.50}")
+        if number not in self._arrays:
+            self._arrays[number] = self._read(number)
+        array = self._arrays[number]
+        self.take(array.shape, array.itemsize)
+        return array
+
+    def _unpack_objects(self, packed: Json) -> Array:
+        shape, values = packed
+        self.take(shape, POINTER)
+        objects = self._unpack_all(values)
+        return np.fromiter(objects, object, len(objects)).reshape(shape)
+
+    def _unpack_csr(self, packed: Json) -> Any:
+        shape, *arrays = packed
+        rows, _ = shape
+        self.take([rows], NUMBER)
+        cells = sparse.csr_array(tuple(self._unpack_all(arrays)), shape=shape)
+        cells.check_format(full_check=True)
+        return cells
+
+    def _unpack_schema(self, packed: Json) -> Schema:
+        columns, blocks, table, choices = (
+            self.unpack(packed[name]) for name in ("columns", "blocks", "table", "choices")
+        )
+        return Schema(columns, blocks, blank_of(expect(table, dict), len(columns)), choices)
+
+    def _unpack_record(self, kind: type, packed: Json) -> Any:
+        """Return a record, made by its constructor of fields of the declared types."""
+        values = {name: self.unpack(value) for name, value in expect(packed, dict).items()}
+        names = field_names(kind)
+        if set(values) != set(names):
+            raise ValueError(f"{kind.__name__} has the fields {', '.join(names)}")
+        declared = {each.name: each.type for each in fields(kind)}
+        for name, value in values.items():
+            is_parameter = issubclass(kind, Record) and name not in kind.layout
+            good = is_floats(value) if is_parameter else is_instance(value, declared[name])
+            if not good:
+                raise ValueError(f"{name} of {kind.__name__} cannot be {value!r:.50}")
+        if issubclass(kind, Belief):  # a matrix may be made of a row of numbers
+            widths = (size for value in values.values() for size in np.shape(value)[-1:])
+            self.take([max(widths, default=1)] * kind.degree, NUMBER)
+        if issubclass(kind, Record):
+            return kind(*(values[name] for name in names))
+        make = kind.of_fields if issubclass(kind, BestOf) else kind
+        return make(**values)
+
+
+def expect(value: Any, kind: type) -> Any:
+    """Return the value if it is of this type, and raise otherwise."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{value!r:.50} stands where a {kind.__name__} belongs")
+    return value
+
+
+def is_floats(value: Any) -> bool:
+    """Return whether a value is an array of double-precision numbers."""
+    return isinstance(value, np.ndarray) and value.dtype == float
+
+
+def is_instance(value: Any, declared: Any) -> bool:
+    """Return whether a value is of the type that a field declares, parameters of types apart."""
+    if isinstance(declared, UnionType):
+        return any(is_instance(value, each) for each in get_args(declared))
+    if declared is Any:
+        return True
+    if declared is float:
+        return isinstance(value, (float, int, np.floating, np.integer)) and not isinstance(
+            value, bool
+        )
+    return isinstance(value, get_origin(declared) or declared)
+
+
+def write_array(stream: Any, array: Array) -> None:
+    """Write an array in NumPy's format."""
+    np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+def read_array(data: bytes) -> Array:
+    """Return the array in these bytes, after its header's size is compared with theirs."""
+    stream = io.BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("an array is of another format")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+    if (
+        dtype.kind not in PLAIN_KINDS
+        or dtype.itemsize * math.prod(shape) != len(data) - stream.tell()
+    ):
+        raise ValueError("an array is not as long as its type and shape require")
+    stream.seek(0)
+    return np.load(stream, allow_pickle=False)

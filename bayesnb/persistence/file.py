@@ -1,0 +1,228 @@
+"""Files of estimators and shards: written whole or not at all, read as a stranger's."""
+
+import errno
+import io
+import json
+import os
+import stat
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from textwrap import shorten
+from typing import IO, Any
+
+import numpy as np
+
+from bayesnb import __version__
+from bayesnb.families.averaged import Averaged
+from bayesnb.families.record import Array
+from bayesnb.model.priors import averaging
+from bayesnb.model.product import Product
+from bayesnb.model.shards import Shard
+from bayesnb.persistence.checks import check_saved, check_shard
+from bayesnb.persistence.codec import Json, Packer, Saved, Unpacker, expect, read_array, write_array
+from bayesnb.safe_output import replacing
+
+VERSION = 2  # of the format; a reader refuses others
+STAMP = (1980, 1, 1, 0, 0, 0)  # the same model makes the same file
+FREE_BYTES = 1 << 27  # that reading a file may take, besides so many
+BYTES_PER_BYTE = 64  # for each of its own
+MAX_LETTERS = 300  # of a reason
+Source = Any  # a path, or bytes
+
+
+READERS = {"model": "bayesnb.load", "shard": "bayesnb.scale.loads"}  # kind of file -> what reads it
+ADVICE = "Copy the file again from where it was saved, or make it again."
+
+
+class WrongKindError(ValueError):
+    """A sound file of another kind, or of another format."""
+
+
+def write(saved: Saved, path: Any) -> None:
+    """Write an estimator to a file, in place of what is there."""
+    with writing_errors("model"):
+        check_saved(saved)
+    priors = [each.separate if isinstance(each, Averaged) else each for each in saved.prior.blocks]
+    members = pack_members("model", {"model": with_priors(saved, priors)})
+    with replacing(path) as file:
+        write_archive(file, members)
+
+
+def read(path: Any) -> Saved:
+    """Return the estimator in a file; a ValueError for a file that `write` did not make."""
+    with reading_errors(path):
+        saved = expect(read_members(path, "model")["model"], Saved)
+        check_saved(saved)
+        priors = []
+        for prior, block in zip(saved.prior.blocks, saved.shard.schema.blocks, strict=True):
+            is_averaged = block.included is not None
+            priors.append(averaging(prior, block.included, block.keys) if is_averaged else prior)
+        return with_priors(saved, priors)
+
+
+def with_priors(saved: Saved, priors: Iterable[Any]) -> Saved:
+    """Return the estimator with other priors of its blocks."""
+    return replace(saved, prior=Product(saved.prior.classes, tuple(priors)))
+
+
+def write_shard(shard: Shard, path: Any, note: Any = None) -> None:
+    """Write a shard to a file, in place of what is there, and with it a note of plain values."""
+    members = pack_shard(shard, note)
+    with replacing(path) as file:
+        write_archive(file, members)
+
+
+def shard_bytes(shard: Shard, note: Any = None) -> bytes:
+    """Return the bytes that `write_shard` writes."""
+    file = io.BytesIO()
+    write_archive(file, pack_shard(shard, note))
+    return file.getvalue()
+
+
+def pack_shard(shard: Shard, note: Any) -> dict[str, Any]:
+    """Return the members of the archive of a shard."""
+    if not isinstance(shard, Shard):
+        raise TypeError(
+            f"expected a shard, as bayesnb.scale.shard makes of rows, got {shard!r:.100}."
+        )
+    with writing_errors("shard"):
+        check_shard(shard)
+    return pack_members("shard", {"shard": shard, "note": note})
+
+
+def read_shard(source: Source) -> tuple[Shard, Any]:
+    """Return the shard in a file, or in bytes, and its note; a ValueError for any other file."""
+    with reading_errors(source, "shard"):
+        content = read_members(source, "shard")
+        shard = expect(content["shard"], Shard)
+        check_shard(shard)
+        return shard, content["note"]
+
+
+# Archives
+
+
+def pack_members(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of an archive: the document as bytes, and the arrays."""
+    packer = Packer()
+    document = {
+        "format": f"bayesnb {kind}",
+        "version": VERSION,
+        "written_by": f"bayesnb {__version__}",
+        "content": {
+            name: packer.pack(value, "" if name == kind else name)
+            for name, value in content.items()
+        },
+    }
+    text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+    arrays = {array_name(number): array for number, array in enumerate(packer.arrays)}
+    return {f"{kind}.json": text} | arrays
+
+
+def array_name(number: int) -> str:
+    """Return the name of the member that holds an array."""
+    return f"arrays/{number}.npy"
+
+
+def write_archive(file: IO[bytes], members: dict[str, Any]) -> None:
+    """Write a zip archive of bytes and arrays, without compression."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, value in members.items():
+            info = zipfile.ZipInfo(name, STAMP)
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            info.file_size = (
+                memoryview(value).nbytes if isinstance(value, bytes) else value.nbytes + 128
+            )
+            with archive.open(info, "w") as member:
+                if isinstance(value, np.ndarray):
+                    write_array(member, value)
+                else:
+                    member.write(value)
+
+
+def read_members(source: Source, kind: str) -> dict[str, Any]:
+    """Return the content of an archive of this kind."""
+    with open_archive(source) as (archive, size):
+        names = archive.namelist()
+        for other, reader in READERS.items():
+            if f"{kind}.json" not in names and f"{other}.json" in names:
+                raise WrongKindError(f"holds a {other}, not a {kind}: {reader} reads it.")
+        document = parse_document(archive.read(f"{kind}.json"), kind)
+
+        def read(number: int) -> Array:
+            return read_array(archive.read(array_name(number)))
+
+        unpacker = Unpacker(read, FREE_BYTES + BYTES_PER_BYTE * size)
+        return expect(unpacker.unpack(document["content"]), dict)
+
+
+@contextmanager
+def open_archive(source: Source) -> Iterator[tuple[zipfile.ZipFile, int]]:
+    """Open the archive in a file, or in bytes; its members are together no longer than it is."""
+    with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
+        if not isinstance(source, bytes) and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is not a regular file")
+        size = file.seek(0, os.SEEK_END)
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            if any(each.compress_type != zipfile.ZIP_STORED for each in members):
+                raise ValueError("a member is compressed")
+            if sum(each.file_size for each in members) > size:
+                raise ValueError("its members claim to be longer than the file")
+            yield archive, size
+
+
+def parse_document(text: bytes, kind: str) -> Json:
+    """Return the document of a file, of which the format is known."""
+    document = json.loads(text)
+    if not isinstance(document, dict) or document.get("format") != f"bayesnb {kind}":
+        raise ValueError("it is not marked as one")
+    version = document.get("version")
+    if version != VERSION:
+        advice = (
+            "Install a newer bayesnb." if isinstance(version, int) and version > VERSION else ADVICE
+        )
+        raise WrongKindError(
+            f"is of format {version!r:.20}, written by {document.get('written_by')!s:.50}; "
+            f"bayesnb {__version__} reads format {VERSION}. {advice}"
+        )
+    return document
+
+
+# Errors
+
+
+@contextmanager
+def writing_errors(kind: str) -> Iterator[None]:
+    """Say of a ValueError that this cannot be saved."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"this {kind} cannot be saved: {error}.") from None
+
+
+@contextmanager
+def reading_errors(source: Source, kind: str = "model") -> Iterator[None]:
+    """Turn every failure to read a file, or bytes, into one ValueError: which, why, what to do.
+
+    A hostile file may make anything fail anywhere: this is about every exception but those of the
+    machine, and those that only a mistake of ours can make.
+    """
+    source_name = f"data of {len(source)} bytes" if isinstance(source, bytes) else repr(str(source))
+    try:
+        yield
+    except (MemoryError, NameError):
+        raise
+    except WrongKindError as error:
+        raise ValueError(f"{source_name} {error}") from None
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # the disk's, not the file's
+        reason = shorten(str(error)[: 2 * MAX_LETTERS], MAX_LETTERS).rstrip(".")
+        if not isinstance(error, ValueError):
+            reason = f"something is missing or invalid ({type(error).__name__}: {reason})"
+        raise ValueError(
+            f"{source_name} is not a readable bayesnb {kind}: {reason}. {ADVICE}"
+        ) from error
