@@ -19,7 +19,6 @@ import io
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
@@ -65,15 +64,15 @@ class Saved:
     target: str | None = None  # the name of the labels
 
 
-@cache
-def records() -> dict[str, type]:
+def list_records() -> dict[str, type]:
     """Return the classes that a file may name: families, stats, beliefs, parts of a model."""
-    kinds: list[type] = [*FAMILIES.values(), BestOf, Codes, EmpiricalDirichlet, Linked, Vocabulary]
-    kinds += [Grid, Pairs, Block, LinkBlock, Choice, KeptRows, ProductStats, Product, Shard]
-    kinds += [ExponentCovariance, Saved]
-    kinds += [
-        kind for kind in subclasses(Record) if kind.__module__.startswith("bayesnb.families.")
-    ]
+    families = [*FAMILIES.values(), BestOf, Linked]
+    modules = {family.__module__ for family in families}
+    kinds = [Block, LinkBlock, Choice, KeptRows, ProductStats, Product, Shard, Saved]
+    kinds += [ExponentCovariance, Codes, EmpiricalDirichlet, Vocabulary, Grid, Pairs, *families]
+    for kind in subclasses(Record):
+        if kind.__module__ in modules or kind.__module__.startswith("bayesnb.families."):
+            kinds.append(kind)
     return {kind.__name__: kind for kind in kinds}
 
 
@@ -90,6 +89,7 @@ class Packer:
 
     def __init__(self) -> None:
         self.arrays: list[Array] = []
+        self._records = list_records()
         self._numbers: dict[int, int] = {}
         self._originals: list[Array] = []  # alive, so that no other array gets their id
 
@@ -120,7 +120,7 @@ class Packer:
             return {"$csr": [list(value.shape), *self._pack_all(arrays, where)]}
         if kind is Schema:
             return {"$Schema": self._pack_schema(value, where)}
-        if records().get(kind.__name__) is kind:
+        if self._records.get(kind.__name__) is kind:
             parts = {}
             for name in field_names(kind):
                 path = f"{where}.{name}" if where else name
@@ -202,6 +202,7 @@ class Unpacker:
 
     def __init__(self, read: Callable[[int], Array], limit: int) -> None:
         self._read = read
+        self._records = list_records()
         self._left = limit
         self._arrays: dict[int, Array] = {}
 
@@ -250,8 +251,8 @@ class Unpacker:
                 return self._unpack_csr(inner)
             case "$Schema":
                 return self._unpack_schema(inner)
-        if tag[1:] in records():
-            return self._unpack_record(records()[tag[1:]], inner)
+        if tag[1:] in self._records:
+            return self._unpack_record(self._records[tag[1:]], inner)
         raise ValueError(f"{tag!r:.50} is not something that a model holds")
 
     def _unpack_all(self, packed: Json) -> list[Any]:
