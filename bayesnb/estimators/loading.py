@@ -37,9 +37,9 @@ def load(path: Any) -> NaiveBayes:
 
     Notes
     -----
-    Files from strangers are safe to open: no code in a file is run, and memory and time are in proportion to its
-    length, plus a constant of some hundred megabytes and a second. The model in it may still be wrong on purpose; the
-    file does not say who made it.
+    Files from strangers are safe to open: no code in a file is run, and its contents take some hundred megabytes more
+    than a few dozen times its length at most. The model in it may still be wrong on purpose; the file does not say who
+    made it.
 
     Examples
     --------
