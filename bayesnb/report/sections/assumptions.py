@@ -111,7 +111,7 @@ def smoothing(facts: Facts) -> Values:
         "verdict": Name(verdict),
         "this_model": against_the_best(facts),
         "pictures": [drawn(ax, about.format(name), f"smoothing-{n}") for n, (ax, name) in panels],
-        "settings": [setting_row(row, row == result.best) for row in result.table.to_dict("records")],
+        "settings": [setting_row(row, result.best) for row in result.table.to_dict("records")],
         "remarks": [as_name(note, LETTERS) for note in result.notes],
     }
 
@@ -128,8 +128,10 @@ def against_the_best(facts: Facts) -> str:
     return f"The log score of this model, {fixed(elpd, 1)}, is {fixed(abs(gap), 1)} {word} that of the best setting."
 
 
-def setting_row(row: dict[str, Any], best: bool) -> tuple[Any, ...]:
+def setting_row(row: dict[str, Any], best_row: dict[str, Any] | None) -> tuple[Any, ...]:
     """A smoothing, whether it is the best, and its scores."""
+    setting = ("smoothing", "estimate")  # other numbers may be NaN
+    best = best_row is not None and all(row[name] == best_row[name] for name in setting)
     error = "" if not np.isfinite(row["diff_se"]) or row["diff_se"] == 0 else f" ±\u00a0{fixed(row['diff_se'], 2)}"
     scores = [
         Name(row["estimate"]),
