@@ -227,7 +227,8 @@ class FamilyChoices(Result):
 
     def _shown(self) -> pd.DataFrame:
         """Return the score of the family that was chosen, and the best of the others."""
-        candidates, rows = self["candidate"].values.tolist(), []
+        candidates = self["candidate"].values.tolist()
+        rows = []
         elpd = self["elpd"].transpose("feature", "candidate").values
         for chosen, scores in zip(self["chosen"].values.tolist(), elpd, strict=True):
             score_of = dict(zip(candidates, scores.tolist(), strict=True))
@@ -450,7 +451,8 @@ class Dependence(Result):
 
 def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array) -> xr.Dataset:
     """Label log Bayes factors of pairs within each class, `(c, n, n)`, and their sums."""
-    labels, total = coordinate(names), log_bayes_factor.sum(axis=0)
+    labels = coordinate(names)
+    total = log_bayes_factor.sum(axis=0)
     i, j = np.triu_indices(len(labels), 1)
     values = total[i, j]
     order = np.argsort(-values, kind="stable")[:MAX_PAIRS_IN_WORDS]  # NaN comes last
@@ -459,7 +461,8 @@ def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array
         for at in order
         if values[at] > 0
     ]
-    unknown, notes = int(np.isnan(values).sum()), []
+    unknown = int(np.isnan(values).sum())
+    notes = []
     if unknown:
         notes.append(f"{unknown:,} of {len(values):,} pairs cannot be compared.")
     if (values > LARGE_EVIDENCE).any():

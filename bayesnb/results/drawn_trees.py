@@ -242,13 +242,15 @@ def _draw_groups(
     subject: Subject, sheet: RowsToDraw | None, plan: DrawPlan, chosen: Sequence[str]
 ) -> dict[str, Variables]:
     """Return the variables of groups that are drawn, `(s, ...)`."""
-    rng, model = np.random.default_rng(plan.rng), subject.model
+    rng = np.random.default_rng(plan.rng)
+    model = subject.model
     additions = None
     if sheet is not None:  # as `draw_proba` would, from the same state of the generator
         additions = draw_additions(subject.scores(sheet.cells), plan.size, another(rng, 2))
     posterior = draw_theta(model.posterior, plan.size, rng)
     prior = draw_theta(model.prior.beside(model.posterior), plan.size, rng)
-    label_rng, further = np.random.default_rng(rng.integers(1 << 63)), another(rng)
+    label_rng = np.random.default_rng(rng.integers(1 << 63))
+    further = another(rng)
     groups: dict[str, Variables] = {group: {} for group in chosen if group in DRAWN_GROUPS}
     for place, theta in posterior if groups.keys() - {"prior"} else ():
         drawn = {}
@@ -280,7 +282,8 @@ def _count_bytes(
     _, theta = next(draw_theta(subject.model.posterior, 1, 0))
     variables = parameters(theta, subject.layout, subject.certain)
     each = sum(array.nbytes for _, array in variables.values())
-    rows, classes = 0 if sheet is None else sheet.rows, len(subject.layout.classes)
+    rows = 0 if sheet is None else sheet.rows
+    classes = len(subject.layout.classes)
     bytes_of = {
         "log_likelihood": 16 * rows,
         "posterior_predictive": 4 * rows,
@@ -316,7 +319,8 @@ def _split_classes(theta: Theta, variables: Variables) -> Variables:
 
 def _log_prior(subject: Subject, theta: Theta) -> Variables:
     """Return log p(theta) by variables, one number for each categorical distribution."""
-    prior, layout = subject.model.prior, subject.layout
+    prior = subject.model.prior
+    layout = subject.layout
     parts = []
     blocks = zip(layout.of_columns(prior.blocks), layout.of_columns(theta.blocks), strict=True)
     for belief, density in blocks:
@@ -330,7 +334,8 @@ def _log_prior(subject: Subject, theta: Theta) -> Variables:
 
 def _closed_form(subject: Subject, proper: bool) -> Variables:
     """Return the parameters of the posterior, and the log evidence of a proper prior."""
-    posterior, layout = subject.model.posterior, subject.layout
+    posterior = subject.model.posterior
+    layout = subject.layout
     beliefs = layout.of_columns(posterior.blocks)
     variables = layout.arrange([belief.parts() for belief in beliefs])
     if not subject.certain:
@@ -361,7 +366,9 @@ class RowDraws:
 
     def log_likelihoods(self) -> Variables:
         """Return log p(y | x, theta), under the exponents found, and log p(x, y | theta)."""
-        sheet, subject, codes = self.sheet, self.subject, np.asarray(self.sheet.codes)
+        sheet = self.sheet
+        subject = self.subject
+        codes = np.asarray(self.sheet.codes)
         of_labels = np.empty((self.theta.shape[0], sheet.rows))
         of_rows = np.empty_like(of_labels)
         for rows, joint in self.theta.by_rows(sheet.cells, subject.exponents, subject.n_jobs):
@@ -379,7 +386,8 @@ class RowDraws:
 
     def predict(self, rng: np.random.Generator, with_p: bool) -> Variables:
         """Return labels drawn from p(y | x, theta), `(s, r)`, and these probabilities."""
-        sheet, subject = self.sheet, self.subject
+        sheet = self.sheet
+        subject = self.subject
         draws, classes = self.theta.shape
         y = np.empty((draws, sheet.rows), np.int32)
         p = np.empty((draws, sheet.rows if with_p else 0, classes))

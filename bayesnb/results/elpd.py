@@ -89,7 +89,8 @@ def sampled_elpd(
     draws: int,
 ) -> ELPDDataLOO:
     """Return scores that were estimated from draws, with the Pareto k of each row's weights."""
-    limit, fields = good_k(draws), _fields_of(pointwise, index)
+    limit = good_k(draws)
+    fields = _fields_of(pointwise, index)
     fields |= {
         "n_samples": draws,
         "warning": bool((~(k <= limit)).any()),
@@ -145,7 +146,8 @@ def good_k(draws: int) -> float:
 
 def smoothed(log_density: Array) -> tuple[Array, Array]:
     """Return log weights with a smoothed tail and Pareto k, `(s, r) -> (s, r), (r,)`."""
-    log_weight, k = np.empty(log_density.shape), np.empty(log_density.shape[1])
+    log_weight = np.empty(log_density.shape)
+    k = np.empty(log_density.shape[1])
     for row, values in enumerate(log_density.T):
         log_weight[:, row], k[row] = _smooth_row(values)
     return log_weight, k

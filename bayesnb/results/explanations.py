@@ -36,7 +36,9 @@ WEIGHT_NAMES = {
     "w_sd": "posterior standard deviation of w",
     "b_sd": "posterior standard deviation of b",
 }
-CLASS_ROW, TOTAL, INTERCEPT = "(class frequency)", "(total)", "(intercept)"
+CLASS_ROW = "(class frequency)"
+TOTAL = "(total)"
+INTERCEPT = "(intercept)"
 MAX_FEATURES = 12  # shown of a row
 MAX_LETTERS = 44  # of a feature and its cell
 MISSING, UNKNOWN, NEW = "missing", "unknown", "new"  # cells
@@ -74,7 +76,8 @@ class RowExplanations(Result):
 
     def _shown(self) -> pd.DataFrame:
         """Return a line for each of the features that differ most, and a column for each class."""
-        rows, lines = self.sizes["obs_id"], {}
+        rows = self.sizes["obs_id"]
+        lines = {}
         for at in range(rows):
             if at < MAX_ROWS or at >= rows - MAX_ROWS:
                 lines[at] = _describe_row(self.isel(obs_id=at))
@@ -97,12 +100,14 @@ def _describe_row(row: xr.Dataset) -> pd.DataFrame:
         ("predictive", "predictive_class_term") if has_links else ("evidence", "class_term")
     )
     values, sds = (row[name].transpose("feature", "class").values for name in (share, "sd"))
-    names, classes = row["feature"].values.tolist(), row.sizes["class"]
+    names = row["feature"].values.tolist()
+    classes = row.sizes["class"]
     cells = np.broadcast_to(row["cell"].values, len(names)).tolist()
     with np.errstate(invalid="ignore"):
         order = np.argsort(-np.nan_to_num(np.ptp(values, axis=1)), kind="stable")
     own = np.broadcast_to(row[term].values, classes)
-    total, unknown = own + values.sum(axis=0), np.zeros(classes)
+    total = own + values.sum(axis=0)
+    unknown = np.zeros(classes)
     is_complete = np.allclose(total, row["score"].values)  # all features were selected
     parts = [(CLASS_ROW, own, row["class_term_sd"].values)]
     for j in np.sort(order[:MAX_FEATURES]).tolist():
@@ -129,7 +134,8 @@ def explained(
 ) -> xr.Dataset:
     """Label an explanation, features in the order of the table, with their exponents."""
     features: list[tuple[Block, tuple[int, ...]]] = []  # a block, and the feature's columns in it
-    texts, widths = [], []
+    texts = []
+    widths = []
     for block, x, words in zip(blocks, cells, explanation.words, strict=True):
         columns = _columns_of_features(block, words)
         features += [(block, each) for each in columns]
@@ -301,7 +307,8 @@ class LinearForms(Result):
 
     def _shown(self) -> pd.DataFrame:
         """Return a column for each class but the one against which the others are shown."""
-        table, against = self._frame(), self.attrs.get("against")
+        table = self._frame()
+        against = self.attrs.get("against")
         texts = pd.Series(list(map(plus_minus, table["w"], table["w_sd"])), table.index)
         by_class = texts.unstack("class", sort=False)
         return by_class.loc[:, [str(label) != against for label in by_class.columns]]

@@ -99,7 +99,8 @@ class ModelSummary:
 
     def _repr_html_(self) -> str:
         numbers = self._table.drop(columns=TEXTS)
-        title, note = "\n".join([self.title, *self.lines]), "\n".join(self.notes)
+        title = "\n".join([self.title, *self.lines])
+        note = "\n".join(self.notes)
         return show_html(
             title,
             numbers.join(self._table[TEXTS]),

@@ -102,7 +102,8 @@ class Layout:
                     families.setdefault(_root(symbol), set()).add(_family(block))
         named: list[Names] = []
         for block, symbols in zip(self.blocks, parts, strict=True):
-            family, names = _family(block), Names()
+            family = _family(block)
+            names = Names()
             for symbol, feature in symbols:
                 label = self._label(block, feature)
                 if label is not None:

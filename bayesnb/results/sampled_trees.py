@@ -221,7 +221,8 @@ def diagnose(tree: Any) -> Diagnosis:
     draw is effective.
     """
     sampled = tree["posterior"].to_dataset()
-    chains, draws = sampled.sizes["chain"], sampled.sizes["draw"]
+    chains = sampled.sizes["chain"]
+    draws = sampled.sizes["draw"]
     entries = {}
     for name, array in sampled.data_vars.items():
         values = _select_entries(array.values)
@@ -237,7 +238,8 @@ def diagnose(tree: Any) -> Diagnosis:
             for name, values in azs.ess(posterior, method=method).data_vars.items():
                 least = float(np.nan_to_num(values, nan=0.0, posinf=np.inf).min())
                 ess[str(name)] = min(ess.get(str(name), np.inf), least)
-    worst, fewest = max(r_hat, key=r_hat.__getitem__), min(ess, key=ess.__getitem__)
+    worst = max(r_hat, key=r_hat.__getitem__)
+    fewest = min(ess, key=ess.__getitem__)
     stats = tree["sample_stats"].data_vars if "sample_stats" in tree.children else {}
     divergences = int(np.sum(stats["diverging"])) if "diverging" in stats else 0
     return Diagnosis(

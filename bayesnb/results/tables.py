@@ -137,7 +137,8 @@ class Result(xr.Dataset):
         details = super()._repr_html_()
         if not self._has_table():
             return details
-        frame, note = self._with_axes()._shown(), self.attrs.get("note", "")
+        frame = self._with_axes()._shown()
+        note = self.attrs.get("note", "")
         return show_html(self.attrs["title"], frame, self._formats, note, details)
 
     def _has_table(self) -> bool:
