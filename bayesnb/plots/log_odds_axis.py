@@ -31,7 +31,7 @@ def pair_of(explained: Any, best: Array, classes: Sequence[Any] | None) -> tuple
 
 
 def add_probabilities(ax: Axes, label: str) -> None:
-    """Add an axis of probabilities above one of log-odds, with ticks at whole powers of the odds."""
+    """Add an axis of probabilities above one of log-odds, its ticks at even powers of ten."""
     above = ax.secondary_xaxis("top", functions=(_to_power, _from_power))
     above.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     above.xaxis.set_major_formatter(lambda power, _: _probability(power))

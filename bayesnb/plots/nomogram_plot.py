@@ -68,7 +68,7 @@ def plot_nomogram(
     most: int = 12,
     ax: Sequence[Axes] | None = None,
 ) -> Array:
-    """Draw a model as scales from which its prediction can be read by hand, for one class against another.
+    """Draw a model as scales from which its prediction for two classes can be read by hand.
 
     Every feature has a scale on which its values lie at their points, their log predictive ratio; a
     missing value has none. The points of a row's values and of the frequency of the classes, added,
@@ -220,7 +220,7 @@ def _level_points(pair: Any, power: Power) -> Array:
 
 
 def _lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:
-    """Return the scale of one feature: marks for values that can be listed, or a line of numbers."""
+    """Return the scale of one feature: marks for values that can be listed, or numbers."""
     family = block.family
     if family.words:  # each occurrence of a word adds about as much as the first
         points = np.array([0.0, _level_points(pair, power)[0, j]])

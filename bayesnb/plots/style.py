@@ -29,7 +29,6 @@ BROAD = 6.0  # inches; a phone scrolls what is wider
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
 LEGEND_LINE = 0.2  # inches
 LEGEND_COLUMNS = {10: 4, 28: 2}  # longest label, and how many of them fit side by side
-ROUND = [1, 2, 5, 10]  # steps of ticks
 STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 10.5,
@@ -160,11 +159,6 @@ def class_places(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
 
 
 # Parts of a figure
-
-
-def add_title(ax: Axes, title: str) -> None:
-    """Add a title at the left, above the axes."""
-    ax.set_title(title, loc="left")
 
 
 def make_taller(ax: Axes, inches: float) -> None:

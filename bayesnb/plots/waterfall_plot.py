@@ -15,7 +15,6 @@ from bayesnb.plots.style import (
     COLOURS,
     INK,
     MOST_CLASSES,
-    ROUND,
     check_most,
     list_names,
     new_axes,
@@ -114,7 +113,7 @@ def plot_waterfall(
     for at, number in enumerate(numbers):
         ax.text(1.02, at, number, transform=ax.get_yaxis_transform(), va="center", size="small")
     list_names(ax, names)
-    ax.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
+    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     share = np.exp(log_joint - np.logaddexp.reduce(log_joint))[list(pair)]
     share = np.clip(share, 1e-300, 1 - 1e-15)  # what is rounded to 0 or 1 is not certain
     title = [f"{first}: {percent(share[0])}", f"{second}: {percent(share[1])}"]

@@ -53,7 +53,7 @@ def linked(facts: Facts) -> Values:
     links = facts.comparisons.links
     if not links:
         return {"links": []}
-    about = "The links between columns as a forest, each column below its parent. The strongest are listed."
+    about = "The links between columns and their log Bayes factors. The strongest are listed."
     return {
         "links": [
             (
