@@ -20,7 +20,7 @@ from bayesnb.data import table_of_columns
 from bayesnb.families.base import Array, Rng
 from bayesnb.formatting import list_names, shorten
 from bayesnb.inference.posterior_draws import DrawnWarning
-from bayesnb.plots.column_data import ColumnData, column_data, usual_range
+from bayesnb.plots.column_data import ColumnData, column_data, find_usual_range
 from bayesnb.plots.style import COLOURS, INK, add_legend, check_fitted, new_axes, styled
 from bayesnb.results.datasets import ci_prob as checked_prob
 
@@ -122,17 +122,17 @@ def plot_boundary(
         )
     labels = y if X is None or y is not None else model.predict(X)
     columns = {name: column_data(model, name, X, labels) for name in names}
-    limits = [_limits(column) for column in columns.values()]
+    limits = [_find_limits(column) for column in columns.values()]
     prob = checked_prob(ci_prob)
     is_new = ax is None
     ax = ax or new_axes(4.2, 5.4)
 
     first, second = columns.values()
-    looks = _looks(first)
+    looks = _choose_looks(first)
     drawn = _draw_regions(ax, model, columns, limits, looks)
     drawn |= _draw_rows(ax, first, second, looks, has_labels=y is not None)
     grid = [np.linspace(*ends, COARSE) for ends in limits]
-    unsettled = _unsettled(model, _rows_of(model, columns, grid), prob, rng)
+    unsettled = _measure_uncertainty(model, _make_rows(model, columns, grid), prob, rng)
     ax.contourf(*grid, unsettled.reshape(COARSE, COARSE), FILLED, colors=[BAND])
 
     keys: list[Artist] = []
@@ -150,7 +150,7 @@ def plot_boundary(
     add_legend(ax, keys, outside=is_new)
     ax.set(
         title="Decision regions",
-        xlabel=shorten(first.name, AXIS_LETTERS) + _unknown_columns(model, names),
+        xlabel=shorten(first.name, AXIS_LETTERS) + _list_unknown_columns(model, names),
         ylabel=shorten(second.name, AXIS_LETTERS),
         xlim=limits[0],
         ylim=limits[1],
@@ -169,8 +169,8 @@ def _draw_regions(
 ) -> set[int]:
     """Fill the region of each class, outline it, and return the classes that have one."""
     grid = [np.linspace(*ends, FINE) for ends in limits]
-    joint = model.predict_joint_log_proba(_rows_of(model, columns, grid))
-    margins = _margins(joint).T.reshape(-1, FINE, FINE)
+    joint = model.predict_joint_log_proba(_make_rows(model, columns, grid))
+    margins = _compute_margins(joint).T.reshape(-1, FINE, FINE)
     decided = set(joint.argmax(axis=1).tolist())
     for k in decided:
         shade = to_rgba(looks[k].colour, SHADE)
@@ -188,7 +188,7 @@ def _draw_rows(
     has_labels: bool,
 ) -> set[int]:
     """Draw rows as points, and return their classes: they have colours if these are labels."""
-    known = np.isfinite(first.cells + second.cells)[:, 0]
+    known = np.isfinite(first.cells) & np.isfinite(second.cells)
     rows = np.flatnonzero(known)
     rows = rows[:: 1 + len(rows) // MAX_ROWS_DRAWN]
     codes = first.codes[rows]
@@ -238,13 +238,13 @@ def _find_axes(model: Any, features: Sequence[Hashable] | None) -> Sequence[Hash
     return features
 
 
-def _limits(column: ColumnData) -> tuple[float, float]:
+def _find_limits(column: ColumnData) -> tuple[float, float]:
     """Return the limits of an axis."""
     parts = [rows[:, 0] for rows in column.parts]
-    return usual_range(column.belief[column.shown], parts)
+    return find_usual_range(column.belief[column.shown], parts)
 
 
-def _looks(column: ColumnData) -> list[Look]:
+def _choose_looks(column: ColumnData) -> list[Look]:
     """Return how each class is drawn: the most frequent in colours, all others alike."""
     looks = [Look()] * len(column.classes)
     for k, colour, mark in zip(column.shown, COLOURS, MARKS, strict=False):
@@ -252,7 +252,7 @@ def _looks(column: ColumnData) -> list[Look]:
     return looks
 
 
-def _rows_of(model: Any, columns: dict[Hashable, ColumnData], grid: Sequence[Array]) -> Any:
+def _make_rows(model: Any, columns: dict[Hashable, ColumnData], grid: Sequence[Array]) -> Any:
     """Return the rows of a grid as a table: other columns are missing, and texts have no words."""
     x, y = np.meshgrid(*grid)
     rows: dict[Hashable, Any] = dict.fromkeys(model.schema_.columns, np.full(x.size, np.nan))
@@ -269,7 +269,7 @@ def _rows_of(model: Any, columns: dict[Hashable, ColumnData], grid: Sequence[Arr
     return table_of_columns(rows)
 
 
-def _margins(scores: Array) -> Array:
+def _compute_margins(scores: Array) -> Array:
     """Return how far each score is above the best of the others, `(r, c)`."""
     second, best = np.partition(scores, -2)[:, -2:].T[:, :, None]
     with np.errstate(invalid="ignore"):
@@ -277,7 +277,7 @@ def _margins(scores: Array) -> Array:
     return np.nan_to_num(margins, nan=-MAX_LOG_ODDS).clip(-MAX_LOG_ODDS, MAX_LOG_ODDS)
 
 
-def _unsettled(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
+def _measure_uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
     """Return a number for each row, above 0 where the posterior does not settle the decision."""
     classes = len(model.classes_)
     if classes == 2:
@@ -296,7 +296,7 @@ def _unsettled(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
     return settled - ndtri(np.minimum(agreement, 1 - 0.5 / draws))
 
 
-def _unknown_columns(model: Any, names: Sequence[Hashable]) -> str:
+def _list_unknown_columns(model: Any, names: Sequence[Hashable]) -> str:
     """Return a line below the axis about columns that are integrated out."""
     modelled = {name for block in model.schema_.columns_alone.blocks for name in block.names}
     others = [name for name in model.schema_.columns if name in modelled.difference(names)]

@@ -169,7 +169,7 @@ def combined(belief: JointDirichlet, levels: Sequence[Sequence[str]]) -> list[st
     return names
 
 
-def usual_range(
+def find_usual_range(
     belief: Belief, parts: Sequence[Array], margin: float = 0.08
 ) -> tuple[float, float]:
     """Return the range in which most numbers of each class lie: a few may be far out.

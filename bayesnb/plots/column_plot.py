@@ -12,7 +12,7 @@ from scipy.special import fdtri, ndtr
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import margins_of
 from bayesnb.formatting import count, percent, shorten
-from bayesnb.plots.column_data import MIN_ROWS, ColumnData, column_data, usual_range
+from bayesnb.plots.column_data import MIN_ROWS, ColumnData, column_data, find_usual_range
 from bayesnb.plots.style import (
     COLOURS,
     DASHES,
@@ -156,7 +156,7 @@ def _draw_curves(data: ColumnData, ax: Axes) -> None:
     """Draw the predictive densities over histograms of the rows; few rows are ticks."""
     belief = data.belief[data.shown]
     parts = [rows[:, 0] for rows in data.parts]
-    low, high = usual_range(belief, parts)
+    low, high = find_usual_range(belief, parts)
     if data.family.support.nonnegative:
         low = max(low, 0.0)
     peaks = np.ravel([belief.quantile(p) for p in PEAK])
@@ -196,7 +196,7 @@ def _draw_bins(data: ColumnData, ax: Axes) -> float:
     parts = [rows[:, 0] for rows in data.parts]
     predictive = belief.predictive()
     is_whole = data.family.picture == "mass" or predictive.grid.whole[belief.features[0]]
-    edges = _bin_edges(*usual_range(belief, parts, margin=0), is_whole)
+    edges = _choose_bins(*find_usual_range(belief, parts, margin=0), is_whole)
     has_bars = is_whole and edges[1] - edges[0] == 1
     probability = np.diff(predictive.cdf(edges[:, None]), axis=0).T
     for c, rows in enumerate(parts):
@@ -225,7 +225,7 @@ def _draw_bins(data: ColumnData, ax: Axes) -> float:
     return float(1 - probability.sum(axis=1).min())
 
 
-def _bin_edges(low: float, high: float, is_whole: bool) -> Array:
+def _choose_bins(low: float, high: float, is_whole: bool) -> Array:
     """Return the edges of bins of equal widths: of whole numbers one has a bin, or several have."""
     if not is_whole:
         return np.linspace(low, high, BINS + 1)
@@ -310,7 +310,7 @@ def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
     limits = []
     for j in range(2):
         parts = [rows[:, j] for rows in data.parts]
-        limits.append(usual_range(margins.column(j), parts))
+        limits.append(find_usual_range(margins.column(j), parts))
     x_name, y_name = (shorten(name, AXIS_LETTERS) for name in data.names)
     ax.set(xlim=limits[0], ylim=limits[1], xlabel=x_name, ylabel=y_name)
     return ax

@@ -131,7 +131,7 @@ def plot_words(
 
 def class_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[ClassWords]:
     """Return the words that speak for each of these classes, of the largest block of counts."""
-    b, ratios = _word_ratios(model)
+    b, ratios = _compare_words(model)
     names = model.schema_.blocks[b].words
     counts = model.model_.stats.blocks[b].counts[:, 0]
     with np.errstate(invalid="ignore"):
@@ -159,7 +159,7 @@ def class_words(model: Any, places: Sequence[int], most: int, prob: float) -> li
     return results
 
 
-def _word_ratios(model: Any) -> tuple[int, WordRatios]:
+def _compare_words(model: Any) -> tuple[int, WordRatios]:
     """Return the largest block of counts, and its words' shares in each class and in all others."""
     widths = {
         b: len(block.words) for b, block in enumerate(model.schema_.blocks) if block.family.words
