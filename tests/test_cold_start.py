@@ -123,6 +123,7 @@ def test_a_command_that_compiles_prints_nothing_of_packages_that_extend_numba(
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(used: tuple[Path, Path]) -> None:
     assert run(USE, **settings(*used)) == f"{RIGHT} read"
 

@@ -172,6 +172,7 @@ def fitted() -> NaiveBayes:
 # How they are found
 
 
+@pytest.mark.slow
 def test_exponents_and_their_deviations_are_those_of_the_definition() -> None:
     _, found = by_definition()
     assert list(fitted().temper_.index) == list(FAMILIES)

@@ -417,7 +417,7 @@ REFUSED = {
     r"not the same.*partial_fit.*dependence=None": lambda model, x, y: model.merge(
         NaiveBayes(dependence=None).fit(x, y)
     ),
-    "links.*Fit with dependence=None.*plot_waterfall": lambda model, x, y: bayesnb.plot_nomogram(
+    "links.*fit with dependence=None.*plot_waterfall": lambda model, x, y: bayesnb.plot_nomogram(
         model
     ),
     "is not a column of this model; it has [^→]*$": lambda model, x, y: bayesnb.plot_column(

@@ -125,6 +125,7 @@ def standardised(x: Array, weight: Array | None = None) -> Array:
     return (x - mean) / np.sqrt(np.average((x - mean) ** 2, axis=0, weights=weight))
 
 
+@pytest.mark.slow
 def test_the_log_density_is_that_of_softmax_regression_whose_effects_sum_to_zero() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal([1e3, -2.0], [10.0, 0.1], (12, 2)), rng.integers(0, 3, 12)
@@ -145,6 +146,7 @@ def test_the_log_density_is_that_of_softmax_regression_whose_effects_sum_to_zero
         assert float(twin.height(point)) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_row_of_weight_two_is_a_row_twice() -> None:
     table, y = dogs(10)
     weight = np.arange(10) % 3

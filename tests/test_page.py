@@ -522,6 +522,7 @@ def test_what_has_no_page_is_an_error_that_says_why(changes: dict[str, Any], wor
         report(**given)
 
 
+@pytest.mark.slow
 def test_ranks_are_about_the_class_that_is_named() -> None:
     rng = np.random.default_rng(0)
     y = np.where(np.arange(60) % 5 == 0, "bad", "good")
