@@ -492,6 +492,11 @@ def test_calibration_relevance_and_dependence_draw_what_these_functions_return()
         drawn = np.interp(own.probability, curve.get_xdata(), curve.get_ydata())
         assert_allclose(drawn, own.calibrated, atol=1e-12)
         assert_array_equal(points.get_ydata(), own.observed[own["count"] > 0])
+        (band,) = ax.collections[0].get_paths()
+        at = np.argmin(abs(own.probability.values - 0.5))
+        heights = band.vertices[band.vertices[:, 0] == own.probability[at].item(), 1]
+        assert heights.min() == pytest.approx(own.curve_band_lower[at].item())
+        assert heights.max() == pytest.approx(own.curve_band_upper[at].item())
     factors = nb.relevance(model).log_bayes_factor.to_series().sort_values(ascending=False)
     lost = nb.importance(model, X, SPECIES).importance.to_series().sort_values(ascending=False)
     for ax, expected in (
