@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from bayesnb import plots
-from bayesnb.results.display import Name, render
+from bayesnb.report.html import Name, render
 from bayesnb.safe_output import replacing
 
 FRAME = "width: 100%; height: 45rem; border: 1px solid rgba(128, 128, 128, .4)"

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.families.base import Array
 from bayesnb.formatting import NOTHING, SPACE, fixed, number, percent, power_of_ten, shorten
-from bayesnb.results.display import Name
+from bayesnb.report.html import Name
 
 INTERVAL = 0.89  # the probability of intervals, as ArviZ has it
 SURE = float(np.nextafter(1.0, 0.0))  # the largest probability that is not certain

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bayesnb.formatting import NOTHING, count, fixed, percent
+from bayesnb.report import html
 from bayesnb.report.facts import Facts
 from bayesnb.report.sections.assumptions import dependence, sensitivity, smoothing
 from bayesnb.report.sections.checks import checks
@@ -17,7 +18,6 @@ from bayesnb.report.sections.thresholds import has_two_classes, thresholds
 from bayesnb.report.sections.uncertainty_parts import uncertainty
 from bayesnb.report.sections.verdict_parts import headline
 from bayesnb.report.wording import as_name, in_percent
-from bayesnb.results import display
 
 Values = dict[str, Any]
 SECTIONS: tuple[tuple[str, str, Callable[[Facts], Values]], ...] = (
@@ -40,7 +40,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Facts], Values]], ...] = (
 BRIEF = ("scores", "reliability", "confusion", "checks", "modelled", "made")  # what takes little time on any table
 OPEN = ("scores", "reliability", "confusion", "checks")  # the others start closed
 FOLDED = tuple(name for name, *_ in SECTIONS if name not in OPEN)
-display.environment().filters["short"] = as_name
+html.environment().filters["short"] = as_name
 WRITERS = {name: write for name, _, write in SECTIONS} | {"headline": headline}
 
 
@@ -53,4 +53,4 @@ def sections_of(facts: Facts, brief: bool = False) -> list[tuple[str, str]]:
 def section(name: str, facts: Facts) -> str:
     """One section, by its anchor, or the headline: what its template makes of the facts."""
     values = {"facts": facts, "count": count, "percent": percent, "fixed": fixed, "interval": in_percent(facts.prob)}
-    return str(display.render(f"{name}.html", nothing=NOTHING, **values, **WRITERS[name](facts)))
+    return str(html.render(f"{name}.html", nothing=NOTHING, **values, **WRITERS[name](facts)))

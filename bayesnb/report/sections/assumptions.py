@@ -9,10 +9,10 @@ from bayesnb.estimators.tempering import in_words
 from bayesnb.formatting import SPACE, fixed, nats, percent, shorten, signed
 from bayesnb.model.linked import ARROW
 from bayesnb.report.facts import Facts
+from bayesnb.report.html import Name, phrase
 from bayesnb.report.html_page import drawn
 from bayesnb.report.remedies import is_tempered_by_rows, jointly, tempering
 from bayesnb.report.wording import as_name, name_of
-from bayesnb.results.display import Name, phrase
 from bayesnb.selection.prior_strength import Change
 
 MOST = 12  # pairs

@@ -9,8 +9,8 @@ from bayesnb.numerics.views import column
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import ModelledColumn
 from bayesnb.report.facts.irregularities import ColumnCounts
+from bayesnb.report.html import Cell, phrase
 from bayesnb.report.wording import as_name
-from bayesnb.results.display import Cell, phrase
 
 MOST_LEVELS = 4  # of a column
 Values = dict[str, Any]

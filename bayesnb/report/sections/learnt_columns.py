@@ -16,10 +16,10 @@ from bayesnb.plots.column_plot import draw_column, level_bars
 from bayesnb.plots.words_plot import ClassWords, class_words, draw_words
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
+from bayesnb.report.html import Cell, Name, phrase
 from bayesnb.report.html_page import drawn, swatch
 from bayesnb.report.sections.modelled import lacking, overstated
 from bayesnb.report.wording import as_name, in_percent, name_of, percent_span, spans
-from bayesnb.results.display import Cell, Name, phrase
 
 FIRST, MOST = 12, 36  # portraits that are drawn however large they are, and at all
 ROOM = 1_000_000  # letters that all of them may take

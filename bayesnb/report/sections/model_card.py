@@ -7,9 +7,9 @@ from typing import Any
 
 from bayesnb.formatting import count, list_names, percent, shorten
 from bayesnb.report.facts import Facts
+from bayesnb.report.html import Name
 from bayesnb.report.sections.checks import WARNING, checked
 from bayesnb.report.wording import as_name
-from bayesnb.results.display import Name
 
 FEW = 30  # rows of a class, below which scores of it are rough
 MOST = 6

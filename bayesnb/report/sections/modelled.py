@@ -12,8 +12,8 @@ from bayesnb.formatting import count, percent, shorten, times
 from bayesnb.report.estimator_code import code_of, declared_columns, names_in
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
+from bayesnb.report.html import Cell, Name, phrase
 from bayesnb.report.wording import as_name, described, spelled
-from bayesnb.results.display import Cell, Name, phrase
 from bayesnb.selection.feature_evidence import inclusion_message, overstated_columns
 
 MOST_CLASSES = 12  # are listed

@@ -11,10 +11,10 @@ from bayesnb.families.base import Array
 from bayesnb.formatting import NOTHING, count, fixed, interval, percent
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.held_out import share_of
+from bayesnb.report.html import phrase
 from bayesnb.report.html_page import drawn
 from bayesnb.report.remedies import mends, possible, settling, tempering
 from bayesnb.report.wording import as_name, percent_span
-from bayesnb.results.display import phrase
 from bayesnb.selection.probability_scores import Estimate
 from bayesnb.selection.verdict import TOO_CAUTIOUS, TOO_SURE, UNEVEN, UNSETTLED, calibration_state
 

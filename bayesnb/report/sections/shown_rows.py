@@ -27,9 +27,9 @@ from bayesnb.report.facts.left_out_rows import (
     spaced,
     with_intervals,
 )
+from bayesnb.report.html import Name, element, phrase
 from bayesnb.report.html_page import drawn
 from bayesnb.report.wording import SURE, as_name, name_of, percent_span
-from bayesnb.results.display import Name, element, phrase
 
 MOST_LABELS, LEAST_LABEL = 3, 0.005  # of a row, and their probability
 MOST_CELLS = 12  # of a row

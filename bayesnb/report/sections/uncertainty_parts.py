@@ -8,8 +8,8 @@ from bayesnb import plots
 from bayesnb.formatting import NOTHING, count, number, percent
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.left_out_rows import PARTS, uncertainties
+from bayesnb.report.html import element
 from bayesnb.report.html_page import drawn
-from bayesnb.results.display import element
 
 LITTLE, MUCH = 0.1, 0.5  # of the uncertainty, that more rows would take away
 NEXT_TO_NONE = 1e-3  # nats
