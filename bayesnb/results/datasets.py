@@ -12,6 +12,7 @@ import xarray as xr
 from bayesnb.families import Choice
 from bayesnb.families.base import Array
 from bayesnb.formatting import (
+    count,
     fixed,
     number,
     plus_minus,
@@ -21,21 +22,22 @@ from bayesnb.formatting import (
 )
 from bayesnb.inference.decision import Decision
 from bayesnb.results.parameter_names import coordinate, row_names
-from bayesnb.results.tables import (
-    Formats,
-    Result,
-    TitledFrame,
-    add_title,
-    describe_intervals,
-    set_long_names,
-)
+from bayesnb.results.tables import Formats, Result, TitledFrame, add_title, describe_intervals
 
 MAX_FAMILY_LETTERS = 30
-MAX_PAIRS_IN_WORDS = 5
 LARGE_EVIDENCE = 100.0  # nats; more says that a family is wrong rather than what it says
 ABOUT_SHAPES = (
     "Where a family has the wrong shape, as a Gaussian for prices, that makes large factors too."
 )
+EXPONENTS_KEPT = (
+    "The exponents (temper) of the other columns are kept, though a refit would find others."
+)
+LONG_NAMES = {
+    "log_bayes_factor": "log Bayes factor, depends on the class",
+    "importance": "held-out log loss without the feature, less that with it",
+    "inclusion": "probability that the feature depends on the class",
+}
+IN_NATS = ("log_bayes_factor", "importance")
 
 
 def ci_prob(value: float | None) -> float:
@@ -60,14 +62,11 @@ def dataset(
     """Label numbers of every row, `(r,)`, and of every row and class, `(r, c)`."""
     variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}
     variables |= {name: (("obs_id", "class"), values) for name, values in by_class.items()}
-    return kind(
-        variables,
-        {
-            "obs_id": row_names(index),
-            "class": classes,
-        },
-        dict(attrs),
-    )
+    coords = {
+        "obs_id": row_names(index),
+        "class": classes,
+    }
+    return kind(variables, coords, dict(attrs))
 
 
 def frame(columns: Mapping[str, Sequence[Any] | Array]) -> pd.DataFrame:
@@ -93,18 +92,8 @@ def prediction_intervals(
 ) -> xr.Dataset:
     """Label probabilities and the ends of their intervals, `(r, c)`."""
     kind = describe_intervals(attrs["ci_prob"])
-    title = f"Class probabilities with {kind}, rows {attrs['rows']}"
-    return dataset(
-        index,
-        classes,
-        {},
-        by_class,
-        {
-            "title": title,
-            **attrs,
-        },
-        PredictionIntervals,
-    )
+    about = {"title": f"Class probabilities with {kind}, rows {attrs['rows']}"}
+    return dataset(index, classes, {}, by_class, about | dict(attrs), PredictionIntervals)
 
 
 class LabelUncertainty(Result):
@@ -125,7 +114,7 @@ class LabelUncertainty(Result):
         return table
 
     def _shown(self) -> pd.DataFrame:
-        table = self._frame()
+        table = super()._shown()
         table.columns = table.columns.str.replace(r"^probability_(.*)", r"p(\1)", regex=True)
         return table
 
@@ -138,9 +127,8 @@ def label_uncertainty(
     rows: str,
 ) -> xr.Dataset:
     """Label entropies, `(r,)`, and probabilities, `(r, c)`."""
-    title = f"Uncertainty of the labels, entropies in nats, rows {rows}"
     attrs = {
-        "title": title,
+        "title": f"Uncertainty of the labels, entropies in nats, rows {rows}",
         "rows": rows,
     }
     return dataset(index, classes, by_row, by_class, attrs, LabelUncertainty)
@@ -157,13 +145,7 @@ def held_out_proba(
         "obs_id": coordinate(index),
         "class": coordinate(classes),
     }
-    return xr.DataArray(
-        proba,
-        coords,
-        ["obs_id", "class"],
-        "p",
-        {"selection": selection},
-    )
+    return xr.DataArray(proba, coords, name="p", attrs={"selection": selection})
 
 
 class Decisions(Result):
@@ -192,24 +174,19 @@ def decisions(
     attrs: dict[str, Any] = {"title": "Decisions with the least expected loss"}
     if abstain is not None:
         chosen = np.where(made.abstained, None, chosen.astype(object))
-        attrs |= {
-            "abstain": abstain,
-            "note": f"To leave a row undecided costs {abstain:g}.",
-        }
+        attrs["abstain"] = abstain
+        attrs["note"] = f"To leave a row undecided costs {abstain:g}."
     variables = {
         "action": ("obs_id", chosen),
         "expected_loss": ("obs_id", made.expected_loss),
         "abstained": ("obs_id", made.abstained),
         "loss": (("obs_id", "choice"), made.loss),
     }
-    return Decisions(
-        variables,
-        {
-            "obs_id": row_names(rows),
-            "choice": names,
-        },
-        attrs,
-    )
+    coords = {
+        "obs_id": row_names(rows),
+        "choice": names,
+    }
+    return Decisions(variables, coords, attrs)
 
 
 # The model
@@ -227,15 +204,13 @@ class FamilyChoices(Result):
 
     def _shown(self) -> pd.DataFrame:
         """Return the score of the family that was chosen, and the best of the others."""
-        candidates = self["candidate"].values.tolist()
+        table = self["elpd"].transpose("feature", "candidate").to_pandas()
+        chosen = self["chosen"].to_series()
         rows = []
-        elpd = self["elpd"].transpose("feature", "candidate").values
-        for chosen, scores in zip(self["chosen"].values.tolist(), elpd, strict=True):
-            score_of = dict(zip(candidates, scores.tolist(), strict=True))
-            others = compare_others(score_of, chosen)
-            rows.append((chosen, score_of[chosen], others[0] if others else ""))
-        index = pd.Index(self["feature"].values, name="feature")
-        return pd.DataFrame(rows, index, ["chosen", "elpd", "next best, against it"])
+        for name, (_, elpd) in zip(chosen, table.iterrows(), strict=True):
+            rows.append((name, elpd[name], *compare_others(elpd, name)[:1]))
+        columns = ["chosen", "elpd", "next best, against it"]
+        return pd.DataFrame(rows, chosen.index).reindex(columns=range(3)).set_axis(columns, axis=1)
 
 
 def choices(made: Sequence[Choice]) -> xr.Dataset:
@@ -263,22 +238,17 @@ def choices(made: Sequence[Choice]) -> xr.Dataset:
     )
 
 
-def compare_others(elpd: Mapping[str, float], chosen: str) -> list[str]:
+def compare_others(elpd: pd.Series, chosen: str) -> list[str]:
     """Return the candidates that were not chosen, the best first, with their scores less its."""
-    gaps = {
-        name: score - elpd[chosen]
-        for name, score in elpd.items()
-        if name != chosen and not np.isnan(score)
-    }
-    names = sorted(gaps, key=gaps.__getitem__, reverse=True)
-    return [f"{shorten(name, MAX_FAMILY_LETTERS)} ({signed(gaps[name], 1)})" for name in names]
+    gaps = (elpd.drop(chosen) - elpd[chosen]).dropna().sort_values(ascending=False)
+    return [f"{shorten(name, MAX_FAMILY_LETTERS)} ({signed(gap, 1)})" for name, gap in gaps.items()]
 
 
 def rejected(made: Sequence[Choice]) -> dict[Hashable, str]:
     """Return for each feature the candidates that its family was chosen over, in words."""
     words = {}
     for choice in made:
-        elpd = dict(zip(choice.candidates, map(float, choice.elpd), strict=True))
+        elpd = pd.Series(choice.elpd, choice.candidates)
         words[choice.key] = ", ".join(compare_others(elpd, choice.candidates[choice.chosen]))
     return words
 
@@ -292,39 +262,53 @@ class ColumnLinks(Result):
 
     def _shown(self) -> pd.DataFrame:
         table = self._frame()
-        tempers = zip(table["temper"], table.pop("temper_sd"), strict=True)
-        table["temper"] = [plus_minus(*temper) for temper in tempers]
+        table["temper"] = list(map(plus_minus, table["temper"], table.pop("temper_sd")))
         table["in_forest"] = np.where(table["in_forest"], "yes", "no")
         return table.set_index(["first", "second"])
 
 
 def links(block: Any, temper: Array, temper_sd: Array) -> xr.Dataset:
     """Label links between columns; `block` is None where none were found."""
-    ends = [] if block is None else block.keys
+    ends: Sequence[Any] = () if block is None else block.keys
     in_forest = np.empty(0, bool) if block is None else block.in_forest.astype(bool)
-    arrays = {
-        "first": coordinate([name for name, _ in ends]),
-        "second": coordinate([name for _, name in ends]),
-        "log_bayes_factor": np.empty(0) if block is None else block.evidence,
-        "temper": temper,
-        "temper_sd": temper_sd,
-        "in_forest": in_forest,
+    evidence = {
+        "long_name": "log Bayes factor against independence given the class",
+        "units": "nats",
     }
-    title = (
-        f"{len(ends):,} link{'s' * (len(ends) > 1)} between columns, {in_forest.sum():,} in the "
-        "forest (log Bayes factor in nats)"
-        if ends
-        else "No links between columns"
-    )
-    variables = {name: ("link", array) for name, array in arrays.items()}
-    table = ColumnLinks(variables, {"link": np.arange(len(ends))}, {"title": title})
-    evidence = "log Bayes factor against independence given the class"
-    set_long_names(table, {"log_bayes_factor": evidence}, units="nats")
-    set_long_names(table, {"temper": "exponent on the evidence of the link"})
-    return table
+    variables = {
+        "first": ("link", coordinate([name for name, _ in ends])),
+        "second": ("link", coordinate([name for _, name in ends])),
+        "log_bayes_factor": ("link", np.empty(0) if block is None else block.evidence, evidence),
+        "temper": ("link", temper, {"long_name": "exponent on the evidence of the link"}),
+        "temper_sd": ("link", temper_sd),
+        "in_forest": ("link", in_forest),
+    }
+    title = "No links between columns"
+    if ends:
+        title = (
+            f"{count(len(ends), 'link')} between columns, {in_forest.sum():,} in the forest "
+            "(log Bayes factor in nats)"
+        )
+    return ColumnLinks(variables, {"link": np.arange(len(ends))}, {"title": title})
 
 
 # Features
+
+
+def by_feature(
+    names: Sequence[Hashable],
+    values_of: Mapping[str, Array],
+    attrs: Mapping[str, Any],
+    kind: type[xr.Dataset],
+) -> xr.Dataset:
+    """Label numbers of every feature, `(f,)`."""
+    variables = {}
+    for name, values in values_of.items():
+        about = {"long_name": LONG_NAMES[name]} if name in LONG_NAMES else {}
+        if name in IN_NATS:
+            about["units"] = "nats"
+        variables[name] = "feature", values, about
+    return kind(variables, {"feature": coordinate(names)}, dict(attrs))
 
 
 class Relevance(Result):
@@ -336,10 +320,8 @@ class Relevance(Result):
     __slots__ = ()
     _axes = ("feature",)
     _columns = ("log_bayes_factor", "inclusion", "temper", "temper_sd")
+    _sorted_by = "log_bayes_factor"
     _formats: ClassVar[Formats] = {"inclusion": probability}
-
-    def _shown(self) -> pd.DataFrame:
-        return self._frame().sort_values("log_bayes_factor", ascending=False, kind="stable")
 
 
 def relevant(
@@ -363,12 +345,7 @@ def relevant(
         notes.append("Hundreds of nats do not say that a feature is important: see importance().")
         notes.append(ABOUT_SHAPES)
     attrs["note"] = "\n".join(notes)
-    variables = {name: ("feature", values) for name, values in values_of.items()}
-    table = Relevance(variables, {"feature": coordinate(names)}, attrs)
-    evidence = "log Bayes factor, depends on the class"
-    set_long_names(table, {"log_bayes_factor": evidence}, units="nats")
-    set_long_names(table, {"inclusion": "probability that the feature depends on the class"})
-    return table
+    return by_feature(names, values_of, attrs, Relevance)
 
 
 class Importance(Result):
@@ -380,12 +357,10 @@ class Importance(Result):
     __slots__ = ()
     _axes = ("feature",)
     _columns = ("importance", "lower", "upper", "temper")
+    _sorted_by = "importance"
     _formats: ClassVar[Formats] = dict.fromkeys(
         ("importance", "lower", "upper"), partial(fixed, decimals=4)
     )
-
-    def _shown(self) -> pd.DataFrame:
-        return self._frame().sort_values("importance", ascending=False, kind="stable")
 
 
 def important(
@@ -393,29 +368,15 @@ def important(
 ) -> xr.Dataset:
     """Label what is lost without each feature, its interval, `(3, f)`, and exponents, `(f,)`."""
     kind = describe_intervals(attrs["ci_prob"])
-    note = f"Log loss of the whole model: {number(attrs['log_loss'])}."
+    notes = [f"Log loss of the whole model: {number(attrs['log_loss'])}."]
     if attrs["exponents"] == "kept":
-        note += (
-            "\nThe exponents (temper) of the other columns are kept, though a refit would find "
-            "others."
-        )
-    title = f"What held-out log loss loses without each feature (nats a row), with {kind}"
+        notes.append(EXPONENTS_KEPT)
+    about = {
+        "title": f"What held-out log loss loses without each feature (nats a row), with {kind}",
+        "note": "\n".join(notes),
+    }
     columns = dict(zip(("importance", "lower", "upper"), estimate, strict=True))
-    columns["temper"] = temper
-    variables = {name: ("feature", values) for name, values in columns.items()}
-    coords = {"feature": coordinate(names)}
-    table = Importance(
-        variables,
-        coords,
-        {
-            "title": title,
-            "note": note,
-            **attrs,
-        },
-    )
-    words = "held-out log loss without the feature, less that with it"
-    set_long_names(table, {"importance": words}, units="nats")
-    return table
+    return by_feature(names, columns | {"temper": temper}, about | dict(attrs), Importance)
 
 
 class Dependence(Result):
@@ -428,14 +389,10 @@ class Dependence(Result):
     __slots__ = ()
     _axes = ("feature", "feature_2")
     _columns = ("log_bayes_factor", "log_bayes_factor_by_class")
+    _sorted_by = "log_bayes_factor"
 
     def _has_table(self) -> bool:
-        same = "feature" in self.coords and "feature_2" in self.coords
-        return (
-            same
-            and super()._has_table()
-            and np.array_equal(self["feature"].values, self["feature_2"].values)
-        )
+        return super()._has_table() and np.array_equal(self["feature"], self["feature_2"])
 
     def _frame(self) -> pd.DataFrame:
         size = self.sizes["feature"]
@@ -444,49 +401,40 @@ class Dependence(Result):
         return table
 
     def _shown(self) -> pd.DataFrame:
-        known = self._frame().dropna(subset="log_bayes_factor")
+        known = super()._shown().dropna(subset="log_bayes_factor")
         known.columns = known.columns.str.removeprefix("log_bayes_factor_")
-        return known.sort_values("log_bayes_factor", ascending=False, kind="stable")
+        return known
 
 
 def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array) -> xr.Dataset:
     """Label log Bayes factors of pairs within each class, `(c, n, n)`, and their sums."""
-    labels = coordinate(names)
     total = log_bayes_factor.sum(axis=0)
-    i, j = np.triu_indices(len(labels), 1)
-    values = total[i, j]
-    order = np.argsort(-values, kind="stable")[:MAX_PAIRS_IN_WORDS]  # NaN comes last
-    strongest = [
-        f"{labels[i[at]]} and {labels[j[at]]}: {signed(values[at], 1)} nats"
-        for at in order
-        if values[at] > 0
-    ]
-    unknown = int(np.isnan(values).sum())
+    pairs = total[np.triu_indices(len(names), 1)]
+    unknown = int(np.isnan(pairs).sum())
     notes = []
     if unknown:
-        notes.append(f"{unknown:,} of {len(values):,} pairs cannot be compared.")
-    if (values > LARGE_EVIDENCE).any():
+        notes.append(f"{unknown:,} of {len(pairs):,} pairs cannot be compared.")
+    if (pairs > LARGE_EVIDENCE).any():
         notes.append(ABOUT_SHAPES)
-    none = "No pair of columns has evidence for dependence within the classes."
     attrs = {
         "title": "Evidence that two columns depend on each other within the classes "
         "(log Bayes factor in nats)",
         "note": "\n".join(notes),
-        "strongest": "; ".join(strongest) or none,
     }
+    about = {
+        "long_name": "log Bayes factor, the two depend on each other given the class",
+        "units": "nats",
+    }
+    axes = ("feature", "feature_2")
     variables = {
-        "log_bayes_factor": (("feature", "feature_2"), total),
-        "log_bayes_factor_by_class": (("class", "feature", "feature_2"), log_bayes_factor),
+        "log_bayes_factor": (axes, total, about),
+        "log_bayes_factor_by_class": (("class", *axes), log_bayes_factor, about),
     }
     coords = {
         "class": coordinate(classes),
-        "feature": labels,
-        "feature_2": labels,
+        **dict.fromkeys(axes, coordinate(names)),
     }
-    table = Dependence(variables, coords, attrs)
-    words = "log Bayes factor, the two depend on each other given the class"
-    set_long_names(table, dict.fromkeys(variables, words), units="nats")
-    return table
+    return Dependence(variables, coords, attrs)
 
 
 def tuning(columns: Mapping[str, Any]) -> TitledFrame:

@@ -99,6 +99,7 @@ class Result(xr.Dataset):
     _axes: ClassVar[tuple[str, ...]] = ()
     _columns: ClassVar[tuple[str, ...]] = ()
     _formats: ClassVar[Formats] = {}
+    _sorted_by: ClassVar[str] = ""
 
     def to_frame(self) -> pd.DataFrame:
         """Return the result as a tidy pandas DataFrame.
@@ -167,8 +168,11 @@ class Result(xr.Dataset):
         return xr.Dataset(variables).to_dataframe(dim_order=list(self._axes))
 
     def _shown(self) -> pd.DataFrame:
-        """Return the frame that is shown."""
-        return self._frame()
+        """Return the frame that is shown, the largest number of one column first."""
+        frame = self._frame()
+        if not self._sorted_by:
+            return frame
+        return frame.sort_values(self._sorted_by, ascending=False, kind="stable")
 
 
 class TitledFrame(pd.DataFrame):
