@@ -48,7 +48,7 @@ HOMES = {
     "dask": {"integrations"},
     "pyarrow": {"integrations", "data"},
     "tqdm": {"results"},
-    "jinja2": {"results"},
+    "jinja2": {"report"},
     "click": {"cli"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

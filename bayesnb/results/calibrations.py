@@ -8,10 +8,10 @@ import pandas as pd
 import xarray as xr
 
 from bayesnb.families.base import Array
-from bayesnb.formatting import fixed, probability
+from bayesnb.formatting import fixed, interval, probability
 from bayesnb.results.parameter_names import row_names
 from bayesnb.results.tables import Formats, Result, describe_intervals
-from bayesnb.selection.probability_scores import Calibration, Estimate, Reliability
+from bayesnb.selection.probability_scores import Calibration, Reliability
 
 BINS = ("predicted", "observed", "lower", "upper", "band_lower", "band_upper", "count")
 SHOWN_BINS = ("predicted", "observed", "lower", "upper", "count")
@@ -75,22 +75,18 @@ def calibration(
     for name, (dims, values) in _variables_of(result.classes, attrs["bins"]).items():
         variables[f"class_{name}" if name.startswith("ece") else name] = dims, values
     for name, (dims, values) in _variables_of([result.top], attrs["bins"]).items():
-        others = tuple(dim for dim in dims if dim != "class")
-        first = values.take(0, dims.index("class"))
-        variables[name if name.startswith("ece") else f"top_{name}"] = others, first
+        at = dims.index("class")
+        rest = dims[:at] + dims[at + 1 :]
+        variables[name if name.startswith("ece") else f"top_{name}"] = rest, values.take(0, at)
     for name, estimate in result.scores._asdict().items():
         for end, value in zip(("", "_lower", "_upper"), estimate, strict=True):
             variables[f"{name}{end}"] = (), value
     for name in ("miscalibration", "discrimination", "uncertainty"):
         terms = np.array([getattr(each.corp, name) for each in result.classes])
-        variables |= {
-            name: ((), float(terms.sum())),
-            f"class_{name}": ("class", terms),
-        }
-    variables |= {
-        "label": ("obs_id", classes[codes]),
-        "weight": ("obs_id", weight),
-    }
+        variables[name] = (), float(terms.sum())
+        variables[f"class_{name}"] = "class", terms
+    variables["label"] = "obs_id", classes[codes]
+    variables["weight"] = "obs_id", weight
     coords = {
         "obs_id": row_names(index),
         "class": classes,
@@ -98,12 +94,13 @@ def calibration(
     }
     about = {
         "title": _describe(result),
-        "note": _describe_bins(attrs["ci_prob"]),
+        "note": "Bins of the most probable label of each row, with "
+        f"{describe_intervals(attrs['ci_prob'])}; .to_frame() has the bins of each class.",
     }
-    table = CalibrationResult(variables, coords, {**about, **attrs})
+    table = CalibrationResult(variables, coords, about | dict(attrs))
     for name in variables:
         words = LONG_NAMES.get(name.removeprefix("top_").removeprefix("class_"))
-        if words is not None:
+        if words:
             table[name].attrs["long_name"] = words
     return table
 
@@ -136,20 +133,8 @@ def _describe(result: Calibration) -> str:
     scores = result.scores
     return (
         "Calibration, each row predicted by a model that has not learnt it\n"
-        f"Accuracy {_in_words(scores.accuracy)}; log loss {_in_words(scores.log_loss)}; "
-        f"Brier score {_in_words(scores.brier)}\n"
-        f"Expected calibration error {_in_words(result.top.ece)}; a calibrated model would show "
+        f"Accuracy {interval(*scores.accuracy, 3)}; log loss {interval(*scores.log_loss, 3)}; "
+        f"Brier score {interval(*scores.brier, 3)}\n"
+        f"Expected calibration error {interval(*result.top.ece, 3)}; a calibrated model would show "
         f"about {fixed(result.top.noise, 3)}"
-    )
-
-
-def _in_words(estimate: Estimate) -> str:
-    value, lower, upper = (fixed(end, 3) for end in estimate)
-    return f"{value} ({lower} to {upper})"
-
-
-def _describe_bins(ci_prob: float) -> str:
-    return (
-        f"Bins of the most probable label of each row, with {describe_intervals(ci_prob)}; "
-        ".to_frame() has the bins of each class."
     )

@@ -32,12 +32,17 @@ ABOUT_SHAPES = (
 EXPONENTS_KEPT = (
     "The exponents (temper) of the other columns are kept, though a refit would find others."
 )
-LONG_NAMES = {
-    "log_bayes_factor": "log Bayes factor, depends on the class",
-    "importance": "held-out log loss without the feature, less that with it",
-    "inclusion": "probability that the feature depends on the class",
+ABOUT_COLUMNS = {  # of tables of features
+    "log_bayes_factor": {
+        "long_name": "log Bayes factor, depends on the class",
+        "units": "nats",
+    },
+    "importance": {
+        "long_name": "held-out log loss without the feature, less that with it",
+        "units": "nats",
+    },
+    "inclusion": {"long_name": "probability that the feature depends on the class"},
 }
-IN_NATS = ("log_bayes_factor", "importance")
 
 
 def ci_prob(value: float | None) -> float:
@@ -302,12 +307,9 @@ def by_feature(
     kind: type[xr.Dataset],
 ) -> xr.Dataset:
     """Label numbers of every feature, `(f,)`."""
-    variables = {}
-    for name, values in values_of.items():
-        about = {"long_name": LONG_NAMES[name]} if name in LONG_NAMES else {}
-        if name in IN_NATS:
-            about["units"] = "nats"
-        variables[name] = "feature", values, about
+    variables = {
+        name: ("feature", values, ABOUT_COLUMNS.get(name, {})) for name, values in values_of.items()
+    }
     return kind(variables, {"feature": coordinate(names)}, dict(attrs))
 
 

@@ -18,7 +18,7 @@ from bayesnb.model.powers import Numbers, of_blocks
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY, as_numbers
 from bayesnb.results.parameter_names import coordinate, level_labels, row_names
-from bayesnb.results.tables import MAX_ROWS, Result, set_long_names
+from bayesnb.results.tables import MAX_ROWS, Result
 
 TERM_NAMES = {
     "score": "posterior mean of the class's score",
@@ -57,7 +57,8 @@ class RowExplanations(Result):
     _axes = ("obs_id", "class", "feature")
     _columns = ("evidence", "sd", "predictive")
 
-    def _frame(self) -> pd.DataFrame:
+    def _terms(self) -> xr.Dataset:
+        """Return the terms of the scores, the class's own part as the first feature."""
         names = {
             "evidence": "class_term",
             "sd": "class_term_sd",
@@ -65,22 +66,20 @@ class RowExplanations(Result):
         }
         first = _first_feature(self, names, CLASS_ROW).assign(cell="")
         features = self[["cell", *self._columns]]
-        both = xr.concat(
-            [first, features],
-            "feature",
-            join="exact",
-            data_vars="all",
-        )
-        table = both.to_dataframe(dim_order=list(self._axes))
+        return xr.concat([first, features], "feature", join="exact", data_vars="all")
+
+    def _frame(self) -> pd.DataFrame:
+        table = self._terms().to_dataframe(dim_order=list(self._axes))
         return table[["cell", *self._columns]]
 
     def _shown(self) -> pd.DataFrame:
         """Return a line for each of the features that differ most, and a column for each class."""
         rows = self.sizes["obs_id"]
+        terms = self._terms()
         lines = {}
         for at in range(rows):
             if at < MAX_ROWS or at >= rows - MAX_ROWS:
-                lines[at] = _describe_row(self.isel(obs_id=at))
+                lines[at] = _describe_row(self.isel(obs_id=at), terms.isel(obs_id=at))
         table = pd.concat(lines)
         names = self["obs_id"].values[table.index.get_level_values(0)]
         table.index = pd.MultiIndex.from_arrays(
@@ -89,39 +88,37 @@ class RowExplanations(Result):
         return table
 
 
-def _describe_row(row: xr.Dataset) -> pd.DataFrame:
+def _describe_row(row: xr.Dataset, terms: xr.Dataset) -> pd.DataFrame:
     """Return the class's own part, features, the rest together, and the total, by class.
 
     In a model with links they are log predictives: where a class has no row with both cells of a
     link, the posterior mean of its log-ratio may be far below the log of the mean.
     """
+    terms = terms.transpose("feature", "class")
     has_links = "links" in row["cell"].attrs
-    share, term = (
-        ("predictive", "predictive_class_term") if has_links else ("evidence", "class_term")
-    )
-    values, sds = (row[name].transpose("feature", "class").values for name in (share, "sd"))
-    names = row["feature"].values.tolist()
-    classes = row.sizes["class"]
-    cells = np.broadcast_to(row["cell"].values, len(names)).tolist()
+    means = terms["predictive" if has_links else "evidence"].values
+    sds = np.zeros_like(means) if has_links else terms["sd"].values
+    names = [CLASS_ROW]
+    for name, cell in zip(terms["feature"].values[1:], terms["cell"].values[1:], strict=True):
+        names.append(shorten(f"{name} = {cell}", MAX_LETTERS))
     with np.errstate(invalid="ignore"):
-        order = np.argsort(-np.nan_to_num(np.ptp(values, axis=1)), kind="stable")
-    own = np.broadcast_to(row[term].values, classes)
-    total = own + values.sum(axis=0)
-    unknown = np.zeros(classes)
-    is_complete = np.allclose(total, row["score"].values)  # all features were selected
-    parts = [(CLASS_ROW, own, row["class_term_sd"].values)]
-    for j in np.sort(order[:MAX_FEATURES]).tolist():
-        parts.append((shorten(f"{names[j]} = {cells[j]}", MAX_LETTERS), values[j], sds[j]))
+        spread = np.nan_to_num(np.ptp(means, axis=1))
+    order = 1 + np.argsort(-spread[1:], kind="stable")
     rest = order[MAX_FEATURES:]
+    total = means.sum(axis=0)
+    unknown = np.zeros_like(total)
+    is_complete = np.allclose(total, row["score"].values)  # all features were selected
+    parts = [(names[j], means[j], sds[j]) for j in (0, *np.sort(order[:MAX_FEATURES]))]
     if len(rest):
-        parts.append((f"({len(rest):,} others)", values[rest].sum(axis=0), unknown))
-    parts.append((TOTAL, total, row["score_sd"].values if is_complete else unknown))
+        parts.append((f"({len(rest):,} others)", means[rest].sum(axis=0), unknown))
+    total_sd = np.broadcast_to(row["score_sd"].values, total.shape)
+    parts.append((TOTAL, total, total_sd if is_complete and not has_links else unknown))
     lines = []
-    for _, means, sd in parts:
-        shown_sd = np.broadcast_to(unknown if has_links else sd, classes)
-        pairs = zip(means.tolist(), shown_sd.tolist(), strict=True)
+    for _, mean, sd in parts:
+        pairs = zip(mean, sd, strict=True)
         lines.append([plus_minus(*pair, max_decimals=2) for pair in pairs])
-    return pd.DataFrame(lines, [name for name, _, _ in parts], row["class"].values.tolist())
+    classes = np.atleast_1d(row["class"].values).tolist()
+    return pd.DataFrame(lines, [name for name, *_ in parts], classes)
 
 
 def explained(
@@ -137,9 +134,9 @@ def explained(
     texts = []
     widths = []
     for block, x, words in zip(blocks, cells, explanation.words, strict=True):
-        columns = _columns_of_features(block, words)
-        features += [(block, each) for each in columns]
-        widths.append(len(columns))
+        in_block = _columns_of_features(block, words)
+        features += [(block, columns) for columns in in_block]
+        widths.append(len(in_block))
         texts.append(cell_texts(block, x, words))
     places = [block.word_places[columns[0]] for block, columns in features]
     order = np.argsort(places, kind="stable")
@@ -152,11 +149,13 @@ def explained(
     ordered = explanation.ordered(order)
     arrays = {name: getattr(ordered, name) for name in TERM_NAMES}
     shown = np.concatenate(texts, axis=1)[:, order]
-    links = [
-        name
-        for name, (block, _) in zip(names, features, strict=True)
-        if isinstance(block, LinkBlock)
-    ]
+    links = []
+    joint = []
+    for name, qualified, (block, columns) in zip(plain, names, features, strict=True):
+        if isinstance(block, LinkBlock):
+            links.append(qualified)
+        if len(columns) > 1:
+            joint.append(name)
     table = explanation_dataset(
         rows, classes, coordinate(names)[order], arrays, shown, has_links=bool(links)
     )
@@ -164,7 +163,6 @@ def explained(
         powers = zip(of_blocks(power, len(blocks)), widths, strict=True)
         numbers = np.concatenate([np.broadcast_to(w, n) for w, n in powers])
         table[name] = "feature", numbers.astype(float)[order]
-    joint = [name for name, (_, columns) in zip(plain, features, strict=True) if len(columns) > 1]
     if joint:
         table["cell"].attrs["blocks"] = joint  # the features whose cells name their columns
     if links:
@@ -193,17 +191,20 @@ def explanation_dataset(
         "note": f"(total) of one class less that of another is their {odds}; "
         "what all classes share says nothing.",
     }
-    variables: dict[str, Any] = {name: (axes[x.ndim], x) for name, x in arrays.items()}
-    variables["cell"] = ("obs_id", "feature"), texts
+    variables: dict[str, Any] = {}
+    for name, x in arrays.items():
+        about = {
+            "long_name": TERM_NAMES[name],
+            "units": "nats",
+        }
+        variables[name] = axes[x.ndim], x, about
+    variables["cell"] = ("obs_id", "feature"), texts, {"long_name": "what the cell held"}
     coords = {
         "obs_id": row_names(index),
         "class": classes,
         "feature": features,
     }
-    table = RowExplanations(variables, coords, attrs)
-    set_long_names(table, {name: TERM_NAMES[name] for name in arrays}, units="nats")
-    set_long_names(table, {"cell": "what the cell held"})
-    return table
+    return RowExplanations(variables, coords, attrs)
 
 
 def _columns_of_features(block: Block, words: Array | None) -> list[tuple[int, ...]]:
@@ -294,14 +295,7 @@ class LinearForms(Result):
     _columns = ("w", "w_sd")
 
     def _frame(self) -> pd.DataFrame:
-        first = _first_feature(
-            self,
-            {
-                "w": "b",
-                "w_sd": "b_sd",
-            },
-            INTERCEPT,
-        )
+        first = _first_feature(self, {"w": "b", "w_sd": "b_sd"}, INTERCEPT)
         both = xr.concat([first, self[["w", "w_sd"]]], "feature", join="exact")
         return both.to_dataframe(dim_order=list(self._axes))
 
@@ -352,23 +346,14 @@ def linear_form(
     against = f" against {attrs['against']}" if "against" in attrs else ""
     estimate = f", estimate {attrs['estimate']}" if "estimate" in attrs else ""
     title = f"Weights of the linear scores of the classes{against} (± posterior sd{estimate})"
-    table = LinearForms(
-        {
-            "w": (("class", "feature"), form.w),
-            "b": ("class", form.b),
-            "w_sd": (("class", "feature"), form.w_sd),
-            "b_sd": ("class", form.b_sd),
-        },
-        {
-            "class": coordinate(classes),
-            "feature": coordinate(terms.names)[terms.order],
-            "column": ("feature", coordinate(terms.columns)[terms.order]),
-            "level": ("feature", coordinate(levels)[terms.order]),
-        },
-        {
-            "title": title,
-            **attrs,
-        },
-    )
-    set_long_names(table, WEIGHT_NAMES)
-    return table
+    variables = {}
+    for name, words in WEIGHT_NAMES.items():
+        weights = getattr(form, name)
+        variables[name] = ("class", "feature")[: weights.ndim], weights, {"long_name": words}
+    coords = {
+        "class": coordinate(classes),
+        "feature": coordinate(terms.names)[terms.order],
+        "column": ("feature", coordinate(terms.columns)[terms.order]),
+        "level": ("feature", coordinate(levels)[terms.order]),
+    }
+    return LinearForms(variables, coords, {"title": title, **attrs})
