@@ -108,7 +108,7 @@ def sample(model: Any, how: ChainParameters, rng: np.random.Generator, start: Ma
     with model:
         tree = pymc().sample(**args | dict(how.sampling or {}))
     variates = [f"{variable.name}_variate" for variable in model.deterministics]
-    tree["posterior"] = results.sampled_trees.without(tree["posterior"], variates)
+    tree["posterior"] = tree["posterior"].to_dataset().drop_vars(variates, errors="ignore")
     warn_sampling(tree)
     return tree
 

@@ -1,42 +1,38 @@
 """A progress bar on stderr."""
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 
 class Bar:
-    """A progress bar, or none; what is done before `start` does not count."""
+    """A progress bar, which may be disabled; what is done before `start` does not count."""
 
-    def __init__(self, drawn: Any = None) -> None:
+    def __init__(self, drawn: Any) -> None:
         self.drawn = drawn
         self.started = False
 
     def start(self, total: int, done: int = 0) -> None:
         """Begin to count."""
         self.started = True
-        if self.drawn is not None:
-            self.drawn.total = total
-            self.drawn.unpause()  # the time until now is no work; `reset` would draw at once
-            self.drawn.update(done)
+        self.drawn.total = total
+        self.drawn.unpause()  # the time until now is no work; `reset` would draw at once
+        self.drawn.update(done)
 
     def name(self, what: str) -> None:
-        """Say what is at work now."""
-        if self.drawn is not None:
-            is_visible = time.time() >= self.drawn.start_t + self.drawn.delay
-            self.drawn.set_description(what, refresh=is_visible)
+        """Say what is at work from the next count on."""
+        self.drawn.set_description(what, refresh=False)
 
     def more(self, count: float) -> None:
         """Count what was done."""
-        if self.started and self.drawn is not None:
+        if self.started:
             self.drawn.update(count)
 
     def finish(self) -> None:
         """Fill the bar: what was skipped is done too."""
-        if self.started and self.drawn is not None:
-            self.more(self.drawn.total - self.drawn.n)
+        if self.started:
+            self.drawn.update(self.drawn.total - self.drawn.n)
 
 
 @contextmanager
@@ -47,11 +43,14 @@ def bar(
     delay: float = 0.0,
 ) -> Iterator[Bar]:
     """Open a bar; None shows it only on a terminal, and after `delay` seconds."""
-    if not (sys.stderr.isatty() if shown is None else shown):
-        yield Bar()
-        return
     from tqdm import tqdm
 
-    delay = 0.0 if shown else delay
-    with tqdm(desc=what, unit=unit, unit_scale=True, file=sys.stderr, delay=delay) as drawn:
+    with tqdm(
+        desc=what,
+        unit=unit,
+        unit_scale=True,
+        file=sys.stderr,
+        delay=0.0 if shown else delay,
+        disable=not (sys.stderr.isatty() if shown is None else shown),
+    ) as drawn:
         yield Bar(drawn)

@@ -135,11 +135,6 @@ def _agree(one: xr.Dataset, two: xr.Dataset, dim: str) -> bool:
     return dim not in one.coords or bool((one[dim] == two[dim].values).all())
 
 
-def without(posterior: Any, names: Sequence[str]) -> xr.Dataset:
-    """Return a posterior without the variables that were only a means of sampling."""
-    return posterior.to_dataset().drop_vars(names, errors="ignore")
-
-
 # Logistic regression
 
 
