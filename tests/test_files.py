@@ -154,7 +154,7 @@ REFUSED = {
     b"a, a\n1,2\n": "the column 'a' twice",
     b",a\n0,2\n": "column 1 of 2 has no name in the header",
     b"\x00\x01\x02": "it is not a table: neither text nor Parquet nor Arrow",
-    b"PK\x03\x04....": "a zip archive, such as an Excel",
+    b"PK\x03\x04....": "a zip archive, such as a saved model or an Excel",
     b"PAR1....": "cannot be read",
     b"ARROW1....": "cannot be read",
     b"\xff\xff\xff\xff....": "cannot be read",

@@ -36,7 +36,7 @@ ENDINGS = {
 TEXT = ("csv", "tsv", "jsonl")
 MARKS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 STRANGE = {
-    b"PK\x03\x04": "a zip archive, such as an Excel workbook: save the sheet as CSV",
+    b"PK\x03\x04": "a zip archive, such as a saved model or an Excel workbook: save a sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
     b"%PDF": "a PDF",
     b"FEA1": "Feather of the first version, which is obsolete: convert it to Parquet",

@@ -85,8 +85,9 @@ def _plot_importance(dataset: Any, most: int, ax: Axes | None) -> Axes:
     value = dataset["importance"].values
     names = [shorten(name, NAME) for name in dataset["feature"].values]
     ax, order = draw_bars(value, names, most, ax)
-    lower, upper = dataset["lower"].values[order], dataset["upper"].values[order]
-    ax.hlines(range(len(order)), lower, upper, color=INK, linewidth=1.0)
+    limit = find_limit(value)
+    ends = [np.clip(dataset[name].values[order], -limit, limit) for name in ("lower", "upper")]
+    ax.hlines(range(len(order)), *ends, color=INK, linewidth=1.0)
     ax.set_title("What is lost without the feature?")
     ax.set_xlabel(
         "held-out log loss without the feature,\nless that with it, in nats a row"
@@ -95,14 +96,22 @@ def _plot_importance(dataset: Any, most: int, ax: Axes | None) -> Axes:
     return ax
 
 
+def find_limit(values: Array) -> float:
+    """Return where bars end that would be infinite: at twice the longest of the others."""
+    finite = np.abs(values[np.isfinite(values)])
+    return 2 * max(finite.max(initial=0.0), 1.0)
+
+
 def draw_bars(
     values: Array, names: Sequence[str], most: int, ax: Axes | None
 ) -> tuple[Axes, Array]:
     """Draw the largest numbers as named bars, and return the axes and the order of the numbers."""
     order = np.argsort(-values, kind="stable")[:most]
+    limit = find_limit(values)
     ax = ax or new_axes(1.3 + ROW * len(order), WIDE)
     colours = np.where(values[order] > 0, COLOURS[1], COLOURS[0]).tolist()
-    ax.barh(range(len(order)), values[order], 0.7, color=colours, linewidth=0)
+    lengths = np.clip(values[order], -limit, limit)
+    ax.barh(range(len(order)), lengths, 0.7, color=colours, linewidth=0)
     ax.axvline(0, color=INK, linewidth=0.7)
     list_names(ax, [names[at] for at in order])
     return ax, order

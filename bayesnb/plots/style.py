@@ -16,7 +16,7 @@ from math import ceil
 from numbers import Integral
 from typing import Any, cast
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -59,7 +59,19 @@ STRIPPED = re.compile(r'<style.*?</style>|font-family: [^;"]*; |(?<=<g) id="[^"]
 OFF_SCREEN: ContextVar[bool] = ContextVar("OFF_SCREEN", default=False)
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
 
-styled = rc_context(STYLE)  # a decorator: the function runs under STYLE
+
+@contextmanager
+def use_style() -> Iterator[None]:
+    """Apply STYLE for a while; other settings stay, as a notebook changes them meanwhile."""
+    before = {name: rcParams[name] for name in STYLE}
+    rcParams.update(STYLE)
+    try:
+        yield
+    finally:
+        rcParams.update(before)
+
+
+styled = use_style()  # a decorator: the function runs under STYLE
 
 
 @styled

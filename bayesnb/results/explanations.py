@@ -41,6 +41,7 @@ TOTAL = "(total)"
 INTERCEPT = "(intercept)"
 MAX_FEATURES = 12  # shown of a row
 MAX_LETTERS = 44  # of a feature and its cell
+MAX_CELL_LETTERS = 28  # the cells of a link are seen, if not all of its name
 MISSING, UNKNOWN, NEW = "missing", "unknown", "new"  # cells
 UNKNOWN_CODE = -2
 
@@ -100,7 +101,9 @@ def _describe_row(row: xr.Dataset, terms: xr.Dataset) -> pd.DataFrame:
     sds = np.zeros_like(means) if has_links else terms["sd"].values
     names = [CLASS_ROW]
     for name, cell in zip(terms["feature"].values[1:], terms["cell"].values[1:], strict=True):
-        names.append(shorten(f"{name} = {cell}", MAX_LETTERS))
+        short_cell = shorten(cell, MAX_CELL_LETTERS)
+        short_name = shorten(name, MAX_LETTERS - len(short_cell) - 3)
+        names.append(f"{short_name} = {short_cell}")
     with np.errstate(invalid="ignore"):
         spread = np.nan_to_num(np.ptp(means, axis=1))
     order = 1 + np.argsort(-spread[1:], kind="stable")
