@@ -65,8 +65,7 @@ def dependence(
         It shows itself as a table, the strongest pair first, and its `to_frame` has a row for each
         pair. By (feature, feature_2), symmetric: `log_bayes_factor`, in nats, summed over classes;
         by (class, feature, feature_2): `log_bayes_factor_by_class`. NaN on the diagonal, and for
-        pairs that cannot be compared. The attribute `strongest` names the pairs with the most
-        evidence.
+        pairs that cannot be compared.
 
     See Also
     --------
@@ -110,8 +109,9 @@ def dependence(
     >>> table = dogs()
     >>> X, y = table.drop(columns="breed"), table["breed"]
     >>> model = bayesnb.NaiveBayes({"height": "gaussian", "weight": "gaussian"})
-    >>> bayesnb.dependence(model, X, y).strongest
-    'height and weight: +0.7 nats'
+    >>> pairs = bayesnb.dependence(model, X, y)
+    >>> pairs.log_bayes_factor.sel(feature="height", feature_2="weight").round(1).item()
+    0.7
     """
     fitted = fit_columns(model, X, y, sample_weight)
     chosen = _choose_columns(fitted.schema, columns)
