@@ -504,6 +504,35 @@ def test_numbers_that_no_rows_make_are_refused(tmp_path: Path) -> None:
                     assert load_bytes(changed_file, tmp_path) is None, (name, number)
 
 
+EXPONENTS: list[tuple[tuple[str, ...], int, Any]] = [  # array, place, and a number it cannot have
+    (("temper",), 0, np.nan),
+    (("temper",), 0, -1.0),
+    (("temper_sd",), 0, 0.0),
+    (("temper_covariance", "$ExponentCovariance", "matrix"), 1, np.nan),
+    (("temper_covariance", "$ExponentCovariance", "matrix"), 1, 7.0),
+    (("temper_covariance", "$ExponentCovariance", "matrix"), 0, -1.0),
+    (("temper_covariance", "$ExponentCovariance", "group"), 0, 99),
+]
+
+
+@pytest.mark.parametrize(("path", "place", "number"), EXPONENTS, ids=str)
+def test_exponents_that_no_rows_find_are_refused(
+    path: tuple[str, ...], place: int, number: Any, tmp_path: Path
+) -> None:
+    NaiveBayes().fit(FRAME, Y).save(tmp_path / "model.bnb")
+    members = members_of((tmp_path / "model.bnb").read_bytes())
+    part = json.loads(members["model.json"])["content"]["model"]["$Saved"]
+    for key in path:
+        part = part[key]
+    member = f"arrays/{part['$array']}.npy"
+    array = np.load(io.BytesIO(members[member])).copy()
+    assert load_bytes(packed(members), tmp_path) is not None
+    array.flat[place] = number
+    stream = io.BytesIO()
+    np.save(stream, array)
+    assert load_bytes(packed(members | {member: stream.getvalue()}), tmp_path) is None
+
+
 def large_models() -> Iterator[tuple[Any, Any, Any]]:
     """Models that take much for the length of their files, with the rows that they learn."""
     y = np.arange(60) % 20

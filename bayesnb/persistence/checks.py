@@ -18,12 +18,14 @@ from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
 from bayesnb.model.kept_rows import MOST_ROWS, KeptRows
 from bayesnb.model.linked import LinkBlock
+from bayesnb.model.powers import ExponentCovariance
 from bayesnb.model.schema import Block, Schema
 from bayesnb.model.shards import Shard, alike
-from bayesnb.persistence.codec import Saved, expect
+from bayesnb.persistence.codec import Saved, expect, is_floats
 
 SUM_TOLERANCE = 1e-8  # how far probabilities may be from adding up to 1
 LARGEST = float(np.finfo(float).max)
+TINY = float(np.nextafter(0.0, 1.0))  # the least number above 0
 LEAST_CODE = -2  # of a level that is not known; -1 is a missing cell
 
 
@@ -63,29 +65,56 @@ def check_prior(belief: Any, block: Block, stats: Stats) -> None:
 
 def check_exponents(saved: Saved, schema: Schema) -> None:
     """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
-    features = len(schema.keys)
-    for name, numbers in (("exponents", saved.temper), ("sds of exponents", saved.temper_sd)):
-        check_numbers(numbers, () if isinstance(numbers, float) else (features,), name)
-    if np.shape(saved.temper_sd) != np.shape(saved.temper):
-        raise ValueError("exponents and their sds are not those of the same features")
+    temper, sd, features = saved.temper, saved.temper_sd, len(schema.keys)
+    if isinstance(temper, float) and isinstance(sd, float):
+        if not 0 < temper < np.inf or sd < 0:  # the sd may be undefined
+            raise ValueError(
+                f"the exponent {temper!r} with the sd {sd!r} is not above 0 and finite"
+            )
+    else:
+        check_numbers(temper, (features,), "exponents")
+        check_numbers(sd, (features,), "sds of exponents", least=TINY)
     if saved.temper_length is not None:
-        has_words = np.array([schema.blocks[b].family.words for _, b, _ in schema.keys])
-        check_numbers(saved.temper_length[has_words], (has_words.sum(),), "lengths", np.inf)
+        check_lengths(saved.temper_length, temper, schema)
     if saved.temper_covariance is not None:
-        covariance, group = saved.temper_covariance.matrix, saved.temper_covariance.group
-        check_numbers(np.diag(covariance), covariance.shape[:1], "variances of exponents")
-        is_group = group.dtype == np.int64 and group.shape == (features,)
-        if not (is_group and ((group >= 0) & (group < len(covariance))).all()):
-            raise ValueError("the groups of exponents are not places in their covariance")
+        check_covariance(saved.temper_covariance, features)
 
 
-def check_numbers(numbers: Any, shape: tuple[int, ...], name: str, most: float = LARGEST) -> None:
-    """Raise unless these are numbers of that shape, from 0 to the most."""
-    numbers = np.asarray(numbers)
-    if numbers.dtype != float or numbers.shape != shape:
+def check_lengths(lengths: Any, temper: Any, schema: Schema) -> None:
+    """Raise unless lengths are above 0, and infinite for features that are not blocks of words."""
+    has_words = np.array([schema.blocks[b].family.words for _, b, _ in schema.keys])
+    check_numbers(lengths, np.shape(temper), "lengths", least=TINY, most=np.inf)
+    if lengths.shape != has_words.shape or np.isfinite(lengths[~has_words]).any():
+        raise ValueError("a feature that has no words has a length")
+
+
+def check_covariance(covariance: ExponentCovariance, features: int) -> None:
+    """Raise unless it is a covariance of exponents, of which each feature has one."""
+    matrix, group = covariance.matrix, covariance.group
+    size = len(matrix)
+    if not is_floats(matrix) or matrix.shape != (size, size) or size > features:
+        raise ValueError("the covariance of exponents is not square, or of more than there are")
+    check_numbers(np.diag(matrix), (size,), "variances of exponents")
+    rounding = 1e-12 * np.abs(matrix).max(initial=0.0)
+    if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, 1e-6, rounding)):
+        raise ValueError("the covariance of exponents is not finite and symmetric")
+    is_group = group.dtype == np.int64 and group.shape == (features,)
+    if not (is_group and ((group >= 0) & (group < size)).all()):
+        raise ValueError("the groups of exponents are not places in their covariance")
+
+
+def check_numbers(
+    numbers: Any,
+    shape: tuple[int, ...],
+    name: str,
+    least: float = 0.0,
+    most: float = LARGEST,
+) -> None:
+    """Raise unless these are numbers of that shape, from the least to the most."""
+    if not is_floats(numbers) or numbers.shape != shape:
         raise ValueError(f"the {name} are not {shape} numbers")
-    if not ((numbers >= 0) & (numbers <= most)).all():
-        raise ValueError(f"the {name} are not all finite and at least 0")
+    if not ((numbers >= least) & (numbers <= most)).all():
+        raise ValueError(f"the {name} are not all from {least:g} to {most:g}")
 
 
 # Shards
@@ -135,8 +164,16 @@ def check_schema(schema: Schema) -> None:
     if len(set(places)) < len(places):
         raise ValueError("a column is in two blocks")
     for choice in schema.choices:
-        if expect(choice, Choice).elpd.shape != (len(choice.candidates),):
-            raise ValueError("the choice of a family has no score for each candidate")
+        check_choice(expect(choice, Choice))
+
+
+def check_choice(choice: Choice) -> None:
+    """Raise unless a candidate was chosen, and each has a name and a score."""
+    names = choice.candidates
+    if not is_floats(choice.elpd) or choice.elpd.shape != (len(names),):
+        raise ValueError("the choice of a family has no score for each candidate")
+    if not all(isinstance(name, str) for name in names) or not 0 <= choice.chosen < len(names):
+        raise ValueError("the family that was chosen is not a candidate with a name")
 
 
 def check_block(block: Block, columns: Sequence[Hashable]) -> None:
@@ -153,7 +190,7 @@ def check_block(block: Block, columns: Sequence[Hashable]) -> None:
         ):
             raise ValueError(f"column {name!r:.50}: a level is missing, or is there twice")
     if block.included is not None:
-        check_numbers(block.included, (len(block.keys),), "probabilities of features", 1.0)
+        check_numbers(block.included, (len(block.keys),), "probabilities of features", TINY, 1.0)
 
 
 def check_places(block: Block, columns: Sequence[Hashable]) -> None:
@@ -252,7 +289,7 @@ def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> No
         raise ValueError("rows that stay are more than they can be")
     if not ((kept.codes >= 0) & (kept.codes < classes)).all():
         raise ValueError("a row that stays has no class")
-    check_numbers(kept.weight, (size,), "weights of the rows that stay")
+    check_numbers(kept.weight, (size,), "weights of the rows that stay", least=TINY)
     if not (kept.keys[1:] >= kept.keys[:-1]).all():
         raise ValueError("rows that stay are not in the order of their keys")
     for x, block in zip(kept.cells, blocks, strict=True):

@@ -362,4 +362,9 @@ def read_array(data: bytes) -> Array:
     ):
         raise ValueError("an array is not as long as its type and shape require")
     stream.seek(0)
-    return np.load(stream, allow_pickle=False)
+    array = np.load(stream, allow_pickle=False)
+    if dtype.kind == "b" and (array.view(np.uint8) > 1).any():
+        raise ValueError("an array of booleans holds a value that is neither")
+    if dtype.kind == "U":
+        array.tolist()  # raises where a code is no letter
+    return array
