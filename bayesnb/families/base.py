@@ -38,6 +38,7 @@ from bayesnb.families.removal import Leaving, Removal, left_out_by_definition
 from bayesnb.families.sums import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
+from bayesnb.numerics.threads import in_order, pieces
 
 ORDER = 4  # cumulants are summed up to this one
 
@@ -73,9 +74,15 @@ class Stats(Removal):
         return self.defined(x, weight)
 
     @classmethod
-    @abstractmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        """The compiled twin of `defined`, for hard labels."""
+        """Count blocks of rows, in threads; hard labels. A family with a kernel has its own."""
+
+        def count_rows(rows: slice) -> Any:
+            part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
+            return cls.defined(x[rows], part)
+
+        rows, columns = x.shape
+        return reduce(add, in_order(count_rows, pieces(rows, columns, 4 * weight.classes), n_jobs))
 
     @classmethod
     @abstractmethod

@@ -284,10 +284,6 @@ class DirichletStats(LevelStats):
         level = as_level(x)
         return cls(tally(level, int(level.max(initial=0)) + 1, weight))
 
-    @classmethod
-    def counted(cls, x: Array, weight: Weight, n_jobs: int | None) -> Self:
-        return cls.defined(x, weight)
-
     def mle(self) -> "DirichletDensity":
         return DirichletDensity(self.mle_share())
 

@@ -7,15 +7,13 @@ predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, s
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from math import factorial
-from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LinearDensity, PseudoCounts, independent_variances
@@ -27,17 +25,17 @@ from bayesnb.families.record import (
     VariableNames,
     by_feature,
     checked,
-    is_one,
     of_powers,
     raised,
     silent,
 )
 from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
-from bayesnb.families.sums import DistinctCells, KernelTables, by_tables, nodes
+from bayesnb.families.sums import DistinctCells, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.formatting import number_range
 from bayesnb.numerics import special
+from bayesnb.numerics.count_kernels import what_remains
 from bayesnb.numerics.special import (
     accurate_log1p,
     draw_log_gamma,
@@ -47,8 +45,7 @@ from bayesnb.numerics.special import (
     ratio,
     times,
 )
-from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import EVERY, column, lanes, numbers
+from bayesnb.numerics.views import column
 
 MOST_DISPERSED = 5.0  # of columns of public tables that a Poisson predicts best it is 4 at most; of prices, hundreds
 
@@ -65,15 +62,6 @@ class PoissonStats(Stats):
     @property
     def cell_counts(self) -> Array:
         return self.count
-
-    @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        def count_rows(rows: slice) -> Array:
-            total = np.zeros((3, weight.classes, x.shape[1]))
-            numerics.rate_kernels.tally(numbers(x, rows), weight.codes[rows], weight.counts[rows], *total)
-            return total
-
-        return cls(*reduce(add, in_order(count_rows, pieces(x.shape[0], x.shape[1], 4 * weight.classes), n_jobs)))
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
@@ -123,17 +111,11 @@ class PoissonDensity(LinearDensity, Density):
         events = stats.events * xp.log(xp.where(stats.events > 0, self.rate, 1.0))
         return events - stats.count * self.rate - stats.log_factorial
 
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        each = by_feature(power, x.shape[1])
-
-        def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.rate_kernels.score_known(numbers(x, rows), *tables, each, first, part)
-
-        return by_tables(add, self._tables, x, len(self), out, n_jobs)
-
-    @cached_property
-    def _tables(self) -> KernelTables:
-        return KernelTables(lambda classes: (lanes(self.rate[classes]), lanes(self.log_rate[classes])), self.rate.shape)
+    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
+        cells = DistinctCells.of_table(x[:])
+        rate, log_rate = self.rate[:, cells.feature], self.log_rate[:, cells.feature]
+        scores = times(cells.value, log_rate) - rate - gammaln(cells.value + 1)
+        return cells.sum_scores(raised(by_feature(power, x.shape[1])[cells.feature], scores))
 
     def linear(self) -> Linear:
         return Linear(self.log_rate, -self.rate.sum(axis=-1))
@@ -228,50 +210,37 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         rows = self.shape * np.log1p(1 / self.rate) + x * np.log1p(self.rate)
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
 
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        if not is_one(power) or self._largest >= numerics.count_kernels.LARGEST:
-            return super().add_scores(x, power, out, n_jobs)
-
-        def add(rows: slice, tables: tuple[Array, ...], first: int, part: Array) -> None:
-            numerics.rate_kernels.score_gamma(numbers(x, rows), *tables, first, part)
-
-        return by_tables(add, self._tables, x, len(self), out, n_jobs)
-
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
         cells = DistinctCells.of_table(x[:])
-        each = by_feature(power, x.shape[1])[cells.feature]
-        worth = raised(each, self[:, cells.feature].log_predictive(cells.value))
-        return cells.entries.added(worth[None])[..., 0]
+        scores = self[:, cells.feature].log_predictive(cells.value)
+        return cells.sum_scores(raised(by_feature(power, x.shape[1])[cells.feature], scores))
 
     def score_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
-        return self._left_out_of(stats, leaving, [slice(None)])[:, 0]
+        if not leaving.alike:
+            return self.cells_left_out(stats, leaving).sum(axis=1)
+        cells = DistinctCells.of_table(leaving.x[:])
+        scores = self._score_without(stats, cells.feature, cells.value, leaving.each, leaving.kind)
+        return cells.sum_scores(scores[None])[:, 0]
 
     def cells_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
-        return self._left_out_of(stats, leaving, [slice(j, j + 1) for j in range(leaving.x.shape[1])])
+        x = np.asarray(leaving.x[:], float)
+        scores = self._score_without(stats, np.arange(x.shape[1]), x, leaving.each, leaving.kind)
+        return silent(np.isnan(x), scores)
 
-    def _left_out_of(self, stats: PoissonStats, leaving: Leaving, groups: list[slice]) -> Array:
-        """Scores of rows that leave, by groups of columns."""
-        extra = extra_of(self.shape, leaving.kind)
-        rate = np.zeros_like(self.rate) if leaving.kind == "mle" else self.rate
-        terms = np.stack([each[0] for each in (extra, rate, stats.events, stats.count)])
-        x, out = numbers(leaving.x, EVERY), np.empty((len(groups), len(leaving.codes)))
-        known = leaving.kind != PREDICTIVE
-        for group, sums in zip(groups, out, strict=True):
-            cells, part = (np.ascontiguousarray(each[:, group]) for each in (x, terms))
-            numerics.rate_kernels.left_out(cells, leaving.weight, part, known, sums)
-        return out.T
-
-    @cached_property
-    def _largest(self) -> float:
-        return self.shape.max()
-
-    @cached_property
-    def _tables(self) -> KernelTables:
-        def of(classes: slice) -> tuple[Array, ...]:
-            shape, rate = self.shape[classes], self.rate[classes]
-            return tuple(map(lanes, (-shape * np.log1p(1 / rate), -np.log1p(rate), shape, log(shape))))
-
-        return KernelTables(of, self.shape.shape)
+    def _score_without(self, stats: PoissonStats, feature: Array, x: Array, weight: Any, kind: str) -> Array:
+        """Score cells of the first class's rows once that weight of each has left; NaN where nothing proper is left."""
+        prior = np.zeros_like(self.rate) if kind == "mle" else self.rate
+        shape = extra_of(self.shape, kind)[0, feature] + what_remains(stats.events[0, feature], weight * x)
+        rate = prior[0, feature] + what_remains(stats.count[0, feature], weight)
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+            if kind == PREDICTIVE:
+                is_proper = (shape > 0) & (rate > 0)
+                scores = log_rising_binomial(shape, x) - shape * np.log1p(1 / rate) - x * np.log1p(rate)
+            else:
+                is_proper = rate > 0
+                mean = np.maximum(shape, 0.0) / rate
+                scores = times(x, np.log(mean)) - mean - gammaln(x + 1)
+        return np.where(is_proper, scores, np.nan)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)

@@ -18,6 +18,7 @@ from bayesnb.numerics.threads import blocks, in_order, pieces, threads_of
 from bayesnb.numerics.views import LANES, MOST_LANES, TABLE, pieces_of
 
 EVERY = slice(None)
+MOST_COUNTED = 4096  # counts up to this one have a place each in a table, others are sorted
 
 
 def by_rows(
@@ -152,9 +153,25 @@ class DistinctCells(NamedTuple):
     def of_table(cls, x: Array) -> "DistinctCells":
         """Return the distinct cells of an `(r, f)` table, without the missing ones."""
         x = np.asarray(x, float)
-        row, feature = np.nonzero(~np.isnan(x))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(x)))])
-        return cls.of_csr(sparse.csr_array((x[row, feature], feature, starts), shape=x.shape))
+        known = ~np.isnan(x)
+        largest = x.max(where=known, initial=0.0)
+        features = np.arange(x.shape[1])
+        if x.min(where=known, initial=0.0) < 0 or largest > MOST_COUNTED or (x % 1 > 0).any():
+            row, feature = np.nonzero(known)
+            starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(x)))])
+            return cls.of_csr(sparse.csr_array((x[row, feature], feature, starts), shape=x.shape))
+        # small counts need no sorting: each number of each column has a place of its own
+        values = int(largest) + 1
+        keys = np.where(known, x, 0.0).astype(np.int64) + values * features
+        occurs = np.zeros(values * len(features), bool)
+        occurs[keys[known]] = True
+        places = np.where(known, (np.cumsum(occurs) - 1)[keys], -1)
+        feature, value = np.divmod(np.flatnonzero(occurs), values)
+        return cls(feature, value.astype(float), Entries.of_table(places))
+
+    def sum_scores(self, scores: Array) -> Array:
+        """Sum the scores of distinct cells over each row, `(c, k) -> (r, c)`."""
+        return self.entries.added(scores[None])[..., 0]
 
 
 def nodes(s: Any) -> Array:
