@@ -8,15 +8,14 @@ taken from p, which has no digits left when p is nearly 1.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from operator import iadd
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import betaln
 
-from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LevelUnit, LinearDensity, PseudoCounts, independent_variances
@@ -34,13 +33,12 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import Leaving, RemainingLevels
-from bayesnb.families.sums import KernelTables, by_class_ranges, by_rows, by_tables, made_at, nodes
+from bayesnb.families.sums import made_at, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.formatting import number_range
 from bayesnb.numerics import special
 from bayesnb.numerics.special import (
-    dot_logs,
     draw_log_gamma,
     less,
     log,
@@ -50,92 +48,98 @@ from bayesnb.numerics.special import (
     trigamma,
     trigamma_fall,
 )
-from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import EVERY, Dense, Flags, entries, lanes, small_numbers, sweeps_of
-
-MOST_BYTES = 1 << 11  # groups of features times classes for which every byte's worth is kept
+from bayesnb.numerics.threads import in_order
+from bayesnb.numerics.views import EVERY, Dense, Flags, pieces_of, sweeps_of
 
 
 def as_flags(x: Cells) -> Flags:
     return x if isinstance(x, Flags) else Flags(x, None)
 
 
-def kernel_threshold(x: Flags) -> float:
-    """The threshold as kernels know it."""
-    return np.nan if x.threshold is None else float(x.threshold)
+class Sides(NamedTuple):
+    """Ones and missing cells of rows, as arrays of 0 and 1, dense or CSR; `missing` is None where there are none."""
+
+    ones: Any
+    missing: Any
+    is_valid: bool  # without a threshold a cell is 0, 1 or missing, and with one it is not infinite
+
+    @classmethod
+    def of(cls, x: Cells, rows: Any = EVERY) -> "Sides":
+        """Read rows of flags, or of an array of them."""
+        flags = as_flags(x)
+        part = flags.numbers[rows]
+        is_sparse = sparse.issparse(part)
+        cells = part.data if is_sparse else np.asarray(part)
+        is_one = cells > (0.5 if flags.threshold is None else np.float64(flags.threshold))
+        is_missing = np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(0, bool)
+        is_invalid = cells != is_one if flags.threshold is None else np.isinf(cells)
+        is_valid = not (is_invalid & ~is_missing if is_missing.any() else is_invalid).any()
+
+        def as_floats(found: Array) -> Any:
+            numbers = found.astype(float)
+            return sparse.csr_array((numbers, part.indices, part.indptr), part.shape) if is_sparse else numbers
+
+        return cls(as_floats(is_one), as_floats(is_missing) if is_missing.any() else None, is_valid)
 
 
-def split(x: Cells) -> tuple[Cells, Cells | None]:
-    """Ones, and missing cells (None if there are none), as arrays of 0 and 1; sparse stays sparse."""
-    if not sparse.issparse(x):
-        x = np.asarray(x, float)
-        missing = np.isnan(x)
-        return (np.where(missing, 0.0, x), missing.astype(float)) if missing.any() else (x, None)
-    data = x.data.astype(float)
-    missing = np.isnan(data)
-    parts = np.where(missing, 0.0, data), missing.astype(float)
-    ones, gone = (sparse.csr_array((part, x.indices, x.indptr), shape=x.shape) for part in parts)
-    return ones, gone if missing.any() else None
+class SideTables:
+    """Numbers of a one and of a zero, two of `(k, f)`, to be summed over the features of rows."""
+
+    def __init__(self, one: Array, zero: Array) -> None:
+        self.one, self.zero = one, zero
+
+    @cached_property
+    def gain(self) -> Array:
+        """What a one adds to the row of zeros."""
+        return np.ascontiguousarray((self.one - self.zero).T)
+
+    @cached_property
+    def base(self) -> Array:
+        """The sums of a row of zeros, `(k,)`."""
+        return self.zero.sum(axis=1)
+
+    @cached_property
+    def impossible(self) -> "SideTables | None":
+        """Where ones and zeros are impossible; None where neither is."""
+        tables = [np.isneginf(each).astype(float) for each in (self.one, self.zero)]
+        return SideTables(*tables) if any(table.any() for table in tables) else None
+
+    @cached_property
+    def possible(self) -> "SideTables":
+        """These tables, with zeros for what is impossible."""
+        return SideTables(*(np.where(np.isneginf(each), 0.0, each) for each in (self.one, self.zero)))
+
+    def add_up(self, sides: Sides) -> Array:
+        """Sum finite numbers, real or complex, `(r, f) -> (r, k)`."""
+        total = sides.ones @ self.gain + self.base
+        return total if sides.missing is None else total - sides.missing @ self.zero.T
+
+    def score(self, sides: Sides) -> Array:
+        """Sum scores, `(r, f) -> (r, k)`; NaN where a cell is not valid."""
+        if not sides.is_valid:
+            return np.full((sides.ones.shape[0], len(self.one)), np.nan)
+        if self.impossible is None:
+            return self.add_up(sides)
+        return np.where(self.impossible.add_up(sides) > 0.5, -np.inf, self.possible.add_up(sides))
+
+    def score_rows(self, x: Cells, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        """Sum scores of blocks of rows."""
+        out = np.zeros((x.shape[0], len(self.one))) if out is None else out
+        flags = as_flags(x)
+
+        def add_rows(rows: slice) -> None:
+            out[rows] += self.score(Sides.of(flags, rows))
+
+        list(in_order(add_rows, pieces_of(flags.numbers), n_jobs))
+        return out
 
 
-def score_sides(x: Cells, log_one: Array, log_zero: Array) -> Array:
-    """Sums over features of the scores of ones and zeros, `(r, f), (c, f), (c, f) -> (r, c)`."""
-    ones, missing = split(x)
-    if not sparse.issparse(ones):
-        return dot_logs(ones, log_one) + dot_logs(1 - ones - (0 if missing is None else missing), log_zero)
-    never_one, never_zero = np.isneginf(log_one).astype(float), np.isneginf(log_zero).astype(float)
-    up, down = np.where(never_one > 0, 0.0, log_one), np.where(never_zero > 0, 0.0, log_zero)
-    total = down.sum(axis=1) + ones @ (up - down).T
-    impossible = never_zero.sum(axis=1) + ones @ (never_one - never_zero).T
-    if missing is not None:
-        total, impossible = total - missing @ down.T, impossible - missing @ never_zero.T
-    return np.where(impossible > 0.5, -np.inf, total)
-
-
-def sides_added(x: Cells, one: Array, zero: Array) -> Array:
-    """Sums over features of the scores of ones and zeros, real or complex, two of `(n, c, f) -> (r, c, n)`."""
-    ones, missing = split(x)
+def sum_worth(x: Cells, one: Array, zero: Array) -> Array:
+    """Sum cumulants or moments of ones and zeros, real or complex, `(r, f), 2 of (n, c, f) -> (r, c, n)`."""
     n, classes, features = one.shape
+    tables = SideTables(*(each.swapaxes(0, 1).reshape(-1, features) for each in (one, zero)))
     with np.errstate(invalid="ignore"):  # of moments that do not exist
-
-        def times(cells: Cells, worth: Array) -> Array:
-            flat = np.ascontiguousarray(worth.swapaxes(0, 1).reshape(-1, features).T)
-            return (cells @ flat.view(float)).view(flat.dtype).reshape(-1, classes, n)
-
-        total = times(ones, one - zero) + zero.sum(axis=-1).T
-        return total if missing is None else total - times(missing, zero)
-
-
-def _count_entries(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
-    """Ones and missing cells of CSR, `(c, f)` each; NaN where a cell is neither that nor zero.
-
-    Every thread has classes of its own.
-    """
-    ones, missing = np.zeros((2, weight.classes, x.shape[1]))
-    for rows in sweeps_of(x.numbers):
-        labels = entries(x.numbers, rows), weight.counts[rows], kernel_threshold(x)
-        add = partial(numerics.flag_kernels.tally_entries, *labels, ones, missing)
-        if not all(by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)):
-            ones[:] = np.nan
-    return ones, missing
-
-
-def _count_cells(x: Flags, weight: Weight, n_jobs: int | None) -> tuple[Array, Array]:
-    """Ones and missing cells of an array, `(c, f)` each. Bytes are counted in bytes, where all rows count once."""
-    features, threshold = x.shape[1], kernel_threshold(x)
-    single = bool((weight.counts == 1).all())
-
-    def count_rows(rows: slice) -> Array:
-        part, codes, total = small_numbers(x.numbers, rows), weight.codes[rows], np.zeros((2, weight.classes, features))
-        if single and part.dtype == np.uint8 and not threshold < 0:
-            fine = numerics.flag_kernels.tally_bytes(part, codes, threshold, total[0])
-        else:
-            fine = numerics.flag_kernels.tally(part, codes, weight.counts[rows], threshold, *total)
-        return total if fine else total * np.nan
-
-    total = np.zeros((2, weight.classes, features))
-    ones, missing = reduce(iadd, in_order(count_rows, pieces(*x.shape, 4 * weight.classes), n_jobs), total)
-    return ones, missing
+        return tables.add_up(Sides.of(x)).reshape(-1, classes, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,16 +152,21 @@ class BernoulliStats(Stats):
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         flags = as_flags(x)
-        count = _count_entries if sparse.issparse(flags.numbers) else _count_cells
-        ones, cells = count(flags, weight, n_jobs)
-        cells += ones  # that are no zeros: in place, as words times classes are many numbers
-        return cls(ones, weight.rest(cells))
+
+        def count_rows(rows: slice) -> Array:
+            part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
+            return count_sides(Sides.of(flags, rows), part)
+
+        is_sparse = sparse.issparse(flags.numbers)
+        parts = sweeps_of(flags.numbers) if is_sparse else pieces_of(flags.numbers)
+        ones, missing = reduce(iadd, in_order(count_rows, parts, n_jobs))
+        missing += ones  # cells that are no zeros: in place, as words times classes are many numbers
+        return cls(ones, weight.rest(missing))
 
     @classmethod
     def defined(cls, x: Cells, weight: Weight) -> Self:
-        ones, missing = split(x)
-        seen = grouped_sum(weight, ones)
-        return cls(seen, weight.rest(seen if missing is None else seen + grouped_sum(weight, missing)))
+        ones, missing = count_sides(Sides.of(x), weight)
+        return cls(ones, weight.rest(ones + missing))
 
     @property
     def cells(self) -> Array:
@@ -179,57 +188,24 @@ class BernoulliStats(Stats):
         return BernoulliDensity(ratio(self.ones, total) + never, ratio(self.zeros, total) + never)
 
 
-class BernoulliScores:
-    """Scores of a one and a zero in each class, `(c, f)` each, as tables that kernels read."""
-
-    def __init__(self, one: Array, zero: Array) -> None:
-        self.one, self.zero = one, zero
-
-    @cached_property
-    def of_entries(self) -> KernelTables | None:
-        """Score of a one less that of a zero, and that of a zero; None where one of them is impossible."""
-        if not (np.isfinite(self.one).all() and np.isfinite(self.zero).all()):
-            return None
-        return KernelTables(
-            lambda classes: (lanes(self.one[classes] - self.zero[classes]), lanes(self.zero[classes])), self.one.shape
-        )
-
-    @cached_property
-    def of_empty_row(self) -> Array:
-        """Score of a row without ones, `(c,)`: a sum over all features, which takes longer than a row's ones."""
-        return self.zero.sum(axis=1)
-
-    @cached_property
-    def of_cells(self) -> KernelTables:
-        """Scores of every byte of features, of a one, and of a zero."""
-        return KernelTables(
-            lambda classes: tuple(map(lanes, _by_byte(self.one[classes], self.zero[classes]))), self.one.shape
-        )
-
-    def score(self, x: Cells, out: Array | None, n_jobs: int | None) -> Array:
-        flags, fine, classes = as_flags(x), [], len(self.one)
-        threshold, is_sparse = kernel_threshold(flags), sparse.issparse(flags.numbers)
-        tables = self.of_entries if is_sparse else self.of_cells
-        if tables is None:
-            return by_rows(lambda rows: score_sides(flags[rows], self.one, self.zero), x.shape, classes, out, n_jobs)
-        score_rows = numerics.flag_kernels.score_entries if is_sparse else numerics.flag_kernels.score
-
-        def add(rows: slice, tables_of_classes: tuple[Array, ...], first: int, part: Array) -> None:
-            cells = entries(flags.numbers, rows) if is_sparse else small_numbers(flags.numbers, rows)
-            fine.append(score_rows(cells, threshold, *tables_of_classes, first, part))
-
-        total = by_tables(add, tables, flags.numbers, classes, out, n_jobs)
-        if is_sparse:
-            total += self.of_empty_row
-        if not all(fine):
-            total[:] = np.nan  # a cell that is neither 0 nor 1
-        return total
+def count_sides(sides: Sides, weight: Weight) -> Array:
+    """Ones and missing cells of each class, `(2, c, f)`; NaN where a cell is not valid."""
+    total = np.zeros((2, weight.classes, sides.ones.shape[1]))
+    for cells, place in zip((sides.ones, sides.missing), total, strict=True):
+        if cells is not None:
+            place[:] = sum_by_class(cells, weight)
+    return total if sides.is_valid else total * np.nan
 
 
-def sides_of(x: Cells, one: Array, zero: Array) -> Array:
-    """The scores of a one or a zero for each cell, 0 for a missing one, `(r, f)`."""
-    cells = np.asarray(Dense(x)[EVERY] if sparse.issparse(x) else x[EVERY], float)
-    return silent(np.isnan(cells), np.where(cells == 1, one, zero))
+def sum_by_class(cells: Any, weight: Weight) -> Array:
+    """Weighted sums of the rows of each class, `(r, f) -> (c, f)`."""
+    if not sparse.issparse(cells):
+        return grouped_sum(weight, cells)
+    features = cells.shape[1]
+    stored = np.diff(cells.indptr)
+    places = np.repeat(weight.codes * features, stored) + cells.indices
+    sums = np.bincount(places, np.repeat(weight.counts, stored) * cells.data, weight.classes * features)
+    return sums.reshape(weight.classes, features)
 
 
 class ScoredSides:
@@ -238,23 +214,17 @@ class ScoredSides:
     sides: tuple[Array, Array]  # scores of a one and of a zero
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        return made_at(self, power, self.worth).score(x, out, n_jobs)
+        return made_at(self, power, self.tables).score_rows(x, out, n_jobs)
 
-    def worth(self, power: Power) -> BernoulliScores:
-        """Return what scores rows whose features have exponents."""
-        return BernoulliScores(*(raised(power, side) for side in self.sides))
+    def tables(self, power: Any) -> SideTables:
+        """Scores of ones and zeros, times exponents of the features."""
+        return SideTables(*(raised(power, side) for side in self.sides))
 
 
-def _by_byte(one: Array, zero: Array) -> tuple[Array, Array, Array]:
-    """Scores of eight features together, for each byte that they can make, `(c, groups * 256)`; none if many."""
-    classes, features = one.shape
-    groups = -(-features // 8)
-    if groups * classes > MOST_BYTES:
-        return np.zeros((classes, 0)), one, zero
-    worth = np.zeros((2, classes, groups, 8, 1))
-    worth.reshape(2, classes, -1)[:, :, :features] = zero, one
-    bit = (np.arange(256) >> np.arange(8)[:, None]) & 1
-    return np.where(bit, worth[1], worth[0]).sum(axis=2).reshape(classes, -1), one, zero
+def score_cells(x: Cells, one: Array, zero: Array) -> Array:
+    """The scores of a one or a zero for each cell, 0 for a missing one, `(r, f)`."""
+    cells = np.asarray(Dense(x)[EVERY] if sparse.issparse(x) else x[EVERY], float)
+    return silent(np.isnan(cells), np.where(cells == 1, one, zero))
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,11 +368,11 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     def score_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
         one, zero = self._sides_left_out(stats, leaving)
         if leaving.alike and not np.isnan(one).any():
-            return BernoulliScores(one, zero).score(leaving.x, None, 1)[:, 0]
-        return sides_of(leaving.x, one, zero).sum(axis=1)
+            return SideTables(one, zero).score_rows(leaving.x)[:, 0]
+        return score_cells(leaving.x, one, zero).sum(axis=1)
 
     def cells_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
-        return sides_of(leaving.x, *self._sides_left_out(stats, leaving))
+        return score_cells(leaving.x, *self._sides_left_out(stats, leaving))
 
     def _sides_left_out(self, stats: BernoulliStats, leaving: Leaving) -> tuple[Array, Array]:
         """Scores of a one and of a zero that leaves, `(1, f)` or `(r, f)`."""
@@ -417,7 +387,7 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         return np.repeat([[0.0], [1.0]], self.a.shape[-1], axis=1)
 
     def by_value(self, worth: Array) -> Callable[..., Array]:
-        return BernoulliScores(worth[1], worth[0]).score
+        return SideTables(worth[1], worth[0]).score_rows
 
     @property
     def sides(self) -> tuple[Array, Array]:  # type: ignore[override]
@@ -426,11 +396,11 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         each: Any = tilt * power
         one, zero = (of_powers(self.cumulants(np.full(1, side), ORDER, each), power) for side in (1.0, 0.0))
-        return np.moveaxis(sides_added(x[:], one, zero), -1, 0)
+        return np.moveaxis(sum_worth(x, one, zero), -1, 0)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
         one, zero = (self.log_moment(np.full(1, side), nodes(s) * power) for side in (1.0, 0.0))
-        return sides_added(x[:], one, zero)
+        return sum_worth(x, one, zero)
 
     def linear_variance(self, against: int | None = None) -> Linear:
         offset = trigamma_fall(self.b, self.a).sum(axis=-1)

@@ -291,12 +291,6 @@ def add_and_clear(total: Array, plus: float, out: Array, first: int) -> None:
         total[k] = 0.0
 
 
-def add_by_class(labels: Array, numbers: Array, out: Array) -> None:
-    """Add each row to its class, `(r,), (r, f) -> (c, f)`."""
-    places = labels[:, None] * np.int64(out.shape[1]) + np.arange(out.shape[1])
-    np.add.at(out.reshape(-1, copy=False), places.reshape(-1), numbers.reshape(-1))  # in order, whatever the blocks
-
-
 def add_lanes(total: Array, out: Array, first: int) -> None:
     """Add rows' totals to their classes from `first` on, `(r, n) -> (r, c)`."""
     part = out[:, first : first + total.shape[1]]

@@ -17,7 +17,6 @@ from bayesnb.numerics.threads import blocks, in_order, pieces
 
 Array = np.ndarray
 FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-BYTES = (*FLOATS, np.dtype(np.uint8))
 INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))
 LABELS = INTEGERS[:1]
 COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
@@ -279,12 +278,6 @@ def numbers(x: Any, rows: slice) -> Array:
 def integers(x: Any, rows: slice) -> Array:
     """Return rows as a contiguous array of integers, without a copy where they are one."""
     return readable(x[rows], INTEGERS)
-
-
-def small_numbers(x: Any, rows: slice) -> Array:
-    """Return rows as a contiguous array of floats or bytes, booleans as bytes, without a copy where they are one."""
-    part = x[rows]
-    return readable(part.view(np.uint8) if part.dtype == bool else part, BYTES)
 
 
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
