@@ -48,8 +48,8 @@ from bayesnb.numerics.special import (
     trigamma,
     trigamma_fall,
 )
-from bayesnb.numerics.threads import in_order
-from bayesnb.numerics.views import EVERY, Dense, Flags, pieces_of, sweeps_of
+from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.views import EVERY, Dense, Flags, pieces_of
 
 
 def as_flags(x: Cells) -> Flags:
@@ -76,7 +76,7 @@ class Sides(NamedTuple):
         is_valid = not (is_invalid & ~is_missing if is_missing.any() else is_invalid).any()
 
         def as_floats(found: Array) -> Any:
-            numbers = found.astype(float)
+            numbers = found.astype(float, order="C")
             return sparse.csr_array((numbers, part.indices, part.indptr), part.shape) if is_sparse else numbers
 
         return cls(as_floats(is_one), as_floats(is_missing) if is_missing.any() else None, is_valid)
@@ -157,8 +157,10 @@ class BernoulliStats(Stats):
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
             return count_sides(Sides.of(flags, rows), part)
 
-        is_sparse = sparse.issparse(flags.numbers)
-        parts = sweeps_of(flags.numbers) if is_sparse else pieces_of(flags.numbers)
+        cells = flags.numbers
+        rows, features = cells.shape
+        stored = cells.nnz // max(rows, 1) + 1 if sparse.issparse(cells) else features
+        parts = pieces(rows, stored, 4 * weight.classes * features // stored)  # sums are small beside their rows
         ones, missing = reduce(iadd, in_order(count_rows, parts, n_jobs))
         missing += ones  # cells that are no zeros: in place, as words times classes are many numbers
         return cls(ones, weight.rest(missing))

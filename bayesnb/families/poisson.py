@@ -65,11 +65,12 @@ class PoissonStats(Stats):
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
-        x = np.asarray(x, float)
-        seen = ~np.isnan(x)
-        x = np.where(seen, x, 0.0)
-        parts = (seen.astype(float), x, gammaln(x + 1))
-        return cls(*(grouped_sum(weight, part) for part in parts))
+        x = np.ascontiguousarray(x, float)
+        known = ~np.isnan(x)
+        x = np.where(known, x, 0.0)
+        count, events = grouped_sum(weight, known), grouped_sum(weight, x)
+        x += 1
+        return cls(count, events, grouped_sum(weight, gammaln(x, out=x)))
 
     @property
     def cells(self) -> Array:

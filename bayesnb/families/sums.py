@@ -110,7 +110,7 @@ class Entries(NamedTuple):
     def of_table(cls, places: Array) -> "Entries":
         """From an `(r, f)` table of places."""
         rows, width = places.shape
-        return cls(np.arange(rows + 1, dtype=np.int64) * width, places.reshape(-1).astype(np.int64))
+        return cls(np.arange(rows + 1, dtype=np.int64) * width, places.reshape(-1).astype(np.int64, copy=False))
 
     @classmethod
     def of_distinct(cls, places: Array) -> "tuple[Array, Entries]":
@@ -152,7 +152,7 @@ class DistinctCells(NamedTuple):
     @classmethod
     def of_table(cls, x: Array) -> "DistinctCells":
         """Return the distinct cells of an `(r, f)` table, without the missing ones."""
-        x = np.asarray(x, float)
+        x = np.ascontiguousarray(x, float)
         known = ~np.isnan(x)
         largest = x.max(where=known, initial=0.0)
         features = np.arange(x.shape[1])
@@ -162,10 +162,12 @@ class DistinctCells(NamedTuple):
             return cls.of_csr(sparse.csr_array((x[row, feature], feature, starts), shape=x.shape))
         # small counts need no sorting: each number of each column has a place of its own
         values = int(largest) + 1
-        keys = np.where(known, x, 0.0).astype(np.int64) + values * features
+        keys = np.where(known, x, 0.0).astype(np.int64)
+        keys += values * features
         occurs = np.zeros(values * len(features), bool)
         occurs[keys[known]] = True
-        places = np.where(known, (np.cumsum(occurs) - 1)[keys], -1)
+        places = (np.cumsum(occurs) - 1)[keys]
+        places[~known] = -1
         feature, value = np.divmod(np.flatnonzero(occurs), values)
         return cls(feature, value.astype(float), Entries.of_table(places))
 
