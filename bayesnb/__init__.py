@@ -78,7 +78,6 @@ _NAMES = {
         "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson PolyaTree Beta "
         "Dirichlet Gamma NormalInverseGamma NormalInverseWishart AveragedHistogram"
     ),
-    "selection.feature_evidence": "InclusionWarning",
     "data.levels": "UnseenLevelWarning",
     "data.suspect_columns": "ColumnWarning",
     "inference.posterior_draws": "DrawnWarning",
@@ -152,7 +151,6 @@ if TYPE_CHECKING:
     from bayesnb.plots import plot_uncertainty as plot_uncertainty
     from bayesnb.plots import plot_waterfall as plot_waterfall
     from bayesnb.plots import plot_words as plot_words
-    from bayesnb.selection.feature_evidence import InclusionWarning as InclusionWarning
     from bayesnb.selection.leave_one_out import UndefinedWarning as UndefinedWarning
     from bayesnb.selection.leave_one_out import UnverifiedWarning as UnverifiedWarning
 

@@ -48,7 +48,6 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "codes": (nb.CategoricalNB(min_categories=3), COUNTS),
     "levels": (NaiveBayes(nb.Categorical(0.5, unseen="reserve")), COUNTS),
     "objects": (NaiveBayes({0: "categorical", 1: "gaussian", 2: "bernoulli"}), OBJECTS),
-    "averaged": (NaiveBayes(nb.Categorical(), average_features=0.5), COUNTS),
 }
 
 

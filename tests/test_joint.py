@@ -116,31 +116,29 @@ def test_its_uncertainty_is_that_of_one_column(temper: float | None) -> None:
         close(one[name], two[name])
 
 
-def test_it_is_averaged_over_and_judged_as_one_feature() -> None:
-    table, column = twins(average_features=0.4)
-    close(table.predict_proba(CELLS), column.predict_proba(combination(CELLS)))
+def test_it_is_judged_as_one_feature() -> None:
+    table, column = twins()
     close(nb.relevance(table).log_bayes_factor, nb.relevance(column).log_bayes_factor)
 
 
 def test_draws_at_rows_never_seen_are_distributed_as_those_of_one_column() -> None:
-    for average in (None, 0.5):
-        table, column = twins(average_features=average)
-        one = table.draw_proba(NEVER[:3], 4000, chains=1, rng=2).values[0, :, :, 1]
-        two = column.draw_proba(combination(NEVER[:3]), 4000, chains=1, rng=3).values[0, :, :, 1]
-        assert (stats.ks_2samp(one, two).pvalue > 1e-4).all()
+    table, column = twins()
+    one = table.draw_proba(NEVER[:3], 4000, chains=1, rng=2).values[0, :, :, 1]
+    two = column.draw_proba(combination(NEVER[:3]), 4000, chains=1, rng=3).values[0, :, :, 1]
+    assert (stats.ks_2samp(one, two).pvalue > 1e-4).all()
 
 
 @pytest.mark.parametrize(
     "family",
     [JointTable(1.4), nb.MultivariateGaussian(NormalInverseWishart(0.0, 1.0, 4.0, 2.0))],
 )
-def test_a_row_that_was_not_learnt_is_left_out_of_an_average_over_features(family: Any) -> None:
+def test_a_row_that_was_not_learnt_is_left_out(family: Any) -> None:
     x, y = X[:20].astype(float), Y[:20]
     x[3, 1] = x[8, 0] = x[8, 2] = x[9] = np.nan
-    scores = NaiveBayes(family, average_features=0.4).fit(x, y).loo(x, y, target="joint").elpd_i
+    scores = NaiveBayes(family).fit(x, y).loo(x, y, target="joint").elpd_i
     for row in (2, 3, 8, 9):
         rest = np.arange(20) != row
-        refit = NaiveBayes(family, average_features=0.4).fit(x[rest], y[rest])
+        refit = NaiveBayes(family).fit(x[rest], y[rest])
         close(scores[row], refit.predict_joint_log_proba(x[[row]])[0, y[row]], 1e-9)
 
 

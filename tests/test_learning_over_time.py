@@ -232,12 +232,6 @@ IMPOSSIBLE: dict[str, tuple[Any, list, list, list, list, str]] = {
         *([[1], [0]], [0, 1]),
         "no row is left",
     ),
-    "a fraction of an average": (
-        NaiveBayes(Bernoulli(), average_features=0.5),
-        *([[1.0], [0.0]], [0, 1]),
-        *([[1.0]], [0]),
-        "needs whole numbers",
-    ),
 }
 
 
@@ -245,8 +239,7 @@ IMPOSSIBLE: dict[str, tuple[Any, list, list, list, list, str]] = {
 def test_what_would_stay_has_to_be_possible(what: str) -> None:
     model, x, y, gone, labels, match = IMPOSSIBLE[what]
     model = clone(model).fit(x, y)
-    weight = [0.5] if "average" in what else None
-    assert_refused(lambda: model.forget(gone, labels, weight), model, match)
+    assert_refused(lambda: model.forget(gone, labels), model, match)
 
 
 @pytest.mark.parametrize("factor", [0, -0.5, 1.1, np.nan, "half", None, [0.5]])

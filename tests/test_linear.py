@@ -180,7 +180,6 @@ YES = [["a"], ["b"], ["a"]], ["yes", "no", "yes"]
         (lambda: fit("auto", TABLE).linear_form(), r"'weight'.*shared=True"),
         (lambda: fit("multivariate", NUMBERS).linear_form(), r"MultivariateGaussian\(shared=True"),
         (lambda: fit(nb.JointTable(), LEVELS).linear_form(), r"\(JointTable\).*Categorical"),
-        (lambda: fit(MIXED, TABLE, average_features=0.5).linear_form(), "average_features=None"),
         (lambda: fit("auto", *YES, estimate="mle").linear_form(), "'0=a', class 'no'.* is 0"),
         (lambda: fit("poisson", COUNTS).linear_form(against="dog"), "against must be one of"),
         (lambda: fit("poisson", COUNTS).linear_form(estimate="predictive"), "one of mean, map"),

@@ -340,7 +340,7 @@ def test_calls_and_code_on_the_page_do_what_they_say(loans: Reported) -> None:
     [
         nb.NaiveBayes({"kind": nb.Categorical(nb.Dirichlet([0.5, 1.0])), "flag": None}, temper=0.7),
         nb.NaiveBayes({("a", "b"): nb.Gaussian(nb.NormalInverseGamma(4.0, 1.0, 2.0, 9.0))}),
-        nb.NaiveBayes(class_prior={"u": 0.5, "v": 0.5}, average_features=0.5),
+        nb.NaiveBayes(class_prior={"u": 0.5, "v": 0.5}),
         nb.NaiveBayes(class_prior=nb.Dirichlet([1.0, 2.0]), estimate="mean", n_jobs=1),
     ],
 )

@@ -248,7 +248,6 @@ REFUSED = [
     (ask(MODELS["blocks"], columns=["a", "b"]), "no two columns can be joined"),
     (ask(NaiveBayes({"a": Categorical(0.0)})), "improper"),
     (fit("gaussian", dependence="blocks"), "101 columns can be joined"),
-    (fit(dependence="blocks", average_features=0.5), "average_features"),
 ]
 
 

@@ -303,14 +303,10 @@ def inside(part: QuadContourSet, points: np.ndarray) -> np.ndarray:
 BOUNDARIES: dict[str, dict[str, Any]] = {
     "shared": {"families": nb.Gaussian(shared=True), "temper": 0.4},
     "trees": {"families": nb.PolyaTree()},
-    "averaged": {"families": nb.Gaussian(), "average_features": 0.5},
 }
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["shared", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("trees", "averaged"))],
-)
+@pytest.mark.parametrize("kind", ["shared", pytest.param("trees", marks=pytest.mark.slow)])
 def test_the_colour_of_a_place_is_what_predict_says_where_other_cells_are_missing(
     kind: str,
 ) -> None:

@@ -202,7 +202,6 @@ def test_a_hierarchy_in_pymc_has_the_evidence_of_its_parameters() -> None:
             "shape is about what all classes have in common",
         ),
         (lambda x, y: nb.tune(GaussianNB(shared=True), x, y, per="class"), "that of all classes"),
-        (lambda x, y: NaiveBayes(SHARED, average_features=0.5).fit(x, y), "in common already"),
         (
             lambda x, _: (
                 NaiveBayes(SHARED).fit(x, np.arange(60) % 3).predict_interval(x, method="exact")

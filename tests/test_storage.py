@@ -63,7 +63,7 @@ FAMILIES = {
 }
 MODELS: list[tuple[NaiveBayes, Any]] = [
     (NaiveBayes(FAMILIES, temper="loo", class_prior={0: 0.5, 1: 0.25, 2: 0.25}), FRAME),
-    (NaiveBayes(average_features=0.5), FRAME),
+    (NaiveBayes(), FRAME),
     (NaiveBayes(nb.JointTable(0.5), dependence=None), LEVELS / 3),
     (nb.CategoricalNB(alpha=[0.5, 1, 2], min_categories=6), LEVELS),
     (nb.GaussianNB(estimate="map", class_prior=np.array([0.2, 0.3, 0.5])), REAL),

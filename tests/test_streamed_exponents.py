@@ -16,10 +16,7 @@ from sklearn.base import clone
 from bayesnb import GaussianNB, NaiveBayes
 from bayesnb.scale import fit_files, fit_shards, shard
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning"),
-    pytest.mark.filterwarnings("ignore::bayesnb.InclusionWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.UnseenLevelWarning")
 RULES = ["columns", "loo"]
 ROUNDING = 1e-6  # of exponents, which a search finds to so many digits
 

@@ -204,21 +204,15 @@ def _check_smoothing(smoothing: Any) -> list[float]:
 
 def _list_settings(fitted: FittedRows, sizes: Sequence[float], estimates: Any) -> list[Setting]:
     """Return all settings; raise for those that the model cannot have."""
-    averages = fitted.estimator.average_features is not None
     has_links = fitted.schema.links is not None  # whose tables have no other estimate
-    possible = ["predictive"] if averages or has_links else list(ESTIMATES)
+    possible = ["predictive"] if has_links else list(ESTIMATES)
     if estimates is None:
         estimates = [kind for kind in ("map", "mean", "predictive") if kind in possible]
     kinds = [estimates] if isinstance(estimates, str) else list(estimates)
     if not kinds or set(kinds) - set(possible) or len(set(kinds)) < len(kinds):
         raise ValueError(
             f"estimates must be some of {', '.join(possible)}, each once, got {estimates!r}. A "
-            "model with links between columns, or with average_features, has 'predictive' only."
-        )
-    if averages and 0 in sizes:
-        raise ValueError(
-            "average_features weighs by the evidence, and a smoothing of 0 has none: compare "
-            "smoothings above 0."
+            "model with links between columns has 'predictive' only."
         )
     settings = []
     for kind in kinds:

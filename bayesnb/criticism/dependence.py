@@ -12,7 +12,7 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
-from bayesnb.selection.feature_evidence import check_comparable, class_belief
+from bayesnb.selection.feature_evidence import check_comparable
 from bayesnb.selection.pair_evidence import (
     Labels,
     LevelColumns,
@@ -158,7 +158,7 @@ def _split_into_parts(
     for b, block in enumerate(fitted.schema.blocks):
         places = [at for at, (_, home, _) in enumerate(chosen) if home == b]
         if places:
-            prior = class_belief(fitted.model.prior.blocks[b])
+            prior = fitted.model.prior.blocks[b]
             check_comparable(prior, block.keys, alike=False)
             columns = [chosen[at][2] for at in places]
             observe = block.family.columnwise.observe

@@ -262,11 +262,6 @@ def partition(
 
 
 def _check_arguments(model: Any, most: Any, concentration: Any) -> None:
-    if getattr(model, "average_features", None) is not None:
-        raise ValueError(
-            "average_features averages over hypotheses about single columns, which have no "
-            "evidence jointly: search with average_features=None."
-        )
     if most is not None and not (isinstance(most, Integral) and int(most) > 0):
         raise ValueError(f"most must be None or a whole number of columns, got {most!r}.")
     if concentration is not None and not 0 < concentration < np.inf:

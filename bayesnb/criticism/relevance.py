@@ -15,7 +15,6 @@ from bayesnb.model.powers import of_blocks
 from bayesnb.selection.feature_evidence import (
     cautious,
     check_comparable,
-    class_belief,
     word_bayes_factors,
 )
 
@@ -84,9 +83,6 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     at the column, take a logarithm, or declare it `Categorical`.
 
     Every feature is judged by itself; links between columns are not features.
-    `NaiveBayes(average_features=...)` predicts by the average over these hypotheses under the
-    model's priors as they are, so that of a column of many levels it may include what has no
-    relevance: an `InclusionWarning` says so.
 
     Examples
     --------
@@ -129,14 +125,14 @@ def _compare_features(fitted: NaiveBayes) -> tuple[list[Feature], dict[str, floa
     tempers: Any = of_blocks(fitted._tempers["temper"], len(schema.blocks))
     sds = of_blocks(fitted._tempers["temper_sd"], len(schema.blocks))
     for b, block in enumerate(schema.blocks):
-        belief, stats = class_belief(model.prior.blocks[b]), model.stats.blocks[b]
-        check_comparable(belief, block.keys)
-        factors = cautious(block.family, belief, stats)
+        prior, stats = model.prior.blocks[b], model.stats.blocks[b]
+        check_comparable(prior, block.keys)
+        factors = cautious(block.family, prior, stats)
         names, places = list(block.words), list(block.word_places)
         all_names = ", ".join(map(str, block.names))
         if block.family.words:
             blocks[all_names] = float(factors[0])
-            factors = word_bayes_factors(belief, stats)  # type: ignore[arg-type]
+            factors = word_bayes_factors(prior, stats)  # type: ignore[arg-type]
         elif block.family.multivariate:
             names, places = [all_names], places[:1]
         columns = [block.names[0]] * len(names) if block.family.listed else names

@@ -213,12 +213,6 @@ def _check_arguments(model: Any, criterion: str, per: str) -> None:
             "all columns and classes at once, so their priors cannot be tuned separately. Use "
             "criterion='evidence'."
         )
-    if per == "class" and getattr(model, "average_features", None) is not None:
-        raise ValueError(
-            "average_features compares a parameter for each class with one for all of them, which "
-            "needs one prior for all classes, so per='class' is not possible. Use per='model' or "
-            "'feature'."
-        )
     if criterion == "loo" and getattr(model, "estimate", None) == "mle":
         raise ValueError(
             "criterion='loo' under estimate='mle': no prior enters it, so there is nothing to tune."

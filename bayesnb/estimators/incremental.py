@@ -45,7 +45,6 @@ from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.results.progress import bar
 from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, chosen_families
-from bayesnb.selection.feature_evidence import warn_of_inclusion
 from bayesnb.selection.joint_families import joint_families
 from bayesnb.selection.leave_one_out import before_rows
 from bayesnb.selection.link_search import FOREST, MOST_COLUMNS, PAIRS, LabelledRows, with_links
@@ -86,11 +85,6 @@ class IncrementalMixin(ModelHolder):
             For cells outside the support of their family, labels that are missing or not in ``classes``, and parameters
             that contradict each other. The message names the column or row, and what to do. The estimator stays as it
             was.
-
-        Warns
-        -----
-        InclusionWarning
-            Where ``average_features`` includes columns of so many levels that it would include noise too.
 
         See Also
         --------
@@ -317,7 +311,7 @@ class IncrementalMixin(ModelHolder):
         -----
         Only the statistics fade: the posterior goes back to the prior, that of the class probabilities too. Classes
         that no longer occur fade as well. ``partial_fit``, ``decay``, ``partial_fit`` equals ``fit`` with weights.
-        ``log_evidence_`` is then that of weighted rows, not a probability of data, so ``average_features`` refuses it.
+        ``log_evidence_`` is then that of weighted rows, not a probability of data.
 
         Examples
         --------
@@ -379,11 +373,11 @@ class IncrementalMixin(ModelHolder):
         """Learn a table's columns: their families, of which some may be chosen by these rows, and their levels."""
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices, grids = chosen_families(families_of(self._families(), table), rows)
-        schema = replace(Schema.learn(table, families, self.average_features, weight, grids), choices=choices)
+        schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
         kind = self._dependence_rule
         if kind == BLOCKS and (joined := joint_families(schema, rows)) is not None:
             known = dict(pair for block in schema.blocks for pair in block.grids())
-            schema = replace(Schema.learn(table, joined, None, weight, known), choices=choices)
+            schema = replace(Schema.learn(table, joined, weight, known), choices=choices)
         elif kind in (FOREST, PAIRS):
             labelled = LabelledRows(codes, np.ones(len(codes)) if weight is None else weight, len(classes))
             with bar("links between columns", None, " pairs", PATIENCE) as shown:
@@ -478,8 +472,6 @@ class IncrementalMixin(ModelHolder):
         class_prior = self._class_prior_rule(shard.classes)
         model = model_of(shard, class_prior, None if before is None else (self.model_, before))
         temper = self._tempered(model, shard, before, rows)
-        if any(block.included is not None for block in shard.schema.blocks):
-            warn_of_inclusion(shard.schema, model)
         self.__dict__.update(classes_=shard.classes, schema_=shard.schema, model_=model)
         if temper.length is not None and rows is not None:
             LOG.info("Exponent on the columns' evidence: %s.", in_words(temper))

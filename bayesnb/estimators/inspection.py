@@ -221,8 +221,6 @@ class InspectionMixin(ModelHolder):
         Dirichlet, where more of one is less of the others: the squares of their sds add up to more than that of
         `score_sd`, which is exact.
 
-        Under `average_features` every number is that of the average over both hypotheses about a feature.
-
         Examples
         --------
         >>> from bayesnb import NaiveBayes
@@ -375,11 +373,6 @@ class InspectionMixin(ModelHolder):
 
         Features that have exponents of their own are a block each.
         """
-        if self.average_features is not None:
-            raise ValueError(
-                "average_features averages over subsets of the columns, and an average of linear forms is not one. "
-                "Use average_features=None."
-            )
         density: Any = self._reader(kind)
         whole = linear_of(density, self.model_.posterior)
         curved = [block for block, part in zip(self.schema_.blocks, whole, strict=True) if part is None]

@@ -11,7 +11,7 @@ from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
 from bayesnb.formatting import count, fixed, list_names, number, shorten, times
 from bayesnb.model.schema import Block
-from bayesnb.selection.feature_evidence import cautious, check_comparable, class_belief
+from bayesnb.selection.feature_evidence import cautious, check_comparable
 
 MAX_CLASSES, MAX_NAMES = 12, 8  # listed; names of a block
 MAX_LETTERS = 40  # of a class
@@ -50,7 +50,7 @@ def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequ
     evidence, factors, missing = np.array([[part[f] for part in by_block[b]] for _, b, f in keys]).T
     tempers = fitted._temper_of_columns
     families = [schema.blocks[b].family for _, b, _ in keys]
-    priors = [class_belief(model.prior.blocks[b]).column(f) for _, b, f in keys]
+    priors = [model.prior.blocks[b].column(f) for _, b, f in keys]
     return {
         "feature": [feature_name(schema.blocks[b], key) for key, b, _ in keys],
         "family": [type(each).__name__ + ", shared" * each.shared for each in families],
@@ -80,12 +80,11 @@ def _evidence_terms(prior: Belief, stats: Any) -> Array:
 
 def _bayes_factors(block: Block, prior: Belief, stats: Any) -> Array:
     """Return the log Bayes factors of `relevance`, `(f,)`, of a block of words as a whole."""
-    belief = class_belief(prior)
     try:
-        check_comparable(belief, block.keys)
+        check_comparable(prior, block.keys)
     except ValueError:
         return np.full(len(block.keys), np.nan)
-    return cautious(block.family, belief, stats)
+    return cautious(block.family, prior, stats)
 
 
 def _missing_cells(fitted: Any, b: int) -> Array:

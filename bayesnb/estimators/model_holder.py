@@ -20,7 +20,7 @@ from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
 from bayesnb.model.powers import ExponentCovariance, Exponents, Numbers, of_empty_rows
-from bayesnb.model.priors import ClassPriorRule, check_averaging
+from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
 from bayesnb.selection.link_search import FOREST, PAIRS
@@ -47,7 +47,6 @@ class ModelHolder(ABC):
     temper: Any
     n_jobs: int | None
     estimate: str
-    average_features: Any = None
 
     schema_: Schema
     model_: Model
@@ -82,7 +81,7 @@ class ModelHolder(ABC):
         rule = getattr(self, "dependence", None)
         if rule != AUTO:
             return None if rule == NONE else rule
-        return PAIRS if self._declares_nothing and self.average_features is None else None
+        return PAIRS if self._declares_nothing else None
 
     @property
     def _declares_nothing(self) -> bool:
@@ -252,8 +251,6 @@ class ModelHolder(ABC):
         kind = getattr(self, "dependence", None)
         if not (kind is None or (isinstance(kind, str) and kind in (AUTO, NONE))):
             self._check_dependence(kind)
-        if self.average_features is not None:
-            check_averaging(self.average_features, self.estimate)
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 
@@ -264,8 +261,6 @@ class ModelHolder(ABC):
             raise ValueError(
                 f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
             )
-        if self.average_features is not None:
-            raise ValueError(f"dependence={kind!r} and average_features cannot be combined. Use one of them.")
 
 
 def misspelt(table: Table, names: Any) -> str:

@@ -94,11 +94,6 @@ class NaiveBayes(
         What predicts: the posterior predictive, with all parameters integrated out; or every parameter, the class
         probabilities included, plugged in at its posterior mean, its mode, or its maximum likelihood estimate. With
         smoothing l, (n + l) / (N + l K) is ``"mean"`` under Dirichlet(l), and ``"map"`` under Dirichlet(1 + l).
-    average_features : float, dict or None, default=None
-        The probability, before the data, that a feature depends on the class at all: one number, or ``{column:
-        probability}``, where columns that are left out are always included. Predictions are then the exact average over
-        all subsets of features, weighted by their posterior probabilities. A block of words is one feature. It needs
-        ``estimate="predictive"``, whole weights and counts, and proper priors that are the same for all classes.
 
     Attributes
     ----------
@@ -187,9 +182,6 @@ class NaiveBayes(
     flags made by a threshold, and levels whose prior is uneven; links are for those. At most 100 columns of each kind
     can be joined, for which the search takes up to half a minute; of more than 10,000 rows a part is compared.
 
-    *Averaging over features.* The vaguer a prior is, the more evidence it takes to include a feature. Many rare levels
-    may be included though they are noise: an ``InclusionWarning`` names such columns, and says what to do.
-
     Arrays and dataframes of Dask are learnt from in one pass over their partitions, and predicted lazily: see
     ``bayesnb.scale``.
 
@@ -219,10 +211,8 @@ class NaiveBayes(
         dependence: Any = "auto",
         n_jobs: int | None = None,
         estimate: str = "predictive",
-        average_features: Any = None,
     ) -> None:
         self.families = families
-        self.average_features = average_features
         self.class_prior = class_prior
         self.classes = classes
         self.temper = temper

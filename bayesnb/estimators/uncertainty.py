@@ -97,11 +97,9 @@ class PredictiveUncertainty(ABC):
         Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone chose a row so
         far out, or with levels of so little smoothing, that one class's score has endless tails, the row is drawn among
         three or more classes, with a `DrawnWarning`; "exact" refuses it. So is every row of three or more classes
-        that have parameters in common, under `average_features` or `shared=True`, which "fast" refuses too; of two
-        classes only where `average_features` meets a `class_prior` that is known. Under `average_features` "fast" is
-        always refused: four cumulants do not tell how many hypotheses there are. Rows of which only PolyaTree columns
-        are known are drawn, and refused, where the `class_prior` is known and all classes may have one distribution:
-        nothing may be unknown of them.
+        that have parameters in common, under `shared=True`, which "fast" refuses too. Rows of which only PolyaTree
+        columns are known are drawn, and refused, where the `class_prior` is known and all classes may have one
+        distribution: nothing may be unknown of them.
 
         Of a sampled model ends are quantiles of its draws, weighted where the row was observed, and as noisy as those
         are; a row that leaves few draws with any weight raises a `DegenerateWarning`.
@@ -374,8 +372,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         -------
         xarray.DataTree
             `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of flags or words
-            (class, feature); `theta_<column>` (class, <column>_level). Under `average_features`, `included`: 1 where a
-            feature depends on the class, 0 where all classes share its parameters.
+            (class, feature); `theta_<column>` (class, <column>_level).
             `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; one number for each Dirichlet.
             `log_likelihood` : of both kinds (obs_id). `y`, log p(y | x, theta), what classifiers are compared by:
             ``az.loo(tree, var_name="y")`` approximates `loo`. `row`, log p(x, y | theta), in which the model is
@@ -396,8 +393,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         -----
         Where several families have columns, the axis `feature` becomes `<family>_feature`; where both flags and words
         have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper prior cannot be drawn:
-        `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`; so is
-        `log_prior` under `average_features`, where classes may share a parameter.
+        `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`.
         Links between columns, see `links_`, are drawn as well, and are in the predictions and, those of the forest, in
         the likelihood `row` and in `log_evidence`; the parameters that are shown, and `log_prior`, are of the columns
         alone.
@@ -435,8 +431,6 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             result, _ = drawn_intervals(scores, self._observers(observed), prob, int(draws or DRAWS), rng)
         else:
             smooth = find_smooth(scores, observed)
-            if method == "fast" and scores.belief.is_mixture:
-                smooth[:] = False
             if smooth.all():
                 result = intervals(scores, prob, observed, method, self.n_jobs)
             else:

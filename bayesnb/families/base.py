@@ -24,7 +24,6 @@ from bayesnb.families.record import (
     Array,
     Cells,
     Contributions,
-    Drawn,
     Exponent,
     Parts,
     Power,
@@ -151,13 +150,12 @@ class Density(RowScores, ABC):
             raise TypeError(f"{type(self).__name__} has several parameters: take one of its fields.")
         return np.array(getattr(self, self.theta), dtype=dtype, copy=copy)
 
-    def moved(self, change: Any, *others: Self) -> Self:
-        """The density of `change(array, ...)`, field by field, with the logs that are kept."""
-        made = self.map(change, *others)
+    def moved(self, change: Any) -> Self:
+        """The density of `change(array)`, field by field, with the logs that are kept."""
+        made = self.map(change)
         if self.kept:
-            logs = [getattr(density, self.kept) for density in (self, *others)]
-            several = isinstance(logs[0], tuple)
-            made.__dict__[self.kept] = tuple(map(change, *logs)) if several else change(*logs)
+            logs = getattr(self, self.kept)
+            made.__dict__[self.kept] = tuple(map(change, logs)) if isinstance(logs, tuple) else change(logs)
         return made
 
     @classmethod
@@ -183,7 +181,6 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
 
     multivariate: ClassVar[bool] = False  # a cell is a whole row of the block
     independent_classes: ClassVar[bool] = True  # what one class is believed to be says nothing about another
-    is_mixture: ClassVar[bool] = False  # several hypotheses, by their evidence
     has_atoms: ClassVar[bool] = False  # a cell's density may be known exactly: the log has a probability of one value
 
     @abstractmethod
@@ -548,10 +545,6 @@ class Repeatable[S: Stats, D: Density](BeliefCore[S, D]):
     def repeated(self, times: int) -> Self:
         """Return the classes of this model, repeated so many times: models side by side."""
         return self[np.tile(np.arange(len(self)), times)]
-
-    def draws(self, rng: Rng, size: int) -> Drawn:
-        """Draw the theta of all classes `size` times, one draw's classes after another's."""
-        return Drawn(self.repeated(size).sample(rng))
 
 
 class Belief[S: Stats, D: Density](LeaveOneOut[S, D], Contributing[S, D], Repeatable[S, D]):

@@ -6,7 +6,6 @@
 taken from p, which has no digits left when p is nearly 1.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import iadd
@@ -383,13 +382,6 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         weight = leaving.each if leaving.alike else leaving.weight[:, None, None]
         one, zero = np.moveaxis(remaining.worth(weight, leaving.kind), -1, 0)
         return one, zero
-
-    @property
-    def every_value(self) -> Array:
-        return np.repeat([[0.0], [1.0]], self.a.shape[-1], axis=1)
-
-    def by_value(self, worth: Array) -> Callable[..., Array]:
-        return SideTables(worth[1], worth[0]).score_rows
 
     @property
     def sides(self) -> tuple[Array, Array]:  # type: ignore[override]

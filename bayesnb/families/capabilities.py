@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from bayesnb.families.record import Array, Cells, Drawn, Linear, Parts, Rng, VariableNames
+from bayesnb.families.record import Array, Cells, Linear, Parts, Rng, VariableNames
 from bayesnb.numerics.special import trigamma, trigamma_fall
 
 
@@ -53,13 +53,13 @@ def narrowed(belief: Any, x: Cells, observe: Callable[..., Any]) -> Narrowed:
 class HasSparseDraws(Protocol):
     """A belief whose draws have no entries for what no row held, until rows that hold it are to be scored."""
 
-    def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> Any:
+    def opened(self, theta: Any, x: Cells, rng: Rng) -> Any:
         """The theta that was drawn, with entries for all that the rows hold; nothing that was drawn changes."""
 
 
-def opened(belief: Any, drawn: Drawn, x: Cells, rng: Rng) -> Any:
+def opened(belief: Any, theta: Any, x: Cells, rng: Rng) -> Any:
     """The theta that was drawn, with entries for all that the rows hold."""
-    return belief.opened(drawn, x, rng) if isinstance(belief, HasSparseDraws) else drawn.theta
+    return belief.opened(theta, x, rng) if isinstance(belief, HasSparseDraws) else theta
 
 
 @runtime_checkable
@@ -76,20 +76,6 @@ def words_of(record: Any, x: Cells) -> Array | None:
 
 
 @runtime_checkable
-class HasPairMoment(Protocol):
-    """A belief whose classes are not independent, with a joint moment of any two: see `sharing`."""
-
-    def pair_moment(self, x: Cells, s: Array, u: Array, power: Any = 1.0) -> Array:
-        """log E[p(x | theta_1)**s p(x | theta_0)**u], summed over features, `(r, f), (n,), (n,) -> (r, n)`.
-
-        Both are times the power, a number or one for each feature.
-        """
-
-    def pair_cumulants(self, x: Cells, t: float, v: float, power: Any = 1.0) -> Array:
-        """The first four derivatives of its log at (t + s, v - s) in s, at 0, `(r, f) -> (4, r)`."""
-
-
-@runtime_checkable
 class HasBaseDensity(Protocol):
     """A belief or density of which all scores are relative to one density of cells, the same for all classes.
 
@@ -101,18 +87,6 @@ class HasBaseDensity(Protocol):
 
     def cell_log_base(self, x: Cells) -> Array:
         """log of that density, cell by cell, `(r, f)`."""
-
-
-@runtime_checkable
-class HasFewValues(Protocol):
-    """A belief about cells that have few values, so that each value's score is computed once and looked up."""
-
-    @property
-    def every_value(self) -> Array | None:
-        """Rows that together hold every value that each cell can have, `(v, f)`; None where those are many."""
-
-    def by_value(self, scores: Array) -> Callable[..., Array]:
-        """`score` of x, out and n_jobs, given the score of every value in each class, `(v, c, f)`."""
 
 
 @runtime_checkable

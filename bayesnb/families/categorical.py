@@ -47,8 +47,6 @@ from bayesnb.numerics.special import less, log_gamma_ratio
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import INTEGERS, Coded, integers, lanes, readable
 
-MOST_VALUES = 1 << 20  # levels of the largest column, times columns
-
 
 class CodedStats(LevelStats):
     """Counts of what columns of codes hold, each column having a number of levels of its own."""
@@ -163,18 +161,6 @@ class LevelTables(ScoredLevels):
     """Beliefs of which each level's moments and cumulants are computed once, and looked up for cells."""
 
     level_cumulants: Callable[..., Array]
-
-    @property
-    def every_value(self) -> Array | None:
-        if max(self.sizes) * len(self.sizes) > MOST_VALUES:
-            return None
-        level = np.arange(max(self.sizes))[:, None]
-        return np.where(level < self.sizes, level, -1)
-
-    def by_value(self, worth: Array) -> Callable[..., Array]:
-        columns = [worth[:size, :, j].T for j, size in enumerate(self.sizes)]
-        tables = tables_of(np.concatenate(columns, axis=1))
-        return lambda x, out, n_jobs: self.added(x, tables, len(self), out, n_jobs)
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         worth = of_powers(self.cumulants_for(x, tilt * power), self.of_levels(power))

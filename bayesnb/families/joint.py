@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import formatting
-from bayesnb.families.base import ORDER, Array, Cells, Drawn, Parts, Rng, Stats
+from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
 from bayesnb.families.capabilities import LevelUnit, Narrowed
 from bayesnb.families.categorical import Categorical, CodedStats, ColumnDirichlets
 from bayesnb.families.combinations import Combined, distinct, fresh, places_of_codes, smallest, unseen
@@ -83,14 +83,10 @@ class JointStats(Combined, CodedStats):
         seen = distinct(sizes, codes[(codes >= 0).all(axis=1)]).astype(smallest(sizes))
         return cls(np.zeros((weight.classes, 1, len(seen) + 1)), seen, sizes).alone(codes, weight)
 
-    @staticmethod
-    def learnt(x: Cells) -> Array:
-        """Rows that are counted, `(r,)`."""
-        return (as_level(x[:]) >= 0).all(axis=1)
-
     def alone(self, x: Array, weight: Weight) -> Self:
         """The stats of some of the rows."""
-        codes, complete = as_level(x), self.learnt(x)
+        codes = as_level(x)
+        complete = (codes >= 0).all(axis=1)
         place = np.full(len(codes), -1)
         place[complete] = self.places(codes[complete])
         return type(self)(tally(place, self.counts.shape[-1], weight)[:, None], self.combinations, self.sizes)
@@ -142,10 +138,6 @@ class JointDensity(Combined, LevelDensity):
         made = super().relaid(change, combinations, sizes)
         made.__dict__[self.kept] = change(self.log_probability)
         return made
-
-    def moved(self, change: Callable[..., Array], *others: Self) -> Self:
-        wide = reduce(lambda one, other: one.beside(other), others, self)
-        return LevelDensity.moved(wide, change, *(other.beside(wide) for other in others))
 
     def log_density(self, x: Array) -> Array:
         codes, rows = flat(x)
@@ -315,8 +307,7 @@ class JointDirichlet(Combined, DirichletBelief):
         logs_of_each = np.concatenate([logs[..., : len(self.combinations)], last], axis=-1)
         return JointDensity.of_logs(logs_of_each, self.combinations, self.sizes)
 
-    def opened(self, drawn: Drawn, x: Cells, rng: Rng) -> JointDensity:
-        theta: Any = drawn.theta
+    def opened(self, theta: JointDensity, x: Cells, rng: Rng) -> JointDensity:
         new = unseen(theta, x)
         return theta.opened(new, self.shares(theta, len(new), rng)) if len(new) else theta
 

@@ -91,11 +91,6 @@ class MultinomialStats(LevelStats):
         """The stats of the same rows whose order is known: that one is all the orders they have."""
         return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
 
-    @staticmethod
-    def learnt(x: Cells) -> Any:
-        """All rows are counted."""
-        return True
-
     def alone(self, x: Cells, weight: Weight) -> Self:
         seen = self.defined(x, weight)
         return seen.in_order() if self.ordered else seen
@@ -390,9 +385,9 @@ class Multinomial(DirichletFamily):
     multinomial coefficient with Gamma functions for factorials, a constant: a word counts as x_j occurrences would.
     Posterior and predictions are defined, and equal those of counts where the numbers are counts. But this is not a
     distribution over x, as it does not sum or integrate to 1. So log evidence and log density are not those of data,
-    and ``relevance`` and ``average_features``, which rest on Bayes factors, refuse it. Intervals take the sum of the
-    weights for the number of words seen: ten times the weights are ten times the data, and less uncertainty. Where that
-    matters, rescale each row so that its numbers add up to as many words as it is worth.
+    and ``relevance``, which rests on Bayes factors, refuses it. Intervals take the sum of the weights for the number of
+    words seen: ten times the weights are ten times the data, and less uncertainty. Where that matters, rescale each row
+    so that its numbers add up to as many words as it is worth.
 
     *Complement naive Bayes* is not offered. Its weights come from the words of all other classes and do not belong to a
     likelihood of a row, so there is nothing to update, draw or compare. Classes of uneven size and words that come in

@@ -54,13 +54,6 @@ class Linear(NamedTuple):
     offset: Array  # `(c,)`
 
 
-class Drawn(NamedTuple):
-    """Draws of theta, s * c classes in a row, and which features depend on the class at all, `(s, f)`; None if all."""
-
-    theta: Any  # a density
-    included: Array | None = None
-
-
 class Record:
     """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are not arrays."""
 

@@ -217,11 +217,6 @@ class VectorStats(Stats):
         count, mean, scatter = (np.stack(values)[:, None] for values in zip(*moments, strict=True))
         return cls(count, mean, settled(scatter))
 
-    @staticmethod
-    def learnt(x: Cells) -> Array:
-        """Which rows are counted, `(r,)`."""
-        return ~np.isnan(numbers(x, EVERY)).any(axis=1)
-
     def alone(self, x: Array, weight: Weight) -> Self:
         if not np.array_equal(weight.codes, np.arange(weight.classes)):
             return self.defined(x, weight)

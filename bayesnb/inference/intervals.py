@@ -107,9 +107,7 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
     A row whose cumulants do not exist has NaN.
     """
     live = scores.belief.live
-    # A mixture can have any shape with its cumulants.
-    tolerance = 0.0 if scores.belief.is_mixture else TOLERANCES[method]
-    target = Target(ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, tolerance)
+    target = Target(ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, TOLERANCES[method])
     result = Intervals(*np.zeros((4, len(scores), len(live))))
     if live.sum() == 1:
         return Intervals(*(array + live for array in result))

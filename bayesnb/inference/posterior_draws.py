@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Drawn, Rng, Stats
+from bayesnb.families.base import Array, Belief, Cells, Density, Rng, Stats
 from bayesnb.families.capabilities import narrowed, opened
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.families.record import Power, is_by_row
@@ -50,13 +50,11 @@ class Theta:
 
     class_probs: DirichletDensity
     blocks: tuple[Density, ...]
-    included: tuple[Array | None, ...] = ()  # of each block, the features that depend on the class, `(s, f)`; or all
 
     def opened(self, beliefs: Sequence[Belief], cells: Sequence[Cells], rng: np.random.Generator) -> Self:
         """Split off the parameters of levels that only these rows hold; nothing that was drawn changes."""
-        included = self.included or (None,) * len(self.blocks)
-        parts = zip(beliefs, map(Drawn, self.blocks, included), cells, strict=True)
-        return replace(self, blocks=tuple(opened(belief, drawn, x, rng) for belief, drawn, x in parts))
+        parts = zip(beliefs, self.blocks, cells, strict=True)
+        return replace(self, blocks=tuple(opened(belief, theta, x, rng) for belief, theta, x in parts))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -108,8 +106,8 @@ def _draws(product: Product, draws: int, rngs: Sequence[np.random.Generator]) ->
         size = part.stop - part.start
         with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
             pairs = zip(product.blocks, rngs[1:], strict=True)
-            parts, included = zip(*(belief.draws(rng, size) for belief, rng in pairs), strict=True)
-            theta = Theta(product.classes.sample(rngs[0], size), parts, included)
+            densities = tuple(belief.repeated(size).sample(rng) for belief, rng in pairs)
+            theta = Theta(product.classes.sample(rngs[0], size), densities)
         yield part, theta
 
 

@@ -269,8 +269,6 @@ def _with_entries(data: ModelData) -> list[Belief]:
 
 def _check(estimator: NaiveBayes, options: ModelOptions) -> None:
     _check_columns(options, estimator.schema_.blocks)
-    if estimator.model_.prior.is_mixture:
-        raise ValueError("average_features has no PyMC model. Give an estimator with average_features=None.")
     if not estimator.class_prior_.strictly_proper:
         raise ValueError("class_prior: a concentration of 0 is improper, and PyMC needs a distribution. Give another.")
     for block, belief in zip(estimator.schema_.blocks, estimator.model_.prior.blocks, strict=True):

@@ -177,8 +177,6 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
     def _answer_by(self, estimator: NaiveBayes, ensemble: Ensemble, chains: int, seed: int) -> Self:
         """Answer by a sampled ensemble, chain after chain, and the fitted estimator that read its table."""
-        if estimator.model_.prior.is_mixture:
-            raise ValueError("average_features: classes share parameters, which cannot be sampled. Leave it None.")
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains
         return self._adopt(

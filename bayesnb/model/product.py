@@ -16,7 +16,7 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats
-from bayesnb.families.capabilities import HasBaseDensity, HasPairMoment
+from bayesnb.families.capabilities import HasBaseDensity
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.record import difference, fields_alone
@@ -242,25 +242,14 @@ class Product(Joint):
         return all(block.independent_classes for block in self.blocks)
 
     @property
-    def is_mixture(self) -> bool:
-        """Whether it is a mixture of hypotheses, weighted by their evidence."""
-        return any(block.is_mixture for block in self.blocks)
-
-    @property
     def has_atoms(self) -> bool:
         """Whether the density of a cell may be known exactly, as that of a histogram whose bins are all joined."""
         return any(block.has_atoms for block in self.blocks)
 
     @property
     def closed(self) -> bool:
-        """Whether the distribution of p(y | x, theta) has a closed form: for independent classes, or for any two.
-
-        Not for a mixture of hypotheses whose class probabilities are known: nothing may be unknown then, and the
-        distribution has a point mass there.
-        """
-        smooth = isinstance(self.classes, Dirichlet) or not self.is_mixture
-        pairs = all(block.independent_classes or isinstance(block, HasPairMoment) for block in self.blocks)
-        return smooth and bool(self.independent_classes or (pairs and self.live.sum() <= 2))
+        """Whether the distribution of p(y | x, theta) has a closed form: for independent classes, or for any two."""
+        return self.independent_classes or bool(self.live.sum() <= 2)
 
     @property
     def may_be_known(self) -> bool:
@@ -276,10 +265,7 @@ class Product(Joint):
                 "unknown then, and the distribution has, or nearly has, point masses (a class_prior that is learnt "
                 "has none)"
             )
-        return (
-            "classes share parameters that are not known, under average_features or shared=True with three or more "
-            "classes, or under average_features with a class_prior that is known, or with method='fast'"
-        )
+        return "classes share parameters that are not known, under shared=True with three or more classes"
 
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)

@@ -42,7 +42,6 @@ from bayesnb.families.grid import Grid
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.formatting import list_names
-from bayesnb.model.priors import averaging, included_of
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import Coded, Lookup, WordCounts
 
@@ -61,7 +60,6 @@ class Block:
     names: Sequence[Hashable]
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
-    included: Array | None = None  # how probably each feature depends on the class; None: all do
     grid: Grid | None = None  # of numbers that are read as codes of levels; learnt once, from the first table
     is_linked: ClassVar[bool] = False  # it is about pairs of other blocks' columns
 
@@ -136,8 +134,7 @@ class Block:
 
     def belief(self, stats: Any) -> Belief:
         """Return the prior, which may take its scale from the stats."""
-        prior = self.family.belief(stats)
-        return prior if self.included is None else averaging(prior, self.included, self.keys)
+        return self.family.belief(stats)
 
     def is_whole(self, x: Cells) -> bool:
         """Return whether everything that was counted is a whole number."""
@@ -271,20 +268,13 @@ class Schema:
         cls,
         table: Table,
         families: FamilyColumns,
-        average: Any = None,
         weight: Array | None = None,
         grids: Mapping[int, Grid] | None = None,
     ) -> Self:
-        """Learn the levels of a table's columns, and grids that are not known, for which rows count by their weight.
-
-        `average` is how probably features depend on the class; None: all do.
-        """
+        """Learn the levels of a table's columns, and grids that are not known, for which rows count by their weight."""
         if not families:
             raise ValueError("all columns are dropped; at least one needs a family.")
         blocks = [Block.of(family, table, places) for family, places in families]
-        if average is not None:
-            included = included_of(average, [block.keys for block in blocks])
-            blocks = [replace(block, included=share) for block, share in zip(blocks, included, strict=True)]
         blocks = [block.on_grids(grids or {}) for block in blocks]
         return cls(table.columns, tuple(block.learn(table, weight) for block in blocks), table.blank)
 

@@ -194,13 +194,7 @@ def model_of(shard: Shard, class_prior: ClassPriorRule, before: tuple[Model, Sha
         priors = tuple(block.belief(stats) for block, stats in pairs)
     else:
         priors = _priors(*before, shard)
-    model = Model(Product(class_prior(shard.stats.classes), priors), shard.stats, shard.integer_weights)
-    if model.prior.is_mixture and not model.integer_weights:
-        raise ValueError(
-            "average_features weighs hypotheses by their evidence, which needs whole numbers: a weight says how "
-            "many rows a row is, and counts are counts. Give whole numbers, or use average_features=None."
-        )
-    return model
+    return Model(Product(class_prior(shard.stats.classes), priors), shard.stats, shard.integer_weights)
 
 
 def _priors(model: Model, before: Shard, after: Shard) -> tuple[Belief, ...]:

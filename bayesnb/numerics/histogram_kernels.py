@@ -237,7 +237,7 @@ def mixture_variances(
 def mix(top: float, first: Array, log: float, second: Array) -> float:
     """Make four cumulants those of a mixture, weights exp(top) and exp(log), with others; return its log weight.
 
-    The law of total cumulance, as in `averaged.mixed_cumulants`.
+    The law of total cumulance, Brillinger (1969): from the parts' cumulants given which part holds, and those of which.
     """
     if log <= top - FAR:
         return top

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families import Choice, KnownDie
-from bayesnb.families.averaged import Averaged
 from bayesnb.families.base import Array, Stats
 from bayesnb.families.links import LinkStats
 from bayesnb.families.record import Record
@@ -54,12 +53,11 @@ def check_class_prior(belief: Any, classes: int) -> None:
 
 def check_prior(belief: Any, block: Block, stats: Stats) -> None:
     """Raise for a prior that is not such as the block's family makes of these stats."""
-    plain = belief.separate if isinstance(belief, Averaged) else belief
     with np.errstate(all="ignore"):
         like = block.belief(stats) if block.is_linked else block.family.belief(stats)
-    if type(plain) is not type(like) or shapes_of(plain) != shapes_of(like):
+    if type(belief) is not type(like) or shapes_of(belief) != shapes_of(like):
         raise ValueError(f"{name_block(block)}: its prior is not one of its family")
-    if not all(alike(getattr(plain, name), getattr(like, name)) for name in like.layout):
+    if not all(alike(getattr(belief, name), getattr(like, name)) for name in like.layout):
         raise ValueError(f"{name_block(block)}: its prior is not laid out like its stats")
 
 
@@ -189,8 +187,6 @@ def check_block(block: Block, columns: Sequence[Hashable]) -> None:
             level is None or level != level for level in levels
         ):
             raise ValueError(f"column {name!r:.50}: a level is missing, or is there twice")
-    if block.included is not None:
-        check_numbers(block.included, (len(block.keys),), "probabilities of features", TINY, 1.0)
 
 
 def check_places(block: Block, columns: Sequence[Hashable]) -> None:

@@ -6,25 +6,21 @@ import json
 import os
 import stat
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from textwrap import shorten
 from typing import IO, Any
 
 import numpy as np
 
 from bayesnb import __version__
-from bayesnb.families.averaged import Averaged
 from bayesnb.families.record import Array
-from bayesnb.model.priors import averaging
-from bayesnb.model.product import Product
 from bayesnb.model.shards import Shard
 from bayesnb.persistence.checks import check_saved, check_shard
 from bayesnb.persistence.codec import Json, Packer, Saved, Unpacker, expect, read_array, write_array
 from bayesnb.safe_output import replacing
 
-VERSION = 2  # of the format; a reader refuses others
+VERSION = 3  # of the format; a reader refuses others
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same model makes the same file
 FREE_BYTES = 1 << 27  # that reading a file may take, besides so many
 BYTES_PER_BYTE = 64  # for each of its own
@@ -44,8 +40,7 @@ def write(saved: Saved, path: Any) -> None:
     """Write an estimator to a file, in place of what is there."""
     with writing_errors("model"):
         check_saved(saved)
-    priors = [each.separate if isinstance(each, Averaged) else each for each in saved.prior.blocks]
-    members = pack_members("model", {"model": with_priors(saved, priors)})
+    members = pack_members("model", {"model": saved})
     with replacing(path) as file:
         write_archive(file, members)
 
@@ -55,16 +50,7 @@ def read(path: Any) -> Saved:
     with reading_errors(path):
         saved = expect(read_members(path, "model")["model"], Saved)
         check_saved(saved)
-        priors = []
-        for prior, block in zip(saved.prior.blocks, saved.shard.schema.blocks, strict=True):
-            is_averaged = block.included is not None
-            priors.append(averaging(prior, block.included, block.keys) if is_averaged else prior)
-        return with_priors(saved, priors)
-
-
-def with_priors(saved: Saved, priors: Iterable[Any]) -> Saved:
-    """Return the estimator with other priors of its blocks."""
-    return replace(saved, prior=Product(saved.prior.classes, tuple(priors)))
+        return saved
 
 
 def write_shard(shard: Shard, path: Any, note: Any = None) -> None:

@@ -16,7 +16,6 @@ from bayesnb.formatting import list_names, number, shorten
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, check_fitted
-from bayesnb.selection.feature_evidence import class_belief
 from bayesnb.selection.word_ratios import word_shares
 
 MIN_ROWS = 15  # of a class, that make a histogram
@@ -88,7 +87,7 @@ def column_at(
     """Return the column, word or columns at some places of a block, of which `x` are the cells."""
     block = model.schema_.blocks[b]
     names = tuple(str(block.words[j]) for j in places)
-    belief: Any = class_belief(model.model_.posterior.blocks[b])
+    belief: Any = model.model_.posterior.blocks[b]
     if block.family.words:
         belief = word_shares(belief.column(0).concentration)[:, places[0]]
         levels: Sequence[str] = [f"{names[0]}: share"]

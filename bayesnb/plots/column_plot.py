@@ -89,8 +89,6 @@ def plot_column(
     Notes
     -----
     Numbers beyond Tukey's outer fences in every class are left out of the picture, which says so.
-    Under `average_features` it is what each class expects if the column depends on the class at
-    all.
 
     Examples
     --------

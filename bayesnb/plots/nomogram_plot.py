@@ -146,9 +146,7 @@ def _refuse_what_has_no_scales(model: Any) -> None:
     blocks = model.schema_.blocks
     powers = of_blocks(model._exponents, len(blocks))
     reason = ""
-    if model.model_.posterior.is_mixture:
-        reason = "under average_features a feature may say nothing; fit with average_features=None"
-    elif model.schema_.links is not None:
+    if model.schema_.links is not None:
         reason = (
             "this model has links, so that what a cell is worth depends on another column's; fit "
             "with dependence=None"

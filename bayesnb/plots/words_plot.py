@@ -23,7 +23,6 @@ from bayesnb.plots.style import (
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
-from bayesnb.selection.feature_evidence import class_belief
 from bayesnb.selection.word_ratios import WordRatios, ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
@@ -174,7 +173,7 @@ def _compare_words(model: Any) -> tuple[int, WordRatios]:
             f"words are compared between classes, and there is only {model.classes_.tolist()}."
         )
     b = max(widths, key=widths.__getitem__)
-    prior: Any = class_belief(model.model_.prior.blocks[b])
+    prior: Any = model.model_.prior.blocks[b]
     return b, word_ratios(prior, model.model_.stats.blocks[b])
 
 

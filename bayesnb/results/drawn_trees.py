@@ -303,10 +303,7 @@ def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
     variables: Variables = {}
     if not certain:
         variables["class_prob"] = ("class",), theta.class_probs.probability
-    flags = [  # integers, as ArviZ subtracts them
-        None if flag is None else flag.astype(np.int64) for flag in theta.included
-    ]
-    return variables | _split_classes(theta, arranged) | layout.included(flags)
+    return variables | _split_classes(theta, arranged)
 
 
 def _split_classes(theta: Theta, variables: Variables) -> Variables:
@@ -341,8 +338,6 @@ def _closed_form(subject: Subject, proper: bool) -> Variables:
     if not subject.certain:
         concentration = next(iter(posterior.classes.parts().values()))
         variables["class_prob_concentration"] = ("class",), concentration
-    shares = [getattr(belief, "included", None) for belief in posterior.blocks]
-    variables |= layout.included([None if share is None else share[0] for share in shares])
     if proper:
         labels, columns = subject.model.prior.log_evidence(subject.model.stats)
         powers = of_blocks(subject.once, len(columns))
@@ -415,9 +410,6 @@ def _list_unavailable(subject: Subject) -> dict[str, str]:
         why = "class_prior: a concentration of 0 is improper"
     if why is not None:
         return dict.fromkeys(("prior", "log_prior"), f"{why}; give a proper prior")
-    if prior.is_mixture:
-        shared = "under average_features classes may share a parameter, which then has no density"
-        return {"log_prior": shared}
     return {}
 
 

@@ -20,7 +20,6 @@ import numpy as np
 from bayesnb.families.base import Array, Parts
 from bayesnb.formatting import list_names
 from bayesnb.model.schema import Block
-from bayesnb.selection.feature_evidence import class_belief
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims
@@ -116,14 +115,6 @@ class Layout:
             named.append(names)
         return named
 
-    def included(self, blocks: Sequence[Array | None]) -> Variables:
-        """Return which features depend on the class, or its probability, `(..., f)` by block."""
-        flags = [flag for flag in blocks if flag is not None]
-        wanted = [name is not None for name in self._averaged]
-        if not any(wanted):
-            return {}
-        return {"included": (("included_feature",), np.concatenate(flags, axis=-1)[..., wanted])}
-
     @cached_property
     def coords(self) -> dict[str, Array]:
         """The labels of every axis."""
@@ -131,8 +122,6 @@ class Layout:
         for family, names in self._columns.items():
             axis = self._axis(family)
             coords[axis] = coords[f"{axis}_2"] = coordinate(names)
-        averaged = [name for name in self._averaged if name is not None]
-        coords["included_feature"] = coordinate(averaged)
         for block, table in zip_longest(self.blocks, self.tables):
             if block.family.combined:
                 axis = f"{self._labels[block.keys[0]]}_combination"
@@ -156,19 +145,6 @@ class Layout:
         if block.family.combined or block.family.listed:
             return self._labels[block.keys[0]]
         return None if feature is None else self._labels[block.names[feature]]
-
-    @property
-    def _averaged(self) -> list[str | None]:
-        """Names of the features that are averaged over; None for one that is not wanted."""
-        averaged: list[str | None] = []
-        for block in self.blocks:
-            if block.included is None:
-                continue
-            for key in block.keys:
-                names = block.names if block.family.multivariate else [key]
-                wanted = any(map(self._wants, names))
-                averaged.append(", ".join(map(str, names)) if wanted else None)
-        return averaged
 
     def _join(self, family: str, arrays: Sequence[Array]) -> tuple[tuple[str, ...], Array]:
         """Join the blocks of a family along their features; without such an axis, sum them."""
@@ -210,7 +186,7 @@ def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Lay
     """Return the layout of a fitted estimator; entries of a table are those of its posterior."""
     blocks = estimator.schema_.columns_alone.blocks
     beliefs = estimator.model_.posterior.blocks[: len(blocks)]
-    tables = [getattr(class_belief(belief), "combinations", None) for belief in beliefs]
+    tables = [getattr(belief, "combinations", None) for belief in beliefs]
     return Layout(estimator.classes_, blocks, features, tables)
 
 

@@ -71,8 +71,6 @@ class Comparisons:
         model = self.facts.model
         sizes: Sequence[float] = SMOOTHING
         estimates: Sequence[str] = ESTIMATES
-        if getattr(model, "average_features", None) is not None:
-            sizes, estimates = SMOOTHING[1:], ("predictive",)
         if model.schema_.links is not None:  # which have no other estimate
             estimates = ("predictive",)
         if self.expensive:

@@ -15,7 +15,6 @@ from bayesnb.families.family import Family
 from bayesnb.numerics.views import pieces_of
 from bayesnb.plots.column_data import ColumnData, column_at
 from bayesnb.report.wording import name_of
-from bayesnb.selection.feature_evidence import class_belief
 
 if TYPE_CHECKING:
     from bayesnb.report.facts import Facts
@@ -147,7 +146,7 @@ class Features:
             b=b,
             f=f,
             family=block.family,
-            prior=class_belief(learnt.prior.blocks[b]).column(f),
+            prior=learnt.prior.blocks[b].column(f),
             missing=0 if block.family.words else int(self._missing[b][f]),
             log_evidence=None if np.isnan(evidence) else float(evidence),
             log_bayes_factor=None if factor is None else float(factor),

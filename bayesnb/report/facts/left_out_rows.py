@@ -133,7 +133,7 @@ def chosen(facts: "Facts") -> tuple[bool, Array]:
     rows, classes, held_out = len(facts.codes), len(facts.classes), facts.held_out
     belief = facts.model.model_.posterior
     alone = ALONE + CLASS * classes
-    if belief.is_mixture or not belief.closed:
+    if not belief.closed:
         most = int(min(DRAWING / (alone + held_out.row_seconds), DRAWN))
         return True, spaced(rows, most if most >= min(rows, FEWEST) else 0)
     held = int(min(SECONDS / (alone + held_out.transforms + COUNTED * rows * held_out.width), HELD))

@@ -18,7 +18,7 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.html import Cell, Name, phrase
 from bayesnb.report.html_page import drawn, swatch
-from bayesnb.report.sections.modelled import lacking, overstated
+from bayesnb.report.sections.modelled import lacking
 from bayesnb.report.wording import as_name, in_percent, name_of, percent_span, spans
 
 FIRST, MOST = 12, 36  # portraits that are drawn however large they are, and at all
@@ -48,7 +48,6 @@ def learnt(facts: Facts) -> Values:
     """How important each column is, and what the model expects of it."""
     return {
         "contributions": contributions(facts),
-        "overstated": overstated(facts),
         "words": vocabulary(facts),
         "portraits": portraits(facts),
         "weights": weights(facts),

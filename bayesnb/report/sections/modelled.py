@@ -14,7 +14,6 @@ from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.html import Cell, Name, phrase
 from bayesnb.report.wording import as_name, described, spelled
-from bayesnb.selection.feature_evidence import inclusion_message, overstated_columns
 
 MOST_CLASSES = 12  # are listed
 MOST_LISTED = 1000  # columns in a table at all
@@ -28,7 +27,6 @@ def modelled(facts: Facts) -> Values:
     features, model, counts = facts.features.all, facts.model, facts.counts
     many = len(counts) > MOST_CLASSES
     order = np.argsort(-counts, kind="stable")[:MOST_CLASSES] if many else np.arange(len(counts))
-    averaged = getattr(model, "average_features", None) is not None
     defined = all(feature.log_evidence is not None for feature in features)
     prior = model.model_.prior.classes
     return {
@@ -40,8 +38,6 @@ def modelled(facts: Facts) -> Values:
             phrase("{} {}", as_name(label), percent(p)) for label, p in zip(facts.classes, prior.mean(), strict=True)
         ],
         "families": families(facts),
-        "averaged": as_name(repr(model.average_features)) if averaged else None,
-        "overstated": overstated(facts),
         "columns": facts.features.ranked[:MOST_LISTED] if len(features) > MOST_LISTED else features,
         "lacking": lacking,
         "spelled": spelled,
@@ -82,12 +78,6 @@ def common_prior(features: list[Feature]) -> str:
     strengths = {prior.split("worth ")[-1] if "worth " in prior else "" for prior in priors}
     same = f", each worth {strengths.pop()}" if len(strengths) == 1 and "" not in strengths else ""
     return f"one for each column{same}; see the list"
-
-
-def overstated(facts: Facts) -> Name | str:
-    """What is wrong where the average includes columns for their many levels; nothing where it does not."""
-    columns = overstated_columns(facts.model.schema_, facts.model.model_)
-    return Name(inclusion_message(columns), 4000) if columns else ""
 
 
 def lacking(feature: Feature) -> Cell | str:
