@@ -1,4 +1,4 @@
-"""Partitions of columns into blocks: evidences by hand, the search, and `dependence="blocks"`."""
+"""Partitions of columns into blocks: evidences by hand, and the search."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -47,6 +47,14 @@ GAUSSIANS = dict.fromkeys(NUMBERS, "gaussian")
 PLAIN = NaiveBayes(GAUSSIANS | dict.fromkeys("abc", "categorical"), temper=None)
 
 
+def of_total_two(names: list[str]) -> JointTable:
+    """Return a block under a prior of total concentration 2."""
+    return JointTable(2.0 / np.prod([SIZES[name] for name in names]))
+
+
+EVEN = NaiveBayes({(name,): of_total_two([name]) for name in LEVELS})
+
+
 def partitions(items: list[str]) -> Iterator[list[list[str]]]:
     """Yield all partitions of some items."""
     if not items:
@@ -74,14 +82,14 @@ def of_levels(rows: pd.DataFrame, concentration: float) -> float:
 def test_the_search_finds_the_best_of_all_partitions_whose_evidences_are_those_by_hand() -> None:
     every = {}
     for blocks in partitions(LEVELS):
-        model = NaiveBayes({tuple(block): JointTable() for block in blocks})
-        start = partition(model, X[LEVELS], Y, concentration=2.0).table.log_evidence[0]
+        model = NaiveBayes({tuple(block): of_total_two(block) for block in blocks})
+        start = partition(model, X[LEVELS], Y).table.log_evidence[0]
         expected = of_labels()
         for block in blocks:
             expected += sum(of_levels(X.loc[c == Y, block], 2.0) for c in (0, 1))
         assert start == pytest.approx(expected, abs=1e-9)
         every[tuple(sorted(map(tuple, blocks)))] = expected
-    found = partition(NaiveBayes("categorical"), X[LEVELS], Y, concentration=2.0)
+    found = partition(EVEN, X[LEVELS], Y)
     assert tuple(sorted(found.blocks)) == max(every, key=every.__getitem__)
     assert found.table.log_evidence.iloc[-1] == pytest.approx(max(every.values()), abs=1e-9)
     naive, joint = (("a",), ("b",), ("c",), ("f",)), (tuple(LEVELS),)
@@ -158,7 +166,7 @@ def test_columns_may_leave_blocks_that_were_declared() -> None:
     wrong = NaiveBayes({("a", "f"): JointTable(2 / 6), ("b", "c"): JointTable(2 / 9)})
     found = partition(wrong, x, Y)
     assert found.blocks == (("a", "b"), ("c",), ("f",))
-    straight = partition(NaiveBayes(), x, Y, concentration=2.0).table.log_evidence
+    straight = partition(EVEN, x, Y).table.log_evidence
     assert found.table.log_evidence.iloc[-1] == pytest.approx(straight.iloc[-1], abs=1e-9)
 
 
@@ -179,7 +187,7 @@ def test_two_columns_of_many_levels_that_are_noise_are_not_joined(kind: str) -> 
 
 def test_steps_over_missing_cells_compare_the_same_rows() -> None:
     x = X[LEVELS].astype(object).mask(RNG.random((ROWS, 4)) < 0.3)
-    found = partition(NaiveBayes({"f": Bernoulli()}), x, Y, concentration=2.0)
+    found = partition(EVEN, x, Y)
     both, expected = x[["a", "b"]].notna().all(axis=1), 0.0
     for c in (0, 1):
         own = x.loc[both & (c == Y), ["a", "b"]]
@@ -199,55 +207,22 @@ def test_rows_are_compared_under_the_priors_that_a_fitted_model_has() -> None:
     np.testing.assert_allclose(again.prior_["w"].scale, fitted.prior_["w"].scale, rtol=1e-12)
 
 
-# dependence="blocks"
-
-
-BLOCKS = NaiveBayes(GAUSSIANS, dependence="blocks", temper="columns")
-
-
-def test_blocks_are_those_of_a_partition_of_the_first_rows_and_help() -> None:
-    first = partition(NaiveBayes(GAUSSIANS), X[:200], Y[:200])
-    later = X[200:].replace({"a": {"0": "new"}})
-    model = clone(BLOCKS).partial_fit(X[:200], Y[:200], classes=[0, 1])
-    names = [key if isinstance(key, tuple) else (key,) for key in model.families_]
-    assert tuple(names) == first.blocks
-    declared = NaiveBayes(model.families_, temper="columns")
-    declared.partial_fit(X[:200], Y[:200], classes=[0, 1]).partial_fit(later, Y[200:])
-    model.partial_fit(later, Y[200:])
-    same = declared.predict_proba(X)
-    np.testing.assert_allclose(model.predict_proba(X), same, rtol=1e-7)  # exponents to 1e-9
-    plain = clone(BLOCKS).set_params(dependence=None).fit(X, Y)
-    assert clone(BLOCKS).fit(X, Y).loo(X, Y).elpd > plain.loo(X, Y).elpd
-    fractions = clone(BLOCKS).fit(X, Y, np.linspace(0.1, 1.0, ROWS))
-    assert ("a", "b") in fractions.families_
-
-
-def test_blocks_that_are_declared_stay() -> None:
-    families = {("a", "f"): JointTable(0.2), "b": Categorical(0.7)}
-    model = NaiveBayes(families, dependence="blocks").fit(X[[*LEVELS, "w"]], Y)
-    assert list(model.families_)[:2] == [("a", "f"), "b"]
-    assert repr(model.families_["b"]) == repr(families["b"])
+# Refusals
 
 
 def ask(model: NaiveBayes = PLAIN, **options: Any) -> Callable[[], Any]:
     return lambda: partition(model, X, Y, **options)
 
 
-def fit(*args: Any, **options: Any) -> Callable[[], Any]:
-    x = np.random.default_rng(0).normal(size=(20, 101))
-    return lambda: NaiveBayes(*args, **options).fit(x, np.arange(20) % 2)
-
-
 REFUSED = [
     (ask(columns=["a", "nothing"]), "'nothing' is not a column of this model"),
     (ask(columns=["a"]), "no two columns can be joined"),
     (ask(most=0), "most must be None or a whole number"),
-    (ask(concentration=0.0), "concentration must be None or a positive number"),
     (ask(sample_weight=np.full(ROWS, 0.5)), "whole numbers"),
     (ask(NaiveBayes({"f": Poisson()}), columns=["f", "a"]), "'f' cannot be joined with others"),
     (ask(MODELS["blocks"], columns=["a", "b"]), "no two columns can be joined"),
     (ask(NaiveBayes({"a": Categorical(0.0)})), "improper"),
-    (fit("gaussian", dependence="blocks"), "101 columns can be joined"),
+    (lambda: NaiveBayes(dependence="blocks").fit(X, Y), "dependence must be 'auto', 'forest'"),
 ]
 
 

@@ -242,10 +242,9 @@ model_options = combine(
     ),
     click.option(
         "--dependence",
-        type=click.Choice(["auto", "none", "forest", "pairs", "blocks"]),
+        type=click.Choice(["auto", "none", "forest", "pairs"]),
         default="auto",
-        help="Links between columns, or blocks of them. auto is pairs where nothing is declared, "
-        "else none.",
+        help="Links between columns. auto is pairs where nothing is declared, else none.",
     ),
 )
 

@@ -18,7 +18,6 @@ from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.data.suspect_columns import warn_of_columns
 from bayesnb.estimators.model_holder import (
-    BLOCKS,
     ModelHolder,
     check_estimator,
     refuse_weightless,
@@ -45,9 +44,8 @@ from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.results.progress import bar
 from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, chosen_families
-from bayesnb.selection.joint_families import joint_families
 from bayesnb.selection.leave_one_out import before_rows
-from bayesnb.selection.link_search import FOREST, MOST_COLUMNS, PAIRS, LabelledRows, with_links
+from bayesnb.selection.link_search import MOST_COLUMNS, LabelledRows, with_links
 from bayesnb.selection.pair_evidence import Work
 from bayesnb.stages import PATIENCE
 
@@ -375,10 +373,7 @@ class IncrementalMixin(ModelHolder):
         families, choices, grids = chosen_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
         kind = self._dependence_rule
-        if kind == BLOCKS and (joined := joint_families(schema, rows)) is not None:
-            known = dict(pair for block in schema.blocks for pair in block.grids())
-            schema = replace(Schema.learn(table, joined, weight, known), choices=choices)
-        elif kind in (FOREST, PAIRS):
+        if kind is not None:
             labelled = LabelledRows(codes, np.ones(len(codes)) if weight is None else weight, len(classes))
             with bar("links between columns", None, " pairs", PATIENCE) as shown:
                 width = min(sum(len(block.names) for block in schema.blocks), MOST_COLUMNS)

@@ -133,8 +133,7 @@ class InspectionMixin(ModelHolder):
         `first` and `second`, the parent and the child; `log_bayes_factor`, in nats, against independence of the two
         given the class, by the rows in which the links were found, whatever prior is declared; `temper` and
         `temper_sd`, the exponent on the link's evidence and its sd; `in_forest`, whether it is one of the spanning
-        forest, which is a joint distribution of the columns, and not a further expert. Under dependence="blocks" there
-        are none.
+        forest, which is a joint distribution of the columns, and not a further expert.
         """
         check_is_fitted(self)
         if self._dependence_rule is None:

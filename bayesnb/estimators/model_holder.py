@@ -25,8 +25,6 @@ from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
 from bayesnb.selection.link_search import FOREST, PAIRS
 
-BLOCKS = "blocks"  # a rule of `dependence`: columns that belong together are modelled jointly
-
 MISSPELT = 5  # columns that a table lacks, for which another name is looked for
 ESTIMATES = ("predictive", "mean", "map", "mle")
 ADVICE = {
@@ -61,7 +59,7 @@ class ModelHolder(ABC):
         """Return a family for all columns, a mapping, or "auto"."""
 
     @abstractmethod
-    def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+    def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         """Return the parameters that declare these families of these columns: the inverse of `_families`."""
 
     @abstractmethod
@@ -164,7 +162,7 @@ class ModelHolder(ABC):
 
     def _fresh_of_columns(self) -> Self:
         """Return an unfitted copy that looks for no links between columns."""
-        return self._fresh(dependence=None) if self._dependence_rule in (FOREST, PAIRS) else self._fresh()
+        return self._fresh() if self._dependence_rule is None else self._fresh(dependence=None)
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         """Open a table of any container; lists of texts are documents if the model is one of documents."""
@@ -255,9 +253,9 @@ class ModelHolder(ABC):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 
     def _check_dependence(self, kind: Any) -> None:
-        if not (isinstance(kind, str) and kind in (FOREST, PAIRS, BLOCKS)):
-            raise ValueError(f"dependence must be 'auto', 'forest', 'pairs', 'blocks', 'none' or None, got {kind!r}.")
-        if kind in (FOREST, PAIRS) and self.estimate != "predictive":
+        if not (isinstance(kind, str) and kind in (FOREST, PAIRS)):
+            raise ValueError(f"dependence must be 'auto', 'forest', 'pairs', 'none' or None, got {kind!r}.")
+        if self.estimate != "predictive":
             raise ValueError(
                 f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
             )

@@ -72,7 +72,7 @@ class NaiveBayes(
           ``fit``. That of a block of words may fall with the length of a text, see ``temper_length_``.
         - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and ``estimate`` is
           ``"predictive"``, else None.
-    dependence : "auto", "pairs", "forest", "blocks", "none" or None, default="auto"
+    dependence : "auto", "pairs", "forest", "none" or None, default="auto"
         What columns say together, given the class. A link between two columns multiplies their distributions by how
         much more probable the cell of one is once that of the other is known. It is kept where its log Bayes factor
         against independence is above 3 log(1 + number of columns that vary) nats. See ``links_``.
@@ -81,12 +81,11 @@ class NaiveBayes(
         - ``"forest"``: the links of the maximum spanning forest, a joint distribution of the columns.
         - ``"pairs"``: further links besides, the strongest first, up to 60. All links together are not a joint
           distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of the forest.
-        - ``"blocks"``: no links, but columns that belong together are modelled jointly, as if the blocks that
-          ``partition`` finds had been declared; see Notes.
         - ``"auto"``: ``"pairs"`` where no family is declared (columns may be dropped) and ``estimate`` is
           ``"predictive"``, else None.
 
-        Links need ``estimate="predictive"``. Under ``temper="columns"`` each link, or block, has an exponent.
+        Links need ``estimate="predictive"``. Under ``temper="columns"`` each link has an exponent. ``partition`` finds
+        blocks of columns that are better modelled jointly.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use, within ``OMP_NUM_THREADS`` and the
         like.
@@ -175,12 +174,6 @@ class NaiveBayes(
     next, and n0 is that of the first batch. ``"loo"`` uses the last batch. ``merge``, ``forget`` and ``decay`` keep the
     exponents. From files and from Dask, at most 10,000 rows are kept on the way for this purpose, and each of them is
     left out of all that was learnt.
-
-    *Blocks.* Under ``dependence="blocks"`` columns are joined one by one, as long as that gains 3 log(number of
-    columns) nats of evidence: columns of levels and flags into a ``JointTable``, Gaussian columns into a
-    ``MultivariateGaussian``. Left alone are ``PolyaTree`` and ``Poisson`` columns, words, blocks that you declare,
-    flags made by a threshold, and levels whose prior is uneven; links are for those. At most 100 columns of each kind
-    can be joined, for which the search takes up to half a minute; of more than 10,000 rows a part is compared.
 
     Arrays and dataframes of Dask are learnt from in one pass over their partitions, and predicted lazily: see
     ``bayesnb.scale``.
@@ -281,7 +274,7 @@ class NaiveBayes(
     def _families(self) -> Any:
         return resolved(self.families)
 
-    def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+    def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         if isinstance(self._families(), Family):
             return {"families": next(iter(families.values()))}
         if not self._declares_nothing:
