@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.fitted_rows import fit_rows, refuse_undefined
+from bayesnb.criticism.fitted_rows import fit_rows
 from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Rng
 from bayesnb.model.product import normalised
@@ -105,24 +105,22 @@ def calibration(
     with Stages(progress) as stages:
         stages.begin("calibration: counting rows")
         fitted = fit_rows(model, X, y, sample_weight)
-        estimator = fitted.estimator
+        estimator, rows = fitted.estimator, fitted.rows
         stages.begin("calibration: leaving rows out")
-        log_proba = normalised(estimator._joint_left_out(fitted.rows))
-        refuse_undefined(log_proba[np.arange(len(log_proba)), fitted.rows.codes])
-        keep = fitted.rows.counts > 0  # a row of weight zero is no row
-        log_proba, index, rows = log_proba[keep], fitted.index[keep], fitted.counted
+        log_proba = normalised(estimator._joint_left_out(rows))
+        label_log_proba = log_proba[np.arange(len(log_proba)), rows.codes]
+        fitted.refuse_undefined(label_log_proba)
         stages.begin("calibration: bins and bands")
         options = CurveOptions(int(bins), prob, np.random.default_rng(rng))
         result = calibrated(log_proba, rows.codes, rows.counts, options)
-    impossible = np.isneginf(log_proba[np.arange(len(log_proba)), rows.codes])
     attrs = {
         "leave_one_out": estimator._selection_note() or "exact",
         "estimate": estimator.estimate,
         **as_attributes(estimator._known_temper),
         "ci_prob": prob,
         "bins": int(bins),
-        "impossible": int(impossible.sum()),
+        "impossible": int(np.isneginf(label_log_proba).sum()),
     }
     return results.calibrations.calibration(
-        result, index, estimator.classes_, rows.codes, rows.counts, attrs
+        result, fitted.index, estimator.classes_, rows.codes, rows.counts, attrs
     )

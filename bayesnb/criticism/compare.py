@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.fitted_rows import fit_rows
+from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families.base import Array
+from bayesnb.selection.leave_one_out import Pointwise
 
 
 def compare(
@@ -72,16 +73,13 @@ def compare(
     {'plugged in': -0.626, 'predictive': -0.709}
     """
     _check_arguments(models, method)
-    scores, index = {}, np.empty(0)
+    scores: dict[str, Pointwise] = {}
     for name, model in models.items():
-        if _is_sampled(model):
-            index, rows = model._learnt_rows(X, y, sample_weight)
-            scores[name] = model._left_out(rows, target)
-        else:
-            fitted = fit_rows(model, X, y, sample_weight)
-            index, scores[name] = fitted.index, fitted.estimator._left_out(fitted.rows, target)
-        _check_finite(name, scores[name].score)
-    return results.elpd.compared(scores, index, method, reference)
+        read = FittedRows.of if _is_sampled(model) else fit_rows
+        fitted = read(model, X, y, sample_weight)
+        scores[name] = fitted.estimator._left_out(fitted.rows, target)
+        _check_finite(name, scores[name].score, fitted)
+    return results.elpd.compared(scores, fitted.index, method, reference)
 
 
 def _check_arguments(models: Any, method: Any) -> None:
@@ -109,13 +107,13 @@ def _is_sampled(model: Any) -> bool:
     return isinstance(model, PredictionMixin) and not isinstance(model, NaiveBayes)
 
 
-def _check_finite(name: str, score: Array) -> None:
+def _check_finite(name: str, score: Array, fitted: FittedRows) -> None:
     invalid = ~np.isfinite(score)
     if invalid.any():
         row = int(invalid.argmax())
         why = "no distribution of its class" if np.isnan(score[row]) else "probability 0 to it"
         raise ValueError(
-            f"model {name!r}: {invalid.sum()} rows have no finite score; without row {row}, the "
-            f"other rows leave {why}. Such a model cannot be compared. Use a larger smoothing, or "
-            "a proper prior."
+            f"model {name!r}: {invalid.sum()} rows have no finite score; without row "
+            f"{fitted.row_name(row)}, the other rows leave {why}. Such a model cannot be compared. "
+            "Use a larger smoothing, or a proper prior."
         )

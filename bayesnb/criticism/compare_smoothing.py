@@ -91,10 +91,8 @@ class SmoothingComparison(VerdictTable):
         >>> len(compare_smoothing(CategoricalNB(), X, y, (0.1, 1), ("predictive",)).plot())
         3
         """
-        best = self.best or {"smoothing": None, "estimate": None}
-        settings = self.table[["smoothing", "estimate"]]
-        is_best = (settings == [best["smoothing"], best["estimate"]]).all(axis=1)
-        return import_module(PLOTS).plot_smoothing(self.table.assign(best=is_best), axes)
+        table = self.table.assign(best=self.table.elpd_diff == 0)
+        return import_module(PLOTS).plot_smoothing(table, axes)
 
 
 def compare_smoothing(
@@ -169,15 +167,17 @@ def compare_smoothing(
     0.1
     """
     sizes = _check_smoothing(smoothing)
-    fitted = fit_rows(model, X, y, sample_weight, "compare_smoothing")
-    settings = _list_settings(fitted, sizes, estimates)
+    fitted = fit_rows(model, X, y, sample_weight, needed_by="compare_smoothing")
+    kinds = _check_estimates(estimates, fitted)
     variants = fitted.prior_variants()
     outcomes = []
     with bar("compare_smoothing", progress, " settings", PATIENCE) as shown:
-        shown.start(len(settings))
-        for setting in settings:
-            outcomes.append(variants.outcome(setting))
-            shown.more(1)
+        shown.start(len(kinds) * len(sizes))
+        for kind in kinds:
+            for size in sizes if kind != "mle" else [0.0]:
+                outcomes.append(variants.outcome(Setting(size, kind)))
+                shown.more(1)
+        shown.finish()  # "mle" has one size
     differences, at = differences_from_best(outcomes, variants.rows.counts)
     table = _tabulate(outcomes, differences)
     if not any(family.counts_levels for family in variants.families):
@@ -186,8 +186,8 @@ def compare_smoothing(
     best = None if at is None else table.to_dict("records")[at]
     return SmoothingComparison(
         table=table,
-        verdict=judge_settings(best, int(is_worse.sum()), len(settings) - 1),
-        notes=explain_settings(fitted, variants, outcomes, best),
+        verdict=judge_settings(best, int(is_worse.sum()), len(outcomes) - 1),
+        notes=explain_settings(fitted, outcomes, best),
         best=best,
     )
 
@@ -202,22 +202,18 @@ def _check_smoothing(smoothing: Any) -> list[float]:
     return list(map(float, sizes))
 
 
-def _list_settings(fitted: FittedRows, sizes: Sequence[float], estimates: Any) -> list[Setting]:
-    """Return all settings; raise for those that the model cannot have."""
-    has_links = fitted.schema.links is not None  # whose tables have no other estimate
-    possible = ["predictive"] if has_links else list(ESTIMATES)
+def _check_estimates(estimates: Any, fitted: FittedRows) -> list[str]:
+    possible = ESTIMATES if fitted.schema.links is None else ("predictive",)
     if estimates is None:
-        estimates = [kind for kind in ("map", "mean", "predictive") if kind in possible]
+        return [kind for kind in possible if kind != "mle"]
     kinds = [estimates] if isinstance(estimates, str) else list(estimates)
-    if not kinds or set(kinds) - set(possible) or len(set(kinds)) < len(kinds):
+    are_distinct = 0 < len(kinds) == len(set(kinds))
+    if not are_distinct or not set(kinds) <= set(possible):
         raise ValueError(
             f"estimates must be some of {', '.join(possible)}, each once, got {estimates!r}. A "
             "model with links between columns has 'predictive' only."
         )
-    settings = []
-    for kind in kinds:
-        settings += [Setting(size, kind) for size in (sizes if kind != "mle" else [0.0])]
-    return settings
+    return kinds
 
 
 def _tabulate(outcomes: Sequence[Outcome], differences: dict[str, Array]) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable
+from bayesnb.selection.joint_columns import ColumnPlace
 from bayesnb.selection.pair_evidence import (
-    Labels,
     LevelColumns,
     NumberColumns,
     Work,
@@ -23,8 +24,7 @@ from bayesnb.selection.pair_evidence import (
 )
 from bayesnb.stages import PATIENCE
 
-MAX_NUMBERS = 50_000_000  # of a result: classes x columns x columns
-Place = tuple[Hashable, int, int]  # a column's name, its block, its place there
+MAX_NUMBERS = 25_000_000  # of a result: classes x pairs of columns
 
 
 def dependence(
@@ -115,35 +115,35 @@ def dependence(
     """
     fitted = fit_columns(model, X, y, sample_weight)
     chosen = _choose_columns(fitted.schema, columns)
-    classes, n_jobs = fitted.estimator.classes_, fitted.estimator.n_jobs
-    if len(classes) * len(chosen) ** 2 > MAX_NUMBERS:
+    classes = fitted.estimator.classes_
+    pairs = len(chosen) * (len(chosen) - 1) // 2
+    if len(classes) * pairs > MAX_NUMBERS:
         raise ValueError(
-            f"{len(chosen):,} columns have {len(chosen) ** 2:,} pairs in {len(classes)} classes, "
-            "more than fit into one result. Name some `columns`, such as those with the most "
-            "`relevance`."
+            f"{len(chosen):,} columns have {pairs:,} pairs in {len(classes)} classes, more than "
+            "fit into one result. Name some `columns`, such as those with the most `relevance`."
         )
-    labels = Labels(fitted.rows.codes, fitted.rows.counts, len(classes))
     with bar("pairs of columns", progress, " pairs", PATIENCE) as shown:
-        shown.start(len(chosen) * (len(chosen) - 1) // 2)
+        shown.start(pairs)
         parts = list(_split_into_parts(fitted, chosen))
-        factors = dependences(parts, labels, len(chosen), Work(n_jobs, shown.more))
+        work = Work(fitted.estimator.n_jobs, shown.more)
+        factors = dependences(parts, fitted.labels, len(chosen), work)
         shown.finish()  # pairs of counts cannot be compared
-    return results.datasets.dependent([name for name, _, _ in chosen], classes, factors)
+    return results.datasets.dependent([column.name for column in chosen], classes, factors)
 
 
-def _choose_columns(schema: Schema, columns: Sequence[Hashable] | None) -> list[Place]:
+def _choose_columns(schema: Schema, columns: Sequence[Hashable] | None) -> list[ColumnPlace]:
     """Return the columns that are paired, in the table's order: all but words, or those named."""
-    place_of = {name: place for place, name in enumerate(schema.columns)}
-    pairable: list[Place] = []
+    chosen: list[ColumnPlace] = []
     for b, block in enumerate(schema.blocks):
         if not block.family.words:
-            pairable += [(name, b, j) for j, name in enumerate(block.names)]
-    chosen = sorted(pairable, key=lambda at: place_of[at[0]])
+            places = enumerate(zip(block.names, block.places, strict=True))
+            chosen += [ColumnPlace(name, place, b, f) for f, (name, place) in places]
+    chosen.sort(key=attrgetter("place"))
     if columns is not None:
-        known = [name for name, _, _ in chosen]
+        known = [column.name for column in chosen]
         excluded = "is in a block of words, which are not paired"
         names = check_columns(columns, known, schema, excluded)
-        chosen = [at for at in chosen if at[0] in names]
+        chosen = [column for column in chosen if column.name in names]
     if len(chosen) < 2:
         raise ValueError(
             f"a pair needs two columns, and there are {len(chosen)} (blocks of words have none)."
@@ -152,15 +152,15 @@ def _choose_columns(schema: Schema, columns: Sequence[Hashable] | None) -> list[
 
 
 def _split_into_parts(
-    fitted: FittedRows, chosen: list[Place]
+    fitted: FittedRows, chosen: list[ColumnPlace]
 ) -> Iterator[LevelColumns | NumberColumns]:
     """Yield the chosen columns block by block, with their places among all that are chosen."""
     for b, block in enumerate(fitted.schema.blocks):
-        places = [at for at, (_, home, _) in enumerate(chosen) if home == b]
+        places = [at for at, column in enumerate(chosen) if column.block == b]
         if places:
             prior = fitted.model.prior.blocks[b]
             check_comparable(prior, block.keys, alike=False)
-            columns = [chosen[at][2] for at in places]
+            columns = [chosen[at].feature for at in places]
             observe = block.family.columnwise.observe
             part = part_of(margins_of(prior), fitted.rows.cells[b], columns, observe)
             yield replace(part, places=np.array(places))

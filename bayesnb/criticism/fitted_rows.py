@@ -1,30 +1,41 @@
 """The starting point of every criticism: a fitted estimator and the rows that it has learnt."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from bayesnb.data import refuse_lazy
-from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.estimators import check_estimator
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
+from bayesnb.formatting import quote
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
-from bayesnb.model.shards import Shard, model_of
 from bayesnb.numerics.views import read
-from bayesnb.selection.link_search import relink
+from bayesnb.selection.joint_columns import Names
+from bayesnb.selection.pair_evidence import Labels
 from bayesnb.selection.smoothing import PriorVariants
 
 
 @dataclass(frozen=True, eq=False)
 class FittedRows:
-    """A fitted estimator, and rows that it has learnt with their names."""
+    """A fitted estimator, and rows that it has learnt with their names.
 
-    estimator: NaiveBayes
+    The rows are those of positive weight: one of weight zero is no row.
+    """
+
+    estimator: Any
     index: Array
     rows: Rows
+
+    @classmethod
+    def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
+        """Read rows; raise where the estimator, which is fitted, has not learnt them."""
+        index, rows = estimator._learnt_rows(X, y, sample_weight, **options)
+        keep = rows.counts > 0
+        return cls(estimator, index[keep], rows.where(keep))
 
     @property
     def model(self) -> Model:
@@ -35,78 +46,57 @@ class FittedRows:
         return self.estimator.schema_
 
     @property
-    def counted(self) -> Rows:
-        """The rows of positive weight: one of weight zero is no row."""
-        return self.rows.where(self.rows.counts > 0)
+    def labels(self) -> Labels:
+        return Labels(self.rows.codes, self.rows.counts, len(self.estimator.classes_))
+
+    def row_name(self, row: int) -> str:
+        return quote(self.index[[row]].tolist()[0])
+
+    def refuse_undefined(self, log_scores: Array) -> None:
+        """Raise for rows, `(r,)`, without which their class has no distribution."""
+        undefined = np.flatnonzero(np.isnan(log_scores))
+        if len(undefined):
+            raise ValueError(
+                f"{len(undefined)} rows, first row {self.row_name(undefined[0])}, cannot be left "
+                "out: the other rows leave no distribution of their class (too few of them, or no "
+                "spread, and a prior that adds none). Use a proper prior."
+            )
 
     def prior_variants(self) -> PriorVariants:
-        """Return models of the counted rows, which are all that were learnt, under other priors.
-
-        The class prior, the exponents and the links between columns stay as they are.
-        """
-        blocks, stats = self.schema.blocks, self.model.stats
-
-        def fit_under(families: Sequence[Family]) -> Model:
-            pairs = zip(blocks, families, strict=True)
-            changed = tuple(replace(block, family=family) for block, family in pairs)
-            schema = relink(replace(self.schema, blocks=changed), stats.blocks)
-            shard = Shard(self.estimator.classes_, schema, stats)
-            return model_of(shard, lambda _: self.model.prior.classes)
-
-        rows = self.counted
-        return PriorVariants(
-            start=fit_under,
-            families=[block.family for block in blocks],
-            widths=[len(block.keys) for block in blocks],
-            learnt=self.model,
-            rows=replace(rows, cells=[read(x) for x in rows.cells]),
-            power=self.estimator._exponents,
-            once=self.estimator._once,
-            n_jobs=self.estimator.n_jobs,
-            covariance=self.estimator._covariance,
-        )
+        """Return models that have learnt the rows, which are all, under other priors."""
+        estimator = self.estimator
+        rows = replace(self.rows, cells=[read(x) for x in self.rows.cells])
+        rule = estimator._way("label")
+        return PriorVariants(self.schema, self.model, rows, rule, estimator._once, estimator.n_jobs)
 
 
-def fit_rows(
-    estimator: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
-) -> FittedRows:
+def fit_rows(model: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> FittedRows:
     """Return an estimator with its rows, which it learns first if it is not fitted.
 
     Raise where a fitted one has not learnt them; `needed_by` names a function that needs all rows
     that were learnt.
     """
-    check_estimator(estimator)
+    check_estimator(model)
     refuse_lazy(X, "X")
-    if not hasattr(estimator, "model_"):
-        estimator = estimator._fresh().fit(X, y, sample_weight)
-    return FittedRows(estimator, *estimator._learnt_rows(X, y, sample_weight, needed_by))
+    if not hasattr(model, "model_"):
+        model = model._fresh().fit(X, y, sample_weight)
+    return FittedRows.of(model, X, y, sample_weight, **options)
 
 
-def fit_columns(estimator: NaiveBayes, X: Any, y: Any, sample_weight: Any = None) -> FittedRows:
+def fit_columns(model: Any, X: Any, y: Any, sample_weight: Any = None) -> FittedRows:
     """Return an estimator without links between columns, and its rows, which have whole weights."""
-    check_estimator(estimator)
-    if not hasattr(estimator, "model_"):
-        estimator = estimator._fresh_of_columns()
-    fitted = fit_rows(estimator, X, y, sample_weight)
+    check_estimator(model)
+    if not hasattr(model, "model_"):
+        model = model._fresh_of_columns()
+    fitted = fit_rows(model, X, y, sample_weight)
     alone = fitted.estimator._columns_alone()
-    rows = fitted.counted.of_first_blocks(len(alone.schema_.blocks))
+    rows = fitted.rows.of_first_blocks(len(alone.schema_.blocks))
     if not alone.schema_.are_whole(rows.cells, rows.weight):
         raise ValueError(
             "a Bayes factor compares probabilities of rows: sample_weight must be whole numbers, "
             "which say how many rows a row is, and counts must be counts."
         )
     return FittedRows(alone, fitted.index, rows)
-
-
-def refuse_undefined(log_scores: Array) -> None:
-    """Raise for rows, `(r,)`, without which their class has no distribution."""
-    undefined = np.isnan(log_scores)
-    if undefined.any():
-        raise ValueError(
-            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be left out: the "
-            "other rows leave no distribution of their class (too few of them, or no spread, and a "
-            "prior that adds none). Use a proper prior."
-        )
 
 
 def check_columns(
@@ -121,3 +111,16 @@ def check_columns(
             why = excluded if name in list(schema.families) else "is not a column of this model"
             raise ValueError(f"columns: {name!r} {why}. Name some of {list(known)[:20]}.")
     return names
+
+
+def declare_families(
+    schema: Schema, families: Mapping[Names, Family]
+) -> dict[Hashable, Family | None]:
+    """Return the parameter `families` that declares families of columns, and drops all others."""
+    declared: dict[Hashable, Family | None] = {}
+    for names, family in families.items():
+        # the key of a column whose name is a tuple is a tuple of one name
+        is_plain = len(names) == 1 and not isinstance(names[0], tuple)
+        declared[names[0] if is_plain else names] = family
+    dropped = tuple(name for name in schema.columns if name not in schema.families)
+    return declared | ({dropped: None} if dropped else {})

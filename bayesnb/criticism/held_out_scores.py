@@ -12,11 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.criticism.wording import DROP_COPIES, TEST_TABLE, describe_copies, describe_width
-from bayesnb.estimators.tempering import COLUMNS, LOO, covariance_of_one
+from bayesnb.estimators.tempering import COLUMNS, LOO, tempered_by
 from bayesnb.families.base import Array, Cells
 from bayesnb.model.product import Rows
 from bayesnb.numerics.views import column, pieces_of
-from bayesnb.selection.exponents import one_by_loo
 from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
 from bayesnb.selection.verdict import Observed, signed_mean
 
@@ -48,44 +47,39 @@ def observe_held_out(
         return None
     power, gain = 1.0, None
     if tempered is not None:
-        at = np.arange(len(rows.codes)), rows.codes
-        power, gain = tempered.power, signed_mean(tempered.log_proba[at] - log_proba[at])
-    choices = count_chosen_exponents(model)
+        power = tempered.power
+        gain = signed_mean(_of_labels(tempered.log_proba, rows) - _of_labels(log_proba, rows))
+    choices = 1.0 if model._temper_rule == LOO else 0.0
+    if model._temper_rule == COLUMNS:  # their sum, as an exponent shrunk to 0 was hardly free
+        choices = float(np.sum(model._known_temper.value))
     return Observed.of(log_proba[defined], rows.codes[defined], choices, power, gain)
-
-
-def count_chosen_exponents(model: Any) -> float:
-    """Return how many exponents the rows chose: their sum, as one shrunk to 0 was hardly free."""
-    if model._temper_rule == LOO:
-        return 1.0
-    if model._temper_rule != COLUMNS:
-        return 0.0
-    return float(np.sum(model._temper_of_columns.value) + model._temper_of_links[0].sum())
 
 
 def one_exponent(model: Any, rows: Rows, log_proba: Array) -> OneExponent | None:
     """Return what temper="loo" would give, where the model has no temper and it is cheap."""
-    at = np.arange(len(rows.codes)), rows.codes
     cost = log_proba.size * sum(row_widths(model, rows.cells))
     if model._temper_rule is not None or cost > MAX_COST or log_proba.shape[1] < 2:
         return None
-    # the exponent is chosen for the predictive estimate
-    predictive = log_proba
-    if model.estimate != "predictive":
-        predictive = loo_log_proba(model.model_, rows, n_jobs=model.n_jobs)
-    if not np.isfinite([log_proba[at], predictive[at]]).all():
+    if not np.isfinite(_of_labels(log_proba, rows)).all():
         return None
-    power, sd = one_by_loo(model.model_, rows, model.n_jobs)
-    rule = PredictiveRule(model.estimate, power, covariance_of_one(sd, model.schema_))
-    return OneExponent(power, loo_log_proba(model.model_, rows, rule, n_jobs=model.n_jobs))
+    estimate = tempered_by(LOO, model.model_, model.schema_, rows, model.n_jobs)
+    rule = PredictiveRule(model.estimate, estimate.value, estimate.covariance)
+    log_proba = loo_log_proba(model.model_, rows, rule, n_jobs=model.n_jobs)
+    return OneExponent(estimate.value, log_proba)
+
+
+def _of_labels(log_proba: Array, rows: Rows) -> Array:
+    return log_proba[np.arange(len(rows.codes)), rows.codes]
 
 
 def row_widths(model: Any, cells: Sequence[Cells]) -> list[float]:
     """Return the cells of a row in every block; of words those that are there."""
     widths = []
     for block, x in zip(model.schema_.blocks, cells, strict=True):
-        is_sparse = block.family.words and sparse.issparse(x)
-        widths.append(x.nnz / max(x.shape[0], 1) if is_sparse else x.shape[1])
+        rows, width = x.shape
+        if block.family.words and sparse.issparse(x):
+            width = x.nnz / max(rows, 1)
+        widths.append(width)
     return widths
 
 
@@ -102,8 +96,8 @@ class CopiedRows(NamedTuple):
         _, first = np.unique(keys, return_index=True)
         rows = np.setdiff1d(np.arange(len(keys)), first)
         share = len(rows) / len(keys)
-        least = float(np.log(MIN_ROOM * len(keys)))
-        return cls(rows, share, share >= FEW_COPIES and not _has_room(cells, least))
+        by_chance = share >= FEW_COPIES and _log_combinations(cells) < np.log(MIN_ROOM * len(keys))
+        return cls(rows, share, by_chance)
 
     @property
     def are_few(self) -> bool:
@@ -143,15 +137,12 @@ def score_warnings(model: Any, rows: Rows) -> list[str]:
     return sentences
 
 
-def _has_room(cells: Sequence[Cells], least: float) -> bool:
-    """Return whether the columns' values have so many combinations, in logs; words always have."""
-    room = 0.0
-    for x in cells:
-        if sparse.issparse(x):
-            return True
-        for j in range(x.shape[1]):
-            room += np.log(len(np.unique(column(x[:MAX_COUNTED], j))))
-    return room >= least
+def _log_combinations(cells: Sequence[Cells]) -> float:
+    """Log of how many combinations the columns' values have; infinite for words."""
+    if any(map(sparse.issparse, cells)):
+        return np.inf
+    columns = [column(x[:MAX_COUNTED], j) for x in cells for j in range(x.shape[1])]
+    return float(sum(np.log(len(np.unique(values))) for values in columns))
 
 
 def row_keys(cells: Sequence[Cells], codes: Array) -> Array:
@@ -163,20 +154,16 @@ def row_keys(cells: Sequence[Cells], codes: Array) -> Array:
     for x in cells:
         factors = 2 * rng.integers(1 << 63, size=x.shape[1], dtype=np.uint64) + 1
         for rows in pieces_of(x):
-            part = x[rows]
-            if sparse.issparse(part):
-                part = part.tocsr()
-                hashed = sparse.csr_array(part, dtype=np.uint64)
-                hashed.data = _hash_numbers(part.data)
-            else:
-                hashed = _hash_numbers(np.asarray(part))
-            keys[rows] += hashed @ factors
+            part = x[rows] if sparse.issparse(x) else np.asarray(x[rows])
+            part = sparse.csr_array(part, dtype=float)
+            hashed = _hash_numbers(part.data), part.indices, part.indptr
+            keys[rows] += sparse.csr_array(hashed, part.shape) @ factors
     return keys
 
 
 def _hash_numbers(x: Array) -> Array:
     """Return 64 bits of each number, and 0 of 0, as of the empty cells of a sparse table."""
-    numbers = np.where(np.isnan(x), np.nan, x.astype(float) + 0.0)  # one NaN, and one zero
+    numbers = np.where(np.isnan(x), np.nan, x + 0.0)  # one NaN, and one zero
     bits = numbers.view(np.uint64)
     for _ in range(2):
         bits = (bits ^ (bits >> HALF)) * MULTIPLIER

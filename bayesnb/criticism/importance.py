@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.fitted_rows import fit_rows, refuse_undefined
-from bayesnb.estimators import NaiveBayes
+from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
 from bayesnb.estimators.cross_validation import refuse_stuck
 from bayesnb.estimators.model_description import feature_name
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.model.product import Rows, normalised
+from bayesnb.model.product import normalised
 from bayesnb.model.schema import Schema
 from bayesnb.selection.leave_one_out import contributions_left_out, stuck
 from bayesnb.selection.probability_scores import Estimate
@@ -104,43 +103,39 @@ def importance(
     """
     prob = results.datasets.ci_prob(ci_prob)
     fitted = fit_rows(model, X, y, sample_weight)
-    estimator, rows = fitted.estimator, fitted.counted
-    whole, without = _score_without(estimator, rows)
-    features = [_average(loss, whole, rows.counts, prob) for loss in without]
-    keys = fitted.schema.columns_alone.keys
+    estimator, schema, weight = fitted.estimator, fitted.schema, fitted.rows.counts
+    whole, without = _score_without(fitted)
+    estimates = [_average(loss, whole, weight, prob) for loss in without]
+    names = [feature_name(schema.blocks[b], key) for key, b, _ in schema.columns_alone.keys]
     temper = np.asarray(estimator._temper_of_columns.value, float)
     attrs = {
-        "log_loss": float(np.average(whole, weights=rows.counts)),
+        "log_loss": float(np.average(whole, weights=weight)),
         "rows": len(whole),
         "ci_prob": prob,
         "exponents": "kept" if estimator._temper_rule in (COLUMNS, LOO) else "given",
         "estimate": estimator.estimate,
     }
-    return results.datasets.important(
-        [feature_name(fitted.schema.blocks[b], key) for key, b, _ in keys],
-        np.array(features).T,
-        np.broadcast_to(temper, len(keys)),
-        attrs,
-    )
+    exponents = np.broadcast_to(temper, len(names))
+    return results.datasets.important(names, np.array(estimates).T, exponents, attrs)
 
 
-def _score_without(estimator: NaiveBayes, rows: Rows) -> tuple[Array, list[Array]]:
+def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
     """Return -log p(y | x) of each held-out row, `(r,)`, and the same without each feature."""
-    model, schema = estimator.model_, estimator.schema_
-    features = sum(len(block.keys) for block in schema.blocks)
+    estimator, rows, schema = fitted.estimator, fitted.rows, fitted.schema
+    numbers = len(rows.codes) * len(estimator.classes_) * len(schema.keys)
     refuse_large(
         "the scores of all rows, classes and columns, twice,",
-        16.0 * len(rows.codes) * len(estimator.classes_) * features,
+        16.0 * numbers,
         "Give some of the rows that were learnt.",
     )
     rule = estimator._way("label")
-    parts = list(contributions_left_out(model, rows, rule, rows.counts, estimator.n_jobs))
-    log_class = np.concatenate([part[1] for part in parts])
-    scores = np.concatenate([part[2] for part in parts])
-    scores = np.ascontiguousarray(np.moveaxis(scores, 2, 0))  # `(f, r, c)`
+    parts = contributions_left_out(fitted.model, rows, rule, rows.counts, estimator.n_jobs)
+    _, log_class, by_row = zip(*parts, strict=True)
+    scores = np.ascontiguousarray(np.moveaxis(np.concatenate(by_row), 2, 0))  # `(f, r, c)`
     impossible = np.isneginf(scores)
     scores[impossible] = 0.0
-    total, times = log_class + scores.sum(axis=0), impossible.sum(axis=0)
+    times = impossible.sum(axis=0)
+    total = np.concatenate(log_class) + scores.sum(axis=0)
 
     def compute_loss(left: list[int]) -> Array:
         joint = total - scores[left].sum(axis=0)
@@ -148,8 +143,8 @@ def _score_without(estimator: NaiveBayes, rows: Rows) -> tuple[Array, list[Array
         return -normalised(joint)[np.arange(len(rows.codes)), rows.codes]
 
     whole = compute_loss([])
-    refuse_stuck(stuck(model, rows, total))
-    refuse_undefined(whole)
+    refuse_stuck(stuck(fitted.model, rows, total))
+    fitted.refuse_undefined(whole)
     return whole, [compute_loss(places) for places in _find_places(schema)]
 
 
@@ -160,12 +155,11 @@ def _find_places(schema: Schema) -> list[list[int]]:
     places = []
     for key, b, f in schema.columns_alone.keys:
         block = schema.blocks[b]
-        columns = block.names if block.family.multivariate else (key,)
-        feature = [starts[b] + f]
-        for place, ends in enumerate(links, starts[-2]):
-            if any(end in columns for end in ends):
-                feature.append(place)
-        places.append(feature)
+        columns = set(block.names) if block.family.multivariate else {key}
+        link_places = [
+            at for at, ends in enumerate(links, starts[-2]) if columns.intersection(ends)
+        ]
+        places.append([starts[b] + f, *link_places])
     return places
 
 

@@ -1,48 +1,37 @@
 """Search for columns that are better modelled jointly, between naive Bayes and one table of all."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from itertools import combinations
-from numbers import Integral, Real
+from itertools import chain
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.fitted_rows import FittedRows, check_columns, fit_columns
+from bayesnb.criticism.fitted_rows import FittedRows, check_columns, declare_families, fit_columns
 from bayesnb.criticism.wording import VerdictTable, explain_partition, judge_partition
 from bayesnb.estimators import NaiveBayes
-from bayesnb.families import Dirichlet
 from bayesnb.families.family import Family
 from bayesnb.formatting import shorten
-from bayesnb.model.product import ProductStats, observe
+from bayesnb.model.product import Product, ProductStats, observe
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
 from bayesnb.results.tables import Formats
 from bayesnb.selection.feature_evidence import check_comparable
 from bayesnb.selection.joint_columns import (
-    ColumnBlocks,
     JoinableColumns,
     Names,
+    declare_blocks,
     joinable_members,
     kind_of,
 )
-from bayesnb.selection.joint_evidence import (
-    Block,
-    after,
-    gain_of,
-    interleaved,
-    joining,
-    steps,
-    union,
-)
-from bayesnb.selection.pair_evidence import Labels
+from bayesnb.selection.joint_evidence import after, gain_of, steps, union
 from bayesnb.stages import PATIENCE
 
 PLOTS = "bayesnb.plots.partition_plot"  # by name, as it stands above
-Found = list[tuple[JoinableColumns, set[Block]]]  # the blocks of each kind of columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +112,6 @@ def partition(
     sample_weight: Any = None,
     columns: Sequence[Hashable] | None = None,
     most: int | None = None,
-    concentration: float | None = None,
     progress: bool | None = None,
 ) -> Partition:
     """Search for blocks of columns that are better modelled jointly, by their evidence.
@@ -148,9 +136,6 @@ def partition(
         The names of the columns that may be joined, by default all.
     most : int, optional
         The largest number of columns that a block may have.
-    concentration : float, optional
-        A, the total concentration of every Dirichlet prior. By default that of the model or, where
-        columns differ, their geometric mean.
     progress : bool, optional
         Whether a progress bar on stderr counts the steps. By default on a terminal, after two
         seconds.
@@ -163,7 +148,7 @@ def partition(
     See Also
     --------
     dependence : The evidence for each pair of columns.
-    NaiveBayes : `dependence="blocks"` finds blocks at `fit`.
+    NaiveBayes : Its `dependence` has links between columns.
 
     Notes
     -----
@@ -173,11 +158,12 @@ def partition(
     and levels with flags or with each other where they differ in `levels` or `unseen`.
 
     The priors of all partitions agree in their margins, so that before anything is seen none is
-    preferred: a table of K combinations has concentration A / K for each, whatever columns it is
-    of, and a Gaussian of d columns has 2 shape + d - 1 degrees of freedom. Where the model's own
-    priors differ from column to column, all take the geometric mean of concentrations, counts and
-    shapes, also at the start. The first gain of two columns is the log Bayes factor for their
-    dependence under these priors, and all gains add up to the log evidence of the estimator.
+    preferred: a table of K combinations has concentration A / K for each, with one A for all
+    tables, and a Gaussian of d columns has 2 shape + d - 1 degrees of freedom. A is the total
+    concentration of the model's priors; where these differ from column to column, all take the
+    geometric mean of concentrations, counts and shapes, also at the start. The first gain of two
+    columns is the log Bayes factor for their dependence under these priors, and all gains add up to
+    the log evidence of the estimator.
 
     Under one concentration for all, columns of about as many levels as rows, such as identifiers,
     would be joined though they are noise: it explains many rare levels badly, and their
@@ -188,14 +174,15 @@ def partition(
     `log_evidence` would be higher. So the gains in `table` may be larger than what `dependence`
     shows, but none rests on the concentration alone.
 
-    The two blocks are joined that gain most so; if no two gain, a column is moved to another block,
-    or to one of its own, if that gains. The search is greedy and may miss the best partition: three
+    Columns of one kind are searched after those of another. The two blocks are joined that gain
+    most so; if no two gain, a column is moved to another block, or to one of its own, if that
+    gains. The search is greedy and may miss the best partition: three
     columns of which any two are independent are not joined, though the third may follow from the
     other two. Columns that hardly vary within the classes are joined too readily: most of A is then
     on combinations that never occur (Suzuki 2017).
 
     Links between columns, as `NaiveBayes()` has, are left out, and the estimator looks for none:
-    blocks stand in their place. `dependence="blocks"` of `NaiveBayes` finds blocks at `fit`.
+    blocks stand in their place.
 
     Where cells are missing, a step compares both of its hypotheses on the rows that have all cells
     of its blocks, and `log_evidence` adds up such gains. The estimator learns about a block from
@@ -222,74 +209,67 @@ def partition(
     >>> round(result.estimator.fit(X, y).log_evidence_, 2)
     -58.72
     """
-    _check_arguments(model, most, concentration)
+    if not (most is None or (isinstance(most, Integral) and int(most) > 0)):
+        raise ValueError(f"most must be None or a whole number of columns, got {most!r}.")
     fitted = fit_columns(model, X, y, sample_weight)
-    kinds = _find_joinable(fitted, columns, concentration)
-    stats = observe(fitted.rows, len(fitted.estimator.classes_), fitted.estimator.n_jobs)
-    found: Found = [(kind, set(kind.start)) for kind in kinds]
-    joined, gains = [""], [np.nan]
-    paths = [steps(kind.evidence, kind.start, most or np.inf) for kind in kinds]
+    schema, prior = fitted.schema, fitted.model.prior
+    if not prior.classes.strictly_proper:
+        raise ValueError(
+            "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give "
+            "another."
+        )
+    start = _find_joinable(fitted, columns)
+    kinds, joined, gains = [], [""], [np.nan]
     with bar("partition", progress, " steps", PATIENCE) as shown:
         # about: joining all takes one step fewer, and columns may move
-        shown.start(sum(len(kind.start) for kind in kinds))
-        for at, step in interleaved(paths):
-            kind, blocks = found[at]
-            found[at] = kind, after(blocks, step)
-            joined.append(kind.describe(step))
-            gains.append(step.gain)
-            shown.more(1)
+        shown.start(sum(len(kind.blocks) for kind in start))
+        for kind in start:
+            blocks = set(kind.blocks)
+            for step in steps(kind.evidence, kind.blocks, most or np.inf):
+                blocks = after(blocks, step)
+                joined.append(kind.describe(step))
+                gains.append(step.gain)
+                shown.more(1)
+            kinds.append(replace(kind, blocks=tuple(sorted(blocks))))
         shown.finish()
-    first = _log_evidence_of_rest(fitted, stats, kinds)
-    first += sum(kind.log_evidence for kind in kinds)
-    steps_of_table: dict[str, Any] = {
-        "step": np.arange(len(gains)),
+    stats = observe(fitted.rows, len(fitted.estimator.classes_), fitted.estimator.n_jobs)
+    first = _log_evidence_of_rest(prior, stats, start) + sum(kind.log_evidence for kind in start)
+    table: dict[str, Any] = {
+        "step": range(len(gains)),
         "joined": np.array(joined, object),
         "log_bayes_factor": gains,
         "log_evidence": first + np.nancumsum(gains),
     }
-    priors, schema = fitted.model.prior.blocks, fitted.schema
-    column_blocks = ColumnBlocks(schema, priors, stats.blocks, found)
-    families = column_blocks.families(dict(column_blocks.changed()))
-    blocks_of_table = _list_blocks(schema, families)
+    families = declare_blocks(schema, prior.blocks, stats.blocks, kinds)
+    names = _list_blocks(schema, families)
     return Partition(
-        table=results.datasets.frame(steps_of_table),
-        verdict=judge_partition(blocks_of_table, gains[1:]),
-        notes=_list_notes(schema, found),
-        blocks=blocks_of_table,
-        estimator=_declare(fitted.estimator, schema, families),
-        ends=_find_ends(kinds, first),
+        table=results.datasets.frame(table),
+        verdict=judge_partition(names, gains[1:]),
+        notes=explain_partition(list(schema.families), kinds),
+        blocks=names,
+        estimator=_declare(fitted.estimator, families),
+        ends=_find_ends(start, first),
     )
 
 
-def _check_arguments(model: Any, most: Any, concentration: Any) -> None:
-    if most is not None and not (isinstance(most, Integral) and int(most) > 0):
-        raise ValueError(f"most must be None or a whole number of columns, got {most!r}.")
-    if concentration is not None and not 0 < concentration < np.inf:
-        raise ValueError(f"concentration must be None or a positive number, got {concentration!r}.")
-
-
-def _find_joinable(
-    fitted: FittedRows, columns: Sequence[Hashable] | None, concentration: float | None
-) -> list[JoinableColumns]:
+def _find_joinable(fitted: FittedRows, columns: Sequence[Hashable] | None) -> list[JoinableColumns]:
     """Return the columns that can be joined, kind by kind, at least two of each."""
     schema, priors = fitted.schema, fitted.model.prior.blocks
     for block, prior in zip(schema.blocks, priors, strict=True):
         check_comparable(prior, block.keys, alike=False)
     by_key = joinable_members(schema, priors, fitted.rows.cells)
     known = []
-    for members in by_key.values():
-        for _, places in members:
-            known += [place.name for place in places]
+    for _, places in chain(*by_key.values()):
+        known += [place.name for place in places]
     chosen = set(known)
     if columns is not None:
         chosen = set(check_columns(columns, known, schema, "cannot be joined with others"))
-    labels = Labels(fitted.rows.codes, fitted.rows.counts, len(fitted.estimator.classes_))
     kinds = []
     for key, members in by_key.items():
         # of a block that the model declares, all columns or none
         members = [each for each in members if chosen.issuperset(place.name for place in each[1])]
         if sum(len(places) for _, places in members) > 1:
-            kinds.append(kind_of(key, members, labels, concentration))
+            kinds.append(kind_of(key, members, fitted.labels))
     if not kinds:
         raise ValueError(
             "no two columns can be joined: levels and flags are joined with each other where they "
@@ -300,31 +280,24 @@ def _find_joinable(
 
 
 def _log_evidence_of_rest(
-    fitted: FittedRows, stats: ProductStats, kinds: Sequence[JoinableColumns]
+    prior: Product, stats: ProductStats, kinds: Sequence[JoinableColumns]
 ) -> float:
     """Log evidence of the labels and of the columns that are of no kind."""
-    prior = fitted.model.prior
-    if not prior.classes.strictly_proper:
-        raise ValueError(
-            "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give "
-            "another."
-        )
     # a block that is modelled jointly is one feature, at its first column's place
     searched = {(place.block, place.feature) for kind in kinds for place in kind.places}
-    labels, blocks = prior.log_evidence(stats)
-    rest = []
+    total, blocks = prior.log_evidence(stats)
     for b, terms in enumerate(blocks):
-        rest += [float(term) for f, term in enumerate(terms) if (b, f) not in searched]
-    return labels + sum(rest)
+        total += sum(float(term) for f, term in enumerate(terms) if (b, f) not in searched)
+    return total
 
 
 def _find_ends(kinds: Sequence[JoinableColumns], first: float) -> dict[str, float]:
     """Log evidence with every column by itself, and with one block of each kind."""
     ends = {"naive": first, "joint": first}
     for kind in kinds:
-        places = union(*kind.start)
-        ends["naive"] += gain_of(kind.evidence, kind.start, [(place,) for place in places])
-        ends["joint"] += gain_of(kind.evidence, kind.start, [places])
+        places = union(*kind.blocks)
+        ends["naive"] += gain_of(kind.evidence, kind.blocks, [(place,) for place in places])
+        ends["joint"] += gain_of(kind.evidence, kind.blocks, [places])
     return ends
 
 
@@ -337,49 +310,17 @@ def _list_blocks(schema: Schema, families: Mapping[Names, Family]) -> tuple[Name
     return tuple(sorted(blocks, key=lambda names: place[names[0]]))
 
 
-def _list_notes(schema: Schema, found: Found) -> tuple[str, ...]:
-    inside: set[Hashable] = set()
-    missing: list[Hashable] = []
-    for kind, _ in found:
-        inside |= {place.name for place in kind.places}
-        missing += kind.names(tuple(kind.evidence.holed))
-    left = [name for name in schema.families if name not in inside]
-    notes = explain_partition(left, missing, list(_find_unearned(found)))
-    return (*notes, *(kind.changed_prior for kind, _ in found if kind.changed_prior))
-
-
-def _find_unearned(found: Found) -> Iterator[str]:
-    """Yield pairs of blocks that only a prior which fits neither would join, with the gain."""
-    for kind, blocks in found:
-        for one, other in combinations(sorted(blocks), 2):
-            step = joining(kind.evidence, one, other)
-            if step.gain > 0 >= step.worth:
-                yield f"{kind.describe(step)} ({step.gain:+.1f})"
-
-
-def _declare(model: Any, schema: Schema, families: Mapping[Names, Family]) -> NaiveBayes:
-    """Return a new `NaiveBayes` like the model with these families."""
-    declared: dict[Hashable, Family | None] = {}
-    for names, family in families.items():
-        # the key of a column whose name is a tuple is a tuple of one name
-        is_plain = len(names) == 1 and not isinstance(names[0], tuple)
-        declared[names[0] if is_plain else names] = family
-    dropped = tuple(name for name in schema.columns if name not in schema.families)
-    if dropped:
-        declared[dropped] = None
-    # what "auto" stands for where nothing is declared stays, now that families are
-    temper = model._temper_rule if model._declares_nothing else model.temper
-    if "families" in model.get_params(deep=False):
-        return model._fresh(families=declared, dependence=None, temper=temper)
-    kept = {name: getattr(model, name) for name in ("classes", "n_jobs", "estimate")}
-    return NaiveBayes(declared, class_prior=_class_prior(model), temper=temper, **kept)
-
-
-def _class_prior(model: Any) -> Any:
-    """Return the class prior of a preset as `NaiveBayes` takes it."""
-    prior = model._class_prior
-    if prior is None:
-        return 1.0
-    if isinstance(prior, (str, Real, Mapping, Dirichlet)):
-        return prior
-    return dict(zip(model.classes_.tolist(), np.asarray(prior, float).tolist(), strict=True))
+def _declare(model: NaiveBayes, families: Mapping[Names, Family]) -> NaiveBayes:
+    """Return a new `NaiveBayes` like the fitted model or preset, with these families."""
+    class_prior = getattr(model, "_class_prior", model.class_prior)
+    if np.ndim(class_prior) == 1:
+        class_prior = dict(zip(model.classes_.tolist(), class_prior, strict=True))
+    known, given = NaiveBayes().get_params(deep=False), model.get_params(deep=False)
+    changed = {
+        "families": declare_families(model.schema_, families),
+        "class_prior": class_prior,
+        "dependence": None,
+        # what "auto" stands for where nothing is declared stays, now that families are
+        "temper": model._temper_rule,
+    }
+    return NaiveBayes(**{name: given[name] for name in known if name in given} | changed)

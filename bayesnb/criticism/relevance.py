@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable
 from numbers import Real
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from scipy.special import expit, logit
 from bayesnb import results
 from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.families.base import Array
 from bayesnb.model.powers import of_blocks
 from bayesnb.selection.feature_evidence import (
     cautious,
@@ -18,8 +18,7 @@ from bayesnb.selection.feature_evidence import (
     word_bayes_factors,
 )
 
-# Its place in the table, its column, its name there, its factor, its exponent with the deviation
-Feature = tuple[int, Hashable, Hashable, float, float, float]
+NUMBERS = ("log_bayes_factor", "temper", "temper_sd")  # of a feature
 
 
 def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
@@ -97,46 +96,45 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     if not (isinstance(prior, Real) and 0 < float(prior) < 1):
         raise ValueError(f"prior must be a probability between 0 and 1, got {prior!r}.")
     check_estimator(model)
-    if not hasattr(model, "model_"):
-        raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
+    model._check_fitted()
     if not model.model_.integer_weights:
         raise ValueError(
             "the model has learnt weights or counts that are not whole numbers. A Bayes factor "
             "compares probabilities of rows, and such rows have none: fit with whole weights and "
             "counts."
         )
-    features, blocks = _compare_features(model._columns_alone())
-    _, columns, words, factors, temper, temper_sd = zip(*features, strict=True)
-    numbers = {
-        "log_bayes_factor": np.array(factors),
-        "inclusion": expit(np.array(factors) + logit(float(prior))),
-        "temper": np.array(temper),
-        "temper_sd": np.array(temper_sd),
-    }
-    names = qualified_names(words, columns)
+    names, numbers, blocks = _compare_features(model._columns_alone())
+    numbers["inclusion"] = expit(numbers["log_bayes_factor"] + logit(float(prior)))
     return results.datasets.relevant(names, numbers, float(prior), blocks)
 
 
-def _compare_features(fitted: NaiveBayes) -> tuple[list[Feature], dict[str, float]]:
-    """Return the features in the table's order, and the factors of blocks of counts."""
-    features: list[Feature] = []
+def _compare_features(
+    fitted: NaiveBayes,
+) -> tuple[list[Hashable], dict[str, Array], dict[str, float]]:
+    """Return features in the table's order, by name and number, and factors of blocks of words."""
+    names: list[Hashable] = []
+    columns: list[Hashable] = []
+    places: list[int] = []
+    parts: list[Array] = []
     blocks: dict[str, float] = {}
     model, schema = fitted.model_, fitted.schema_
     tempers: Any = of_blocks(fitted._tempers["temper"], len(schema.blocks))
-    sds = of_blocks(fitted._tempers["temper_sd"], len(schema.blocks))
+    sds: Any = of_blocks(fitted._tempers["temper_sd"], len(schema.blocks))
     for b, block in enumerate(schema.blocks):
         prior, stats = model.prior.blocks[b], model.stats.blocks[b]
         check_comparable(prior, block.keys)
         factors = cautious(block.family, prior, stats)
-        names, places = list(block.words), list(block.word_places)
-        all_names = ", ".join(map(str, block.names))
+        words, all_names = list(block.words), ", ".join(map(str, block.names))
         if block.family.words:
             blocks[all_names] = float(factors[0])
             factors = word_bayes_factors(prior, stats)  # type: ignore[arg-type]
         elif block.family.multivariate:
-            names, places = [all_names], places[:1]
-        columns = [block.names[0]] * len(names) if block.family.listed else names
-        temper = np.broadcast_to(tempers[b], len(names))
-        sd = np.broadcast_to(sds[b], len(names))
-        features += zip(places, columns, names, factors, temper, sd, strict=True)
-    return sorted(features, key=itemgetter(0)), blocks
+            words = [all_names]
+        names += words
+        columns += [block.names[0]] * len(words) if block.family.listed else words
+        places += block.word_places[: len(words)]
+        parts.append(np.stack(np.broadcast_arrays(factors, tempers[b], sds[b])))
+    order = np.argsort(places, kind="stable")
+    numbers = dict(zip(NUMBERS, np.concatenate(parts, axis=1)[:, order], strict=True))
+    qualified = qualified_names(names, columns)
+    return [qualified[at] for at in order], numbers, blocks

@@ -1,29 +1,26 @@
 """Priors that maximise the evidence of given rows, or the leave-one-out score of their labels."""
 
 import warnings
-from collections.abc import Hashable, Sequence
-from pathlib import Path
+from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
-from bayesnb.criticism.wording import explain_refusal
+from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_rows
+from bayesnb.criticism.wording import describe_bounds, explain_refusal
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import LEAST, MOST, Family
 from bayesnb.formatting import list_names, quote
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
-from bayesnb.selection.joint_columns import Names
-from bayesnb.selection.leave_one_out import Pointwise
+from bayesnb.selection.leave_one_out import PACKAGE, Pointwise
 from bayesnb.selection.smoothing import best_by_loo
 from bayesnb.stages import Stages
 
 CRITERIA = ("evidence", "loo")
 # Of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
 SMALL_DIFFERENCE = 4.0  # nats
-PACKAGE = str(Path(__file__).parent.parent)
 
 
 class Bound(NamedTuple):
@@ -34,7 +31,6 @@ class Bound(NamedTuple):
     family: Family  # of the first column
     dial: str
     infinite: bool
-    shared: bool  # whether the classes of these columns have their variances in common
     meaning: str  # of the end, for that parameter
 
     @property
@@ -165,29 +161,28 @@ def tune(
     _check_arguments(model, criterion, per)
     with Stages(progress) as stages:
         stages.begin("tune: counting rows")
-        before = fit_rows(model, X, y, sample_weight, "tune")
-        variants = before.prior_variants()
-        _check_tunable(variants.families, per)
+        before = fit_rows(model, X, y, sample_weight, needed_by="tune")
+        schema = before.schema
+        _check_tunable(schema, per)
         stages.begin("tune: searching priors")
         if criterion == "loo":
-            families, ends = best_by_loo(variants, model.estimate)
+            families, ends = best_by_loo(before.prior_variants(), model.estimate)
         else:
-            stats = before.model.stats.blocks
-            families, ends = best_by_evidence(variants.families, stats, variants.widths, per)
-        tuned = model._fresh(**model._params_declaring(_by_columns(before.schema, families)))
+            families, ends = best_by_evidence(schema.blocks, before.model.stats.blocks, per)
+        names = [tuple(block.names) for block in schema.columns_alone.blocks]
+        declared = declare_families(schema, dict(zip(names, families, strict=False)))
+        tuned = model._fresh(**model._params_declaring(declared))
         stages.begin("tune: scoring labels")
         tuning = _score_labels(before, fit_rows(tuned, X, y, sample_weight))
     diff, se = tuning.elpd_diff["after"], tuning.diff_se["after"]
     is_worse = diff == -np.inf or diff < -max(2 * se, SMALL_DIFFERENCE)
     if is_worse and not force:
-        warning: Warning = RefusedWarning(explain_refusal(tuning, criterion))
+        warning: Warning = RefusedWarning(explain_refusal(tuning))
         warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
         tuned = model._fresh()
     elif ends:
         bounds = [_bound(end, before.estimator) for end in ends]
-        texts = [f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds]
-        warning = BoundaryWarning(f"priors at the end of their range: {' '.join(texts)}")
-        warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
+        warnings.warn(BoundaryWarning(describe_bounds(bounds)), skip_file_prefixes=(PACKAGE,))
     tuned.tuning = tuning
     return tuned
 
@@ -195,10 +190,9 @@ def tune(
 def prior_bounds(model: NaiveBayes) -> list[Bound]:
     """Return the parameters of a fitted estimator's priors that `tune` would warn of."""
     columns = model._columns_alone()
-    blocks = columns.schema_.blocks
-    families, widths = [block.family for block in blocks], [len(block.keys) for block in blocks]
-    _check_tunable(families, "model")
-    _, ends = best_by_evidence(families, columns.model_.stats.blocks, widths, "model")
+    _check_tunable(columns.schema_, "model")
+    stats = columns.model_.stats.blocks
+    _, ends = best_by_evidence(columns.schema_.blocks, stats, "model")
     return [_bound(end, columns) for end in ends]
 
 
@@ -219,8 +213,9 @@ def _check_arguments(model: Any, criterion: str, per: str) -> None:
         )
 
 
-def _check_tunable(families: Sequence[Family], per: str) -> None:
+def _check_tunable(schema: Schema, per: str) -> None:
     """Raise where no prior can be tuned, or not for each class."""
+    families = [block.family for block in schema.blocks]
     if not any(family.hyperparameters for family in families):
         shown = ", ".join(map(repr, families))
         raise ValueError(f"no column has a prior that can be tuned: the families are {shown}.")
@@ -231,20 +226,10 @@ def _check_tunable(families: Sequence[Family], per: str) -> None:
         )
 
 
-def _by_columns(schema: Schema, families: Sequence[Family]) -> dict[Names, Family | None]:
-    """Map all columns to their families, dropped ones to None."""
-    by_columns: dict[Names, Family | None] = {}
-    for block, family in zip(schema.blocks, families, strict=True):
-        if not block.is_linked:
-            by_columns[tuple(block.names)] = family
-    dropped = tuple(name for name in schema.columns if name not in schema.families)
-    return by_columns | ({dropped: None} if dropped else {})
-
-
 def _score_labels(before: FittedRows, after: FittedRows) -> Any:
     """Return a table of the labels' leave-one-out scores, as `loo` has them, of two models."""
-    old = before.estimator._left_out(before.counted, "label")
-    new = after.estimator._left_out(after.counted, "label")
+    old = before.estimator._left_out(before.rows, "label")
+    new = after.estimator._left_out(after.rows, "label")
     with np.errstate(invalid="ignore"):  # a row that is impossible before and after
         gap = np.where(old.score == new.score, 0.0, new.score - old.score)
     gaps = Pointwise(gap, gap, old.counts)
@@ -266,7 +251,6 @@ def _bound(end: End, estimator: NaiveBayes) -> Bound:
     where = f"{noun} {list_names(keys, to_text=quote)}"
     if end.code is not None:
         where += f" in class {quote(estimator.classes_.tolist()[end.code])}"
-    shared = all(blocks[b].family.shared for b, _ in end.columns)
-    meaning = end.kind.meaning(end.name, end.infinite, shared)
     family = blocks[end.columns[0][0]].family
-    return Bound(keys, where, family, end.name, end.infinite, shared, meaning)
+    meaning = end.kind.meaning(end.name, end.infinite, family.shared)
+    return Bound(keys, where, family, end.name, end.infinite, meaning)

@@ -1,8 +1,9 @@
 """The sentences of this room, and the tables that stand below a verdict."""
 
 from abc import ABC
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,16 +11,10 @@ import numpy as np
 from bayesnb.criticism.fitted_rows import FittedRows
 from bayesnb.families.family import ordered_hyperparameters
 from bayesnb.formatting import count, fixed, list_names, number, quote, signed
-from bayesnb.model.schema import Block
 from bayesnb.results.tables import Formats, show_html, show_text
-from bayesnb.selection.joint_columns import Names, list_block
-from bayesnb.selection.smoothing import (
-    ROUNDING,
-    Outcome,
-    PriorVariants,
-    Setting,
-    first_unique,
-)
+from bayesnb.selection.joint_columns import JoinableColumns, Names, list_block
+from bayesnb.selection.joint_evidence import joining
+from bayesnb.selection.smoothing import Outcome
 
 MAX_BLOCKS = 6  # listed in a sentence
 MAX_PAIRS = 3
@@ -31,6 +26,13 @@ POWER_LIKELIHOOD = (
     "Some weights are not whole numbers: the log evidence is that of the power likelihood, the "
     "product of each row's likelihood to the power of its weight. It compares smoothings, but is "
     "not a probability of the data."
+)
+NO_EVIDENCE = (
+    "There is no log evidence where the prior is improper, or where none enters, as in mle."
+)
+IMPOSSIBLE = (
+    "have a log score of -inf or none once left out, as no other row of their class has one of "
+    "their cells, or too few rows are left"
 )
 BEYOND = "one beyond it may be better."
 MISSING_CELLS = (
@@ -80,15 +82,15 @@ class VerdictTable(ABC):
         return self.table.copy()
 
     def __repr__(self) -> str:
-        return show_text(self.verdict, *self._rows_and_notes())
+        return show_text(*self._parts())
 
     def _repr_html_(self) -> str:
-        return show_html(self.verdict, *self._rows_and_notes())
+        return show_html(*self._parts())
 
-    def _rows_and_notes(self) -> tuple[Any, Formats, str]:
+    def _parts(self) -> tuple[str, Any, Formats, str]:
         first, *columns = self.shown
         rows = self.table[columns].set_index(self.table[first].map(number))
-        return rows, self.formats, "\n".join(self.notes)
+        return self.verdict, rows, self.formats, "\n".join(self.notes)
 
 
 # Smoothing
@@ -101,8 +103,6 @@ def judge_settings(best: dict[str, Any] | None, worse: int, others: int) -> str:
     size = "" if best["estimate"] == "mle" else f", smoothing {best['smoothing']:g}"
     elpd = f"elpd {fixed(best['elpd_loo'], 1)}"
     verdict = f"Best by leave-one-out log score: {best['estimate']}{size} ({elpd})."
-    if np.isneginf(best["elpd_loo"]):
-        return f"{verdict} Every setting makes some row impossible."
     if not others:
         return verdict
     return (
@@ -111,66 +111,40 @@ def judge_settings(best: dict[str, Any] | None, worse: int, others: int) -> str:
     )
 
 
-def explain_settings(
-    fitted: FittedRows, variants: PriorVariants, outcomes: Sequence[Outcome], best: Any
-) -> tuple[str, ...]:
+def explain_settings(fitted: FittedRows, outcomes: Sequence[Outcome], best: Any) -> tuple[str, ...]:
     """Return what the smoothing is, what stays fixed, and why numbers are not defined."""
-    notes = [kind.note for kind in ordered_hyperparameters(variants.families) if kind.note]
+    families = [block.family for block in fitted.schema.blocks]
+    notes = [kind.note for kind in ordered_hyperparameters(families) if kind.note]
     notes.append(FIXED)
-    counts = variants.rows.counts
-    if (counts != np.floor(counts)).any():
+    if (fitted.rows.counts % 1 > 0).any():
         notes.append(POWER_LIKELIHOOD)
-    reasons: dict[str, list[Setting]] = {}
+    if any(np.isnan(outcome.log_evidence) for outcome in outcomes):
+        notes.append(NO_EVIDENCE)
     for outcome in outcomes:
-        for reason in _list_undefined(fitted, variants, outcome):
-            reasons.setdefault(reason, []).append(outcome.setting)
-    for reason, settings in reasons.items():
-        sizes = dict.fromkeys(f"{setting.smoothing:g}" for setting in settings)
-        estimates = dict.fromkeys(setting.estimate for setting in settings)
-        notes.append(f"Smoothing {list_names([*sizes], 9)} ({', '.join(estimates)}): {reason}.")
-    tried = {outcome.setting.smoothing for outcome in outcomes}
+        if not np.isfinite(outcome.log_scores).all():
+            smoothing, estimate = outcome.setting
+            reason = _explain_scores(fitted, outcome)
+            notes.append(f"Under smoothing {smoothing:g} ({estimate}), {reason}.")
+            break
+    tried = sorted({outcome.setting.smoothing for outcome in outcomes})
     size = 0 if best is None else best["smoothing"]
-    if size > 0 and size in (min(tried), max(tried)) and len(tried) > 1:
+    if size > 0 and size in (tried[0], tried[-1]) and len(tried) > 1:
         notes.append(f"The best smoothing, {size:g}, is the last that was tried: {BEYOND}")
     return tuple(notes)
 
 
-def _list_undefined(fitted: FittedRows, variants: PriorVariants, outcome: Outcome) -> Iterator[str]:
-    """Yield why a setting has no evidence, or rows without a finite score."""
-    blocks, labels = fitted.schema.blocks, fitted.estimator.classes_.tolist()
-    if outcome.setting.estimate == "mle":
-        yield "no prior enters mle, so it has one row and no evidence"
-    elif np.isnan(outcome.log_evidence):
-        yield "the prior is improper, so there is no evidence"
+def _explain_scores(fitted: FittedRows, outcome: Outcome) -> str:
+    """Return why rows have no finite score."""
+    labels = fitted.estimator.classes_.tolist()
     if outcome.improper is not None:
         b, column, code = outcome.improper
-        where = f"class {quote(labels[code])} leave no distribution of column"
-        yield f"no row has a score, as the rows of {where} {quote(blocks[b].keys[column])}"
-        return
+        key = fitted.schema.blocks[b].keys[column]
+        where = f"class {quote(labels[code])} leave no distribution of column {quote(key)}"
+        return f"no row has a score, as the rows of {where}"
     rows = np.flatnonzero(~np.isfinite(outcome.log_scores))
-    if len(rows):
-        first = rows[0]
-        name = fitted.index[fitted.rows.counts > 0].tolist()[first]
-        yield (
-            f"{len(rows)} of {count(len(outcome.log_scores), 'row')} have a log score of -inf once "
-            f"left out, or none, first row {quote(name)} of class "
-            f"{quote(labels[variants.rows.codes[first]])}, {_explain_row(blocks, variants, first)}"
-        )
-
-
-def _explain_row(blocks: Sequence[Block], variants: PriorVariants, row: int) -> str:
-    """Name the column whose cell no other row of the class has."""
-    code, learnt = variants.rows.codes[row], variants.learnt.stats.classes.counts
-    if learnt[code] <= variants.rows.counts[row] * (1 + ROUNDING):
-        return "the only row of its class"
-    unique = first_unique(variants, row)
-    if unique is None:
-        return "without which its class has too few rows, or no spread"
-    b, column, level = unique
-    block = blocks[b]
-    if block.family.words:
-        return f"the only one of its class with {quote(block.words[level])}"
-    return f"the only one of its class with its cell in column {quote(block.keys[column])}"
+    label = quote(labels[fitted.rows.codes[rows[0]]])
+    first = f"first row {fitted.row_name(rows[0])} of class {label}"
+    return f"{len(rows)} of {count(len(outcome.log_scores), 'row')} {IMPOSSIBLE}, {first}"
 
 
 # Partitions
@@ -188,9 +162,20 @@ def judge_partition(blocks: Sequence[Names], gains: Sequence[float]) -> str:
 
 
 def explain_partition(
-    left: Sequence[Hashable], missing: Sequence[Hashable], apart: Sequence[str]
-) -> list[str]:
-    """Return notes on columns left out or with missing cells, and on blocks kept apart."""
+    columns: Sequence[Hashable], kinds: Sequence[JoinableColumns]
+) -> tuple[str, ...]:
+    """Return notes on columns left out or with missing cells, on blocks kept apart, on priors."""
+    searched: set[Hashable] = set()
+    missing: list[Hashable] = []
+    apart: list[str] = []
+    for kind in kinds:
+        searched |= {place.name for place in kind.places}
+        missing += kind.names(tuple(kind.evidence.holed))
+        for one, other in combinations(kind.blocks, 2):
+            step = joining(kind.evidence, one, other)
+            if step.gain > 0 >= step.worth:  # only a prior that fits neither would join them
+                apart.append(f"{kind.describe(step)} ({step.gain:+.1f})")
+    left = [name for name in columns if name not in searched]
     notes = []
     if left:
         notes.append(f"Not among those that may be joined: {list_block(left)}.")
@@ -199,23 +184,29 @@ def explain_partition(
     if apart:
         pairs = list_names(apart, MAX_PAIRS)
         notes.append(f"Not joined, though the log evidence would be higher: {pairs}. {MANY_LEVELS}")
-    return notes
+    notes += [kind.changed_prior for kind in kinds if kind.changed_prior]
+    return tuple(notes)
 
 
 # Tuned priors
 
 
-def explain_refusal(tuning: Any, criterion: str) -> str:
+def explain_refusal(tuning: Any) -> str:
     """Return why tuned priors are not taken: their scores before and after."""
     before, after = tuning.loc["before"], tuning.loc["after"]
-    other = "criterion='loo' for the priors that predict labels best, or "
     return (
         "tune: the best priors by this criterion predict the labels worse than those of the "
         "estimator, which it keeps: the leave-one-out score is "
         f"{after.elpd_loo:.1f} with them and {before.elpd_loo:.1f} without, a difference of "
-        f"{after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use "
-        f"{'' if criterion == 'loo' else other}force=True to use them anyway."
+        f"{after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use criterion='loo' "
+        "for the priors that predict labels best, or force=True to use these anyway."
     )
+
+
+def describe_bounds(bounds: Sequence[Any]) -> str:
+    """Return which parameters of priors are at the end of their range."""
+    texts = [f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds]
+    return f"priors at the end of their range: {' '.join(texts)}"
 
 
 # Held-out scores that are too good

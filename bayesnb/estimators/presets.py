@@ -54,7 +54,7 @@ class Preset(NaiveBayes):
     n_jobs: int | None = None
     estimate: str = "predictive"
 
-    def _params_declaring(self, families: dict[tuple[Hashable, ...], Any]) -> dict[str, Any]:
+    def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         (family,) = families.values()
         return self._params_of(family)
 

@@ -21,6 +21,7 @@ from bayesnb.families.gaussian import NORMAL
 from bayesnb.families.multivariate import BLOCK
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import RATE
+from bayesnb.model.schema import Block
 from bayesnb.selection.prior_evidence import (
     EDGE,
     GaussianEvidence,
@@ -81,15 +82,14 @@ class SimilarBlocks(NamedTuple):
         ]
 
 
-def best_by_evidence(
-    families: Sequence[Family], stats: Sequence[Any], widths: Sequence[int], per: str
-) -> tuple[list[Family], list[End]]:
+def best_by_evidence(blocks: Sequence[Block], stats: Sequence[Any], per: str) -> tuple[list[Family], list[End]]:
     """Return families with the priors of the largest evidence, and the hyperparameters that have none within reach.
 
-    One set of hyperparameters for all columns of a kind in the "model", for each "feature", of which a block has as
-    many as it is wide, or for each "class". Families that cannot be tuned are as they were; columns whose classes have
-    parameters in common are a kind of their own.
+    One set of hyperparameters for all columns of a kind in the "model", for each "feature" or for each "class".
+    Families that cannot be tuned are as they were; columns whose classes have parameters in common are a kind of their
+    own.
     """
+    families, widths = [block.family for block in blocks], [len(block.keys) for block in blocks]
     tuned, ends = list(families), []
     for kind, shared in product(ordered_hyperparameters(families), (False, True)):
         members = [b for b, family in enumerate(families) if family.hyperparameters is kind and family.shared == shared]
@@ -98,8 +98,8 @@ def best_by_evidence(
         edges = np.cumsum([0, *(widths[b] for b in members)])
         spans = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
         groups = _groups(per, len(stats[members[0]]), int(edges[-1]))
-        blocks = SimilarBlocks([families[b] for b in members], [stats[b] for b in members], spans, groups, per)
-        made, best = SEARCHES.get(kind, _search_numerically)(blocks)
+        similar = SimilarBlocks([families[b] for b in members], [stats[b] for b in members], spans, groups, per)
+        made, best = SEARCHES.get(kind, _search_numerically)(similar)
         for b, family in zip(members, made, strict=True):
             tuned[b] = family
         ends += _ends(kind, best, per, [(b, f) for b in members for f in range(widths[b])])

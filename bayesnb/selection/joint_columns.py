@@ -1,7 +1,7 @@
-"""Columns of a model that can be joined, kind by kind, and the families that declare the blocks of a partition."""
+"""Columns of a model that can be joined, kind by kind, and the families that declare blocks of them."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -13,11 +13,18 @@ from bayesnb.families.capabilities import HasUnits, NumberUnit, Unit
 from bayesnb.families.family import Family
 from bayesnb.formatting import list_names
 from bayesnb.model.schema import Schema
-from bayesnb.selection.joint_evidence import Block, BlockEvidence, Reading, Step, level_evidence, number_evidence
+from bayesnb.selection.joint_evidence import (
+    Block,
+    BlockEvidence,
+    Reading,
+    Step,
+    level_evidence,
+    number_evidence,
+)
 from bayesnb.selection.pair_evidence import Labels
 
-MOST_COLUMNS = 1000  # of a kind: half a million pairs
-SHOWN = 4  # names of a block in a sentence
+MAX_COLUMNS = 1000  # of a kind: half a million pairs
+MAX_NAMES = 4  # of a block in a sentence
 ROUNDING = 1e-12  # how far equal priors may differ, relatively
 Names = tuple[Hashable, ...]
 Key = Reading | None  # what levels that can be joined agree on; None for numbers
@@ -32,22 +39,22 @@ class ColumnPlace(NamedTuple):
     feature: int
 
 
-Member = tuple[Unit, tuple[ColumnPlace, ...]]  # a block that the search starts from, and its columns
+Member = tuple[Unit, tuple[ColumnPlace, ...]]  # where the search starts: a unit, and its columns
 
 
 @dataclass(frozen=True, eq=False)
 class JoinableColumns:
-    """Columns of one kind that can be joined with each other, and the blocks that they start in."""
+    """Columns of one kind that can be joined with each other, in blocks."""
 
     key: Key
     evidence: BlockEvidence
     places: tuple[ColumnPlace, ...]
-    start: tuple[Block, ...]
+    blocks: tuple[Block, ...]
     changed_prior: str = ""  # a note on priors that are not those of the model
 
     @property
     def log_evidence(self) -> float:
-        return sum(self.evidence.log_evidence(block) for block in self.start)
+        return sum(self.evidence.log_evidence(block) for block in self.blocks)
 
     def in_order(self, block: Block) -> list[int]:
         """Return the columns of a block in the order of the table."""
@@ -59,21 +66,21 @@ class JoinableColumns:
     def describe(self, step: Step) -> str:
         """Describe a step in words."""
         if len(step.made) == 1:
-            first, second = sorted(step.gone, key=lambda block: self.places[self.in_order(block)[0]].place)
-            return f"{list_block(self.names(first))} + {list_block(self.names(second))}"
+            return " + ".join(list_block(self.names(block)) for block in step.gone)
         left, new = step.made
         (moved,) = set(step.gone[0]) - set(left)
-        where = "by itself" if len(new) == 1 else f"to {list_block(self.names(tuple(set(new) - {moved})))}"
+        others = self.names(tuple(set(new) - {moved}))
+        where = f"to {list_block(others)}" if others else "by itself"
         return f"{self.places[moved].name} from {list_block(self.names(left))} {where}"
 
 
 def list_block(names: Sequence[Hashable]) -> str:
     """Join the first names, and the number of the rest."""
-    return list_names(names, SHOWN)
+    return list_names(names, MAX_NAMES)
 
 
 def joinable_members(schema: Schema, priors: Sequence[Belief], cells: Sequence[Cells]) -> dict[Key, list[Member]]:
-    """Return the units of columns that can be joined with others of their kind, by what these agree on."""
+    """Return the units of columns that can be joined with others of their kind, by kind."""
     by_key: dict[Key, list[Member]] = defaultdict(list)
     for b, (block, prior, x) in enumerate(zip(schema.blocks, priors, cells, strict=True)):
         for unit in prior.units(x) if isinstance(prior, HasUnits) else ():
@@ -101,85 +108,77 @@ def _keys(family: Family, unit: Unit, columns: int) -> set[Key]:
     return keys if len(keys) == 1 else set()
 
 
-def kind_of(
-    key: Key, members: Sequence[Member], labels: Labels, concentration: float | None, most: int = MOST_COLUMNS,
-    advice: str = "Name some `columns`, such as those with the most `relevance`.",
-) -> JoinableColumns:  # fmt: skip
-    """Put units that can be joined side by side; an error with some advice where they have more columns than `most`."""
+def kind_of(key: Key, members: Sequence[Member], labels: Labels) -> JoinableColumns:
+    """Put units that can be joined side by side."""
     units: list[Any] = [unit for unit, _ in members]
-    places = tuple(place for _, places in members for place in places)
-    if len(places) > most:
+    places: list[ColumnPlace] = []
+    start: list[Block] = []
+    for _, columns in members:
+        start.append(tuple(range(len(places), len(places) + len(columns))))
+        places += columns
+    if len(places) > MAX_COLUMNS:
         raise ValueError(
-            f"{len(places):,} columns can be joined with each other, and {most:,} are the most that are searched. "
-            + advice
+            f"{len(places):,} columns can be joined with each other, and {MAX_COLUMNS:,} are the "
+            "most that are searched. Name some `columns`, such as those with the most `relevance`."
         )
-    evidence = number_evidence(units, labels) if key is None else level_evidence(units, labels, concentration)
-    ends = np.cumsum([len(unit.places) for unit in units]).tolist()
-    start = tuple(tuple(range(end - len(unit.places), end)) for end, unit in zip(ends, units, strict=True))
-    return JoinableColumns(key, evidence, places, start, _changed_prior(evidence, units))
+    evidence = number_evidence(units, labels) if key is None else level_evidence(units, labels)
+    note = _changed_prior(evidence, units)
+    return JoinableColumns(key, evidence, tuple(places), tuple(start), note)
 
 
 def _changed_prior(evidence: BlockEvidence, units: Sequence[Any]) -> str:
-    """Return a note on the prior under which all partitions are compared, where a unit has another one."""
-    compared = {name: getattr(evidence, name) for name in evidence.compared}
-    if all(np.array_equal(value, getattr(unit, name)) for unit in units for name, value in compared.items()):
-        return ""
-    distinct = {name: dict.fromkeys(value.tolist()) for name, value in compared.items()}
-    texts = {name: ", ".join(f"{value:.4g}" for value in values) for name, values in distinct.items()}
-    priors = " and ".join(template.format(texts[name]) for name, template in evidence.compared.items())
-    return f"All partitions are compared under {priors}."
+    """Return a note on the prior of all partitions, where a unit of the model has another one."""
+    is_changed, priors = False, []
+    for name, template in evidence.compared.items():
+        value = getattr(evidence, name)
+        is_changed |= not all(np.array_equal(value, getattr(unit, name)) for unit in units)
+        priors.append(template.format(", ".join(f"{x:.4g}" for x in dict.fromkeys(value.tolist()))))
+    return f"All partitions are compared under {' and '.join(priors)}." if is_changed else ""
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnBlocks:
-    """A partition of a model's columns: the schema, its priors and stats, and the blocks of each kind of columns."""
+def declare_blocks(
+    schema: Schema,
+    priors: Sequence[Belief],
+    stats: Sequence[Stats],
+    kinds: Sequence[JoinableColumns],
+) -> dict[Names, Family]:
+    """Return families of all columns, by names, that declare the blocks of each kind.
 
-    schema: Schema
-    priors: Sequence[Belief]
-    stats: Sequence[Stats]
-    blocks: Sequence[tuple[JoinableColumns, set[Block]]]
-
-    @property
-    def joined(self) -> dict[Names, Family]:
-        """Families of the columns that are modelled jointly."""
-        return {
-            kind.names(block): kind.evidence.together(kind.in_order(block), kind.key)
-            for kind, blocks in self.blocks
-            for block in sorted(blocks)
-            if len(block) > 1
-        }
-
-    def families(self, changed: dict[Hashable, Family]) -> dict[Names, Family]:
-        """Families of all columns by name: of those alone the given ones, or those that the schema has."""
-        families = self.joined
-        joined = {name for names in families for name in names}
-        for b, block in enumerate(self.schema.blocks):
-            left = tuple(name for name in block.names if name not in joined and name not in changed)
-            families |= {(name,): changed[name] for name in block.names if name in changed}
-            if left and len(left) < len(block.names) and _varies_by_column(block.family):
-                for name in left:
-                    feature = block.names.index(name)
-                    reading = reading_of(block.family, feature, len(block.names))
-                    families[name,] = block.family.of_column(self.priors[b].column(feature), *reading)
-            elif left:
-                families[left] = block.family
-        return families
-
-    def changed(self) -> Iterator[tuple[Hashable, Family]]:
-        """Yield single columns that were compared under other priors than the model's, with their families."""
-        for kind, blocks in self.blocks:
-            for (at,) in (block for block in blocks if len(block) == 1):
-                name, _, b, feature = kind.places[at]
-                family = self.schema.blocks[b].family
-                belief = kind.evidence.alone(at, bool(family.outcomes))
-                if family.multivariate or not _equal(family.belief(self.stats[b]).column(feature), belief):
-                    yield name, family.columnwise.of_column(belief, *(kind.key or ()))
+    A column by itself keeps its family where it was compared under the prior that this has.
+    """
+    families: dict[Names, Family] = {}
+    for kind in kinds:
+        for block in kind.blocks:
+            if len(block) > 1:
+                family = kind.evidence.together(kind.in_order(block), kind.key)
+                families[kind.names(block)] = family
+                continue
+            (at,) = block
+            name, _, b, feature = kind.places[at]
+            family = schema.blocks[b].family
+            belief = kind.evidence.alone(at, bool(family.outcomes))
+            if family.multivariate or not _equal(family.belief(stats[b]).column(feature), belief):
+                families[name,] = family.columnwise.of_column(belief, *(kind.key or ()))
+    declared = {name for names in families for name in names}
+    for schema_block, prior in zip(schema.blocks, priors, strict=True):
+        names, family = schema_block.names, schema_block.family
+        left = tuple(name for name in names if name not in declared)
+        if left and len(left) < len(names) and _varies_by_column(family):
+            for name in left:
+                feature = names.index(name)
+                reading = reading_of(family, feature, len(names))
+                families[name,] = family.of_column(prior.column(feature), *reading)
+        elif left:
+            families[left] = family
+    return families
 
 
 def _varies_by_column(family: Any) -> bool:
     """Return whether a family's prior or levels differ from column to column."""
-    arrays = [getattr(family.prior, field.name) for field in fields(family.prior)] if family.prior is not None else []
-    return any(np.ndim(array) for array in arrays) or np.ndim(getattr(family.levels, "least", 0)) > 0
+    arrays = [getattr(family.levels, "least", 0)]
+    if family.prior is not None:
+        arrays += [getattr(family.prior, field.name) for field in fields(family.prior)]
+    return any(np.ndim(array) > 0 for array in arrays)
 
 
 def _equal(one: Belief, two: Belief) -> bool:

@@ -271,14 +271,13 @@ def _log_determinant(root: Array) -> Array:
     return 2 * np.log(np.abs(np.diagonal(triangle, axis1=1, axis2=2))).sum(axis=1)
 
 
-def level_evidence(units: Sequence[LevelUnit], labels: Labels, concentration: float | None) -> LevelEvidence:
-    """Put columns of levels side by side, under one total concentration: the given one, or the geometric mean."""
-    total = _geometric_mean([unit.concentration for unit in units])
+def level_evidence(units: Sequence[LevelUnit], labels: Labels) -> LevelEvidence:
+    """Put columns of levels side by side, under one total concentration, the geometric mean."""
     return LevelEvidence(
         labels,
         np.asfortranarray(np.concatenate([unit.codes for unit in units], axis=1)),  # columns are read one by one
         tuple(size for unit in units for size in unit.sizes),
-        total if concentration is None else np.full_like(total, concentration),
+        _geometric_mean([unit.concentration for unit in units]),
     )
 
 
@@ -340,11 +339,8 @@ def _step(
     return Step(gone, made, gain, worth if worth > ROUNDING * abs(columns.log_evidence(made[0], among)) else 0.0)
 
 
-def steps(columns: BlockEvidence, start: Sequence[Block], most: float, least: float = 0.0) -> Iterator[Step]:
-    """Yield the steps of the search from `start`, each worth more than `least` nats.
-
-    No block comes to have more than `most` columns.
-    """
+def steps(columns: BlockEvidence, start: Sequence[Block], most: float) -> Iterator[Step]:
+    """Yield the steps of the search from `start`; no block comes to have more than `most` columns."""
     blocks, pairs, been = set(start), dict[tuple[Block, Block], Step](), {frozenset(start)}
     while True:
         for one, two in combinations(sorted(blocks), 2):
@@ -352,7 +348,7 @@ def steps(columns: BlockEvidence, start: Sequence[Block], most: float, least: fl
                 pairs[one, two] = joining(columns, one, two)
         joined = (step for pair, step in pairs.items() if blocks.issuperset(pair))
         moves = _moves(columns, sorted(blocks), most)
-        step = _best(joined, blocks, been, least) or _best(moves, blocks, been, least)
+        step = _best(joined, blocks, been) or _best(moves, blocks, been)
         if step is None:
             return
         yield step
@@ -381,20 +377,10 @@ def _moves(columns: BlockEvidence, blocks: Sequence[Block], most: float) -> Iter
                     yield _step(columns, (block, target), (left, union(target, (place,))), (target, (place,)))
 
 
-def _best(candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]], least: float) -> Step | None:
-    """Return the step that is worth most, if any is worth more than `least` and it leads to blocks not `been` at yet.
+def _best(candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]) -> Step | None:
+    """Return the step that is worth most, if any is worth something and leads to blocks that are new.
 
     Where cells are missing, steps compare different rows, and the search might go in circles.
     """
-    fresh = (step for step in candidates if step.worth > least and frozenset(after(blocks, step)) not in been)
+    fresh = (step for step in candidates if step.worth > 0 and frozenset(after(blocks, step)) not in been)
     return max(fresh, key=lambda step: step.worth, default=None)
-
-
-def interleaved(paths: Sequence[Iterator[Step]]) -> Iterator[tuple[int, Step]]:
-    """Merge the steps of several independent searches: the step that is worth more comes next."""
-    heads = {at: step for at, path in enumerate(paths) if (step := next(path, None)) is not None}
-    while heads:
-        at = max(heads, key=lambda which: heads[which].worth)
-        yield at, heads.pop(at)
-        if (step := next(paths[at], None)) is not None:
-            heads[at] = step

@@ -4,8 +4,8 @@ The data are counted once; a setting of the smoothing changes the prior, and one
 out. The search for the best leave-one-out log score of the labels is coarse, then fine from its best.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -14,12 +14,13 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from bayesnb.families.base import Array
-from bayesnb.families.family import BOUNDS, Family, HasCounts, Hyperparameters, ordered_hyperparameters, positive
-from bayesnb.families.weight import one_hot
-from bayesnb.model.powers import ExponentCovariance, Exponents, of_blocks
-from bayesnb.model.product import Model, Rows
+from bayesnb.families.family import BOUNDS, Family, Hyperparameters, ordered_hyperparameters, positive
+from bayesnb.model.powers import Exponents, of_blocks
+from bayesnb.model.product import Model, Product, Rows
+from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
+from bayesnb.selection.link_search import relink
 from bayesnb.selection.prior_evidence import EDGE
 from bayesnb.selection.probability_scores import accuracy, brier, ece
 
@@ -27,7 +28,6 @@ BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
 PREFERRED = ("predictive", "mean", "map", "mle")  # of equally good estimates, the first
 EQUAL = 1e-10  # scores this near to each other, relative to their size, are equal
-ROUNDING = 1e-9  # of weights
 SIZES, SCALES = np.linspace(*BOUNDS, 17), np.log(10.0) * np.arange(-2.0, 3.0)
 ALIKE = 1e-9  # mean log scores this near are equal
 NEAR, MOST_STEPS = 1e-3, 300  # of the fine search: how near in logs, and how many scores at most
@@ -58,17 +58,26 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PriorVariants:
-    """Models that have learnt the same rows under other priors; `start` makes one from families."""
+    """Models that have learnt the same rows under other priors of the columns; all else is as in the one `learnt`."""
 
-    start: Callable[[Sequence[Family]], Model]
-    families: Sequence[Family]
-    widths: Sequence[int]  # number of columns of each family's block
+    schema: Schema
     learnt: Model
     rows: Rows
-    power: Exponents = 1.0
+    rule: PredictiveRule
     once: Exponents = 1.0  # those of a joint distribution, which has an evidence: 0 of links beyond a forest
     n_jobs: int | None = None
-    covariance: ExponentCovariance | None = None  # of exponents that were found, which rows leave
+
+    @property
+    def families(self) -> list[Family]:
+        return [block.family for block in self.schema.blocks]
+
+    def start(self, families: Sequence[Family]) -> Model:
+        """Return the model with these families, block by block."""
+        stats, blocks = self.learnt.stats, zip(self.schema.blocks, families, strict=True)
+        changed = tuple(replace(block, family=family) for block, family in blocks)
+        schema = relink(replace(self.schema, blocks=changed), stats.blocks)
+        priors = [block.belief(seen) for block, seen in zip(schema.blocks, stats.blocks, strict=True)]
+        return Model(Product(self.learnt.prior.classes, tuple(priors)), stats)
 
     def outcome(self, setting: Setting) -> Outcome:
         """Score a setting."""
@@ -86,8 +95,7 @@ class PriorVariants:
         """log p(y | x, all rows but this one), `(r, c)`; NaN where the others leave no proper distribution."""
         if first_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
-        rule = PredictiveRule(estimate, self.power, self.covariance)
-        return loo_log_proba(model, self.rows, rule, n_jobs=self.n_jobs)
+        return loo_log_proba(model, self.rows, self.rule._replace(kind=estimate), n_jobs=self.n_jobs)
 
     def log_evidence(self, model: Model, estimate: str) -> float:
         """log p(X, y | prior); NaN where no prior enters, or an improper one."""
@@ -152,26 +160,6 @@ def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
     top = np.nanmax(elpd)
     good = np.flatnonzero(elpd >= top - EQUAL * abs(top) if np.isfinite(top) else elpd == top)
     return int(min(good, key=lambda n: (PREFERRED.index(outcomes[int(n)].setting.estimate), n)))
-
-
-def first_unique(variants: PriorVariants, row: int) -> Place | None:
-    """Return the first column and level there that only this row of its class holds, if there is one.
-
-    Without smoothing, such a row is impossible once it is left out.
-    """
-    rows, stats = variants.rows, variants.learnt.stats
-    c, weight = rows.codes[[row]], rows.counts[[row]]
-    for b, family in enumerate(variants.families):
-        if not isinstance(family, HasCounts):
-            continue
-        row_stats = rows.observers[b](rows.cells[b][[row]], one_hot(c, len(stats.classes), weight), 1)
-        block_stats = stats.blocks[b].beside(row_stats)
-        held, total = family.seen(row_stats.beside(block_stats)), family.seen(block_stats)
-        only = (held.counts[c[0]] > 0) & (total.counts[c[0]] - held.counts[c[0]] <= ROUNDING * held.counts[c[0]])
-        if only.any():
-            entry = int(np.argmax(only))
-            return b, int(held.column[entry]), int(held.level[entry])
-    return None
 
 
 def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], list[End]]:
@@ -275,7 +263,9 @@ class SmoothingSearch:
         ends = []
         for (kind, name), log in zip(self.factors, at, strict=True):
             if not BOUNDS[0] + EDGE < log < BOUNDS[1] - EDGE:
-                pairs = enumerate(zip(self.variants.families, self.variants.widths, strict=True))
-                widths = [(b, width) for b, (family, width) in pairs if family.hyperparameters is kind]
-                ends.append(End(kind, name, bool(log > 0), tuple((b, f) for b, width in widths for f in range(width))))
+                columns = []
+                for b, block in enumerate(self.variants.schema.blocks):
+                    if block.family.hyperparameters is kind:
+                        columns += [(b, f) for f in range(len(block.keys))]
+                ends.append(End(kind, name, bool(log > 0), tuple(columns)))
         return ends

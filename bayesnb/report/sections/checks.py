@@ -309,7 +309,7 @@ def one_variance(end: Bound, facts: Facts) -> str:
     """What to do about variances that do not differ between classes."""
     if not end.family.shareable():
         return DEPENDS
-    if end.shared:
+    if end.family.shared:
         return "The model already has one variance for all classes, so nothing needs to be done."
     keys = list(end.keys[0]) if isinstance(end.keys[0], tuple) else list(end.keys)
     how = declare_columns(keys, f"{end.family.word}:shared")
