@@ -75,7 +75,8 @@ def test_a_fitted_model_is_that_of_python(capsys: pytest.CaptureFixture) -> None
     assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
     out, err = capsys.readouterr()
     assert out == ""
-    assert "115 rows, 3 classes of species: Adelie " in err
+    assert "Rows: 115\nClasses (rows): Adelie (51), " in err
+    assert re.search("^gaussian: .*body_mass_g", err, re.M)
     scores = expected.loo(X, y)
     assert f"log score {scores.elpd:.2f} ± {scores.se:.2f}" in err
     fit(write("t.csv", SMALL), "--quiet")
@@ -208,8 +209,8 @@ def test_predictions_and_their_intervals_are_those_of_python() -> None:
     model = fit(str(path("penguins")), *words, target="species")
     X = BIRDS[::40]
     X.to_csv("new.csv", index=False)
-    intervals = model.predict_interval(X, 0.5, rows="fixed")
-    found = predict("new.csv", "--interval", "--prob", "0.5", "--rows", "fixed")
+    intervals = model.predict_interval(X, 0.5)
+    found = predict("new.csv", "--interval", "--prob", "0.5")
     assert found["predicted"].tolist() == model.predict(X).tolist()
     for prefix, name in (("p", "probability"), ("lower", "lower"), ("upper", "upper")):
         columns = [f"{prefix}_{label}" for label in model.classes_]
@@ -356,11 +357,12 @@ FAILURES = """
 1 | small | fit t.csv --target y -o goal --family a,b=drop | no column is left
 1 | small | fit t.csv --target y -o goal --family b=gaussian | line 2, column 'b': 'x' is not
 1 | small | fit t.csv --target y -o goal --family a=bernoulli | Declare it gaussian, or drop it
+1 | small | fit t.csv --target y -o goal --family a,b=joint --prior a=2 | are one block
 1 | small | fit t.csv --target y -o goal --prior a=0.5 | does not fit column 'a', which is polyatree
 1 | small | fit t.csv --target y -o goal --prior 'Beta(1, 2)' | there is no column that it fits
 1 | small | fit t.csv --target y -o goal --prior 'b=Dirichlet([1, 2, 3])' | (3,) does not fit
 1 | small | fit t.csv --target y -o goal --class-prior u=0.5,w=0.5 | but the model has ['u', 'v']
-1 | no a | predict m.bnb t.csv -o goal.csv | t.csv lacks the column 'a' of the model
+1 | no a | predict m.bnb t.csv -o goal.csv | columns of the model: t.csv has no column 'a'
 1 | late text | predict m.bnb t.csv -o goal.csv | line 40002, column 'a': 'abc' is not a number
 1 | late text | predict m.bnb t.csv | line 40002, column 'a': 'abc' is not a number
 1 | predicted | predict m.bnb t.csv --append -o goal.csv | 'predicted' already
@@ -368,7 +370,7 @@ FAILURES = """
 1 | small | predict m.bnb - -o goal.csv | standard input: it is closed
 2 | small | rapport | No such command 'rapport'. Did you mean 'report'?
 2 | small | report t.csv | Say --target COLUMN
-2 | small | report -o . | . is a folder
+2 | small | report -o . | File '.' is a directory
 2 | small | report t.csv --target y -o t.csv | t.csv would overwrite another file
 2 | small | fit t.csv --target y | Missing option '-o'
 2 | small | fit t.csv --target y -o - | a model cannot be written to stdout
@@ -377,16 +379,19 @@ FAILURES = """
 2 | small | fit t.csv --target y -o goal --family a=poisson:shared | there are gaussian:shared and
 2 | small | fit t.csv --target y -o goal --family a=drop --family a=poisson | column 'a' twice
 2 | small | fit t.csv --target y -o goal --prior -1 | -1.0 is not in the range x>=0
-2 | small | fit t.csv --target y -o goal --prior 'Gauss(1)' | no prior 'Gauss'; there are
+2 | small | fit t.csv --target y -o goal --prior 'Gauss(1)' | is not a prior such as Gamma(shape=2, rate=0.5); there are Dirichlet
 2 | small | fit t.csv --target y -o goal --prior 'Beta(-1, 1)' | Beta: a must be finite
 2 | small | fit t.csv --target y -o goal --prior "Beta(open('x'), 1)" | is not a prior such as
 2 | small | fit t.csv --target y -o goal --prior "a=__import__('os')" | [COLUMNS=]NUMBER
 2 | small | fit t.csv --target y -o goal --temper 0 | neither a number above 0
 2 | small | fit t.csv --target y -o goal --decimal , --delimiter , | are both ','
 2 | small | predict m.bnb t.csv -o out.doc | the format of out.doc is not clear from its name
-2 | small | predict m.bnb t.csv --prob 0.5 | need --interval
+2 | small | fit t.csv --target y -o none/goal | there is no folder
+2 | small | fit t.csv --target y -o goal --delimiter ab | neither one character nor tab
+2 | small | fit t.csv --target y -o goal --family gaussian --family poisson | column 'a' twice
+2 | small | predict m.bnb t.csv --prob 0.5 | --prob needs --interval
 2 | small | compare t.csv --target y --smoothing 1,1 | names a value twice
-2 | small | data cats | there is no example table 'cats'; there are penguins
+2 | small | data cats | 'cats' is not one of 'penguins', 'dogs', 'spam'
 2 | small | predict t.csv m.bnb | MODEL comes before TABLE. Swap the two
 2 | small | report t.csv m.bnb --target y | a saved MODEL and then its TABLE
 2 | small | report m.bnb t.csv --target y --temper 1 | --temper is for a new model
@@ -428,7 +433,7 @@ def test_a_failure_is_one_line_and_a_code_and_leaves_every_file(
         ),
         (MemoryError("9 TiB"), 1, "bayesnb: error: there is not enough memory for this. 9 TiB"),
         (AttributeError("no\n\x1b[31m"), 1, "bayesnb: error: AttributeError: no.* --debug shows"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "\n"),
         (None, 128 + signal.SIGTERM, ""),
     ],
 )

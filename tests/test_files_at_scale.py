@@ -363,7 +363,11 @@ ARGUMENTS: list[tuple[Any, dict[str, Any], str]] = [
     ([], {}, "empty"),
     ("none.parquet", {}, "no row"),
     (["t.parquet", Path("t.parquet")], {}, "named 2 times"),
-    ("t.parquet", {"target": "labels"}, "target: t.parquet has no column 'labels'; it has 'age'"),
+    (
+        "t.parquet",
+        {"target": "labels"},
+        "target: t.parquet has no column 'labels'; did you mean 'label'",
+    ),
     ("t.parquet", {"sample_weight": "town"}, "'town' holds text, and numbers are needed"),
     ("t.parquet", {"columns": ["age", "age"]}, "'age' is named twice"),
     ("t.parquet", {"columns": ["age", "label"]}, "'label' holds the labels"),
@@ -384,7 +388,7 @@ def test_what_cannot_be_read_is_named(paths: Any, arguments: dict[str, Any], mes
 
 
 PREDICTIONS: list[tuple[Any, dict[str, Any], str]] = [
-    ("u.parquet", {}, "u.parquet lacks the column 'age' of the model"),
+    ("u.parquet", {}, "columns of the model: u.parquet has no column 'age'"),
     ("v.parquet", {"columns": ["p_no"]}, "column 'p_no' already: rename it"),
     (["t.parquet", "v.parquet"], {"columns": ["p_no"]}, "t.parquet.* 'p_no'"),
     (["t.parquet", "w.parquet"], {"columns": ["weight"]}, "'weight' is .*, and later"),

@@ -7,109 +7,72 @@ from typing import Any
 
 import click
 
-from bayesnb.cli.options import ColumnOption
+from bayesnb.cli.options import ALL, ColumnOption
 from bayesnb.data import open_table
 from bayesnb.data.declaration import families_of, no_column
 
+Matches = list[tuple[str, ColumnOption]]
 
-def find_options(
-    flag: str, columns: Sequence[str], options: Sequence[ColumnOption]
-) -> dict[str, ColumnOption]:
-    """Return the option that names each column; a name goes before a pattern."""
-    by_name: dict[str, ColumnOption] = {}
-    by_pattern: dict[str, ColumnOption] = {}
+
+def match_columns(flag: str, columns: Sequence[str], options: Sequence[ColumnOption]) -> Matches:
+    """Return columns and their options: first those for `ALL`, then by pattern, then by name."""
+    ranks: tuple[Matches, ...] = ([], [], [])
     for option in options:
-        for pattern in option.names or ():
+        for pattern in option.names:
             is_name = pattern in columns
             matches = [pattern] if is_name else fnmatch.filter(columns, pattern)
             if not matches:
                 raise ValueError(f"{flag}: {no_column(pattern, columns)}")
-            found = by_name if is_name else by_pattern
-            for column in matches:
-                if column in found:
-                    raise click.UsageError(f"{flag} declares column {column!r} twice.")
-                found[column] = option
-    return by_pattern | by_name
+            rank = ranks[is_name + (pattern != ALL)]
+            taken = [column for column, _ in rank if column in matches]
+            if taken and (flag, pattern) != ("--prior", ALL):  # these may fit different columns
+                raise click.UsageError(f"{flag} declares column {taken[0]!r} twice.")
+            rank += [(column, option) for column in matches]
+    return [match for rank in ranks for match in rank]
 
 
-def declared_columns(
-    columns: Sequence[str], options: Sequence[ColumnOption]
-) -> dict[str, ColumnOption]:
-    """Return the `--family` of each column that has one."""
-    declared = find_options("--family", columns, options)
-    rest = [option for option in options if option.names is None]
-    if len(rest) > 1:
-        raise click.UsageError("--family declares two families for all columns.")
-    if rest:
-        declared = dict.fromkeys(columns, rest[0]) | declared
-    return declared
-
-
-def declared_families(
-    X: Any, declared: Mapping[str, ColumnOption], priors: Sequence[ColumnOption]
-) -> Any:
+def list_families(X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOption]) -> Any:
     """Return `families` of the estimator: what is declared, and what has a prior."""
     families = {name: declared[name].value for name in X.columns if name in declared}
     if priors:
-        candidates = find_candidates(X)
-        candidates |= {name: [family] for name, family in families.items()}
-        families |= apply_priors(candidates, priors)
-    if not families:
-        return "auto"
+        families |= apply_priors(find_candidates(X, families), priors)
     blocks: dict[Any, list[str]] = {}
-    for name in X.columns:
-        if name in families:
-            is_block = families[name].multivariate
-            blocks.setdefault(id(declared[name]) if is_block else name, []).append(name)
-    declaration = {}
+    for name, family in families.items():
+        blocks.setdefault(id(declared[name]) if family.multivariate else name, []).append(name)
     for names in blocks.values():
         if len({repr(families[name]) for name in names}) > 1:
             raise ValueError(f"--prior: {', '.join(names)} are one block: give them one prior.")
-        declaration[names[0] if len(names) == 1 else tuple(names)] = families[names[0]]
-    return declaration
+    return {tuple(names): families[names[0]] for names in blocks.values()} or "auto"
 
 
-def find_candidates(X: Any) -> dict[str, list[Any]]:
-    """Return the families among which that of each column is chosen where none is declared."""
-    candidates = {}
+def find_candidates(X: Any, families: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """Return the family of each column, or those among which it is chosen."""
+    candidates: dict[str, Sequence[Any]] = {}
     for family, places in families_of("auto", open_table(X)):
-        for place in places:
-            candidates[X.columns[place]] = list(getattr(family, "candidates", [family]))
-    return candidates
+        for name in X.columns[places]:
+            candidates[name] = getattr(family, "candidates", [family])
+    return candidates | {name: [family] for name, family in families.items()}
 
 
 def apply_priors(
-    candidates: Mapping[str, Sequence[Any]], options: Sequence[ColumnOption]
+    candidates: Mapping[str, Sequence[Any]], priors: Sequence[ColumnOption]
 ) -> dict[str, Any]:
-    """Return the families of the columns that have a prior, with it.
-
-    A prior of a named column goes before a belief for all, and that before a number for all.
-    """
-    families = {}
-    unnamed = [option for option in options if option.names is None]
-    for option in sorted(unnamed, key=is_belief):
-        is_used = False
-        for name, each in candidates.items():
-            family = find_family(each, option.value)
-            if family is not None:
-                families[name] = family
-                is_used = True
-        if not is_used:
-            raise ValueError(f"--prior {option.text}: there is no column that it fits.")
-    for name, option in find_options("--prior", list(candidates), options).items():
+    """Return the families of the columns that have a prior, with it."""
+    families, used = {}, set()
+    for name, option in match_columns("--prior", [*candidates], priors):
         family = find_family(candidates[name], option.value)
-        if family is None:
+        if family is not None:
+            families[name] = family
+            used.add(option)
+        elif option.names != (ALL,):
             known = candidates[name][0].option
             raise ValueError(
                 f"--prior {option.text} does not fit column {name!r}, which is {known}."
             )
-        families[name] = family
+    for option in priors:
+        if option not in used:
+            raise ValueError(f"--prior {option.text}: there is no column that it fits.")
     return families
-
-
-def is_belief(option: ColumnOption) -> bool:
-    """Return whether a prior is a belief, and not a number."""
-    return not isinstance(option.value, float)
 
 
 def find_family(candidates: Sequence[Any], prior: Any) -> Any:

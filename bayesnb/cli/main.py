@@ -9,8 +9,7 @@ import shlex
 import signal
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,36 +17,37 @@ from typing import Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from bayesnb import __version__
+from bayesnb import __version__, datasets
 from bayesnb.cli.help_texts import TOPICS
 from bayesnb.cli.options import (
     ESTIMATES,
     FILE,
     NUMBER,
-    PROBABILITY,
+    OUTPUT,
     ColumnOption,
     Command,
     ListType,
-    combine,
     estimate_option,
     model_options,
     output_option,
+    prob_option,
     reading_options,
     target_option,
 )
 from bayesnb.cli.output import (
     Console,
-    check_inputs,
-    check_order,
-    check_output,
+    check_files,
     describe_error,
     is_model,
     output_format,
     print_line,
+    show_warning,
     write_tables,
     write_text,
 )
+from bayesnb.stages import Stages
 
+MODEL_OPTIONS = ("family", "prior", "class_prior", "temper", "dependence", "estimate")
 PENGUINS_NOTE = (
     "The penguins ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year says when "
     "a penguin was measured and is not a measurement itself, so it was dropped."
@@ -82,16 +82,18 @@ def cli() -> None:
 def common_options(command: Command) -> Command:
     """Add what all commands have; the command is called with a `Console` first."""
 
+    @click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
+    @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
     @functools.wraps(command)
     def run(*, quiet: bool, debug: bool, **params: Any) -> None:
-        with Console(quiet) as console:
-            command(console, **params)
+        check_files(params)
+        with warnings.catch_warnings(), Stages(False if quiet else None) as stages:
+            warnings.simplefilter("ignore", FutureWarning)  # it is for programmers
+            warnings.showwarning = show_warning  # type: ignore[assignment]
+            stages.begin("loading packages")
+            command(Console(quiet, stages), **params)
 
-    options = combine(
-        click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors."),
-        click.option("--debug", is_flag=True, help="Show the traceback of an error."),
-    )
-    return options(run)
+    return run
 
 
 @cli.command(
@@ -103,36 +105,32 @@ def common_options(command: Command) -> Command:
       bayesnb report churn.bnb customers.csv --target churned
     """
 )
-@click.argument("paths", metavar="[[MODEL] TABLE]", nargs=-1, type=FILE)
+@click.argument("tables", metavar="[[MODEL] TABLE]", nargs=-1, type=FILE)
 @click.option("--target", metavar="COLUMN", help="The column of labels.")
 @output_option("report.html")
-@click.option("--save", type=FILE, metavar="MODEL", help="File for the model.")
+@click.option("--save", type=OUTPUT, metavar="MODEL", help="File for the model.")
 @click.option("--test", type=FILE, metavar="TABLE", help="Rows to score that are not learnt.")
 @click.option("--brief", is_flag=True, help="Only scores, what to check, and the model.")
-@click.option(
-    "--prob", type=PROBABILITY, metavar="P", help="Probability of the intervals: 0.89 unless given."
-)
+@prob_option
 @click.option(
     "--positive",
     metavar="CLASS",
     help="Class that the ROC curve and costs are about: the rarer of two unless given.",
 )
-@click.option("--title", metavar="TEXT", help="Title of the page.")
-@click.option("--author", metavar="TEXT", help="Who answers for the model.")
-@click.option("--use", metavar="TEXT", help="What the model is intended for.")
 @model_options
 @estimate_option
 @reading_options
 @common_options
 def report(
     console: Console,
-    paths: tuple[str, ...],
+    tables: tuple[str, ...],
     target: str | None,
     output: str,
     save: str | None,
     test: str | None,
     brief: bool,
     prob: float | None,
+    positive: str | None,
     **options: Any,
 ) -> None:
     """Fit a table and write an HTML page about the model.
@@ -140,87 +138,53 @@ def report(
     Without TABLE it is about penguins. With MODEL, which `bayesnb fit` or --save wrote, nothing is
     fitted: TABLE holds the rows that the model has learnt.
     """
-    if paths and target is None:
+    notes: tuple[str, ...] = ()
+    if not tables:
+        tables, target, notes = (str(datasets.path("penguins")),), "species", (PENGUINS_NOTE,)
+        options["family"] += (ColumnOption(("year",), None, "year=drop"),)
+    if target is None:
         raise click.UsageError(
-            f"which column of {paths[-1]} holds the labels? Say --target COLUMN."
+            f"which column of {tables[-1]} holds the labels? Say --target COLUMN."
         )
-    check_output(output, *paths, test)
-    if save is not None:
-        check_output(save, *paths, test, output, is_model=True)
-    check_inputs(*paths, test)
-    models = [path for path in paths if is_model(path)]
-    if len(paths) > 2 or models != list(paths[:-1]):
+    models = [path for path in tables if is_model(path)]
+    if len(tables) > 2 or models != list(tables[:-1]):
         raise click.UsageError(
             "give one TABLE, or a saved MODEL and then its TABLE; here the saved models are: "
             f"{', '.join(models) or 'none'}."
         )
+    context = click.get_current_context()
+    for name in MODEL_OPTIONS if models else ():
+        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+            flag = name.replace("_", "-")
+            raise click.UsageError(f"--{flag} is for a new model, and {models[0]} is saved.")
 
-    from bayesnb import datasets, load
-    from bayesnb.cli.tables import read_labelled
+    from bayesnb import load
+    from bayesnb.cli.scores import show_scores
+    from bayesnb.cli.tables import learn, read_labelled
     from bayesnb.report import About, gather, render
 
-    source = "the example table penguins"
-    if paths:
-        source = "standard input" if paths[-1] == "-" else Path(paths[-1]).name
-    if len(paths) == 2:
-        refuse_model_options(paths[0])
-        model: Any = load(paths[0])
-        X, y = read_labelled(model, paths[1], str(target), options, console.quiet)
+    if models:
+        model = load(models[0])
+        X, y = read_labelled(console, model, tables[1], target, options)
     else:
-        if not paths:
-            options["family"] += (ColumnOption(("year",), None, "year=drop"),)
-        tables = paths or (str(datasets.path("penguins")),)
-        X, y, model = learn(console, tables, target or "species", options)
+        X, y, model = learn(console, tables, target, options)
     about = About(
-        label=str(y.name),
-        source=source,
-        notes=() if paths else (PENGUINS_NOTE,),
-        command=shlex.join(["bayesnb", *click.get_current_context().obj]),
+        label=target,
+        source="standard input" if tables[-1] == "-" else Path(tables[-1]).name,
+        notes=notes,
+        command=shlex.join(["bayesnb", *context.obj]),
         date=f"{date.today():%d %B %Y}".lstrip("0"),
         ci_prob=prob,
-        positive=options["positive"],
-        **{name: options[name] or "" for name in ("title", "author", "use")},
+        positive=positive,
     )
-    tested = None if test is None else read_labelled(model, test, y.name, options, console.quiet)
+    tested = read_labelled(console, model, test, target, options) if test else None
     facts = gather(model, X, y, tested, about, console.stages)
     write_text(output, render(facts, brief=brief, stages=console.stages))
-    print_scores(console, facts)
+    show_scores(console, facts)
     if save is not None:
         model.save(save)
         console.info(f"Wrote {save}")
     console.info(f"Wrote {'the page to stdout' if output == '-' else output}")
-
-
-def print_scores(console: Console, facts: Any) -> None:
-    """Print how well rows are predicted that were held out, unless quiet."""
-    if console.quiet:
-        return
-    from bayesnb.cli.scores import describe_scores
-    from bayesnb.criticism.held_out_scores import score_warnings
-
-    console.info(*describe_scores(facts))
-    for line in score_warnings(facts.model, facts.rows):
-        warnings.warn(line, stacklevel=2)
-
-
-def refuse_model_options(model: str) -> None:
-    """Raise for an option that a saved model has decided."""
-    context = click.get_current_context()
-    for name in ("family", "prior", "class_prior", "temper", "dependence", "estimate"):
-        if context.get_parameter_source(name) == ParameterSource.COMMANDLINE:
-            option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} is for a new model, and {model} is saved.")
-
-
-def learn(
-    console: Console, tables: Sequence[str], target: str, options: dict[str, Any]
-) -> tuple[Any, Any, Any]:
-    """Return the rows and labels of tables, and the model that has learnt them."""
-    from bayesnb.cli.tables import read_training
-
-    X, y, estimator = read_training(tables, target, options, console.quiet)
-    console.stages.begin(f"learning from {len(y):,} rows")
-    return X, y, estimator.fit(X, y)
 
 
 @cli.command(
@@ -235,32 +199,29 @@ def learn(
 @click.argument("tables", metavar="TABLE...", nargs=-1, required=True, type=FILE)
 @target_option
 @click.option(
-    "-o", "--output", type=FILE, metavar="MODEL", required=True, help="The file to write."
+    "-o", "--output", "save", type=OUTPUT, metavar="MODEL", required=True, help="The file to write."
 )
 @model_options
 @estimate_option
 @reading_options
 @common_options
-def fit(
-    console: Console, tables: tuple[str, ...], target: str, output: str, **options: Any
-) -> None:
+def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **options: Any) -> None:
     """Fit a model to tables and save it.
 
     Several tables are read as one. Prints the family of each column, how well rows are predicted
     that were held out, and a verdict on that.
     """
-    check_output(output, *tables, is_model=True)
-    check_inputs(*tables)
+    from bayesnb.cli.tables import learn
 
     X, y, model = learn(console, tables, target, options)
     if not console.quiet:
-        from bayesnb.cli.scores import describe_model
+        from bayesnb.cli.scores import describe_model, show_scores
         from bayesnb.report import gather
 
-        console.info(*describe_model(model, y))
-        print_scores(console, gather(model, X, y, stages=console.stages))
-    model.save(output)
-    console.info(f"Wrote {output}")
+        console.info(*describe_model(model))
+        show_scores(console, gather(model, X, y, stages=console.stages))
+    model.save(save)
+    console.info(f"Wrote {save}")
 
 
 @cli.command(
@@ -280,14 +241,7 @@ def fit(
     "--digits", type=click.IntRange(1, 17), metavar="N", help="Decimals of probabilities."
 )
 @click.option("--interval", is_flag=True, help="Add credible intervals.")
-@click.option(
-    "--prob", type=PROBABILITY, metavar="P", help="Probability of the intervals: 0.89 unless given."
-)
-@click.option(
-    "--rows",
-    type=click.Choice(["observed", "fixed"]),
-    help="observed: sampled from the population; fixed: chosen, as on a grid.",
-)
+@prob_option
 @click.option("--target", metavar="COLUMN", help="The column of labels, where the model lacks it.")
 @reading_options
 @common_options
@@ -300,7 +254,6 @@ def predict(
     digits: int | None,
     interval: bool,
     prob: float | None,
-    rows: str | None,
     target: str | None,
     **options: Any,
 ) -> None:
@@ -309,52 +262,38 @@ def predict(
     Writes the most probable class, `predicted`, and the probability of each class, `p_CLASS`; with
     --interval also `lower_CLASS` and `upper_CLASS`. Prints a score if the table holds the labels.
     """
-    if not interval and (prob is not None or rows is not None):
-        raise click.UsageError("--prob and --rows need --interval.")
-    check_output(output, table, model)
+    if prob is not None and not interval:
+        raise click.UsageError("--prob needs --interval.")
     kind = output_format(output)
-    check_inputs(model, table)
-    check_order(model, table)
-
-    import numpy as np
 
     from bayesnb import load
-    from bayesnb.cli.scores import describe_total, score_rows
-    from bayesnb.cli.tables import check_target, open_tables, predict_batches, show_progress
-    from bayesnb.data import beside
-    from bayesnb.integrations.predict_files import refuse_taken
+    from bayesnb.cli.tables import open_tables
+    from bayesnb.integrations.predict_files import Score, predict_tables
+    from bayesnb.results.datasets import ci_prob
 
-    estimator: Any = load(model)
+    estimator = load(model)
     if interval and estimator.estimate != "predictive":
         raise ValueError(
-            f"{model}: it predicts by the estimate {estimator.estimate!r}, for which there are no "
-            "intervals. Fit it with the estimate 'predictive'."
+            f"{model}: there are no intervals for the estimate {estimator.estimate!r}."
         )
-    arguments = {"ci_prob": prob, "rows": rows or "observed"} if interval else None
-    labels = str(target or getattr(estimator, "target_name_", ""))
-    total = np.zeros(3)  # rows with a label, right ones, log loss
-
-    def make_answers() -> Iterator[Any]:
-        """Yield what is written about one batch of rows after another."""
-        (sheet,) = open_tables([table], options, advance, whole=False)
-        if target is not None:
-            check_target(sheet, target)
-        for batch, columns in predict_batches(estimator, sheet, arguments):
-            if labels in sheet.columns:
-                total[:] += score_rows(estimator.classes_, batch.kept[labels], columns)
-            if append:
-                refuse_taken(sheet, columns, sheet.columns, "leave out --append")
-            answers = beside(columns)
-            if digits is not None:
-                answers = answers.round(dict.fromkeys(list(columns)[1:], digits))
-            yield beside(answers, batch.kept_for(kind) if append else None)
-
     console.stages.end()
-    with show_progress("predicting", [table], console.quiet) as advance:
-        count = write_tables(output, kind, make_answers())
-    console.info(describe_total(labels, total))
+    with open_tables(console, "predicting", [table], options, whole=False) as opened:
+        learnt = getattr(estimator, "target_name_", None)
+        label = target or (learnt if learnt in opened.columns else None)
+        score = Score(label) if label else None
+        answers = predict_tables(
+            estimator,
+            opened,
+            opened.columns if append else (),
+            ci_prob=ci_prob(prob) if interval else None,
+            digits=digits,
+            output=kind,
+            score=score,
+        )
+        rows = write_tables(output, kind, answers)
+    console.info(str(score or ""))
     if output != "-":
-        console.info(f"Wrote {output}: {count:,} rows")
+        console.info(f"Wrote {output}: {rows:,} rows")
 
 
 @cli.command(epilog="Example: bayesnb show churn.bnb")
@@ -365,15 +304,13 @@ def show(console: Console, model: str) -> None:
 
     Prints the columns with their families, priors, evidence and exponents, and their links.
     """
-    check_inputs(model)
-
     from bayesnb import load
 
-    estimator: Any = load(model)
-    parts = [str(estimator.summary())]
+    estimator = load(model)
+    text = f"{estimator.summary()}\n"
     if estimator.schema_.links is not None:
-        parts.append(str(estimator.links_))
-    write_text("-", "\n\n".join(parts) + "\n")
+        text += f"\n{estimator.links_}\n"
+    write_text("-", text)
 
 
 @cli.command(epilog="Example: bayesnb explain churn.bnb new.csv --row 17")
@@ -389,26 +326,20 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
 
     Prints the probability of each class, and what each column adds to its score.
     """
-    check_inputs(model, table)
-    check_order(model, table)
-
     from bayesnb import load
-    from bayesnb.cli.tables import open_tables, show_progress
-    from bayesnb.data import aligned
-    from bayesnb.integrations.predict_files import as_learnt, named_kinds
+    from bayesnb.cli.tables import open_tables
+    from bayesnb.integrations.predict_files import ROWS, as_learnt, kinds_of_columns
 
-    estimator: Any = load(model)
-    with show_progress("reading", [table], console.quiet) as advance:
-        (sheet,) = open_tables([table], options, advance, whole=False)
-        for batch in sheet.batches(named_kinds(estimator, sheet)):
-            if row < batch.start + len(batch):
+    estimator = load(model)
+    with open_tables(console, "reading", [table], options, whole=False) as opened:
+        for batch in opened.batches(kinds_of_columns(estimator, opened), ROWS):
+            if row < batch.stop:
                 break
         else:
-            raise ValueError(f"{sheet.name}: there is no row {row}. Rows are counted from 0.")
-    place = row - batch.start
-    X = as_learnt(estimator, batch.frame[place : place + 1], sheet)
-    shares = estimator.uncertainty(X)["probability"].to_pandas().rename_axis(None)
-    write_text("-", f"{aligned(shares)}\n\n{estimator.explain(X)}\n")
+            raise ValueError(f"{table}: there is no row {row}. Rows are counted from 0.")
+    X = as_learnt(estimator, batch.frame[row - batch.start :][:1], opened)
+    shares = estimator.uncertainty(X)["probability"].to_pandas().to_string()
+    write_text("-", f"{shares}\n\n{estimator.explain(X)}\n")
 
 
 @cli.command(
@@ -453,22 +384,19 @@ def compare(
     of a level under map (the mode under Dirichlet(1 + l)) and under mean (the mean under
     Dirichlet(l)); predictive integrates it out.
     """
-    check_output(output, table)
     kind = output_format(output)
-    check_inputs(table)
 
     from bayesnb import compare_smoothing
-    from bayesnb.cli.tables import read_training
-    from bayesnb.data import aligned
+    from bayesnb.cli.tables import learn
 
     options["estimate"] = "predictive"
-    X, y, estimator = read_training([table], target, options, console.quiet)
+    X, y, model = learn(console, [table], target, options)
     console.stages.begin(f"comparing settings of the smoothing by {len(y):,} rows")
-    comparison = compare_smoothing(estimator, X, y, smoothing=smoothing, estimates=estimates)
+    comparison = compare_smoothing(model, X, y, smoothing=smoothing, estimates=estimates)
     if output == "-" and sys.stdout.isatty():
-        write_text("-", f"{aligned(comparison.table)}\n")
-    else:
-        write_tables(output, kind, [comparison.table])
+        write_text("-", f"{comparison}\n")
+        return
+    write_tables(output, kind, [comparison.table])
     console.info(comparison.verdict, *comparison.notes)
     if output != "-":
         console.info(f"Wrote {output}")
@@ -481,43 +409,35 @@ def compare(
       bayesnb data penguins -o penguins.csv
     """
 )
-@click.argument("name", required=False)
+@click.argument("name", required=False, type=click.Choice(datasets.EXAMPLES))
 @output_option()
 @common_options
 def data(console: Console, name: str | None, output: str) -> None:
     """List the example tables, or write one."""
-    from bayesnb import datasets
-
     if name is None:
         if output != "-":
             raise click.UsageError("-o needs the NAME of an example.")
         lines = [f"{known}\t{about}\n" for known, about in datasets.EXAMPLES.items()]
         write_text("-", "".join(lines))
         return
-    if name not in datasets.EXAMPLES:
-        known = ", ".join(datasets.EXAMPLES)
-        raise click.UsageError(f"there is no example table {name!r}; there are {known}.")
-    check_output(output)
-    if output in ("-", "/dev/stdout") or output.endswith(".csv"):
+    kind = output_format(output)
+    if kind == "csv" and not output.endswith(".gz"):
         write_text(output, datasets.text(name))
     else:
-        write_tables(output, output_format(output), [datasets.load(name)])
+        write_tables(output, kind, [datasets.load(name)])
 
 
 @cli.command("help")
 @click.argument(
     "topic", required=False, metavar="[TOPIC]", type=click.Choice([*TOPICS, *cli.commands])
 )
-@click.pass_context
-def show_help(context: click.Context, topic: str | None) -> None:
+def show_help(topic: str | None) -> None:
     """Show the help on a command, or on tables or families."""
     if topic in TOPICS:
         click.echo(TOPICS[topic], nl=False)
         return
-    parent = context.find_root()
-    if topic is not None:
-        parent = click.Context(cli.commands[topic], info_name=topic, parent=parent)
-    click.echo(parent.get_help())
+    words = ["--help"] if topic is None else [topic, "--help"]
+    cli.main(words, "bayesnb", standalone_mode=False)
 
 
 # Runs
@@ -528,50 +448,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stderr is None:  # it is closed, and messages would go to stdout
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if argv is None:
-        set_up_process()
+        signal.signal(signal.SIGTERM, terminate)  # so that a half-written file is removed
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        with cli.make_context("bayesnb", words or ["--help"], obj=words) as context:
-            cli.invoke(context)
-        if sys.stdout is not None:  # it is None if it is closed
-            sys.stdout.flush()
-        return 0
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
+        return cli.main(words or ["--help"], "bayesnb", standalone_mode=False, obj=words) or 0
     except click.UsageError as error:
         path = "bayesnb" if error.ctx is None else error.ctx.command_path
-        message = " ".join(error.format_message().split()).rstrip(".")
-        end = "" if message.endswith("?") else "."
-        print_line(f"{path}: error: {message}{end} See {path} --help")
+        message = " ".join(error.format_message().split())
+        print_line(f"{path}: error: {message} (see {path} --help)")
         return 2
-    except BrokenPipeError:  # the reader of stdout has seen enough
-        forget_stdout()
-        return 0
-    except KeyboardInterrupt:
+    except click.Abort:
         return 130
     except Exception as error:
         if "--debug" in words:
             raise
         print_line(f"bayesnb: error: {describe_error(error)}")
-        try:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-        except OSError:
-            forget_stdout()  # the disk behind it is full
         return 1
-
-
-def set_up_process() -> None:
-    """Set up a process that runs one command and ends."""
-    if "_BAYESNB_COMPLETE" in os.environ:
-        cli.main(prog_name="bayesnb")  # answers the shell and exits
-    signal.signal(signal.SIGTERM, terminate)  # so that a half-written file is removed
-
-
-def forget_stdout() -> None:
-    """Let nothing more be written to stdout, nor when Python exits."""
-    with suppress(OSError, ValueError):  # it is no file in a test
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def terminate(number: int, frame: Any) -> NoReturn:

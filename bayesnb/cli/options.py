@@ -10,21 +10,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
-from click.shell_completion import CompletionItem
 
-FAMILIES = (
-    "categorical",
-    "bernoulli",
-    "gaussian",
-    "poisson",
-    "multinomial",
-    "joint",
-    "multivariate",
-    "polyatree",
-    "drop",
-)
+ALL = "*"  # the columns of an option that names none
 ESTIMATES = ("predictive", "mean", "map", "mle")
-FORMATS = ("csv", "tsv", "parquet", "arrow", "jsonl")
+NUMBER: click.ParamType = click.FloatRange(min=0)
+PROBABILITY = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
+FILE = click.Path()
+OUTPUT = click.Path(dir_okay=False, writable=True)
 PRIOR = re.compile(r"(?:(?P<names>.+?)=)?\s*(?P<value>[A-Za-z]\w*\s*\(.*\)|[^=()]+)", re.S)
 
 Command = Callable[..., None]
@@ -37,10 +29,10 @@ Decorator = Callable[[Command], Command]
 def split_list(text: str) -> list[str]:
     """Split a text at commas; a part with a comma or a quote is quoted as in CSV."""
     try:
-        rows = list(csv.reader([text], skipinitialspace=True, strict=True))
+        parts = next(csv.reader([text], skipinitialspace=True, strict=True))
     except csv.Error as error:
         raise click.BadParameter(f"{text!r}: {error}") from None
-    return [part.strip() for part in rows[0]] if rows else [""]
+    return [part.strip() for part in parts or [""]]
 
 
 def split_names(text: str) -> tuple[str, ...]:
@@ -52,53 +44,46 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 class ColumnOption(NamedTuple):
-    """The value of an option for some columns, or (None) for all that no other option names."""
+    """The value of an option for some columns."""
 
-    names: tuple[str, ...] | None  # or patterns
+    names: tuple[str, ...]  # or patterns, or `ALL`
     value: Any  # a family, None for columns that are dropped; or a prior, which may be a number
     text: str
 
 
-class FamilyType(click.ParamType):
-    """`[COLUMNS=]FAMILY`."""
+def parse_family(text: str) -> ColumnOption:
+    """Return the family that `[COLUMNS=]FAMILY` means, and its columns."""
+    from bayesnb.data.declaration import family_named, no_family
 
-    name = "[COLUMNS=]FAMILY"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> ColumnOption:
-        from bayesnb.data.declaration import family_named, no_family
-
-        names, equals, word = value.rpartition("=")
-        word = "".join(word.split()).lower()
-        try:
-            family = family_named(word)
-        except ValueError:
-            self.fail(no_family(word), param, ctx)
-        return ColumnOption(split_names(names) if equals else None, family, value)
-
-    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        names, equals, word = incomplete.rpartition("=")
-        words = [family for family in FAMILIES if family.startswith(word)]
-        return [CompletionItem(names + equals + family) for family in words]
+    names, equals, word = text.rpartition("=")
+    word = "".join(word.split()).lower()
+    try:
+        family = family_named(word)
+    except ValueError:
+        raise click.BadParameter(no_family(word)) from None
+    return ColumnOption(split_names(names) if equals else (ALL,), family, text)
 
 
-class PriorType(click.ParamType):
-    """`[COLUMNS=]PRIOR`: a number, or a belief such as `Beta(1, 3)`."""
+def complete_family(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the families that the last word of a shell may become."""
+    from bayesnb.families import FAMILIES
 
-    name = "[COLUMNS=]PRIOR"
+    names, equals, word = incomplete.rpartition("=")
+    families = [family for family in (*FAMILIES, "drop") if family.startswith(word)]
+    return [names + equals + family for family in families]
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> ColumnOption:
-        match = PRIOR.fullmatch(value.strip())
-        if match is None:
-            self.fail(
-                f"{value!r} is neither [COLUMNS=]NUMBER nor [COLUMNS=]PRIOR(...), "
-                "such as age=Gamma(2, 1)",
-                param,
-                ctx,
-            )
-        names = None if match["names"] is None else split_names(match["names"])
-        text = match["value"].strip()
-        prior = parse_belief(text) if "(" in text else NUMBER.convert(text, param, ctx)
-        return ColumnOption(names, prior, value)
+
+def parse_prior(text: str) -> ColumnOption:
+    """Return the prior that `[COLUMNS=]PRIOR` means, a number or a belief, and its columns."""
+    match = PRIOR.fullmatch(text.strip())
+    if match is None:
+        raise click.BadParameter(
+            f"{text!r} is neither [COLUMNS=]NUMBER nor [COLUMNS=]PRIOR(...), such as "
+            "age=Gamma(2, 1)"
+        )
+    value = match["value"].strip()
+    prior = parse_belief(value) if "(" in value else NUMBER.convert(value, None, None)
+    return ColumnOption(split_names(match["names"] or ALL), prior, text)
 
 
 def parse_belief(text: str) -> Any:
@@ -108,17 +93,16 @@ def parse_belief(text: str) -> Any:
     kinds = conjugate_priors()
     try:
         call: Any = ast.parse(text, mode="eval").body
-        kind = call.func.id
+        kind = kinds[call.func.id]
         args = [ast.literal_eval(arg) for arg in call.args]
         params = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (AttributeError, SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
+    except (AttributeError, KeyError, SyntaxError, TypeError, ValueError):
         raise click.BadParameter(
-            f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5)"
+            f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5); there are "
+            f"{', '.join(kinds)}"
         ) from None
-    if kind not in kinds:
-        raise click.BadParameter(f"there is no prior {kind!r}; there are {', '.join(kinds)}")
     try:
-        return kinds[kind](*args, **params)
+        return kind(*args, **params)
     except (TypeError, ValueError) as error:
         raise click.BadParameter(f"{text}: {str(error).replace('.__init__()', ':')}") from None
 
@@ -140,15 +124,10 @@ class ListType(click.ParamType):
 
 def parse_class_prior(text: str) -> Any:
     """Return `uniform`, `empirical`, a concentration, or the probability of each label."""
-    if text in ("uniform", "empirical"):
-        return text
-    if "=" not in text:
-        return NUMBER.convert(text, None, None)
-    pairs = [part.rpartition("=") for part in split_names(text)]
-    prior = {label.strip(): NUMBER.convert(share, None, None) for label, _, share in pairs}
-    if len(prior) < len(pairs) or "" in prior:
-        raise click.BadParameter(f"{text!r}: give each label one probability")
-    return prior
+    if "=" in text:
+        pairs = [part.rpartition("=") for part in split_names(text)]
+        return {label.strip(): NUMBER.convert(share, None, None) for label, _, share in pairs}
+    return text if text in ("uniform", "empirical") else NUMBER.convert(text, None, None)
 
 
 def parse_temper(text: str) -> str | float:
@@ -169,14 +148,9 @@ def parse_temper(text: str) -> str | float:
 def parse_delimiter(text: str) -> str:
     """Return one character; a tab may be written `tab`."""
     mark = {"tab": "\t", "\\t": "\t"}.get(text, text)
-    if len(mark) != 1 or mark in '"\r\n':
+    if len(mark) != 1:
         raise click.BadParameter(f"{text!r} is neither one character nor tab")
     return mark
-
-
-NUMBER: click.ParamType = click.FloatRange(min=0)
-PROBABILITY = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
-FILE = click.Path()  # its existence is checked where it is known whether it is read or written
 
 
 # Shared options
@@ -203,24 +177,29 @@ def output_option(default: str = "-") -> Decorator:
     return click.option(
         "-o",
         "--output",
-        type=FILE,
+        type=OUTPUT,
         metavar="FILE",
         default=default,
         help="File to write; - is stdout.",
     )
 
 
+prob_option = click.option(
+    "--prob", type=PROBABILITY, metavar="P", help="Probability of the intervals: 0.89 unless given."
+)
+
 model_options = combine(
     click.option(
         "--family",
-        type=FamilyType(),
+        type=parse_family,
+        shell_complete=complete_family,
         multiple=True,
         metavar="[COLUMNS=]FAMILY",
         help="The distribution of columns, or drop to leave them out: see bayesnb help families.",
     ),
     click.option(
         "--prior",
-        type=PriorType(),
+        type=parse_prior,
         multiple=True,
         metavar="[COLUMNS=]PRIOR",
         help="A smoothing such as 0.5, or a prior such as 'age=Gamma(2, 1)'.",
@@ -256,9 +235,6 @@ estimate_option = click.option(
 )
 
 reading_options = combine(
-    click.option(
-        "--format", type=click.Choice(FORMATS), help="Format, where the file does not show it."
-    ),
     click.option(
         "--missing",
         type=split_list,

@@ -2,30 +2,18 @@
 
 import errno
 import os
-import shutil
 import sys
 import tempfile
-import warnings
 import zipfile
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import click
 
-from bayesnb.cli.options import FORMATS
 from bayesnb.safe_output import IN_MEMORY, replacing, visible
 from bayesnb.stages import Stages
-
-HIDDEN = (
-    DeprecationWarning,
-    PendingDeprecationWarning,
-    FutureWarning,
-    ImportWarning,
-    ResourceWarning,
-)
-
 
 # Messages
 
@@ -35,25 +23,11 @@ def print_line(line: str) -> None:
     print(visible(line), file=sys.stderr, flush=True)
 
 
-class Console:
-    """Messages of a command that runs: warnings, stages of work and, unless quiet, results."""
+class Console(NamedTuple):
+    """Messages of a command that runs: stages of work and, unless quiet, results."""
 
-    def __init__(self, quiet: bool) -> None:
-        self.quiet = quiet
-        self.stages = Stages(False if quiet else None)
-        self.catching = warnings.catch_warnings()
-
-    def __enter__(self) -> Self:
-        self.catching.__enter__()
-        for category in HIDDEN:
-            warnings.simplefilter("ignore", category)
-        warnings.showwarning = self.show_warning  # type: ignore[assignment]
-        self.stages.begin("loading packages")
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.stages.end()
-        self.catching.__exit__(*error)
+    quiet: bool
+    stages: Stages
 
     def info(self, *lines: str) -> None:
         """Print lines, unless quiet."""
@@ -61,10 +35,11 @@ class Console:
             if line and not self.quiet:
                 print_line(line)
 
-    def show_warning(self, message: Any, category: type[Warning], *place: Any) -> None:
-        """Print the lines of a warning; take the place of `warnings.showwarning`."""
-        for line in str(message).splitlines():
-            print_line(f"bayesnb: warning: {line}")
+
+def show_warning(message: Warning | str, *place: Any) -> None:
+    """Print the lines of a warning; take the place of `warnings.showwarning`."""
+    for line in str(message).splitlines():
+        print_line(f"bayesnb: warning: {line}")
 
 
 def describe_error(error: BaseException) -> str:
@@ -73,8 +48,7 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"there is not enough memory for this. {text}".strip()
     if isinstance(error, OSError) and error.strerror is not None:
-        named = f"{error.filename}: " if error.filename is not None else ""
-        return f"{named}{error.strerror}"
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)) and text:
         return text
     kind = type(error).__name__
@@ -84,32 +58,32 @@ def describe_error(error: BaseException) -> str:
 # Files, checked before the slow imports and the work
 
 
-def check_inputs(*paths: str | None) -> None:
-    """Raise for files that are not there, and for standard input that is to be read twice."""
-    if paths.count("-") > 1:
+def check_files(params: Mapping[str, Any]) -> None:
+    """Raise for files of a command that are missing, mixed up, or cannot be written."""
+    model, table = params.get("model"), params.get("table")
+    inputs = [model, table, params.get("test"), *params.get("tables", ())]
+    inputs = [path for path in inputs if path is not None]
+    if inputs.count("-") > 1:
         raise click.UsageError("standard input can be read only once.")
-    for path in paths:
-        if path is not None and path != "-":
+    for path in inputs:
+        if path != "-":
             os.stat(path)
-
-
-def check_output(output: str, *others: str | None, is_model: bool = False) -> None:
-    """Raise for a file that cannot be written, or that is another file of the command."""
-    if output == "-" and not is_model:
-        return
-    if output == "-":
+    if model and table and is_model(table) and not is_model(model):
+        raise click.UsageError(
+            f"{table} is a model and {model} is not: MODEL comes before TABLE. Swap the two."
+        )
+    if params.get("save") == "-":
         raise click.UsageError("a model cannot be written to stdout. Name a file, MODEL.bnb.")
-    path = Path(output).resolve()
-    if path.is_dir():
-        raise click.UsageError(f"{output} is a folder. Name a file.")
-    if not path.parent.is_dir():
-        raise click.UsageError(f"there is no folder {path.parent} for {output}.")
-    for other in others:
-        if other is not None and path == Path(other).resolve():
+    taken = [Path(path).resolve() for path in inputs]
+    for output in (params.get("output"), params.get("save")):
+        if output is None or output == "-":
+            continue
+        path = Path(output).resolve()
+        if path in taken:
             raise click.UsageError(f"{output} would overwrite another file of this command.")
-    is_device = path.exists() and not path.is_file()
-    if not os.access(path if is_device else path.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, "the folder is not writable", str(path.parent))
+        if not path.parent.is_dir():
+            raise click.UsageError(f"there is no folder {path.parent} for {output}.")
+        taken.append(path)
 
 
 def is_model(path: str) -> bool:
@@ -120,32 +94,18 @@ def is_model(path: str) -> bool:
         return "model.json" in archive.namelist()
 
 
-def check_order(model: str, table: str) -> None:
-    """Raise where a table stands in the place of the model, and the model in that of the table."""
-    if is_model(table) and not is_model(model):
-        raise click.UsageError(
-            f"{table} is a model and {model} is not: MODEL comes before TABLE. Swap the two."
-        )
-
-
 def output_format(output: str) -> str:
-    """Return the format that the name of an output means."""
-    if output == "-":
-        return "csv"
-    path = Path(output)
-    if path.suffix[1:] in FORMATS:  # without the slow import
-        return path.suffix[1:]
+    """Return the format that the name of an output means: a device or a pipe may have any name."""
     from bayesnb.data import format_of_name
 
-    by_name = format_of_name(output)
-    if by_name is not None:
-        return by_name
-    if path.exists() and not path.is_file():  # a device or a pipe, whose name says nothing
-        return "csv"
-    raise click.UsageError(
-        f"the format of {output} is not clear from its name, which must end in "
-        f"{', '.join(f'.{name}' for name in FORMATS)}."
-    )
+    kind = format_of_name(output)
+    is_stream = output == "-" or (Path(output).exists() and not Path(output).is_file())
+    if kind is None and not is_stream:
+        raise click.UsageError(
+            f"the format of {output} is not clear from its name, which must end in "
+            ".csv, .tsv, .parquet, .arrow or .jsonl."
+        )
+    return kind or "csv"
 
 
 # Writing
@@ -160,23 +120,22 @@ def complete_output(output: str) -> Iterator[BinaryIO]:
         return
     if sys.stdout is None:
         raise OSError(errno.EBADF, "it is closed", "standard output")
+    is_terminal = sys.stdout.isatty()
     with cast(BinaryIO, tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)) as buffer:
         yield buffer
         buffer.seek(0)
         try:
-            sys.stdout.flush()
-            copy = copy_visible if sys.stdout.isatty() else shutil.copyfileobj
-            copy(buffer, sys.stdout.buffer)
+            for line in buffer:
+                if is_terminal:  # no cell of a table can command it
+                    text = line.decode("utf-8", "backslashreplace").removesuffix("\n")
+                    line = visible(text).encode() + b"\n"
+                sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, "standard output") from error
-
-
-def copy_visible(buffer: BinaryIO, terminal: BinaryIO) -> None:
-    """Copy lines to a terminal, control characters of cells as escapes."""
-    for line in buffer:
-        text = line.decode("utf-8", "backslashreplace").removesuffix("\n")
-        terminal.write(visible(text).encode() + b"\n" * line.endswith(b"\n"))
+        except BrokenPipeError:
+            raise
+        except OSError:
+            sys.stdout = None  # or Python tries again when it exits
+            raise
 
 
 def write_text(output: str, text: str) -> None:
@@ -187,14 +146,7 @@ def write_text(output: str, text: str) -> None:
 
 def write_tables(output: str, kind: str, tables: Iterable[Any]) -> int:
     """Write dataframes below each other, all of them or nothing; return the number of rows."""
-    from bayesnb.data import open_writer
+    from bayesnb.integrations.predict_files import write_frames
 
-    rows = 0
-    with (
-        complete_output(output) as stream,
-        closing(open_writer(stream, kind, output.endswith(".gz"))) as writer,
-    ):
-        for table in tables:
-            writer.write(table)
-            rows += len(table)
-    return rows
+    with complete_output(output) as stream:
+        return write_frames(stream, output, kind, tables)

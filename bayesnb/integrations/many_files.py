@@ -11,7 +11,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from bayesnb.data import FileSheet, Reading, cell_kind, format_of_name, joined, nothing, open_stream, read_cells
+from bayesnb.data import (
+    FileSheet,
+    Reading,
+    cell_kind,
+    format_of_name,
+    joined,
+    nothing,
+    open_stream,
+    read_cells,
+    stacked,
+)
+from bayesnb.data.declaration import near_columns
 from bayesnb.data.sources import release
 from bayesnb.formatting import list_names, quote
 
@@ -170,12 +181,13 @@ class TableFiles:
             raise ValueError(f"the column {twice[0]!r} is both in {first.name} and in the name of its folder.")
 
     def check_there(self, names: Sequence[str], whose: str) -> None:
-        """Raise for columns that are not there."""
+        """Raise for columns that are not there, and say which one may be meant."""
         lacks = [name for name in names if name not in self.columns]
         if lacks:
-            raise ValueError(
-                f"{whose}: {self.name} has no column {lacks[0]!r}; it has {list_names(self.columns, 20, quote)}."
-            )
+            others = [name for name in self.columns if name not in names]
+            near = near_columns(lacks[0], others)
+            advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(self.columns, 20, quote)}."
+            raise ValueError(f"{whose}: {self.name} has no column {list_names(lacks, to_text=quote)}; {advice}")
 
     @cached_property
     def kinds(self) -> dict[str, str]:
@@ -205,24 +217,33 @@ class TableFiles:
         for sheet in self.sheets:
             sheet.guessed = names
 
-    def batches(
-        self, kinds: Mapping[str, str], rows: int, kept: Sequence[str] = (), after: tuple[int, int] = (0, 0)
-    ) -> Iterator[FileBatch]:
-        """Yield all rows of all files, in their order, after some files and some rows of the next."""
-        return self._parts(kinds, rows, kept, after)
+    def read(self, kinds: Mapping[str, str]) -> Any:
+        """Return all rows of all files as one dataframe."""
+        return stacked([sheet.read(kinds) for sheet in self.sheets])
 
     def native_batches(
         self, kinds: Mapping[str, str], rows: int, after: tuple[int, int] = (0, 0)
     ) -> Iterator[FileBatch]:
         """Yield all rows as they suit the files; the first batch, which decides on families, has `rows` rows."""
-        batches = self._parts(kinds, rows, (), after, native=True)
+        batches = self.batches(kinds, rows, after=after, native=True)
         if after == (0, 0) and (first := next(batches, None)) is not None:
             yield from first.cut(rows)
         yield from batches
 
-    def _parts(
-        self, kinds: Mapping[str, str], rows: int, kept: Sequence[str], after: tuple[int, int], native: bool = False
+    def batches(
+        self,
+        kinds: Mapping[str, str],
+        rows: int,
+        kept: Sequence[str] = (),
+        after: tuple[int, int] = (0, 0),
+        *,
+        native: bool = False,
+        output: str = "parquet",
     ) -> Iterator[FileBatch]:
+        """Yield all rows of all files, in their order, after some files and some rows of the next.
+
+        The columns `kept` are as a file of the format `output` needs them: in text, cells stay as they were.
+        """
         inside = {name: kind for name, kind in kinds.items() if name in self.inside}
         keep = [name for name in kept if name in self.inside]
         count = 0
@@ -231,7 +252,7 @@ class TableFiles:
             for part in sheet.parts(inside, rows, keep, after[1] if place == after[0] else 0, native):
                 folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
                 frame = beside_folder(part.frame, folder, list(kinds))
-                also = beside_folder(self._carried(sheet, part.kept_for("parquet")), folder, kept) if kept else None
+                also = beside_folder(self._carried(sheet, part.kept_for(output)), folder, kept) if kept else None
                 yield FileBatch(place, sheet.name, part.start, frame, also, part.coded)
                 count += 1
                 if count % RELEASED == 0:

@@ -1,25 +1,28 @@
-"""What a model answers about tables in files: how columns are read, the columns of the answer, one file of them all."""
+"""Predictions of tables in files: one loop over batches of rows, whose answers are written as they come.
+
+`predict_files` and the command line both go through `predict_tables`.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from bayesnb.data import PLAIN, Reading, beside, format_of_name, open_writer
-from bayesnb.data.declaration import near_columns
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
-from bayesnb.formatting import list_names, quote
+from bayesnb.families.base import Array
 from bayesnb.integrations.file_kinds import Reads, decide, kind_of_levels
 from bayesnb.integrations.fit_files import opened, read
-from bayesnb.integrations.many_files import FileBatch, TableFiles, names_of, refuse_rows
+from bayesnb.integrations.many_files import TableFiles, names_of, refuse_rows
 from bayesnb.results.progress import bar
 from bayesnb.safe_output import replacing, visible
 
-SLOW = 1 << 12  # rows that are predicted at once with intervals
+ROWS, INTERVAL_ROWS = 1 << 14, 1 << 12  # that are predicted at once; with intervals, at most
 
 
 def predict_files(
@@ -86,39 +89,97 @@ def predict_files(
     check_estimator(model, "model: ")
     model._check_fitted()
     refuse_rows(batch_rows)
-    kept, count, unseen = names_of(columns), 0, UnseenCollector()
+    carried = names_of(columns)
     with bar("predicting", progress) as shown:
         tables = opened(model, paths, reading, shown)
-        wanted = {name: Reads(kind) for name, kind in named_kinds(model, tables).items()}
+        wanted = {name: Reads(kind) for name, kind in kinds_of_columns(model, tables).items()}
         decided = decide(tables, wanted, kinds or {})
-        tables.check_there(kept, "columns")
-        tables.check_same({*decided, *kept} if hasattr(model, "feature_names_in_") else None)
+        tables.check_same({*decided, *carried} if hasattr(model, "feature_names_in_") else None)
         refuse_input(output, tables)
-        rows = batch_rows or min(tables.rows_at_once(decided), SLOW if ci_prob is not None else 1 << 30)
+        rows = batch_rows or tables.rows_at_once(decided)
         shown.start(tables.size)
-        batches = read(model, tables.batches(decided, rows, kept))
-        kind, packed = format_of_name(str(output)) or "parquet", str(output).endswith(".gz")
-        with replacing(output) as stream, closing(batches), closing(open_writer(stream, kind, packed)) as writer:
-            for batch in batches:
+        kind = format_of_name(str(output)) or "parquet"
+        answers = predict_tables(model, tables, carried, kinds=decided, rows=rows, ci_prob=ci_prob, output=kind)
+        with replacing(output) as stream, closing(answers):
+            return write_frames(stream, output, kind, answers)
+
+
+def write_frames(stream: BinaryIO, name: Any, kind: str, frames: Iterable[Any]) -> int:
+    """Write dataframes below each other, and return the number of rows; the name says if they are packed."""
+    rows = 0
+    with closing(open_writer(stream, kind, str(name).endswith(".gz"))) as writer:
+        for frame in frames:
+            writer.write(frame)
+            rows += len(frame)
+    return rows
+
+
+@dataclass(eq=False)
+class Score:
+    """How well rows are predicted whose label is in a column of the table, summed over batches."""
+
+    target: str
+    rows: int = 0
+    right: int = 0
+    loss: float = 0.0
+
+    def add(self, classes: Array, labels: Any, proba: Array) -> None:
+        """Count the rows that have a label that was learnt."""
+        places = {str(label): place for place, label in enumerate(classes.tolist())}
+        codes = labels.astype(str).map(places).to_numpy(float)
+        rows = np.flatnonzero(~np.isnan(codes))
+        codes = codes[rows].astype(int)
+        self.rows += len(rows)
+        self.right += int((proba[rows].argmax(axis=1) == codes).sum())
+        with np.errstate(divide="ignore"):
+            self.loss -= float(np.log(proba[rows, codes]).sum())
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return ""
+        return (
+            f"Score by column {self.target!r}: accuracy {100 * self.right / self.rows:.1f} %, "
+            f"log loss {self.loss / self.rows:.4f} a row, over {self.rows:,} rows"
+        )
+
+
+def predict_tables(
+    model: Any,
+    tables: TableFiles,
+    carried: Sequence[str] = (),
+    *,
+    kinds: Mapping[str, str] | None = None,
+    rows: int = ROWS,
+    ci_prob: float | None = None,
+    digits: int | None = None,
+    output: str = "parquet",
+    score: Score | None = None,
+) -> Generator[Any]:
+    """Yield predictions right of the columns that are carried along, a few rows at a time.
+
+    The score of rows that have a label is added up; the others say nothing.
+    """
+    kinds = kinds_of_columns(model, tables) if kinds is None else kinds
+    needed = list(dict.fromkeys([*carried, *([] if score is None else [score.target])]))
+    tables.check_there(needed, "columns")
+    rows = rows if ci_prob is None else min(rows, INTERVAL_ROWS)
+    unseen, is_empty = UnseenCollector(), True
+    with closing(read(model, tables.batches(kinds, rows, needed, output=output))) as batches:
+        for batch in batches:
+            try:
                 with unseen.collected():
-                    writer.write(answers_about(model, tables, batch, ci_prob))
-                count += len(batch.frame)
-            if not count:
-                raise ValueError(f"{tables.name}: there is no row to predict.")
-        unseen.warn()
-    return count
-
-
-def answers_about(model: Any, tables: TableFiles, batch: FileBatch, ci_prob: float | None) -> Any:
-    """Return the answers about some rows, right of the columns that are carried along."""
-    try:
-        interval = None if ci_prob is None else {"ci_prob": ci_prob}
-        columns = answered(model, as_learnt(model, batch.frame, tables), interval)
-    except ValueError as error:
-        raise ValueError(f"{batch.where}: {error}") from error
-    kept = () if batch.kept is None else batch.kept.columns
-    refuse_taken(tables, columns, kept, "do not carry it along")
-    return beside(columns, batch.kept)
+                    numbers = predict_numbers(model, as_learnt(model, batch.frame, tables), ci_prob)
+            except ValueError as error:
+                raise ValueError(f"{batch.where}: {error}") from error
+            if score is not None:
+                score.add(model.classes_, batch.kept[score.target], numbers["p"])
+            answers = name_columns(model.classes_, numbers, digits)
+            refuse_taken(tables, answers, carried)
+            yield beside(answers, batch.kept[list(carried)] if carried else None)
+            is_empty = False
+    if is_empty:
+        raise ValueError(f"{tables.name}: there is no row to predict.")
+    unseen.warn()
 
 
 def refuse_input(output: Any, tables: TableFiles) -> None:
@@ -128,73 +189,73 @@ def refuse_input(output: Any, tables: TableFiles) -> None:
         raise ValueError(f"output: {str(output)!r} is one of the files that are read; give another name.")
 
 
-def named_kinds(model: Any, table: Any) -> Mapping[str, str]:
-    """Return how each column of the table is read: levels as they were learnt, all else as numbers.
+def kinds_of_columns(model: Any, tables: TableFiles) -> dict[str, str]:
+    """Return how each column is read: levels as they were learnt, all else as numbers.
 
     Columns are found by position if those of the model have no names.
     """
-    learnt = {
-        name: "words" if block.family.listed else kind_of_levels(block.levels[place]) if block.levels else "number"
-        for block in model.schema_.blocks
-        for place, name in enumerate(block.names)
-    }
-    kinds = {name: learnt[name] for name in model.schema_.columns if name in learnt}
+    learnt: dict[Any, str] = {}
+    for block in model.schema_.blocks:
+        for place, name in enumerate(block.names):
+            is_table = bool(block.levels)
+            learnt[name] = kind_of_levels(block.levels[place]) if is_table else "number"
+            if block.family.listed:
+                learnt[name] = "words"
     if hasattr(model, "feature_names_in_"):
-        refuse_lacking(table, [str(name) for name in kinds], "the model")
-        return {str(name): kind for name, kind in kinds.items()}
-    if len(table.columns) != model.n_features_in_:
+        kinds = {str(name): learnt[name] for name in model.schema_.columns if name in learnt}
+        tables.check_there([*kinds], "columns of the model")
+        return kinds
+    if len(tables.columns) != model.n_features_in_:
         raise ValueError(
-            f"{table.name} has {len(table.columns)} columns, and the model {model.n_features_in_} without names: it "
-            "was fitted on an array, so the table needs the same columns in the same order, and no others."
+            f"{tables.name} has {len(tables.columns)} columns, and the model "
+            f"{model.n_features_in_} without names: it was fitted on an array, so the table needs "
+            "the same columns in the same order, and no others."
         )
-    return {table.columns[place]: kind for place, kind in kinds.items()}
+    return {tables.columns[place]: kind for place, kind in sorted(learnt.items())}
 
 
-def refuse_lacking(table: Any, names: list[str], whose: str) -> None:
-    """Raise for a table that lacks some columns."""
-    lacks = [name for name in names if name not in table.columns]
-    if lacks:
-        what = (
-            f"the column {lacks[0]!r}"
-            if len(lacks) == 1
-            else f"{len(lacks)} columns, {list_names(lacks, to_text=quote)},"
-        )
-        near = near_columns(lacks[0], [name for name in table.columns if name not in names])
-        advice = f"did you mean its column {near[0]!r}?" if near else f"it has {list_names(table.columns, 20, quote)}."
-        raise ValueError(f"{table.name} lacks {what} of {whose}; {advice}")
+def as_learnt(model: Any, frame: Any, tables: TableFiles) -> Any:
+    """Return rows with all columns of the model, in its order.
 
-
-def as_learnt(model: Any, frame: Any, table: Any) -> Any:
-    """Return rows with all columns of the model, in its order; one that it dropped is empty if it is not there."""
+    One that the model dropped is empty if it is not there.
+    """
     if hasattr(model, "feature_names_in_"):
         return frame.reindex(columns=[str(name) for name in model.feature_names_in_])
-    return frame.reindex(columns=list(table.columns)).to_numpy()
+    return frame.reindex(columns=list(tables.columns)).to_numpy()
 
 
-def answered(model: Any, X: Any, interval: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return labels and probabilities as columns, and by the arguments of `predict_interval` also their ends."""
-    if interval is None:
-        numbers = {"p": model.predict_proba(X)}
-    else:
-        ends = model.predict_interval(X, **interval)
-        numbers = {"p": ends["probability"].values, "lower": ends["lower"].values, "upper": ends["upper"].values}
-    columns = {"predicted": model.classes_[np.argmax(numbers["p"], axis=1)]}
-    for c, label in enumerate(column_labels(model.classes_)):
-        columns |= {f"{prefix}_{label}": values[:, c] for prefix, values in numbers.items()}
+def predict_numbers(model: Any, X: Any, ci_prob: float | None) -> dict[str, Array]:
+    """Return probabilities as `p`, and with `ci_prob` also the ends of their intervals, `(r, c)`."""
+    if ci_prob is None:
+        return {"p": model.predict_proba(X)}
+    intervals = model.predict_interval(X, ci_prob)
+    names = {"p": "probability", "lower": "lower", "upper": "upper"}
+    return {prefix: intervals[name].values for prefix, name in names.items()}
+
+
+def name_columns(classes: Array, numbers: Mapping[str, Array], digits: int | None = None) -> dict[str, Any]:
+    """Return the most probable labels, and the numbers of each class side by side, as columns."""
+    columns = {"predicted": classes[np.argmax(numbers["p"], axis=1)]}
+    for c, label in enumerate(column_labels(classes)):
+        for prefix, values in numbers.items():
+            column = values[:, c]
+            columns[f"{prefix}_{label}"] = column if digits is None else column.round(digits)
     return columns
 
 
-def column_labels(classes: Any) -> list[str]:
-    """Return labels as they stand in names of columns: without control characters, and each once."""
+def column_labels(classes: Array) -> list[str]:
+    """Return labels as they stand in names of columns: without control characters, each once."""
     labels = [visible(str(label)) for label in classes.tolist()]
-    twice = [label for label, times in Counter(labels).items() if times > 1]
-    if twice:
-        raise ValueError(f"several labels differ by control characters only, and would name one column, {twice[0]!r}.")
+    label, times = Counter(labels).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"several labels differ by control characters only, and would name one column, {label!r}.")
     return labels
 
 
-def refuse_taken(table: Any, answer: Mapping[str, Any], kept: Any, advice: str) -> None:
-    """Raise where a column of the answer has the name of one that is kept."""
-    taken = [name for name in answer if name in kept]
+def refuse_taken(tables: TableFiles, answers: Mapping[str, Any], carried: Sequence[str]) -> None:
+    """Raise where a column of the answers has the name of one that is carried along."""
+    taken = [name for name in answers if name in carried]
     if taken:
-        raise ValueError(f"{table.name} has a column {taken[0]!r} already: rename it, or {advice}.")
+        raise ValueError(
+            f"{tables.name} has a column {taken[0]!r} already: rename it, or write the answers without it."
+        )
