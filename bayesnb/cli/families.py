@@ -24,9 +24,9 @@ def match_columns(flag: str, columns: Sequence[str], options: Sequence[ColumnOpt
             if not matches:
                 raise ValueError(f"{flag}: {no_column(pattern, columns)}")
             rank = ranks[is_name + (pattern != ALL)]
-            taken = [column for column, _ in rank if column in matches]
+            taken = {column for column, _ in rank}.intersection(matches)
             if taken and (flag, pattern) != ("--prior", ALL):  # these may fit different columns
-                raise click.UsageError(f"{flag} declares column {taken[0]!r} twice.")
+                raise click.UsageError(f"{flag} declares column {min(taken)!r} twice.")
             rank += [(column, option) for column in matches]
     return [match for rank in ranks for match in rank]
 
@@ -38,7 +38,8 @@ def list_families(X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOp
         families |= apply_priors(find_candidates(X, families), priors)
     blocks: dict[Any, list[str]] = {}
     for name, family in families.items():
-        blocks.setdefault(id(declared[name]) if family.multivariate else name, []).append(name)
+        is_block = family.multivariate and name in declared
+        blocks.setdefault(id(declared[name]) if is_block else name, []).append(name)
     for names in blocks.values():
         if len({repr(families[name]) for name in names}) > 1:
             raise ValueError(f"--prior: {', '.join(names)} are one block: give them one prior.")

@@ -138,9 +138,9 @@ def report(
     Without TABLE it is about penguins. With MODEL, which `bayesnb fit` or --save wrote, nothing is
     fitted: TABLE holds the rows that the model has learnt.
     """
-    notes: tuple[str, ...] = ()
-    if not tables:
-        tables, target, notes = (str(datasets.path("penguins")),), "species", (PENGUINS_NOTE,)
+    is_example = not tables
+    if is_example:
+        tables, target = (str(datasets.path("penguins")),), "species"
         options["family"] += (ColumnOption(("year",), None, "year=drop"),)
     if target is None:
         raise click.UsageError(
@@ -171,7 +171,7 @@ def report(
     about = About(
         label=target,
         source="standard input" if tables[-1] == "-" else Path(tables[-1]).name,
-        notes=notes,
+        notes=(PENGUINS_NOTE,) if is_example else (),
         command=shlex.join(["bayesnb", *context.obj]),
         date=f"{date.today():%d %B %Y}".lstrip("0"),
         ci_prob=prob,
@@ -328,6 +328,7 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     """
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
+    from bayesnb.data import aligned
     from bayesnb.integrations.predict_files import ROWS, as_learnt, kinds_of_columns
 
     estimator = load(model)
@@ -338,8 +339,8 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
         else:
             raise ValueError(f"{table}: there is no row {row}. Rows are counted from 0.")
     X = as_learnt(estimator, batch.frame[row - batch.start :][:1], opened)
-    shares = estimator.uncertainty(X)["probability"].to_pandas().to_string()
-    write_text("-", f"{shares}\n\n{estimator.explain(X)}\n")
+    shares = estimator.uncertainty(X)["probability"].to_pandas().rename_axis(None)
+    write_text("-", f"{aligned(shares)}\n\n{estimator.explain(X)}\n")
 
 
 @cli.command(

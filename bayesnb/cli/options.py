@@ -56,7 +56,7 @@ def parse_family(text: str) -> ColumnOption:
     from bayesnb.data.declaration import family_named, no_family
 
     names, equals, word = text.rpartition("=")
-    word = "".join(word.split()).lower()
+    word = word.strip().lower()
     try:
         family = family_named(word)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Predictions of tables in files: one loop over batches of rows, whose answers are written as they come.
+"""Predictions of tables in files: one loop over batches of rows, written as they come.
 
 `predict_files` and the command line both go through `predict_tables`.
 """
@@ -48,7 +48,7 @@ def predict_files(
     output : str or os.PathLike
         The file to write: Parquet, unless its name ends in .arrow, .csv, .tsv or .jsonl.
     columns : sequence of str or None, default=None
-        Columns to carry along, before the new ones.
+        Columns to carry along, before the new ones. From text to text, their cells stay as they are.
     ci_prob : float or None, default=None
         The probability of equal-tailed credible intervals, ``lower_CLASS`` and ``upper_CLASS``, beside ``predicted``
         and ``p_CLASS``; all are then those of ``predict_interval``. None: no intervals. A control character of a label
