@@ -379,7 +379,7 @@ FAILURES = """
 2 | small | fit t.csv --target y -o goal --family a=poisson:shared | there are gaussian:shared and
 2 | small | fit t.csv --target y -o goal --family a=drop --family a=poisson | column 'a' twice
 2 | small | fit t.csv --target y -o goal --prior -1 | -1.0 is not in the range x>=0
-2 | small | fit t.csv --target y -o goal --prior 'Gauss(1)' | is not a prior such as Gamma(shape=2, rate=0.5); there are Dirichlet
+2 | small | fit t.csv --target y -o goal --prior 'Gauss(1)' | rate=0.5); there are Dirichlet
 2 | small | fit t.csv --target y -o goal --prior 'Beta(-1, 1)' | Beta: a must be finite
 2 | small | fit t.csv --target y -o goal --prior "Beta(open('x'), 1)" | is not a prior such as
 2 | small | fit t.csv --target y -o goal --prior "a=__import__('os')" | [COLUMNS=]NUMBER

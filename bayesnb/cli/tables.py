@@ -14,7 +14,7 @@ from bayesnb.cli.output import Console
 from bayesnb.data import Reading, looks_numeric, open_sheet, split_labels
 from bayesnb.data.suspect_columns import describe_numeric_labels
 from bayesnb.estimators import NaiveBayes
-from bayesnb.integrations.file_kinds import kind_of_levels, of_columns, of_labels
+from bayesnb.integrations.file_kinds import kind_of_levels, of_columns
 from bayesnb.integrations.many_files import File, TableFiles
 from bayesnb.integrations.predict_files import as_learnt, kinds_of_columns
 from bayesnb.results.progress import bar
@@ -52,9 +52,9 @@ def learn(
         kept = [name for name in columns if families.get(name, "auto") is not None]
         if not kept:
             raise ValueError(f"{tables.name}: no column is left to learn from.")
-        reads = of_columns(tables, kept, families)
-        reads[target] = of_labels(tables, target)
-        frame = tables.read({name: each.kind for name, each in reads.items()})
+        kinds = {name: read.kind for name, read in of_columns(tables, kept, families).items()}
+        kinds[target] = "integer" if tables.kinds[target] == "integer" else "text"
+        frame = tables.read(kinds)
     X, y = split_labels(frame, target)[0], frame[target]
     check_labels(y, is_real=tables.kinds[target] == "number")
     if looks_numeric((*X.columns,)):
