@@ -456,7 +456,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.UsageError as error:
         path = "bayesnb" if error.ctx is None else error.ctx.command_path
         message = " ".join(error.format_message().split())
-        print_line(f"{path}: error: {message} (see {path} --help)")
+        print_line(f"{path}: error: {message} See {path} --help")
         return 2
     except click.Abort:
         return 130

@@ -31,7 +31,7 @@ def split_list(text: str) -> list[str]:
     try:
         parts = next(csv.reader([text], skipinitialspace=True, strict=True))
     except csv.Error as error:
-        raise click.BadParameter(f"{text!r}: {error}") from None
+        raise click.BadParameter(f"{text!r}: {error}.") from None
     return [part.strip() for part in parts or [""]]
 
 
@@ -39,7 +39,7 @@ def split_names(text: str) -> tuple[str, ...]:
     """Split a text at commas into names, none of which is empty."""
     names = split_list(text)
     if not all(names):
-        raise click.BadParameter(f"a name is empty in {text!r}")
+        raise click.BadParameter(f"a name is empty in {text!r}.")
     return tuple(names)
 
 
@@ -79,7 +79,7 @@ def parse_prior(text: str) -> ColumnOption:
     if match is None:
         raise click.BadParameter(
             f"{text!r} is neither [COLUMNS=]NUMBER nor [COLUMNS=]PRIOR(...), such as "
-            "age=Gamma(2, 1)"
+            "age=Gamma(2, 1)."
         )
     value = match["value"].strip()
     prior = parse_belief(value) if "(" in value else NUMBER.convert(value, None, None)
@@ -99,7 +99,7 @@ def parse_belief(text: str) -> Any:
     except (AttributeError, KeyError, SyntaxError, TypeError, ValueError):
         raise click.BadParameter(
             f"{text!r} is not a prior such as Gamma(shape=2, rate=0.5); there are "
-            f"{', '.join(kinds)}"
+            f"{', '.join(kinds)}."
         ) from None
     try:
         return kind(*args, **params)
@@ -118,7 +118,7 @@ class ListType(click.ParamType):
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, ...]:
         values = tuple(self.item.convert(part, param, ctx) for part in split_names(value))
         if len(set(values)) < len(values):
-            self.fail(f"{value!r} names a value twice", param, ctx)
+            self.fail(f"{value!r} names a value twice.", param, ctx)
         return values
 
 
@@ -140,7 +140,7 @@ def parse_temper(text: str) -> str | float:
         exponent = 0.0
     if not exponent > 0:
         raise click.BadParameter(
-            f"{text!r} is neither a number above 0 nor one of auto, columns, loo, none"
+            f"{text!r} is neither a number above 0 nor one of auto, columns, loo, none."
         )
     return exponent
 
@@ -149,7 +149,7 @@ def parse_delimiter(text: str) -> str:
     """Return one character; a tab may be written `tab`."""
     mark = {"tab": "\t", "\\t": "\t"}.get(text, text)
     if len(mark) != 1:
-        raise click.BadParameter(f"{text!r} is neither one character nor tab")
+        raise click.BadParameter(f"{text!r} is neither one character nor tab.")
     return mark
 
 
