@@ -436,7 +436,7 @@ def test_intervals_of_words_hold_the_share_of_draws_that_they_promise() -> None:
     shares = np.asarray(getattr(shares, "probability", shares)).reshape(4_000, 2, 300)
     error = 5 * np.sqrt(0.1 * 0.9 / 4_000)
     for c, ax in enumerate(nb.plot_words(model, most=6, ci_prob=0.8)):
-        lower, upper = segments(ax).T
+        lower, upper = np.log(segments(ax)).T
         assert len(lower) == 6
         assert (np.diff(lower) <= 0).all()
         for name, low, high in zip(names(ax.yaxis), lower, upper, strict=True):
@@ -532,10 +532,13 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: nb.plot_column(words()[0], tuple(words()[1])), "plot_words"),
     (lambda: nb.plot_words(birds()[0]), "no block of counts"),
     (lambda: nb.plot_confusion(["a", "b"], ["a", "c"], classes=["a", "b"]), "'c' is a label"),
-    (lambda: nb.plot_boundary(birds()[0], features=["island", "sex"]), "'island' has levels"),
+    (
+        lambda: nb.plot_boundary(birds()[0], features=["island", "sex"]),
+        "'island' is not a column of num",
+    ),
     (lambda: nb.plot_boundary(nb.GaussianNB().fit([[1, 2]], [0])), "between classes"),
     (lambda: nb.plot_boundary(ONE), "a plane needs two columns of numbers"),
-    (lambda: nb.plot_boundary(words()[0], features=["word1", "word2"]), "a block of words"),
+    (lambda: nb.plot_boundary(words()[0], features=["word1", "word2"]), "not a column of numbers"),
     (lambda: nb.plot_relevance(nb.dependence(birds()[0], X, SPECIES)), "relevance"),
 ]
 

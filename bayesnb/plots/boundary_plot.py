@@ -5,23 +5,29 @@ them out.
 """
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from scipy.special import logit, ndtri
 
 from bayesnb.data import table_of_columns
 from bayesnb.families.base import Array, Rng
-from bayesnb.formatting import list_names, shorten
+from bayesnb.formatting import list_names, quote
 from bayesnb.inference.posterior_draws import DrawnWarning
-from bayesnb.plots.column_data import ColumnData, column_data, find_usual_range
-from bayesnb.plots.style import COLOURS, INK, add_legend, check_fitted, new_axes, styled
+from bayesnb.plots.column_data import ColumnData, find_usual_range, read_column
+from bayesnb.plots.style import (
+    AXIS_LETTERS,
+    COLOURS,
+    INK,
+    add_legend,
+    check_fitted,
+    new_axes,
+    short,
+    styled,
+)
 from bayesnb.results.datasets import ci_prob as checked_prob
 
 SHADE = 0.16
@@ -33,9 +39,7 @@ MAX_DRAWS = 2000
 MAX_PROBABILITIES = 20_000_000  # that are drawn: 160 MB
 MAX_LOG_ODDS = 30.0
 FILLED = (0.0, 2 * MAX_LOG_ODDS)  # whatever is above 0
-CLASS_LETTERS, AXIS_LETTERS, OTHER_LETTERS = 24, 36, 18
-MAX_OTHERS_LISTED = 2
-MAX_TICKS = 6
+MAX_UNKNOWN_LISTED, MAX_COLUMNS_LISTED = 2, 20
 
 
 class Look(NamedTuple):
@@ -115,144 +119,91 @@ def plot_boundary(
     ('height', 'weight')
     """
     check_fitted(model)
-    names = _find_axes(model, features)
+    names = _choose_axes(model, features)
     if len(model.classes_) < 2:
         raise ValueError(
             f"a boundary is between classes, and there is only {model.classes_.tolist()}."
         )
-    labels = y if X is None or y is not None else model.predict(X)
-    columns = {name: column_data(model, name, X, labels) for name in names}
-    limits = [_find_limits(column) for column in columns.values()]
     prob = checked_prob(ci_prob)
+    labels = y if X is None or y is not None else model.predict(X)
+    columns = {name: read_column(model, name, X, labels) for name in names}
+    first, second = columns.values()
+    limits = []
+    for column in columns.values():
+        parts = [rows[:, 0] for rows in column.parts]
+        limits.append(find_usual_range(column.belief[column.shown], parts))
+    looks = [Look()] * len(model.classes_)
+    for k, colour, mark in zip(first.shown, COLOURS, MARKS, strict=False):
+        looks[k] = Look(colour, mark, short(first.classes[k]))
     is_new = ax is None
     ax = ax or new_axes(4.2, 5.4)
 
-    first, second = columns.values()
-    looks = _choose_looks(first)
-    drawn = _draw_regions(ax, model, columns, limits, looks)
-    drawn |= _draw_rows(ax, first, second, looks, has_labels=y is not None)
-    grid = [np.linspace(*ends, COARSE) for ends in limits]
-    unsettled = _measure_uncertainty(model, _make_rows(model, columns, grid), prob, rng)
-    ax.contourf(*grid, unsettled.reshape(COARSE, COARSE), FILLED, colors=[BAND])
-
-    keys: list[Artist] = []
-    for look in dict.fromkeys(looks[k] for k in sorted(drawn)):
-        key = Line2D(
-            [],
-            [],
-            color=look.colour,
-            marker=look.mark,
-            linewidth=0,
-            label=look.label,
-        )
-        keys.append(key)
-    keys.append(Patch(color=BAND, linewidth=0, label=f"boundary, {100 * prob:.3g} % band"))
-    add_legend(ax, keys, outside=is_new)
-    ax.set(
-        title="Decision regions",
-        xlabel=shorten(first.name, AXIS_LETTERS) + _list_unknown_columns(model, names),
-        ylabel=shorten(second.name, AXIS_LETTERS),
-        xlim=limits[0],
-        ylim=limits[1],
-    )
-    ax.spines["left"].set_visible(True)
-    ax.locator_params(nbins=MAX_TICKS)
-    return ax
-
-
-def _draw_regions(
-    ax: Axes,
-    model: Any,
-    columns: dict[Hashable, ColumnData],
-    limits: Sequence[tuple[float, float]],
-    looks: Sequence[Look],
-) -> set[int]:
-    """Fill the region of each class, outline it, and return the classes that have one."""
     grid = [np.linspace(*ends, FINE) for ends in limits]
     joint = model.predict_joint_log_proba(_make_rows(model, columns, grid))
-    margins = _compute_margins(joint).T.reshape(-1, FINE, FINE)
-    decided = set(joint.argmax(axis=1).tolist())
-    for k in decided:
-        shade = to_rgba(looks[k].colour, SHADE)
-        ax.contourf(*grid, margins[k], FILLED, colors=[shade])
-        ax.contour(*grid, margins[k], [0], colors=INK, linewidths=1.3)
-    return decided
-
-
-def _draw_rows(
-    ax: Axes,
-    first: ColumnData,
-    second: ColumnData,
-    looks: Sequence[Look],
-    *,
-    has_labels: bool,
-) -> set[int]:
-    """Draw rows as points, and return their classes: they have colours if these are labels."""
-    known = np.isfinite(first.cells) & np.isfinite(second.cells)
-    rows = np.flatnonzero(known)
+    cells = np.hstack([first.cells, second.cells])
+    rows = np.flatnonzero(np.isfinite(cells).all(axis=1))
     rows = rows[:: 1 + len(rows) // MAX_ROWS_DRAWN]
     codes = first.codes[rows]
-    classes = set(codes.tolist())
-    for k in classes:
-        of_class = rows[codes == k]
+    drawn = sorted({*joint.argmax(axis=1).tolist(), *codes.tolist()})
+    for k in drawn:
+        _draw_region(ax, grid, joint, k, looks[k].colour)
+        x, y_places = cells[rows[codes == k]].T
         ax.scatter(
-            first.cells[of_class],
-            second.cells[of_class],
+            x,
+            y_places,
             s=16,
-            color=looks[k].colour if has_labels else INK,
+            color=INK if y is None else looks[k].colour,
             marker=looks[k].mark,
             edgecolors="white",
             linewidths=0.4,
             zorder=3,
         )
-    return classes
+    for look in dict.fromkeys(looks[k] for k in drawn):
+        ax.plot([], [], look.mark, color=look.colour, label=look.label)
+    grid = [np.linspace(*ends, COARSE) for ends in limits]
+    unsettled = _measure_uncertainty(model, _make_rows(model, columns, grid), prob, rng)
+    ax.contourf(*grid, unsettled.reshape(COARSE, COARSE), FILLED, colors=[BAND])
+    ax.fill([], [], color=BAND, linewidth=0, label=f"boundary, {100 * prob:.3g} % band")
+    add_legend(ax, outside=is_new)
+
+    modelled = {name for block in model.schema_.columns_alone.blocks for name in block.names}
+    unknown = [short(name) for name in model.schema_.columns if name in modelled.difference(names)]
+    note = f"\nunknown: {list_names(unknown, MAX_UNKNOWN_LISTED)}" if unknown else ""
+    ax.set(
+        title="Decision regions",
+        xlabel=short(first.name, AXIS_LETTERS) + note,
+        ylabel=short(second.name, AXIS_LETTERS),
+        xlim=limits[0],
+        ylim=limits[1],
+    )
+    ax.spines["left"].set_visible(True)
+    ax.locator_params(nbins=6)
+    return ax
 
 
-def _find_axes(model: Any, features: Sequence[Hashable] | None) -> Sequence[Hashable]:
+def _choose_axes(model: Any, features: Sequence[Hashable] | None) -> Sequence[Hashable]:
     """Return the two columns of numbers that are named, or the first two."""
-    reasons: dict[Hashable, str] = {}  # why a column has no axis of numbers
+    numbers: set[Hashable] = set()
     for block in model.schema_.columns_alone.blocks:
-        reason = ""
-        if block.family.words:
-            reason = "belongs to a block of words"
-        elif block.family.has_levels:
-            reason = "has levels"
-        elif block.family.outcomes:
-            reason = "is yes or no"
-        reasons |= dict.fromkeys(block.names, reason)
+        if block.family.picture != "levels" and not block.family.words:
+            numbers.update(block.names)
+    columns = [name for name in model.schema_.columns if name in numbers]
+    listed = list_names(columns, MAX_COLUMNS_LISTED, quote) or "none"
     if features is None:
-        numeric = [name for name in model.schema_.columns if reasons.get(name) == ""]
-        if len(numeric) < 2:
+        if len(columns) < 2:
             raise ValueError(
-                "a plane needs two columns of numbers, and the model has "
-                f"{len(numeric)}: {list_names(list(map(repr, numeric))) or 'none'}."
+                f"a plane needs two columns of numbers, and the model has {len(columns)}: {listed}."
             )
-        return numeric[:2]
+        return columns[:2]
     if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
         raise ValueError(f"features must be two different columns, got {features!r}.")
     for name in features:
-        if reasons.get(name):
-            raise ValueError(
-                f"column {name!r} {reasons[name]}, so it has no axis of numbers. Name another."
-            )
+        if name not in numbers:
+            raise ValueError(f"{name!r} is not a column of numbers; this model has {listed}.")
     return features
 
 
-def _find_limits(column: ColumnData) -> tuple[float, float]:
-    """Return the limits of an axis."""
-    parts = [rows[:, 0] for rows in column.parts]
-    return find_usual_range(column.belief[column.shown], parts)
-
-
-def _choose_looks(column: ColumnData) -> list[Look]:
-    """Return how each class is drawn: the most frequent in colours, all others alike."""
-    looks = [Look()] * len(column.classes)
-    for k, colour, mark in zip(column.shown, COLOURS, MARKS, strict=False):
-        looks[k] = Look(colour, mark, shorten(column.classes[k], CLASS_LETTERS))
-    return looks
-
-
-def _make_rows(model: Any, columns: dict[Hashable, ColumnData], grid: Sequence[Array]) -> Any:
+def _make_rows(model: Any, columns: Mapping[Hashable, ColumnData], grid: Sequence[Array]) -> Any:
     """Return the rows of a grid as a table: other columns are missing, and texts have no words."""
     x, y = np.meshgrid(*grid)
     rows: dict[Hashable, Any] = dict.fromkeys(model.schema_.columns, np.full(x.size, np.nan))
@@ -261,20 +212,22 @@ def _make_rows(model: Any, columns: dict[Hashable, ColumnData], grid: Sequence[A
             rows[block.names[0]] = [[]] * x.size
         elif block.family.words:
             rows |= dict.fromkeys(block.names, np.zeros(x.size))
-    for name, numbers in zip(columns, (x.ravel(), y.ravel()), strict=True):
-        family = columns[name].family
-        if family.picture == "mass":
+    for (name, column), numbers in zip(columns.items(), (x.ravel(), y.ravel()), strict=True):
+        if column.family.picture == "mass":
             numbers = numbers.round()
-        rows[name] = numbers.clip(min=0.0 if family.support.nonnegative else None)
+        rows[name] = numbers.clip(min=0.0 if column.family.support.nonnegative else None)
     return table_of_columns(rows)
 
 
-def _compute_margins(scores: Array) -> Array:
-    """Return how far each score is above the best of the others, `(r, c)`."""
-    second, best = np.partition(scores, -2)[:, -2:].T[:, :, None]
+def _draw_region(ax: Axes, grid: Sequence[Array], scores: Array, k: int, colour: str) -> None:
+    """Fill and outline the places where the score of a class is above all others."""
+    others = np.delete(scores, k, axis=1).max(axis=1)
     with np.errstate(invalid="ignore"):
-        margins = scores - np.where(scores == best, second, best)
-    return np.nan_to_num(margins, nan=-MAX_LOG_ODDS).clip(-MAX_LOG_ODDS, MAX_LOG_ODDS)
+        lead = np.nan_to_num(scores[:, k] - others, nan=-MAX_LOG_ODDS)
+    lead = lead.clip(-MAX_LOG_ODDS, MAX_LOG_ODDS).reshape(FINE, FINE)
+    if lead.max() > 0:
+        ax.contourf(*grid, lead, FILLED, colors=[to_rgba(colour, SHADE)])
+        ax.contour(*grid, lead, [0], colors=INK, linewidths=1.3)
 
 
 def _measure_uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
@@ -294,11 +247,3 @@ def _measure_uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
     # quantiles of a normal change evenly between the points of the grid, unlike shares
     settled = ndtri((1 + prob) / 2)
     return settled - ndtri(np.minimum(agreement, 1 - 0.5 / draws))
-
-
-def _list_unknown_columns(model: Any, names: Sequence[Hashable]) -> str:
-    """Return a line below the axis about columns that are integrated out."""
-    modelled = {name for block in model.schema_.columns_alone.blocks for name in block.names}
-    others = [name for name in model.schema_.columns if name in modelled.difference(names)]
-    shown = list_names([shorten(name, OTHER_LETTERS) for name in others], MAX_OTHERS_LISTED)
-    return f"\nunknown: {shown}" if others else ""

@@ -8,25 +8,24 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from bayesnb.criticism.calibration import calibration
-from bayesnb.formatting import shorten
 from bayesnb.plots.style import (
     COLOURS,
     INK,
+    MAX_LETTERS_OF_TWO,
     PERCENT,
     add_legend,
-    check_dataset,
     check_most,
-    class_places,
+    find_classes,
+    get_result,
     new_panels,
-    result_of,
+    short,
     styled,
 )
 
-MAX_COLUMNS, MAX_LETTERS = 4, 20
+MAX_COLUMNS = 4
 CURVE = ["probability", "calibrated", "curve_band_lower", "curve_band_upper"]
 BINS = ["predicted", "observed", "lower", "upper"]
 BARS = np.linspace(0, 1, 21).tolist()
-TICKS = (0, 0.5, 1)
 
 
 @styled
@@ -86,8 +85,8 @@ def plot_calibration(
     ['0', '1', '2']
     >>> axes[0].get_figure().savefig("calibration.png")  # doctest: +SKIP
     """
-    dataset = result_of(result, calibration, "calibration(model, X, y)", X, y)
-    check_dataset(dataset, "top_predicted", "calibration(model, X, y)")
+    call = "calibration(model, X, y)"
+    dataset = get_result(result, "top_predicted", calibration, call, X, y)
     check_most(most)
     if by not in ("class", "predicted"):
         raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
@@ -104,17 +103,17 @@ def plot_calibration(
         )
     side = 2.1 if count > 1 else 3.4
     size = (1.4 * side, 1.1 * side)
-    panels = [ax] if ax is not None else new_panels(count, MAX_COLUMNS, size, (0.3, 0.8))
-    for panel, (title, part) in zip(panels, parts, strict=True):
-        panel.set_title(title)
+    panels = [ax] if ax is not None else new_panels(count, MAX_COLUMNS, size, (0.3, 0.3))
+    for k, (panel, (title, part)) in enumerate(zip(panels, parts, strict=True)):
+        panel.set(title=title, xlabel="predicted")
         _draw_diagram(panel, part)
-        _draw_histogram(panel, part)
-    for panel in panels[::MAX_COLUMNS]:
-        panel.set_ylabel("observed share", loc="top")
+        rows = _draw_histogram(panel, part)
+        if k % MAX_COLUMNS == 0:
+            panel.set_ylabel("observed share", loc="top")
+            rows.set_ylabel("rows")
     if ax is None:
         legend_title = f"the {count} most frequent of {asked} classes" if count < asked else None
-        keys, _ = panels[0].get_legend_handles_labels()
-        add_legend(panels[0], keys, outside=True, title=legend_title)
+        add_legend(panels[0], outside=True, title=legend_title)
     return np.array(panels) if count > 1 else panels[0]
 
 
@@ -131,11 +130,11 @@ def _select_classes(dataset: Any, classes: Any, most: int) -> tuple[list[tuple[s
     labels = dataset["class"].values.tolist()
     if classes is None:
         classes = labels[1:] if len(labels) == 2 else labels  # of two, one says it all
-    chosen = dataset.isel({"class": class_places(labels, classes)})
+    chosen = dataset.isel({"class": find_classes(labels, classes)})
     rows = ((chosen["label"] == chosen["class"]) * chosen["weight"]).sum("obs_id")
     frequent = np.argsort(-rows.values, kind="stable")[:most]
     parts = [chosen.isel({"class": k}) for k in sorted(frequent)]
-    return [(shorten(part["class"].item(), MAX_LETTERS), part) for part in parts], len(rows)
+    return [(short(part["class"].item(), MAX_LETTERS_OF_TWO), part) for part in parts], len(rows)
 
 
 def _draw_diagram(ax: Axes, part: Any) -> None:
@@ -144,56 +143,29 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
     curve = part[CURVE].to_dataframe()[CURVE].sort_values("probability")
     changes = curve[CURVE[1:]].diff().ne(0).any(axis=1)
     curve = curve[changes | changes.shift(-1, fill_value=True)]  # of a flat part only the ends
-    ax.plot(
-        [0, 1],
-        [0, 1],
-        color=INK,
-        linewidth=0.7,
-        linestyle="--",
-    )
     p, share, low, high = curve.to_numpy().T
-    ax.plot(p, share, color=COLOURS[0], label="isotonic curve")
-    label = f"{prob} of such curves, if calibrated"
-    ax.fill_between(
-        p,
-        low,
-        high,
-        color=INK,
-        alpha=0.13,
-        linewidth=0,
-        label=label,
-    )
+    ax.axline((0, 0), (1, 1), linewidth=0.7, linestyle="--")
+    ax.plot(p, share, color=COLOURS[0], linewidth=1.5, label="isotonic curve")
+    look: Any = {"color": INK, "alpha": 0.13, "linewidth": 0}
+    ax.fill_between(p, low, high, label=f"{prob} of such curves, if calibrated", **look)
     predicted, observed, low, high = part[BINS].to_dataframe()[BINS].dropna().to_numpy().T
     label = f"bins of equally many rows, {prob} intervals"
-    ax.plot(
-        predicted,
-        observed,
-        "o",
-        color=COLOURS[1],
-        markersize=4.5,
-        label=label,
-    )
+    ax.plot(predicted, observed, "o", color=COLOURS[1], markersize=4.5, label=label)
     ax.vlines(predicted, low, high, color=COLOURS[1])
+    ax.set(xlim=(-0.03, 1.03), ylim=(-0.4, 1.03), box_aspect=1.35)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks([0, 0.5, 1])
+        axis.set_major_formatter(PERCENT)
 
 
-def _draw_histogram(ax: Axes, part: Any) -> None:
-    """Draw a histogram of the probabilities below the diagram."""
-    ax.set(xlabel="predicted", xlim=(-0.03, 1.03), ylim=(-0.4, 1.03), box_aspect=1.35)
-    ax.set(xticks=TICKS, yticks=TICKS)
-    ax.xaxis.set_major_formatter(PERCENT)
-    ax.yaxis.set_major_formatter(PERCENT)
+def _draw_histogram(ax: Axes, part: Any) -> Axes:
+    """Draw a histogram of the probabilities below the diagram, and return its axes."""
     rows = ax.inset_axes((0, 0, 1, 0.14), sharex=ax)
     weight = part["weight"].values
-    rows.hist(
-        part["probability"],
-        BARS,
-        weights=weight,
-        color=INK,
-        alpha=0.55,
-        log=True,
-    )
+    rows.hist(part["probability"], BARS, weights=weight, color=INK, alpha=0.55, log=True)
     total = max(weight.sum(), 10)
-    rows.set(ylim=(0.5, total), yticks=(1, 10 ** floor(log10(total))), ylabel="rows")
+    rows.set(ylim=(0.5, total), yticks=(1, 10 ** floor(log10(total))))
     rows.yaxis.set_major_formatter("{x:,.0f}")
     rows.minorticks_off()
     rows.tick_params(bottom=False, labelbottom=False)
+    return rows

@@ -12,7 +12,7 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.joint import JointDirichlet
-from bayesnb.formatting import list_names, number, shorten
+from bayesnb.formatting import list_names, number, quote
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, check_fitted
@@ -43,7 +43,7 @@ class ColumnData:
 
     @property
     def shown(self) -> Array:
-        return shown_classes(self.counts)
+        return choose_classes(self.counts)
 
     @property
     def parts(self) -> list[Array]:
@@ -52,12 +52,12 @@ class ColumnData:
         return [self.cells[known & (self.codes == k)] for k in self.shown]
 
 
-def shown_classes(counts: Array) -> Array:
+def choose_classes(counts: Array) -> Array:
     """Return the places of the most frequent classes, as many as have a colour."""
     return np.sort(np.argsort(-counts, kind="stable")[:MOST_CLASSES])
 
 
-def column_data(model: Any, name: Hashable, X: Any = None, y: Any = None) -> ColumnData:
+def read_column(model: Any, name: Hashable, X: Any = None, y: Any = None) -> ColumnData:
     """Return a column of a fitted model, a word, or several columns that are modelled jointly."""
     check_fitted(model)
     if (X is None) != (y is None):
@@ -65,7 +65,7 @@ def column_data(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Col
     b, places = _find_columns(model.schema_.columns_alone.blocks, name)
     block = model.schema_.blocks[b]
     if X is None or block.family.words:
-        return column_at(model, b, places)
+        return select_columns(model, b, places)
     table = open_table(X)
     if table.width != model.n_features_in_:
         raise ValueError(
@@ -74,10 +74,10 @@ def column_data(model: Any, name: Hashable, X: Any = None, y: Any = None) -> Col
     codes = encode(np.asarray(y).ravel(), model.classes_)
     if len(codes) != table.rows:
         raise ValueError(f"X has {table.rows} rows, and y has {len(codes)} labels.")
-    return column_at(model, b, places, block.read(table), codes)
+    return select_columns(model, b, places, block.read(table), codes)
 
 
-def column_at(
+def select_columns(
     model: Any,
     b: int,
     places: Sequence[int],
@@ -88,15 +88,16 @@ def column_at(
     block = model.schema_.blocks[b]
     names = tuple(str(block.words[j]) for j in places)
     belief: Any = model.model_.posterior.blocks[b]
+    levels: Sequence[str] = _name_levels(block, places[0])
     if block.family.words:
         belief = word_shares(belief.column(0).concentration)[:, places[0]]
-        levels: Sequence[str] = [f"{names[0]}: share"]
+        levels = [f"{names[0]}: share"]
     elif len(places) == 1:
         belief = margins_of(belief).column(places[0])
-        levels = level_names(block, places[0])
     else:
         belief = belief.of_columns(np.array(places)).column(0)
-        levels = combined(belief, [level_names(block, j) for j in places]) if block.levels else ()
+        if levels:
+            levels = _name_combinations(belief, [_name_levels(block, j) for j in places])
     cells = np.empty((0, len(places)))
     if x is not None:
         cells = np.stack([column(x, j) for j in places], axis=1)
@@ -126,10 +127,8 @@ def _find_columns(blocks: Sequence[Block], name: Hashable) -> tuple[int, list[in
             )
     known = [word for block in blocks for word in block.words]
     if not (isinstance(name, tuple) and set(name) <= set(known)):
-        listed = list_names([shorten(repr(word), 40) for word in known], MAX_NAMES_LISTED)
-        raise ValueError(
-            f"{shorten(repr(name), 60)} is not a column of this model; it has {listed}."
-        )
+        listed = list_names(known, MAX_NAMES_LISTED, quote)
+        raise ValueError(f"{quote(name)} is not a column of this model; it has {listed}.")
     for b, block in enumerate(blocks):
         if block.family.multivariate and set(name) <= set(block.names):
             if block.family.words:
@@ -144,7 +143,7 @@ def _find_columns(blocks: Sequence[Block], name: Hashable) -> tuple[int, list[in
     )
 
 
-def level_names(block: Block, j: int) -> Sequence[str]:
+def _name_levels(block: Block, j: int) -> Sequence[str]:
     """Return the names of a column's levels; none, where it has no levels."""
     if block.family.outcomes:
         cut = block.family.threshold
@@ -155,7 +154,7 @@ def level_names(block: Block, j: int) -> Sequence[str]:
     return (*map(str, block.levels[j]), *new)
 
 
-def combined(belief: JointDirichlet, levels: Sequence[Sequence[str]]) -> list[str]:
+def _name_combinations(belief: JointDirichlet, levels: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of combinations of levels that have an entry, and of all others together."""
     names = []
     for combination in belief.combinations.tolist():
@@ -178,15 +177,13 @@ def find_usual_range(
     """
     if max(map(len, parts)) < MIN_ROWS:
         parts = list(np.stack([belief.quantile(p) for p in EXPECTED_ROWS], axis=1))
-    lows, highs = [], []
+    ends = []
     for numbers in parts:
         values = np.unique(numbers[np.isfinite(numbers)])
         if len(values):
             first, third = np.quantile(values, (0.25, 0.75))
             reach = FENCE * (third - first)
-            lows.append(max(values[0], first - reach))
-            highs.append(min(values[-1], third + reach))
-    low = float(min(lows, default=0.0))
-    high = float(max(highs, default=1.0))
+            ends += [max(values[0], first - reach), min(values[-1], third + reach)]
+    low, high = float(min(ends, default=0.0)), float(max(ends, default=1.0))
     room = margin * (high - low) if low < high else max(0.5, 1e-9 * abs(low))
     return low - room, high + room

@@ -6,36 +6,36 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 from scipy.special import fdtri, ndtr
 
 from bayesnb.families.base import Array
 from bayesnb.families.capabilities import margins_of
-from bayesnb.formatting import count, percent, shorten
-from bayesnb.plots.column_data import MIN_ROWS, ColumnData, column_data, find_usual_range
+from bayesnb.formatting import count, percent
+from bayesnb.plots.column_data import MIN_ROWS, ColumnData, find_usual_range, read_column
 from bayesnb.plots.style import (
+    AXIS_LETTERS,
     COLOURS,
-    DASHES,
     INK,
     PERCENT,
     add_legend,
+    class_line,
+    list_names,
     new_axes,
+    short,
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
 
 MAX_LEVELS = 12
 MAX_GROUPED_BARS = 36  # of all classes together
-MAX_BARS = 25  # whole numbers that have a bar each: of more, a histogram is drawn
+MAX_CLASSES_WITH_BARS = 3  # in the place of one whole number
+MAX_BARS = 25  # whole numbers: of more, a histogram is drawn
 BINS = 20
 POINTS = 200  # of a curve
 PEAK = ndtr(np.linspace(-3, 3, 61))  # quantiles at which a curve has points too: it may be narrow
 MAX_ROWS_DRAWN = 600  # as points
-THIN, THICK = 1.1, 1.8  # lines
 SHADE = 0.2
-MAX_TICKS = 6
 LEAST_BEYOND = 0.001  # probability beyond the axis that is worth a line
-LEVEL_LETTERS, CLASS_LETTERS, AXIS_LETTERS = 20, 24, 40
 
 
 @styled
@@ -100,24 +100,16 @@ def plot_column(
     >>> ax.get_xlabel()
     'height'
     """
-    data = column_data(model, column, X, y)
+    data = read_column(model, column, X, y)
     is_new = ax is None
     ax = draw_column(data, checked_prob(ci_prob), ax)
     keys = []
     for c, k in enumerate(data.shown):
-        key = Line2D(
-            [],
-            [],
-            color=COLOURS[c],
-            dashes=DASHES[c],
-            linewidth=3,
-            label=shorten(data.classes[k], CLASS_LETTERS),
-        )
-        keys.append(key)
+        keys.append(Line2D([], [], **class_line(c, 3), label=short(data.classes[k])))
     title = None
     if len(keys) < len(data.classes):
         title = f"the {len(keys)} most frequent of {len(data.classes)} classes"
-    add_legend(ax, keys, outside=is_new, title=title)
+    add_legend(ax, outside=is_new, keys=keys, title=title)
     ax.set_title("Predictive distribution in each class")
     return ax
 
@@ -130,11 +122,11 @@ def draw_column(data: ColumnData, prob: float, ax: Axes | None = None) -> Axes:
     if len(data.names) > 1:
         return _draw_ellipses(data, prob, ax or new_axes(3.1))
     ax = ax or new_axes()
+    beyond = 0.0
     if data.family.has_grid or data.family.picture == "mass":
         beyond = _draw_bins(data, ax)
     else:
         _draw_curves(data, ax)
-        beyond = 0.0
     low, high = ax.get_xlim()
     x = np.concatenate(data.parts)
     rows = int(((x < low) | (x > high)).sum())
@@ -143,9 +135,9 @@ def draw_column(data: ColumnData, prob: float, ax: Axes | None = None) -> Axes:
         further.append(count(rows, "row"))
     if beyond > LEAST_BEYOND:
         further.append(f"up to {percent(beyond)} of a class")
-    label = shorten(data.name, AXIS_LETTERS)
+    label = short(data.name, AXIS_LETTERS)
     ax.set_xlabel(f"{label}\nfurther out: {', '.join(further)}" if further else label)
-    ax.locator_params(axis="x", nbins=MAX_TICKS)
+    ax.locator_params(axis="x", nbins=6)
     ax.set_ylim(0, None)
     return ax
 
@@ -157,69 +149,54 @@ def _draw_curves(data: ColumnData, ax: Axes) -> None:
     low, high = find_usual_range(belief, parts)
     if data.family.support.nonnegative:
         low = max(low, 0.0)
-    peaks = np.ravel([belief.quantile(p) for p in PEAK])
-    peaks = peaks[(peaks > low) & (peaks < high)]
+    peaks = np.ravel([belief.quantile(p) for p in PEAK]).clip(low, high)
     x = np.union1d(np.linspace(low, high, POINTS), peaks)
     density = np.exp(belief[:, None].log_predictive(x))
     density[~belief.proper] = np.nan
+    bins: Any = {"bins": BINS, "range": (low, high), "density": True, "histtype": "stepfilled"}
     for c, rows in enumerate(parts):
         if len(rows) < MIN_ROWS:
             ax.plot(rows, np.zeros(len(rows)), "|", color=COLOURS[c], markersize=14)
         else:
-            ax.hist(
-                rows,
-                BINS,
-                range=(low, high),
-                density=True,
-                histtype="stepfilled",
-                color=COLOURS[c],
-                alpha=SHADE,
-            )
-        ax.plot(
-            x,
-            density[c],
-            color=COLOURS[c],
-            dashes=DASHES[c],
-            linewidth=THICK,
-        )
+            ax.hist(rows, color=COLOURS[c], alpha=SHADE, **bins)
+        ax.plot(x, density[c], **class_line(c))
     ax.set(xlim=(low, high), yticks=[], ylabel="density")
 
 
 def _draw_bins(data: ColumnData, ax: Axes) -> float:
-    """Draw the predictive probability of whole numbers as bars, or of bins as steps.
+    """Draw the predictive probability of whole numbers, or of bins as steps.
 
-    Return the largest probability of what is beyond, in any class.
+    Whole numbers have bars or, where bars of many classes would be thin, points of a line. Return
+    the largest probability of what is beyond, in any class.
     """
     belief: Any = data.belief[data.shown]
     parts = [rows[:, 0] for rows in data.parts]
     predictive = belief.predictive()
     is_whole = data.family.picture == "mass" or predictive.grid.whole[belief.features[0]]
     edges = _choose_bins(*find_usual_range(belief, parts, margin=0), is_whole)
-    has_bars = is_whole and edges[1] - edges[0] == 1
+    is_single = is_whole and edges[1] - edges[0] == 1
     probability = np.diff(predictive.cdf(edges[:, None]), axis=0).T
     for c, rows in enumerate(parts):
         share = np.histogram(rows, edges)[0] / max(len(rows), 1)
-        if has_bars:
-            shift, width = _place_bar(c, len(parts))
-            x = edges[:-1] + 0.5 + shift
-            ax.bar(x, probability[c], width, color=COLOURS[c], alpha=0.6)
+        if is_single:
+            x = edges[:-1] + 0.5
+            if len(parts) > MAX_CLASSES_WITH_BARS:
+                ax.plot(x, probability[c], **class_line(c))
+            else:
+                shift, width = _place_bar(c, len(parts))
+                x += shift
+                ax.bar(x, probability[c], width, color=COLOURS[c], alpha=0.6)
             seen = share > 0
             ax.plot(x[seen], share[seen], "o", color=COLOURS[c], markersize=2.5)
         else:
             ax.stairs(share, edges, fill=True, color=COLOURS[c], alpha=SHADE)
-            ax.plot(
-                edges,
-                [*probability[c], probability[c, -1]],
-                drawstyle="steps-post",
-                color=COLOURS[c],
-                dashes=DASHES[c],
-                linewidth=THICK,
-            )
+            steps = [*probability[c], probability[c, -1]]
+            ax.plot(edges, steps, drawstyle="steps-post", **class_line(c))
     if is_whole:
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.locator_params(axis="x", integer=True)
     ax.yaxis.set_major_formatter(PERCENT)
     ax.set_xlim(edges[0], edges[-1])
-    ax.set_ylabel("probability" if has_bars else "probability of a bin")
+    ax.set_ylabel("probability" if is_single else "probability of a bin")
     return float(1 - probability.sum(axis=1).min())
 
 
@@ -240,24 +217,23 @@ def _place_bar(c: int, classes: int) -> tuple[float, float]:
 
 def _draw_levels(data: ColumnData, prob: float, ax: Axes | None) -> Axes:
     """Draw bars of each level's probability, a group for each level, with intervals."""
-    names, probability, lower, upper = level_bars(data, prob)
+    names, probability, lower, upper = compute_level_bars(data, prob)
     classes, size = probability.shape
     ax = ax or new_axes(0.6 + size * (0.16 * classes + 0.12))
+    list_names(ax, list(map(short, names)))
     for c in range(classes):
         shift, height = _place_bar(c, classes)
         y = np.arange(size) + shift
-        ax.barh(y, probability[c], height, color=COLOURS[c], alpha=0.85)
+        ax.barh(y, probability[c], height, color=COLOURS[c], alpha=0.7)
         ax.hlines(y, lower[c], upper[c], color=INK, linewidth=1)
-    ax.set_yticks(range(size), [shorten(name, LEVEL_LETTERS) for name in names])
-    ax.set_ylim(size - 0.5, -0.5)
     ax.set_xlim(0, min(1.0, 1.04 * upper.max()))
-    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.locator_params(axis="x", nbins=5)
     ax.xaxis.set_major_formatter(PERCENT)
-    ax.set_xlabel(f"probability of {shorten(data.name, CLASS_LETTERS)}")
+    ax.set_xlabel(f"probability of {short(data.name)}")
     return ax
 
 
-def level_bars(data: ColumnData, prob: float) -> tuple[list[str], Array, Array, Array]:
+def compute_level_bars(data: ColumnData, prob: float) -> tuple[list[str], Array, Array, Array]:
     """Return names of levels, their probabilities in the shown classes, and ends of intervals.
 
     Of very many levels they are the most probable ones. An end that does not exist is the
@@ -291,24 +267,17 @@ def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
     circle = np.stack([np.cos(turn), np.sin(turn)])
     for c, rows in enumerate(data.parts):
         ax.plot(*rows[::step].T, ".", color=COLOURS[c], alpha=0.6, markeredgewidth=0)
-        if not belief.proper[c]:
-            continue
-        new = belief[c].predictive()
-        spread = np.linalg.cholesky(new.shape)
-        for share, width in ((0.5, THIN), (prob, THICK)):
-            radius = np.sqrt(2 * fdtri(2, new.df, share))
-            ellipse = new.loc[:, None] + radius * spread @ circle
-            ax.plot(
-                *ellipse,
-                color=COLOURS[c],
-                dashes=DASHES[c],
-                linewidth=width,
-            )
+        if belief.proper[c]:
+            new = belief[c].predictive()
+            shape = np.linalg.cholesky(new.shape) @ circle
+            for share, width in ((0.5, 1.1), (prob, 1.8)):
+                radius = np.sqrt(2 * fdtri(2, new.df, share))
+                ax.plot(*(new.loc[:, None] + radius * shape), **class_line(c, width))
     margins = margins_of(belief[:, None])
     limits = []
     for j in range(2):
         parts = [rows[:, j] for rows in data.parts]
         limits.append(find_usual_range(margins.column(j), parts))
-    x_name, y_name = (shorten(name, AXIS_LETTERS) for name in data.names)
+    x_name, y_name = (short(name, AXIS_LETTERS) for name in data.names)
     ax.set(xlim=limits[0], ylim=limits[1], xlabel=x_name, ylabel=y_name)
     return ax

@@ -5,27 +5,28 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, SymLogNorm
-from matplotlib.ticker import SymmetricalLogLocator
 
 from bayesnb.criticism.dependence import dependence
-from bayesnb.formatting import number, shorten
+from bayesnb.formatting import number
 from bayesnb.model.linked import ARROW
-from bayesnb.plots.relevance_plot import draw_bars, draw_nats
+from bayesnb.plots.relevance_plot import count_shown, draw_bars, draw_nats
 from bayesnb.plots.style import (
     COLOURS,
-    check_dataset,
+    MAX_LETTERS_OF_TWO,
     check_fitted,
-    figure_of,
+    format_tick,
+    get_figure,
+    get_result,
     new_axes,
-    result_of,
+    short,
     styled,
 )
 
-NAME, LINKED = 26, 17  # letters of a column's name, on the map and in a link
-MOST_LINKS = 40
+MAX_LINKS = 40
 SIDE = 1.8, 6.0  # inches of a map, at least and at most
-CELL = 0.42  # inches of a column of a map, where there are few
-MOST_NAMES, MOST_NUMBERS = 60, 12  # columns of a map that has their names; and numbers
+SQUARE = 0.42  # inches of a column of a map, where there are few
+MAX_NAMES = 60  # columns of a map that has their names
+MAX_COLUMNS_WITH_NUMBERS = 12
 SHADES = LinearSegmentedColormap.from_list(
     "against and for", [COLOURS[0], "#F4F4F4", COLOURS[1]], 101
 ).with_extremes(bad="#BBBBBB")
@@ -80,15 +81,15 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
     'Links between columns'
     """
     if hasattr(result, "predict_proba") and X is None and y is None:
-        return _plot_links(_links_of(result), ax)
+        result = _get_links(result)
     if "in_forest" in getattr(result, "data_vars", ()):
         return _plot_links(result, ax)
-    dataset = result_of(result, dependence, "dependence(model, X, y)", X, y)
-    check_dataset(dataset, "log_bayes_factor_by_class", "dependence(model, X, y)")
-    return _plot_map(dataset, ax)
+    call = "dependence(model, X, y)"
+    return _plot_map(get_result(result, "log_bayes_factor_by_class", dependence, call, X, y), ax)
 
 
-def _links_of(model: Any) -> Any:
+def _get_links(model: Any) -> Any:
+    """Return the links of a model; one that has none by declaration is an error."""
     check_fitted(model)
     if model._dependence_rule is None:
         raise ValueError(
@@ -101,30 +102,29 @@ def _links_of(model: Any) -> Any:
 
 def _plot_links(links: Any, ax: Axes | None) -> Axes:
     """Draw the strongest links as bars, pale where they are not of the forest."""
-    names = []
-    for ends in zip(links["first"].values.tolist(), links["second"].values.tolist(), strict=True):
-        names.append(ARROW.join(shorten(name, LINKED) for name in ends))
-    ax, order = draw_bars(links["log_bayes_factor"].values, names, MOST_LINKS, ax)
+    table = links[["log_bayes_factor", "first", "second", "in_forest"]].to_dataframe()
+    table.index = [
+        ARROW.join(short(name, MAX_LETTERS_OF_TWO) for name in ends)
+        for ends in zip(table["first"], table["second"], strict=True)
+    ]
+    ax, shown = draw_bars(table, MAX_LINKS, ax)
     draw_nats(ax)
-    in_forest = links["in_forest"].values[order]
-    for bar, is_full in zip(ax.patches, in_forest, strict=True):
-        bar.set_alpha(1.0 if is_full else 0.4)
-    label = "log Bayes factor in nats"
-    if not in_forest.all():
-        label += "\npale: links beyond the forest"
-    if len(order) < len(names):
-        label += f"\nthe first {len(order)} of {len(names):,} links"
-    ax.set_xlabel(label if names else "no links")
     ax.set_title("Links between columns")
+    label = "log Bayes factor in nats" if len(table) else "no links"
+    if not shown["in_forest"].all():
+        label += "\npale: links beyond the forest"
+    ax.set_xlabel(label + count_shown(shown, table, "links"))
+    for bar, in_forest in zip(ax.patches, shown["in_forest"], strict=True):
+        bar.set_alpha(1.0 if in_forest else 0.4)
     return ax
 
 
 def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
     """Draw a square for each pair of columns."""
     factors = np.ma.masked_invalid(dataset["log_bayes_factor"].values)
-    names = [shorten(name, NAME) for name in dataset["feature"].values]
-    has_names = len(names) <= MOST_NAMES
-    side = float(np.clip(CELL * len(names), *SIDE))
+    names = [short(name) for name in dataset["feature"].values]
+    has_names = len(names) <= MAX_NAMES
+    side = float(np.clip(SQUARE * len(names), *SIDE))
     ax = ax or new_axes(side + 1.9, side + 2.9, "compressed")
     largest = max(float(np.abs(factors.filled(0.0)).max(initial=0.0)), 1.0)
     image: Any = ax.pcolormesh(
@@ -135,7 +135,7 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
         linewidth=0.6 if has_names else 0,
         rasterized=not has_names,
     )
-    ax.set_aspect("equal")
+    ax.set(aspect="equal", title="Dependence within classes")
     ax.invert_yaxis()
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
@@ -147,26 +147,21 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
     else:
         place = f"place among {len(names):,} columns"
         ax.set(xlabel=place, ylabel=place)
-    if len(names) <= MOST_NUMBERS:
+    if len(names) <= MAX_COLUMNS_WITH_NUMBERS:
         _write_numbers(ax, factors, image.norm)
-    locator = SymmetricalLogLocator(base=10, linthresh=1.0)
-    locator.set_params(numticks=5)
-    bar: Any = figure_of(ax).colorbar(
-        image, ax=ax, ticks=locator, format=lambda x, _: number(x), shrink=0.8, aspect=14
-    )
+    bar: Any = get_figure(ax).colorbar(image, ax=ax, format=format_tick, shrink=0.8, aspect=14)
+    bar.locator.set_params(numticks=5)
     bar.outline.set_visible(False)
     bar.solids.set_rasterized(False)
     bar.ax.minorticks_off()
     bar.set_label("log Bayes factor\nin nats")
-    ax.set_title("Dependence within classes")
     return ax
 
 
 def _write_numbers(ax: Axes, factors: Any, norm: SymLogNorm) -> None:
     """Write the numbers of a map into its squares, white on dark ones whatever a page's theme."""
-    for (i, j), value in np.ndenumerate(factors.filled(np.nan)):
-        if np.isfinite(value):
-            is_dark = abs(norm(value) - 0.5) > 0.38
-            colour = "#FFFFFF" if is_dark else "#222222"
-            text = number(value, 2)
-            ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", size=7, color=colour)
+    for (i, j), value in np.ma.ndenumerate(factors):
+        is_dark = abs(norm(value) - 0.5) > 0.38
+        colour = "#FFFFFF" if is_dark else "#222222"
+        text = number(value, 2)
+        ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", size=7, color=colour)

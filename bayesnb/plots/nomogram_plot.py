@@ -1,63 +1,54 @@
 """A nomogram: a model on one page, from which a row's probability can be read by adding points.
 
 The scale of a feature shows the log-odds that its values speak for one class against another. Where
-these rise and fall along a number, its scale is folded: each stretch on which they only rise or
-only fall is a line by itself. Mozina et al. (2004), Nomograms for visualization of naive Bayesian
-classifier.
+these rise and fall along a number, its scale is a curve. Mozina et al. (2004), Nomograms for
+visualization of naive Bayesian classifier.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
-from bayesnb.families.base import Array, Belief
+from bayesnb.families.base import Array
 from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
-from bayesnb.families.record import Power, raised
-from bayesnb.formatting import number, shorten, signed
-from bayesnb.model.powers import LengthPower, of_blocks, of_empty_rows, of_feature
-from bayesnb.model.schema import Block
-from bayesnb.plots.column_data import combined, level_names
-from bayesnb.plots.log_odds_axis import add_probabilities, pair_of
+from bayesnb.families.record import raised
+from bayesnb.formatting import number, signed
+from bayesnb.model.powers import LengthPower, of_blocks, of_feature
+from bayesnb.plots.column_data import ColumnData, select_columns
+from bayesnb.plots.log_odds_axis import add_probabilities, choose_pair
 from bayesnb.plots.style import (
     COLOURS,
     INK,
     MOST_CLASSES,
     check_fitted,
     check_most,
-    figure_of,
+    get_figure,
+    list_names,
     new_figure,
+    short,
     styled,
 )
 
 WIDE, ROW = 7.2, 0.54  # inches
-NAME, LEVEL = 28, 18  # letters
 SURE = 7.0  # log-odds at which the scale of probabilities ends
 QUANTILES = (np.arange(32) + 0.5) / 32
 EDGE = 0.01  # of new cells lie beyond each end of a scale
 GRID = 400
-FEW = 8  # counts that are marked one by one
-SLIGHT = 0.03  # of a scale: a fold that is smaller is not drawn
+MAX_COUNT = 8  # up to which counts are marked one by one
+SLIGHT = 0.06  # of a scale, by which a curve may rise and fall and be drawn straight
 
 
-@dataclass(frozen=True, eq=False)
-class Line:
-    """Points and labels of values, `(n,)`, those of most weight labelled first; and its ends.
+class Scale(NamedTuple):
+    """Points and heights of a line and of marks on it, `(n, 2)`, the first to be labelled first."""
 
-    `turn` is where a folded scale goes on as the next line.
-    """
-
-    points: Array
+    line: Array
+    marks: Array
     labels: Sequence[str]
-    weight: Array
-    ends: tuple[float, float]
-    turn: float | None = None
 
 
 @styled
@@ -73,8 +64,8 @@ def plot_nomogram(
     Every feature has a scale on which its values lie at their points, their log predictive ratio; a
     missing value has none. The points of a row's values and of the frequency of the classes, added,
     are log-odds: the last scale turns them into a probability, exactly, but for words of a text,
-    each of which counts as at its first occurrence. A number whose points rise and fall has a scale
-    of several lines, one after another. Labels that would lie on each other are left out.
+    each of which counts as at its first occurrence. A number whose points rise and fall has a
+    curve, on which the number rises upwards. Labels that would lie on each other are left out.
 
     Parameters
     ----------
@@ -109,35 +100,42 @@ def plot_nomogram(
     """
     check_most(most)
     check_fitted(model)
-    labels, posterior = model.classes_.tolist(), model.model_.posterior
     _refuse_what_has_no_scales(model)
-    pair = list(pair_of(labels, posterior.log_class, classes))
-    if not np.isfinite(posterior.log_class[pair]).all():
-        raise ValueError(
-            f"one of the classes {[labels[c] for c in pair]} is impossible: draw two others."
-        )
-    start = float(np.subtract(*posterior.log_class[pair]))
-    scales = {"class frequency": [_mark_levels(np.array([start]), [signed(start, 2)], np.ones(1))]}
+    labels, log_class = model.classes_.tolist(), model.model_.posterior.log_class
+    pair = choose_pair(labels, log_class, classes)
+    names = [labels[c] for c in pair]
+    if not np.isfinite(log_class[pair]).all():
+        raise ValueError(f"one of the classes {names} is impossible: draw two others.")
+    start = np.subtract(*log_class[pair])
+    scales = [_mark_levels(np.array([start]), [signed(start, 2)], np.ones(1))]
+    titles = ["class frequency"]
     features = _rank_features(model, pair)
-    for block, belief, j, power in features[:most]:
-        scales[shorten(_name_of(block, j), NAME)] = _lines(belief, j, block, power)
-    lines = [line for scale in scales.values() for line in scale]
+    for b, places, power in features[:most]:
+        data = select_columns(model, b, places)
+        scales.append(_make_scale(data, pair, power))
+        titles.append(short(data.name))
     if ax is None:
-        figure = new_figure(1.8 + ROW * len(lines), WIDE)
+        height = ROW * len(scales)
+        figure = new_figure(1.8 + height, WIDE)
         figure.suptitle("Nomogram", x=0.01, ha="left")
-        ax = figure.subplots(2, 1, height_ratios=[ROW * len(lines), 0.12])
+        ax = figure.subplots(2, 1, height_ratios=[height, 0.12])
     upper, lower = ax
-    _frame(upper, scales, [shorten(labels[c], LEVEL) for c in pair])
+    list_names(upper, titles)
+    upper.xaxis.tick_top()
+    upper.xaxis.set_label_position("top")
+    upper.spines["bottom"].set_visible(False)
+    upper.spines["top"].set_visible(True)
+    upper.grid(axis="x", color=INK, alpha=0.15, linewidth=0.6)
+    upper.set_title(f"for {short(names[0])} \u2192", loc="right")
+    upper.set_title(f"\u2190 for {short(names[1])}", loc="left")
     few = f" of the {most} most influential of {len(features):,} features"
     upper.set_xlabel("points" + few * (most < len(features)))
+    farthest = np.abs(np.concatenate([scale.line[:, 0] for scale in scales])).max() or 1.0
+    upper.set_xlim(-1.1 * farthest, 1.1 * farthest)
     lower.set(xlim=(-SURE, SURE), yticks=[], xlabel="total points")
-    add_probabilities(lower, labels[pair[0]])
-    colours = [COLOURS[c % MOST_CLASSES] for c in pair]
-    figure_of(upper).draw_without_rendering()  # from here on, places on the figure are known
-    boxes: list[Bbox] = []
-    for y, line in enumerate(lines):
-        _draw(upper, y, line, colours)
-        _label(upper, y, line, boxes)
+    add_probabilities(lower, names[0])
+    get_figure(upper).draw_without_rendering()  # from here on, places on the figure are known
+    _draw_scales(upper, scales, [COLOURS[c % MOST_CLASSES] for c in pair])
     return np.array([upper, lower])
 
 
@@ -167,157 +165,90 @@ def _refuse_what_has_no_scales(model: Any) -> None:
         )
 
 
-def _rank_features(model: Any, pair: list[int]) -> list[tuple[Block, Any, int, Any]]:
-    """Return blocks, beliefs of two classes, places and powers of features, most influential first.
+def _rank_features(model: Any, pair: list[int]) -> list[tuple[int, Sequence[int], float]]:
+    """Return block, places in it and exponent of each feature, the most influential first.
 
     Influence is the mean difference of the points of rows of the two classes.
     """
-    blocks = model.schema_.blocks
-    powers = of_blocks(of_empty_rows(model._exponents), len(blocks))
-    features, influence = [], []
-    for block, belief, power in zip(blocks, model.model_.posterior.blocks, powers, strict=True):
-        of_pair = belief[pair]
-        worth = _influence(block.family, of_pair, power)
+    blocks, beliefs = model.schema_.blocks, model.model_.posterior.blocks
+    powers = of_blocks(model._exponents, len(blocks))
+    features: list[tuple[int, Sequence[int], float]] = []
+    influence: list[float] = []
+    for b, (block, belief, power) in enumerate(zip(blocks, beliefs, powers, strict=True)):
+        worth = power * _measure_influence(block.family, belief[pair])
         influence.extend(np.nan_to_num(worth).tolist())
-        features += [(block, of_pair, j, of_feature(power, j)) for j in range(len(worth))]
+        for j in range(len(worth)):
+            places = range(len(block.names)) if block.family.combined else [j]
+            features.append((b, places, of_feature(power, j)))
     return [features[at] for at in np.argsort(-np.array(influence), kind="stable")]
 
 
-def _name_of(block: Block, j: int) -> str:
-    if len(block.keys) > 1 or block.family.words:
-        return str(block.words[j])
-    return ", ".join(map(str, block.names))
+def _measure_influence(family: Family, pair: Any) -> Array:
+    """Mean difference of the log-odds of rows of the two classes, by feature, `(f,)`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if family.has_levels or family.words:
+            first, second = pair.mean()
+            terms = np.nan_to_num((first - second) * (np.log(first) - np.log(second)))
+            return terms[0] if family.words else pair.level_sums(terms)
+        columns = margins_of(pair)
+        x = columns.predictive().ppf(QUANTILES[:, None, None])
+        means = [columns.log_predictive(x[:, [c]]).mean(axis=0) for c in range(2)]
+        return means[0][0] - means[0][1] - means[1][0] + means[1][1]
 
 
-def _influence(family: Family, pair: Any, power: Power) -> Array:
-    """Mean difference of the points of rows of the two classes, by feature, `(f,)`."""
-    if family.has_levels or family.words:
-        share = pair.mean()
-        gap = share[0] - share[1]
-        with np.errstate(invalid="ignore"):
-            points = np.where(gap == 0, 0.0, gap * _level_points(pair, power))
-        return points[0] if family.words else pair.level_sums(points)
-    columns = margins_of(pair)
-    x = columns.predictive().ppf(QUANTILES[:, None, None])
-    first, second = (_points_of(columns, x[:, c], power).mean(axis=0) for c in range(2))
-    return first - second
-
-
-def _points_of(pair: Belief, x: Array, power: Power) -> Array:
-    """Log-odds of cells for the first class, `(n, f) -> (n, f)`."""
+def _make_scale(data: ColumnData, pair: list[int], power: float) -> Scale:
+    """Return the scale of a feature: marks for what can be listed, or a curve of numbers."""
+    belief: Any = data.belief[pair]
+    labels, x = data.levels, np.arange(len(data.levels))
+    if data.family.words:  # each occurrence adds about as much as the first
+        labels, x = ("absent", "each time"), np.arange(2)
+    elif not labels:
+        low, high = belief.quantile(EDGE).min(), belief.quantile(1 - EDGE).max()
+        x = np.linspace(low, max(high, np.nextafter(low, np.inf)), GRID)
+        if data.family.picture == "mass" and high <= MAX_COUNT:
+            x = np.arange(high + 1)
+            labels = [number(float(n)) for n in x]
     with np.errstate(invalid="ignore"):
-        scores = raised(power, pair.log_predictive(x[:, None]))
-        return scores[:, 0] - scores[:, 1]
-
-
-def _level_points(pair: Any, power: Power) -> Array:
-    """Log-odds of levels for the first class."""
-    exponents = pair.of_levels(power) if np.ndim(power) else power
-    with np.errstate(invalid="ignore"):
-        return np.subtract(*raised(exponents, pair.level_log_moment(1.0)))
-
-
-def _lines(pair: Any, j: int, block: Block, power: float) -> list[Line]:
-    """Return the scale of one feature: marks for values that can be listed, or numbers."""
-    family = block.family
-    if family.words:  # each occurrence of a word adds about as much as the first
-        points = np.array([0.0, _level_points(pair, power)[0, j]])
-        return [_mark_levels(points, ("absent", "each time"), np.ones(2))]
-    if family.combined:
-        levels = [level_names(block, at) for at in range(len(block.names))]
-        names = combined(pair, levels)
-        points, share = _level_points(pair, power)[0], pair.mean().max(axis=0)[0]
-        return [_mark_levels(points[: len(names)], names, share[: len(names)])]
-    if family.has_levels:
-        belief = pair.column(j)
-        share = belief.mean().max(axis=0)
-        return [_mark_levels(_level_points(belief, power), level_names(block, j), share)]
-    column = margins_of(pair)[:, [j]]
-    if family.outcomes:
-        points = _points_of(column, np.array([[0.0], [1.0]]), power)[:, 0]
-        return [_mark_levels(points, level_names(block, j), np.ones(2))]
-    low, high = column.predictive().ppf(np.array([EDGE, 1 - EDGE])[:, None, None])
-    if family.picture == "mass" and high.max() <= FEW:
-        x = np.arange(high.max() + 1)
-        points = _points_of(column, x[:, None], power)[:, 0]
-        return [_mark_levels(points, [number(n) for n in x], np.ones(len(x)))]
-    x = np.linspace(low.min(), max(high.max(), np.nextafter(low.min(), np.inf)), GRID)
-    return _fold(x, _points_of(column, x[:, None], power)[:, 0])
-
-
-def _mark_levels(points: Array, labels: Sequence[str], weight: Array) -> Line:
-    """Return a line with a mark for each level that is possible in both classes."""
-    possible = np.flatnonzero(np.isfinite(points))
-    marks = points[possible]
-    ends = (marks.min(), marks.max()) if len(marks) else (0.0, 0.0)
-    return Line(marks, [labels[level] for level in possible.tolist()], weight[possible], ends)
-
-
-def _fold(x: Array, points: Array) -> list[Line]:
-    """Split a curve into lines on which it only rises or only falls, each with its ticks."""
+        if len(data.names) > 1:
+            scores = belief.level_log_moment(1.0)[:, : len(labels)]
+        else:
+            scores = belief[:, None].log_predictive(x)
+        points = np.subtract(*raised(power, scores))
+    if data.family.words:
+        points[0] = 0.0
+    if labels:
+        return _mark_levels(points, labels, np.exp(scores.max(axis=0)))
     ticks = np.asarray(MaxNLocator(7, steps=[1, 2, 2.5, 5, 10]).tick_values(x[0], x[-1]))
     ticks = ticks[(x[0] <= ticks) & (ticks <= x[-1])]
-    lines = []
-    for start, stop in pairwise(_turns(points)):
-        is_last = stop == len(points) - 1
-        inside = ticks[(x[start] <= ticks) & ((ticks < x[stop]) | is_last)]
-        stretch = points[start : stop + 1]
-        labels = [number(tick, 4) for tick in inside]
-        ends = (stretch.min(), stretch.max())
-        turn = None if is_last else points[stop]
-        lines.append(Line(np.interp(inside, x, points), labels, np.ones(len(labels)), ends, turn))
-    return lines
+    heights = np.linspace(0.3, -0.3, GRID)
+    if np.abs(np.diff(points)).sum() <= (1 + SLIGHT) * np.ptp(points):
+        heights[:] = 0.0
+    marks = np.column_stack([np.interp(ticks, x, values) for values in (points, heights)])
+    return Scale(np.column_stack([points, heights]), marks, [number(tick, 4) for tick in ticks])
 
 
-def _turns(points: Array) -> list[int]:
-    """Return where a curve starts, turns and ends, but for slight turns."""
-    slight = SLIGHT * np.ptp(points)
-    direction = np.sign(np.diff(points))
-    moving = np.flatnonzero(direction)  # flat parts do not turn
-    turning = moving[1:][np.diff(direction[moving]) != 0]
-    cuts = [0]
-    for turn in turning.tolist():
-        if abs(points[turn] - points[cuts[-1]]) > slight:
-            cuts.append(turn)
-    if len(cuts) > 1 and abs(points[-1] - points[cuts[-1]]) <= slight:
-        cuts.pop()
-    return [*cuts, len(points) - 1]
+def _mark_levels(points: Array, labels: Sequence[str], weight: Array) -> Scale:
+    """Return a straight scale with a mark for each level that is possible in both classes."""
+    order = [k for k in np.argsort(-weight, kind="stable") if np.isfinite(points[k])]
+    marks = np.column_stack([points[order], np.zeros(len(order))])
+    return Scale(marks, marks, [labels[k] for k in order])
 
 
-def _frame(ax: Axes, scales: dict[str, list[Line]], names: Sequence[str]) -> None:
-    """Label the scales at their first lines, and the axis of points above."""
-    starts = np.cumsum([0, *map(len, scales.values())])
-    far = max(max(map(abs, line.ends)) for scale in scales.values() for line in scale) or 1.0
-    ax.set(xlim=(-1.1 * far, 1.1 * far), ylim=(starts[-1] - 0.3, -0.4))
-    ax.set_yticks(starts[:-1].tolist(), list(scales))
-    ax.xaxis.tick_top()
-    ax.xaxis.set_label_position("top")
-    ax.spines["bottom"].set_visible(False)
-    ax.spines["top"].set_visible(True)
-    ax.grid(axis="x", color=INK, alpha=0.15, linewidth=0.6)
-    ax.set_title(f"for {names[0]} \u2192", loc="right")
-    ax.set_title(f"\u2190 for {names[1]}", loc="left")
-
-
-def _draw(ax: Axes, y: float, line: Line, colours: Sequence[str]) -> None:
-    """Draw a line with its marks, and a dotted one to the line on which a folded scale goes on."""
-    ax.hlines(y, *line.ends, color=INK, linewidth=1)
-    colour = np.where(line.points >= 0, *colours).tolist()
-    ax.scatter(line.points, np.full(len(line.points), y), s=14, c=colour, zorder=3)
-    if line.turn is not None:
-        ax.vlines(line.turn, y, y + 1, color=INK, linewidth=1, linestyle=":")
-
-
-def _label(ax: Axes, y: float, line: Line, boxes: list[Bbox]) -> None:
-    """Write labels below their marks or above, those of most weight first, where there is room."""
+def _draw_scales(ax: Axes, scales: Sequence[Scale], colours: Sequence[str]) -> None:
+    """Draw scales with their marks, and labels below or above these where there is room."""
     low, high = ax.get_xlim()
-    for j in np.argsort(-line.weight, kind="stable"):
-        at, label = line.points[j], shorten(line.labels[j], LEVEL)
-        side = "left" if at < 0.8 * low else "right" if at > 0.8 * high else "center"
-        for shift, edge in ((0.13, "top"), (-0.13, "bottom")):
-            text = ax.text(at, y + shift, label, ha=side, va=edge, size="small")
-            box = text.get_window_extent().padded(1)
-            if not any(box.overlaps(other) for other in boxes):
-                boxes.append(box)
-                break
-            text.remove()
+    boxes: list[Bbox] = []
+    for y, scale in enumerate(scales):
+        points, heights = scale.marks.T
+        ax.plot(scale.line[:, 0], y + scale.line[:, 1], color=INK, linewidth=1)
+        ax.scatter(points, y + heights, s=14, c=np.where(points >= 0, *colours).tolist(), zorder=3)
+        for (x, height), label in zip(scale.marks, scale.labels, strict=True):
+            side = "left" if x < 0.8 * low else "right" if x > 0.8 * high else "center"
+            for shift, edge in ((0.13, "top"), (-0.13, "bottom")):
+                at = (x, y + height + shift)
+                text = ax.text(*at, short(label), ha=side, va=edge, size="small")
+                box = text.get_window_extent().padded(1)
+                if not any(box.overlaps(other) for other in boxes):
+                    boxes.append(box)
+                    break
+                text.remove()

@@ -4,22 +4,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from bayesnb.families.base import Array
-from bayesnb.formatting import nats, number, shorten
+from bayesnb.formatting import nats
 from bayesnb.plots.style import (
     COLOURS,
     DASHES,
     INK,
     add_legend,
+    format_tick,
     list_names,
-    new_axes,
+    short,
     styled,
 )
 
-NAME, ROW, WIDE = 42, 0.26, 6.2  # letters of a step, and inches
-MOST_STEPS = 40  # the last ones are shown
+STEP_LETTERS = 42
+MAX_STEPS = 40  # the last ones are shown
 FAR = 0.6  # of the span of the steps: an end that is farther off has its number in the legend alone
 LEAST_SPAN = 1.0  # nats
 ENDS = {"naive": "naive Bayes", "joint": "all joined"}
@@ -33,26 +33,24 @@ def plot_steps(
 
     The two ends, naive Bayes and all columns in one block, are vertical lines.
     """
-    steps = len(joined)
-    shown = [0, *range(max(1, steps - MOST_STEPS + 1), steps)]
-    gained = np.asarray(evidence, float)[shown] - evidence[0]
-    is_outside = ax is None
-    ax = ax or new_axes(1.4 + ROW * len(shown), WIDE)
-    ax.plot(gained, range(len(shown)), "o-", color=COLOURS[0], markersize=5, zorder=3)
-    list_names(ax, ["start", *(shorten(joined[at], NAME) for at in shown[1:])])
-    span = max(np.ptp(gained), LEAST_SPAN)
-    low, high = gained.min() - FAR * span, gained.max() + FAR * span
+    is_new = ax is None
+    last = range(max(1, len(joined) - MAX_STEPS + 1), len(joined))
+    ax = list_names(ax, ["start", *(short(joined[step], STEP_LETTERS) for step in last)])
+    gained = np.asarray(evidence, float)[[0, *last]] - evidence[0]
+    ax.plot(gained, range(len(gained)), "o-", color=COLOURS[0], markersize=5, zorder=3)
     lines = []
     for (name, value), dashes in zip(ends.items(), DASHES[1:], strict=False):
         gain = value - evidence[0]
         label = f"{ENDS[name]} {nats(gain)}"
-        line = ax.axvline(gain, color=COLOURS[1], dashes=dashes, linewidth=1.2, label=label)
-        lines.append(line)
-    ax.set_xlim(low, high)
-    add_legend(ax, lines, outside=is_outside)
-    ax.set_title("Log evidence as columns are joined")
-    ax.set_xlabel("log evidence, nats against the start")
-    ax.xaxis.set_major_locator(MaxNLocator(6))
-    ax.xaxis.set_major_formatter(lambda value, _: number(value))
+        lines.append(ax.axvline(gain, color=COLOURS[1], dashes=dashes, label=label))
+    add_legend(ax, outside=is_new, keys=lines)
+    room = FAR * max(np.ptp(gained), LEAST_SPAN)
+    ax.set(
+        title="Log evidence as columns are joined",
+        xlabel="log evidence, nats against the start",
+        xlim=(gained.min() - room, gained.max() + room),
+    )
+    ax.locator_params(axis="x", nbins=6)
+    ax.xaxis.set_major_formatter(format_tick)
     ax.grid(axis="x", color=INK, alpha=0.12, linewidth=0.7)
     return ax

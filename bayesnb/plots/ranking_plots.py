@@ -5,20 +5,19 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesnb.plots.style import COLOURS, DASHES, INK, PERCENT, new_axes, styled
+from bayesnb.plots.style import COLOURS, PERCENT, class_line, new_axes, styled
 from bayesnb.selection.ranking_curves import RankingCurves
 
 HIGH, WIDE = 2.9, 3.65  # inches of a panel; a page shows as many side by side as it has room for
-CHANCE: Any = {"color": INK, "linewidth": 0.7, "dashes": (4, 3)}
+CHANCE: Any = {"linewidth": 0.7, "dashes": (4, 3)}
 
 
 @styled
 def plot_roc(curves: RankingCurves) -> Axes:
     """Draw recall against the share of false alarms; the diagonal is a random order."""
     ax = _new_axes("false alarms, of the negative rows", "recall")
-    ax.plot([0, 1], [0, 1], **CHANCE)
-    false_alarms, recall = np.append(0, curves.false_alarms), np.append(0, curves.recall)
-    ax.plot(false_alarms, recall, color=COLOURS[0])
+    ax.axline((0, 0), (1, 1), **CHANCE)
+    ax.plot(np.append(0, curves.false_alarms), np.append(0, curves.recall), color=COLOURS[0])
     ax.set_title(f"ROC curve, area {curves.area:.3f}")
     return ax
 
@@ -37,16 +36,9 @@ def plot_precision_recall(curves: RankingCurves) -> Axes:
 def plot_thresholds(curves: RankingCurves) -> Axes:
     """Draw recall and precision against the threshold of the probability."""
     ax = _new_axes("threshold", "share of rows")
-    shares = {"recall": curves.recall, "precision": curves.precision}
-    for (name, share), colour, dashes in zip(shares.items(), COLOURS, DASHES, strict=False):
-        ax.plot(
-            curves.threshold,
-            share,
-            color=colour,
-            dashes=dashes,
-            drawstyle="steps-post",
-            label=name,
-        )
+    look: Any = {"drawstyle": "steps-post"}
+    ax.plot(curves.threshold, curves.recall, label="recall", **class_line(0), **look)
+    ax.plot(curves.threshold, curves.precision, label="precision", **class_line(1), **look)
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     return ax
 

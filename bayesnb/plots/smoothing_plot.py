@@ -4,11 +4,18 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import SymmetricalLogLocator
 
 from bayesnb.families.base import Array
-from bayesnb.formatting import MINUS, number
-from bayesnb.plots.style import COLOURS, DASHES, INK, add_legend, new_figure, styled
+from bayesnb.formatting import MINUS
+from bayesnb.plots.style import (
+    COLOURS,
+    INK,
+    add_legend,
+    class_line,
+    format_tick,
+    new_figure,
+    styled,
+)
 
 MARKERS = {"predictive": "o", "mean": "s", "map": "^", "mle": "D"}  # of each estimate
 MAX_LINEAR = 30.0  # nats, beyond which an axis of differences is logarithmic
@@ -33,65 +40,42 @@ def plot_smoothing(table: Any, axes: Any = None) -> Array:
     _draw_panel(score, table, "elpd_diff", 2 * table["diff_se"])
     _draw_panel(evidence, table, "log_evidence")
     _draw_panel(error, table, "ece")
-    error.set_ylim(0, 1.1 * table["ece"].fillna(0).max() or None)
     score.set_title("Leave-one-out log score, less the best\n(bars: 2 standard errors of that)")
     evidence.set_title("Log evidence, less the largest\n")
     error.set_title("Expected calibration error\n")
-    for ax in panels:
-        ax.set_xlabel("smoothing")
-    keys, _ = score.get_legend_handles_labels()
-    add_legend(score, keys, outside=axes is None)
+    error.set_ylim(0, 1.1 * table["ece"].fillna(0).max() or None)
+    add_legend(score, outside=axes is None)
     return panels
 
 
 def _draw_panel(ax: Axes, table: Any, column: str, errors: Any = None) -> None:
     """Draw a column of the table; minus infinity is an arrow at the bottom."""
-    finite = np.isfinite(table[column])
-    infinite = np.isneginf(table[column])
+    finite = table[np.isfinite(table[column])]
     for k, (estimate, marker) in enumerate(MARKERS.items()):
-        chosen = table["estimate"] == estimate
-        if not chosen.any():
-            continue
-        drawn = table[chosen & finite]
-        x, y = drawn["smoothing"], drawn[column]
-        look: Any = {"color": COLOURS[k], "dashes": DASHES[k], "marker": marker}
-        ax.plot(
-            x,
-            y,
-            markersize=9 - 2 * k,  # equal ones stay visible
-            label=estimate,
-            **look,
-        )
-        if errors is not None:
-            ax.errorbar(x, y, errors[drawn.index], fmt="none", ecolor=COLOURS[k])
-    best = table[table["best"] & finite]
-    ring: Any = {"marker": "o", "markersize": 12, "markerfacecolor": "none", "linestyle": ""}
-    ax.plot(best["smoothing"], best[column], color=INK, label="best log score", **ring)
-    if infinite.any():
-        at = table["smoothing"][infinite]
-        bottom = np.full(len(at), 0.03)
-        label = MINUS + "\N{INFINITY}"
-        ax.plot(
-            at,
-            bottom,
-            "v",
-            color=INK,
-            label=label,
-            transform=ax.get_xaxis_transform(),
-        )
-    if not finite.any():
-        ax.text(
-            0.5,
-            0.5,
-            "not defined",
-            transform=ax.transAxes,
-            ha="center",
-            va="center",
-        )
+        if estimate in set(table["estimate"]):
+            rows = finite[finite["estimate"] == estimate]
+            look = class_line(k) | {
+                "marker": marker,
+                "markersize": 9 - 2 * k,
+            }  # equal ones stay visible
+            ax.plot(rows["smoothing"], rows[column], label=estimate, **look)
+            if errors is not None:
+                error = errors[rows.index]
+                ax.errorbar(rows["smoothing"], rows[column], error, fmt="none", ecolor=COLOURS[k])
+    best = finite[finite["best"]]
+    ring: Any = {"markersize": 12, "markerfacecolor": "none", "label": "best log score"}
+    ax.plot(best["smoothing"], best[column], "o", color=INK, **ring)
+    impossible = table["smoothing"][np.isneginf(table[column])]
+    if len(impossible):
+        bottom: Any = {"transform": ax.get_xaxis_transform(), "label": MINUS + "\N{INFINITY}"}
+        ax.plot(impossible, np.full(len(impossible), 0.03), "v", color=INK, **bottom)
+    if finite.empty:
+        ax.text(0.5, 0.5, "not defined", transform=ax.transAxes, ha="center", va="center")
         ax.set_yticks([])
-    if table[column][finite].min() < -MAX_LINEAR:
+    elif finite[column].min() < -MAX_LINEAR:
         ax.set_yscale("symlog", linthresh=1)
-    ax.yaxis.set_major_formatter(_format_tick)
+    ax.yaxis.set_major_formatter(format_tick)
+    ax.set_xlabel("smoothing")
     _scale_smoothing(ax, table["smoothing"])
     ax.grid(axis="y", color=INK, alpha=0.12, linewidth=0.7)
 
@@ -99,20 +83,12 @@ def _draw_panel(ax: Axes, table: Any, column: str, errors: Any = None) -> None:
 def _scale_smoothing(ax: Axes, smoothing: Any) -> None:
     """Make the axis of the smoothing logarithmic, but linear from 0 to the smallest positive."""
     positive = smoothing[smoothing > 0]
-    if len(positive) == 0:
+    if positive.empty:
         ax.set_xticks([0])
         return
-    low, high = positive.min(), positive.max()
-    decades = np.log10(high / low)
-    ax.set_xscale("symlog", linthresh=low, linscale=max(1, decades / 4))
-    subs = (1, 2, 5) if decades < 2 else (1,)
-    locator = SymmetricalLogLocator(base=10, linthresh=low, subs=subs)
-    locator.set_params(numticks=4)
-    ax.xaxis.set_major_locator(locator)
+    decades = np.log10(positive.max() / positive.min())
+    ax.set_xscale("symlog", linthresh=positive.min(), linscale=max(1, decades / 4))
+    ax.locator_params(axis="x", numticks=4, subs=(1, 2, 5) if decades < 2 else (1,))
     ax.xaxis.set_major_formatter("{x:g}")
     if len(positive) < len(smoothing):
-        ax.axvline(0, color=INK, alpha=0.12, linewidth=0.7)
-
-
-def _format_tick(value: float, _place: float) -> str:
-    return number(value)
+        ax.axvline(0, alpha=0.12, linewidth=0.7)

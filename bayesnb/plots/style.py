@@ -21,18 +21,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from bayesnb.formatting import number, shorten
+
 INK = "#010203"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800", INK)
 DASHES = ((), (5, 2), (1, 1.5), (6, 2, 1, 2), (3, 1.5), (8, 3), (1, 3), (6, 2, 1, 2, 1, 2))
 MOST_CLASSES = len(COLOURS)
 BROAD = 6.0  # inches; a phone scrolls what is wider
 WIDTH = 4.9  # inches; a page shows it at some 360 to 480 pixels
-LEGEND_LINE = 0.2  # inches
-LEGEND_COLUMNS = {10: 4, 28: 2}  # longest label, and how many of them fit side by side
+LIST_WIDTH, ROW_HEIGHT = 6.4, 0.25  # inches, of a figure that is a list, and of a line of it
+MAX_LETTERS, MAX_LETTERS_OF_TWO = 24, 17  # of a name, and of each where two stand on a line
+AXIS_LETTERS = 40  # of a name that stands along an axis
 STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 10.5,
     "text.color": INK,
+    "lines.color": INK,
+    "lines.linewidth": 1.2,
     "axes.edgecolor": INK,
     "axes.formatter.useoffset": False,
     "axes.labelcolor": INK,
@@ -74,6 +79,9 @@ def use_style() -> Iterator[None]:
 styled = use_style()  # a decorator: the function runs under STYLE
 
 
+# Figures and axes
+
+
 @styled
 def new_figure(height: float, width: float = WIDTH, layout: Any = "constrained") -> Figure:
     """Make a figure, which pyplot shows unless it is for a page."""
@@ -100,6 +108,7 @@ def off_screen() -> Iterator[None]:
         OFF_SCREEN.reset(token)
 
 
+@styled
 def new_panels(
     count: int, columns: int, size: tuple[float, float], margin: tuple[float, float] = (0, 0)
 ) -> list[Axes]:
@@ -110,9 +119,20 @@ def new_panels(
     return [figure.add_subplot(rows, columns, k + 1) for k in range(count)]
 
 
-def figure_of(ax: Axes) -> Figure:
+def get_figure(ax: Axes) -> Figure:
     """Return the figure of axes."""
     return cast(Figure, ax.get_figure(root=True))
+
+
+def list_names(ax: Axes | None, names: Sequence[str], margin: float = 1.4) -> Axes:
+    """Turn the y axis of axes into a list of names, the first on top.
+
+    New ones are as high as the names, and a margin in inches.
+    """
+    ax = ax or new_axes(margin + ROW_HEIGHT * len(names), LIST_WIDTH)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(max(len(names), 1) - 0.4, -0.6)
+    return ax
 
 
 # Arguments
@@ -124,35 +144,21 @@ def check_fitted(model: Any) -> None:
         raise ValueError(f"{type(model).__name__} is not fitted yet: call fit first.")
 
 
-def result_of(given: Any, make: Callable[..., Any], call: str, *rows: Any) -> Any:
-    """Return the result to draw: the given one, or that of a model and rows, which `make` computes.
+def get_result(given: Any, variable: str, make: Callable[..., Any], call: str, *rows: Any) -> Any:
+    """Return the Dataset to draw, with this variable: the given one, or that of a model and rows.
 
-    `call` is how a user writes it, such as "calibration(model, X, y)".
+    `call` is how a user writes `make`, such as "calibration(model, X, y)".
     """
-    has_rows = [each is not None for each in rows]
-    if not hasattr(given, "predict_proba"):
-        if any(has_rows):
-            raise TypeError(
-                f"X and y go with a model, as in {call}; with a result, name what follows, such as "
-                "row=...."
-            )
-        return given
-    if not all(has_rows):
+    if hasattr(given, "predict_proba") and all(each is not None for each in rows):
+        return make(given, *rows)
+    has_rows = any(each is not None for each in rows)
+    if has_rows or variable not in getattr(given, "data_vars", ()):
+        types = [type(each).__name__ for each in (given, *rows) if each is not None]
         raise TypeError(
-            f"a model is drawn together with its data: give all of {call[call.index('(') :]}."
+            f"expected the arguments of {call}, or its result and all else by name; "
+            f"got {', '.join(types)}."
         )
-    return make(given, *rows)
-
-
-def check_dataset(dataset: Any, name: str, maker: str) -> None:
-    """Raise unless this is the Dataset that a function of this name returned."""
-    variables = [str(variable) for variable in getattr(dataset, "data_vars", ())]
-    if name not in variables:
-        held = f" with {', '.join(variables[:5])}" if variables else ""
-        raise TypeError(
-            f"expected a model, or what bayesnb.{maker} returned, got "
-            f"{type(dataset).__name__}{held}."
-        )
+    return given
 
 
 def check_most(most: Any) -> None:
@@ -161,7 +167,7 @@ def check_most(most: Any) -> None:
         raise ValueError(f"most must be a whole number, 1 or more, got {most!r}.")
 
 
-def class_places(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
+def find_classes(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     """Return the places of the named classes among all labels."""
     if isinstance(classes, str):
         raise ValueError(f"classes must be a list of labels, got {classes!r}: say [{classes!r}].")
@@ -173,38 +179,42 @@ def class_places(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
 # Parts of a figure
 
 
-def make_taller(ax: Axes, inches: float) -> None:
-    """Make room in the figure of some axes."""
-    figure = figure_of(ax)
-    figure.set_figheight(figure.get_figheight() + inches)
+def short(name: Any, letters: int = MAX_LETTERS) -> str:
+    """Return a name as figures have it."""
+    return shorten(name, letters)
 
 
-def list_names(ax: Axes, names: Sequence[str], top: float = -0.6) -> None:
-    """Turn the y axis into a list of names, the first on top."""
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(max(len(names), 1) - 0.4, top)
+def class_line(place: int, width: float = 1.8) -> dict[str, Any]:
+    """Return the look of the line of a class."""
+    return {"color": COLOURS[place], "dashes": DASHES[place], "linewidth": width}
+
+
+def format_tick(value: float, _place: float) -> str:
+    """Format a number at an axis."""
+    return number(value)
 
 
 @styled
 def add_legend(
-    ax: Axes,
-    keys: Sequence[Any],
-    *,
-    outside: bool,
-    title: str | None = None,
+    ax: Axes, *, outside: bool, keys: Sequence[Any] | None = None, title: str | None = None
 ) -> None:
-    """Add a legend: below the axes of a new figure, which gets taller by it, or within the axes.
-
-    Labels have at most 28 letters.
-    """
-    look: Any = {"handles": keys, "title": title, "alignment": "left"}
+    """Add a legend: within the axes, or below those of a new figure, which gets taller by it."""
+    look: Any = {
+        "handles": ax.get_legend_handles_labels()[0] if keys is None else keys,
+        "title": title,
+        "alignment": "left",
+    }
     if not outside:
         ax.legend(**look)
         return
-    longest = max((len(key.get_label()) for key in keys), default=0)
-    columns = next((n for letters, n in LEGEND_COLUMNS.items() if longest <= letters), 1)
-    make_taller(ax, LEGEND_LINE * (ceil(len(keys) / columns) + (title is not None)))
-    figure_of(ax).legend(loc="outside lower left", ncols=columns, frameon=False, **look)
+    figure = get_figure(ax)
+    for columns in (4, 3, 2, 1):  # as many as fit
+        legend = figure.legend(loc="outside lower left", ncols=columns, frameon=False, **look)
+        box = legend.get_window_extent()
+        if box.width < 0.95 * figure.bbox.width or columns == 1:
+            break
+        legend.remove()
+    figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
 
 
 @styled
@@ -214,7 +224,7 @@ def svg(ax: Axes, label: str, salt: str = "bayesnb", wide: float | None = None) 
     Each figure of a page needs a different salt: it goes into the ids. `wide` is its width in
     inches, if that is not the one it was drawn with.
     """
-    figure, buffer = figure_of(ax), StringIO()
+    figure, buffer = get_figure(ax), StringIO()
     if wide is not None:
         figure.set_figwidth(wide)
     with warnings.catch_warnings(), rc_context({"svg.hashsalt": salt}):

@@ -8,16 +8,13 @@ from matplotlib.axes import Axes
 from bayesnb.families.base import Array
 from bayesnb.plots.style import (
     COLOURS,
-    INK,
     add_legend,
-    check_dataset,
     check_most,
+    get_result,
     new_axes,
-    result_of,
     styled,
 )
 
-HEIGHT, WIDTH = 3.3, 6.4  # inches
 NEGLIGIBLE = 0.01  # share of the largest entropy, below which rows are not drawn
 
 
@@ -61,55 +58,38 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
     '6 of 6 rows, the most uncertain first'
     >>> ax.get_figure().savefig("uncertainty.png")  # doctest: +SKIP
     """
-    call = "uncertainty(model, X)"
-    dataset = result_of(result, lambda model, rows: model.uncertainty(rows), call, X)
-    check_dataset(dataset, "epistemic", "NaiveBayes.uncertainty(X)")
+    dataset = get_result(
+        result, "epistemic", lambda model, X: model.uncertainty(X), "model.uncertainty(X)", X
+    )
     check_most(most)
     entropy, aleatoric = dataset["entropy"].values, dataset["aleatoric"].values
-    order = np.argsort(-entropy, kind="stable")
     rows = int((entropy > NEGLIGIBLE * entropy.max(initial=0.0)).sum())
-    drawn = order[:rows]
-    axes = ax or new_axes(HEIGHT, WIDTH)
+    order = np.argsort(-entropy, kind="stable")[:rows]
+    axes = ax or new_axes(3.3, 6.4)
     if rows:
-        _draw_bars(axes, entropy[drawn], aleatoric[drawn], min(rows, most))
+        _draw_bars(axes, entropy[order], aleatoric[order], min(rows, most))
     even = float(np.log(max(dataset.sizes["class"], 2)))
-    axes.axhline(even, color=INK, linewidth=0.7, linestyle="--")
-    axes.set_title("Uncertainty of the labels")
-    axes.set_xlabel(f"{rows:,} of {len(entropy):,} rows, the most uncertain first")
-    axes.set_ylabel("entropy of the label, nats")
-    axes.set_xlim(0, max(rows, 1))
-    axes.set_ylim(0, 1.2 * even)
-    axes.text(
-        axes.get_xlim()[1],
-        even,
-        f"evenly uncertain: {even:.2f} ",
-        ha="right",
-        va="bottom",
+    axes.axhline(even, linewidth=0.7, linestyle="--")
+    axes.set(
+        title="Uncertainty of the labels",
+        xlabel=f"{rows:,} of {len(entropy):,} rows, the most uncertain first",
+        ylabel="entropy of the label, nats",
+        xlim=(0, max(rows, 1)),
+        ylim=(0, 1.2 * even),
     )
+    axes.text(max(rows, 1), even, f"evenly uncertain: {even:.2f} ", ha="right", va="bottom")
     axes.locator_params(axis="x", integer=True)
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    keys, _ = axes.get_legend_handles_labels()
-    add_legend(axes, keys, outside=ax is None)
+    add_legend(axes, outside=ax is None)
     return axes
 
 
 def _draw_bars(ax: Axes, entropy: Array, aleatoric: Array, bars: int) -> None:
+    """Draw means of neighbouring rows, one part on top of the other."""
     edges = np.linspace(0, len(entropy), bars + 1).round().astype(int)
     top = np.add.reduceat(entropy, edges[:-1]) / np.diff(edges)
     middle = np.add.reduceat(aleatoric, edges[:-1]) / np.diff(edges)
-    look: Any = {"fill": True, "alpha": 0.85, "linewidth": 0}
-    ax.stairs(
-        middle,
-        edges,
-        color=COLOURS[0],
-        label="classes overlap (aleatoric)",
-        **look,
-    )
-    ax.stairs(
-        top,
-        edges,
-        baseline=middle,
-        color=COLOURS[1],
-        label="too few rows seen (epistemic)",
-        **look,
-    )
+    look: Any = {"edges": edges, "fill": True, "alpha": 0.85, "linewidth": 0}
+    ax.stairs(middle, color=COLOURS[0], label="classes overlap (aleatoric)", **look)
+    look["baseline"] = middle
+    ax.stairs(top, color=COLOURS[1], label="too few rows seen (epistemic)", **look)

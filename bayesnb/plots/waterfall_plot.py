@@ -1,30 +1,28 @@
 """Explanation of one row: steps from the class frequencies, feature by feature, to the log-odds."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from scipy.special import softmax
 
 from bayesnb.families.base import Array
-from bayesnb.formatting import percent, shorten, signed
+from bayesnb.formatting import MINUS, fixed, percent, signed
 from bayesnb.model.linked import ARROW
-from bayesnb.plots.log_odds_axis import add_probabilities, pair_of
+from bayesnb.plots.log_odds_axis import add_probabilities, choose_pair
 from bayesnb.plots.style import (
     COLOURS,
     INK,
+    MAX_LETTERS_OF_TWO,
     MOST_CLASSES,
     check_most,
+    get_result,
     list_names,
-    new_axes,
-    result_of,
+    short,
     styled,
 )
-
-WIDE, ROW = 7.2, 0.27  # inches
-NAME, CELL, BLOCK, CLASS = 20, 12, 28, 16  # letters
-LINKED = 17  # letters of either column of a link
 
 
 @styled
@@ -84,53 +82,43 @@ def plot_waterfall(
     >>> ax.get_figure().savefig("why.png")  # doctest: +SKIP
     """
     check_most(most)
-    explained = result_of(
-        result, lambda model, rows: model.explain(rows), "plot_waterfall(model, X, row=...)", X
+    explained = get_result(
+        result, "class_term", lambda model, X: model.explain(X), "model.explain(X)", X
     )
     one = _choose_row(explained, row)
     by = by or ("predictive" if has_links(one) else "evidence")
     if by not in ("evidence", "predictive"):
         raise ValueError(f"by must be 'evidence' or 'predictive', got {by!r}.")
     labels = one["class"].values.tolist()
-    log_joint = one["predictive_class_term"].values + one["predictive"].values.sum(axis=-1)
-    pair = pair_of(labels, log_joint, classes)
-    first, second = (shorten(labels[c], CLASS) for c in pair)
-    names, sizes, sds = _steps(one, list(pair), by, most)
-    ax = ax or new_axes(1.9 + ROW * len(names), WIDE)
-    _draw(ax, sizes, [COLOURS[c % MOST_CLASSES] for c in pair])
-    numbers = [signed(size, _decimals(size)) for size in sizes]
+    log_joint = (one["predictive_class_term"] + one["predictive"].sum("feature")).values
+    pair = choose_pair(labels, log_joint, classes)
+    first, second = (short(labels[c]) for c in pair)
+    names, sizes, sds = _compute_steps(one, pair, by, most)
+    ax = list_names(ax, names, 1.9)
+    ends = _draw_steps(ax, sizes, [COLOURS[c % MOST_CLASSES] for c in pair])
+    numbers = [signed(size, 2) for size in sizes]
     xlabel = f"log-odds against {second}"
     if by == "evidence":
-        ends = np.cumsum(sizes)
-        ends[-1] = sizes[-1]
-        y = np.arange(len(sizes))
-        ax.hlines(y, ends - sds, ends + sds, color=INK, linewidth=1.2)
+        ax.hlines(range(len(ends)), ends - sds, ends + sds, color=INK)
         predicted = log_joint[pair[0]] - log_joint[pair[1]]
-        ax.plot([predicted], [y[-1]], marker="D", markersize=6, color=INK, linestyle="")
+        ax.plot(predicted, len(ends) - 1, "D", color=INK)
         xlabel += "\nlines: \u00b1 1 sd   \u25c6 prediction"
-        for at, sd in enumerate(sds):
-            numbers[at] += f" \u00b1 {sd:,.{_decimals(sd)}f}"
-    for at, number in enumerate(numbers):
-        ax.text(1.02, at, number, transform=ax.get_yaxis_transform(), va="center", size="small")
-    list_names(ax, names)
-    ax.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    share = np.exp(log_joint - np.logaddexp.reduce(log_joint))[list(pair)]
-    share = np.clip(share, 1e-300, 1 - 1e-15)  # what is rounded to 0 or 1 is not certain
+        numbers = [f"{text} \u00b1 {fixed(sd, 2)}" for text, sd in zip(numbers, sds, strict=True)]
+    right = ax.secondary_yaxis("right")
+    right.set_yticks(range(len(numbers)), numbers, fontsize="small")
+    right.spines[:].set_visible(False)
+    share = softmax(log_joint)[pair].clip(1e-300, 1 - 1e-15)  # one rounded to 0 or 1 is not certain
     title = [f"{first}: {percent(share[0])}", f"{second}: {percent(share[1])}"]
     if "obs_id" in one.coords:
         title.insert(0, _name_row(one))
-    ax.set_title("\n".join(title))
-    ax.set_xlabel(xlabel)
+    ax.set(title="\n".join(title), xlabel=xlabel)
+    ax.locator_params(axis="x", nbins=5, steps=[1, 2, 5, 10])
     add_probabilities(ax, labels[pair[0]])
     return ax
 
 
 def _choose_row(explained: Any, row: Any) -> Any:
-    if not {"class_term", "evidence"} <= set(getattr(explained, "data_vars", ())):
-        raise TypeError(
-            "plot_waterfall draws a model and rows, or the result of `explain`, got "
-            f"{type(explained).__name__}: plot_waterfall(model, X, row=...)."
-        )
+    """Return the explanation of one row, by default the first."""
     if "obs_id" not in explained.dims:
         return explained
     if row is None:
@@ -154,84 +142,71 @@ def has_links(explained: Any) -> bool:
 
 
 def _name_row(one: Any) -> str:
-    return f"Row {shorten(one['obs_id'].item(), 24)}" if "obs_id" in one.coords else "The row"
+    return f"Row {short(one['obs_id'].item())}" if "obs_id" in one.coords else "The row"
 
 
-def _steps(one: Any, pair: list[int], by: str, most: int) -> tuple[list[str], Array, Array]:
+def _compute_steps(one: Any, pair: list[int], by: str, most: int) -> tuple[list[str], Array, Array]:
     """Return names, sizes and standard deviations of the steps, and of their total.
 
     The class term is first, then the largest features, then the rest as one.
     """
-    first = "class_term" if by == "evidence" else "predictive_class_term"
-    of_pair = one.isel({"class": pair})
+    first, second = (one.isel({"class": c}) for c in pair)
+    term = "class_term" if by == "evidence" else "predictive_class_term"
     with np.errstate(invalid="ignore"):
-        start = float(np.subtract(*of_pair[first].values))
-        sizes = np.subtract(*of_pair[by].values)
-    _refuse_infinite(one, start, sizes, of_pair["class"].values.tolist())
+        start = (first[term] - second[term]).item()
+        sizes = (first[by] - second[by]).values
     start_sd, sds, total_sd = (
-        np.hypot(*of_pair[name].values) for name in ("class_term_sd", "sd", "score_sd")
+        np.hypot(first[name], second[name]).values for name in ("class_term_sd", "sd", "score_sd")
     )
+    impossible = ~np.isfinite(sizes)
+    if impossible.any() or not np.isfinite(start):
+        column = one["feature"].values[impossible.argmax()].item()
+        raise ValueError(
+            f"{_name_row(one)}: {f'column {column!r}' if np.isfinite(start) else 'its frequency'} "
+            f"makes one of the classes {one['class'].values[pair].tolist()} impossible, so there "
+            "are no log-odds to draw. A smoothing of 0 does that; use a larger one, or draw two "
+            "other classes."
+        )
     order = np.argsort(-np.abs(sizes), kind="stable")
     if len(order) > most:
         order = order[sizes[order] != 0]  # of words, hardly any is in a text
     shown, rest = order[:most], order[most:]
-    all_names = _names(one)
-    names = [all_names[j] for j in shown]
+    names = ["class frequency", *(_name_feature(one.isel(feature=j)) for j in shown)]
     steps, step_sds = [start, *sizes[shown]], [start_sd, *sds[shown]]
     if len(rest):
         names.append(f"{len(rest):,} others")
         steps.append(sizes[rest].sum())
-        step_sds.append(np.sqrt((sds[rest] ** 2).sum()))
-    return (
-        ["class frequency", *names, "total"],
-        np.array([*steps, sum(steps)]),
-        np.array([*step_sds, total_sd]),
-    )
+        step_sds.append(np.hypot.reduce(sds[rest]))
+    return [*names, "total"], np.array([*steps, sum(steps)]), np.array([*step_sds, total_sd])
 
 
-def _names(one: Any) -> list[str]:
-    """Label features with their cells; a block with the cells alone, a link with its columns."""
-    features = [str(name) for name in one["feature"].values.tolist()]
+def _name_feature(one: Any) -> str:
+    """Return a feature with its cell; of a block the cells alone, of a link its columns."""
+    name = str(one["feature"].item())
     if "cell" not in one:
-        return [shorten(name, NAME) for name in features]
-    blocks, links = (np.atleast_1d(one["cell"].attrs.get(kind, [])) for kind in ("blocks", "links"))
-    names = []
-    for name, cell in zip(features, one["cell"].values.tolist(), strict=True):
-        if name in links:
-            names.append(ARROW.join(shorten(end, LINKED) for end in name.split(ARROW)))
-        elif name in blocks:
-            names.append(shorten(cell, BLOCK))
-        else:
-            names.append(f"{shorten(name, NAME)} = {shorten(cell, CELL)}")
-    return names
+        return short(name)
+    cell, attrs = str(one["cell"].item()), one["cell"].attrs
+    if name in np.atleast_1d(attrs.get("links", [])):
+        return ARROW.join(short(end, MAX_LETTERS_OF_TWO) for end in name.split(ARROW))
+    if name in np.atleast_1d(attrs.get("blocks", [])):
+        return short(cell)
+    cell = re.sub(r"^-(?=[\d.])", MINUS, cell)
+    return f"{short(name, MAX_LETTERS_OF_TWO)} = {short(cell, MAX_LETTERS_OF_TWO)}"
 
 
-def _refuse_infinite(one: Any, start: float, sizes: Array, pair: list[Any]) -> None:
-    if np.isfinite(start) and np.isfinite(sizes).all():
-        return
-    column = one["feature"].values[np.isfinite(sizes).argmin()].item()
-    what = f"column {column!r}" if np.isfinite(start) else "its frequency"
-    raise ValueError(
-        f"{_name_row(one)}: {what} makes one of the classes {pair} impossible, so there are no "
-        "log-odds to draw. A smoothing of 0 does that; use a larger one, or draw two other classes."
-    )
+def _draw_steps(ax: Axes, sizes: Array, colours: Sequence[str]) -> Array:
+    """Draw a bar for each step, from the end of the last one, and one for the total.
 
-
-def _draw(ax: Axes, sizes: Array, colours: Sequence[str]) -> None:
-    """Draw a bar for each step, from the end of the last one, and one for the total."""
-    *steps, total = sizes.tolist()
-    ends, y = np.cumsum(steps), np.arange(len(steps))
-    look: Any = {"alpha": 0.85, "linewidth": 0}
-    of_steps = [colours[step < 0] for step in steps]
-    ax.barh(y, steps, 0.62, ends - steps, color=of_steps, **look)
-    ax.barh([len(steps)], [total], 0.8, color=colours[total < 0], **look)
-    ax.vlines(ends, y, y + 1, color=INK, linewidth=0.6, alpha=0.5)
-    ax.axvline(0, color=INK, linewidth=0.7)
-    ax.axhline(len(steps) - 0.5, color=INK, linewidth=0.7)
+    Return where the bars end.
+    """
+    last = len(sizes) - 1
+    ends = np.append(np.cumsum(sizes[:-1]), sizes[-1])
+    heights = np.append(np.full(last, 0.62), 0.8)
+    of_bars = [colours[int(size < 0)] for size in sizes]
+    ax.barh(range(last + 1), sizes, heights, ends - sizes, color=of_bars, alpha=0.7)
+    ax.vlines(ends[:-1], range(last), range(1, last + 1), color=INK, linewidth=0.6, alpha=0.5)
+    ax.axvline(0, linewidth=0.7)
+    ax.axhline(last - 0.5, linewidth=0.7)
     ax.use_sticky_edges = False
     ax.margins(x=0.03)
-
-
-def _decimals(x: float) -> int:
-    """Return how many decimals a number has, three digits in all."""
-    return 2 if abs(x) < 9.995 else 1 if abs(x) < 99.95 else 0
+    return ends

@@ -1,54 +1,31 @@
 """Words that speak for each class: log ratios of their shares as points, with intervals."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from bayesnb.families.base import Array
-from bayesnb.formatting import number, shorten
-from bayesnb.plots.column_data import shown_classes
+from bayesnb.plots.column_data import choose_classes
 from bayesnb.plots.style import (
     COLOURS,
-    INK,
     MOST_CLASSES,
     check_fitted,
     check_most,
-    class_places,
+    find_classes,
+    format_tick,
+    get_figure,
     list_names,
     new_panels,
+    short,
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
 from bayesnb.selection.word_ratios import WordRatios, ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
-TWO, TEN = np.log(2.0), np.log(10.0)  # between ticks
-MAX_DOUBLINGS, MAX_TENS = 7, 5  # on an axis
-PANEL_WIDTH, ROW_HEIGHT, MARGIN = 3.65, 0.2, 0.95  # inches
-PANELS_ABREAST = 2
-MAX_LETTERS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class ClassWords:
-    """Words that speak for a class, `(n,)`: log ratios of their shares, with an interval."""
-
-    place: int  # of the class
-    words: list[Hashable]
-    ratio: Array
-    lower: Array
-    upper: Array
-    counts: Array  # in the class
-    rest: Array  # in all others
-
-    @property
-    def wide(self) -> Array:
-        """Words whose interval spans more than a factor of ten."""
-        return self.upper - self.lower > WIDE
+MAX_LOG = 700.0  # of a ratio that can be drawn
 
 
 @styled
@@ -100,36 +77,35 @@ def plot_words(
     check_fitted(model)
     labels = model.classes_.tolist()
     if classes is None:
-        places = shown_classes(model.model_.stats.classes.counts).tolist()
+        places = choose_classes(model.model_.stats.classes.counts).tolist()
     else:
-        places = class_places(labels, classes)
-    panels = class_words(model, places, most, checked_prob(ci_prob))
-    if ax is None:
-        height = MARGIN + ROW_HEIGHT * max(2, *(len(panel.words) for panel in panels))
-        axes = new_panels(len(panels), PANELS_ABREAST, (height, PANEL_WIDTH), (0.3, 0))
-        figure: Any = axes[0].get_figure()
-        left_out = classes is None and len(places) < len(labels)
-        whom = (
-            f"the {len(places)} most frequent of {len(labels)} classes"
-            if left_out
-            else "each class"
-        )
-        figure.suptitle(f"Words that speak for {whom}", x=0.01, ha="left")
-    elif len(panels) > 1:
+        places = find_classes(labels, classes)
+    if ax is not None and len(places) > 1:
         raise ValueError(
-            f"{len(panels)} panels do not fit into one ax. Name one class, classes=[label]."
+            f"{len(places)} panels do not fit into one ax. Name one class, classes=[label]."
         )
+    tables = find_words(model, places, most, checked_prob(ci_prob))
+    if ax is None:
+        height = 0.95 + 0.2 * max(2, *map(len, tables))
+        panels = new_panels(len(tables), 2, (height, 3.65), (0.3, 0))
+        whom = "each class"
+        if classes is None and len(places) < len(labels):
+            whom = f"the {len(places)} most frequent of {len(labels)} classes"
+        get_figure(panels[0]).suptitle(f"Words that speak for {whom}", x=0.01, ha="left")
     else:
-        axes = [ax]
-    for k, (panel, words) in enumerate(zip(axes, panels, strict=True)):
-        draw_words(panel, words, k if classes is None else words.place)
-        title = shorten(labels[words.place], MAX_LETTERS)
-        panel.set_title(title)
-    return np.array(axes) if len(axes) > 1 else axes[0]
+        panels = [ax]
+    for k, (panel, place, table) in enumerate(zip(panels, places, tables, strict=True)):
+        draw_words(panel, table, k if classes is None else place)
+        panel.set_title(short(labels[place]))
+    return np.array(panels) if len(panels) > 1 else panels[0]
 
 
-def class_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[ClassWords]:
-    """Return the words that speak for each of these classes, of the largest block of counts."""
+def find_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[pd.DataFrame]:
+    """Return the words that speak for each of these classes, of the largest block of counts.
+
+    Tables have the log ratio of a word's shares in the class and in all others, with its interval
+    and whether that is wide, and how often the word was counted in the class and in the rest.
+    """
     b, ratios = _compare_words(model)
     names = model.schema_.blocks[b].words
     counts = model.model_.stats.blocks[b].counts[:, 0]
@@ -137,33 +113,31 @@ def class_words(model: Any, places: Sequence[int], most: int, prob: float) -> li
         cautious = ratios.mean - 2 * ratios.sd
         # without smoothing, a word that no other class has has no ratio
         speaks = (counts > 0) & (ratios.rest.a > 0) & (ratios.mean > 0)
-    results = []
+    tables = []
     for c in places:
         best = np.argsort(-cautious[c], kind="stable")
         best = best[speaks[c, best]][:most]
         lower, upper = ratio_interval(ratios.share[c, best], ratios.rest[c, best], prob)
-        order = np.argsort(-lower, kind="stable")
-        best = best[order]
-        results.append(
-            ClassWords(
-                place=c,
-                words=[names[j] for j in best],
-                ratio=ratios.mean[c, best],
-                lower=lower[order],
-                upper=upper[order],
-                counts=counts[c, best],
-                rest=counts[:, best].sum(axis=0) - counts[c, best],
-            )
+        table = pd.DataFrame(
+            {
+                "ratio": ratios.mean[c, best],
+                "lower": lower,
+                "upper": upper,
+                "is_wide": upper - lower > WIDE,
+                "occurrences": counts[c, best],
+                "rest": counts[:, best].sum(axis=0) - counts[c, best],
+            },
+            index=pd.Index([names[j] for j in best], dtype=object),
         )
-    return results
+        tables.append(table.sort_values("lower", ascending=False, kind="stable"))
+    return tables
 
 
 def _compare_words(model: Any) -> tuple[int, WordRatios]:
     """Return the largest block of counts, and its words' shares in each class and in all others."""
-    widths = {
-        b: len(block.words) for b, block in enumerate(model.schema_.blocks) if block.family.words
-    }
-    if not widths:
+    blocks = model.schema_.blocks
+    with_words = [b for b, block in enumerate(blocks) if block.family.words]
+    if not with_words:
         raise ValueError(
             "the model has no block of counts: declare one, "
             "families={('word', 'another'): Multinomial()}, or give lists of words."
@@ -172,26 +146,22 @@ def _compare_words(model: Any) -> tuple[int, WordRatios]:
         raise ValueError(
             f"words are compared between classes, and there is only {model.classes_.tolist()}."
         )
-    b = max(widths, key=widths.__getitem__)
+    b = max(with_words, key=lambda b: len(blocks[b].words))
     prior: Any = model.model_.prior.blocks[b]
     return b, word_ratios(prior, model.model_.stats.blocks[b])
 
 
-def draw_words(ax: Axes, words: ClassWords, shade: int) -> None:
-    """Draw points with intervals; a word with a wide interval is hollow."""
-    y, colour = range(len(words.words)), COLOURS[shade % MOST_CLASSES]
-    ax.hlines(y, words.lower, words.upper, color=colour, linewidth=1.6)
-    fill = ["none" if wide else colour for wide in words.wide]
-    ax.scatter(words.ratio, y, s=26, facecolors=fill, edgecolors=colour, linewidths=1.4, zorder=3)
-    ax.axvline(0, color=INK, linewidth=0.7)
-    list_names(ax, [shorten(word, MAX_LETTERS) for word in words.words])
-    low, high = words.lower.min(initial=0.0), words.upper.max(initial=TWO)
-    margin = 0.04 * (high - low)
-    ax.set_xlim(low - margin, high + margin)
-    step = TWO
-    if high - low > MAX_DOUBLINGS * TWO:
-        step = TEN * np.ceil((high - low) / (MAX_TENS * TEN))
-    ax.xaxis.set_major_locator(MultipleLocator(step))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: number(np.exp(ratio))))
-    label = "times as often as in others" if len(y) else "no word speaks for this class"
+def draw_words(ax: Axes, table: pd.DataFrame, place: int) -> None:
+    """Draw points with intervals in the colour of a class; those of wide intervals are hollow."""
+    y, colour = range(len(table)), COLOURS[place % MOST_CLASSES]
+    times = np.exp(table[["ratio", "lower", "upper"]].clip(upper=MAX_LOG))
+    ax.hlines(y, times["lower"], times["upper"], color=colour, linewidth=1.6)
+    fill = ["none" if is_wide else colour for is_wide in table["is_wide"]]
+    ax.scatter(times["ratio"], y, s=26, facecolors=fill, edgecolors=colour, zorder=3)
+    ax.axvline(1, linewidth=0.7)
+    list_names(ax, list(map(short, table.index)))
+    ax.set_xscale("log", base=10 if times["upper"].max() > 100 else 2)
+    ax.minorticks_off()
+    ax.xaxis.set_major_formatter(format_tick)
+    label = "times as often as in others" if len(table) else "no word speaks for this class"
     ax.set_xlabel(label, loc="right")

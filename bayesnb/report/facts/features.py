@@ -13,7 +13,7 @@ from bayesnb.criticism.relevance import relevance
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
 from bayesnb.numerics.views import pieces_of
-from bayesnb.plots.column_data import ColumnData, column_at
+from bayesnb.plots.column_data import ColumnData, select_columns
 from bayesnb.report.wording import name_of
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Features:
         """Belief and cells that a picture of a column is drawn from."""
         model, cells = self.facts.model, self.facts.cells[feature.b]
         places = range(len(model.schema_.blocks[feature.b].names)) if feature.joint else [feature.f]
-        return column_at(model, feature.b, places, cells, self.facts.codes)
+        return select_columns(model, feature.b, places, cells, self.facts.codes)
 
     def _feature(self, key: Hashable, b: int, f: int) -> Feature:
         block, learnt = self.facts.model.schema_.blocks[b], self.facts.model.model_

@@ -11,9 +11,9 @@ from bayesnb.families import NormalInverseGamma
 from bayesnb.families.capabilities import margins_of
 from bayesnb.formatting import NOTHING, fixed, interval, nats, number, plus_minus, shorten
 from bayesnb.model.powers import of_feature
-from bayesnb.plots.column_data import ColumnData, shown_classes
-from bayesnb.plots.column_plot import draw_column, level_bars
-from bayesnb.plots.words_plot import ClassWords, class_words, draw_words
+from bayesnb.plots.column_data import ColumnData, choose_classes
+from bayesnb.plots.column_plot import compute_level_bars, draw_column
+from bayesnb.plots.words_plot import draw_words, find_words
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.html import Cell, Name, phrase
@@ -137,40 +137,45 @@ def vocabulary(facts: Facts) -> Values | None:
         return None
     if len(facts.classes) < 2:
         return {"single_class": True}
-    spoken = class_words(facts.model, shown_classes(facts.counts).tolist(), MOST_WORDS, facts.prob)
+    shown = choose_classes(facts.counts).tolist()
+    tables = find_words(facts.model, shown, MOST_WORDS, facts.prob)
     widest = max(blocks, key=lambda block: len(facts.model.schema_.blocks[block.b].words))
     factor = widest.log_bayes_factor
+    panels: list[Any] = []
+    rows: list[Values] = []
+    for c, (place, table) in enumerate(zip(shown, tables, strict=True)):
+        panels.append(words_panel(c, facts.classes[place], table))
+        rows += word_rows(facts.classes[place], table)
     return {
         "single_class": False,
-        "wide": sum(int(words.wide.sum()) for words in spoken),
+        "wide": sum(int(table["is_wide"].sum()) for table in tables),
         "factor": "" if factor is None else nats(factor),
         "settled": factor is not None and abs(factor) > STRONG,
-        "panels": [words_panel(c, words, facts) for c, words in enumerate(spoken)],
-        "rows": [row for words in spoken for row in word_rows(words, facts)],
+        "panels": panels,
+        "rows": rows,
     }
 
 
-def words_panel(c: int, words: ClassWords, facts: Facts) -> tuple[Any, ...]:
+def words_panel(c: int, label: str, table: Any) -> tuple[Any, ...]:
     """A class and the picture of its words."""
-    label = facts.classes[words.place]
-    ax = plots.new_axes(0.95 + 0.2 * max(len(words.words), 2), 3.65)
-    draw_words(ax, words, c)
+    ax = plots.new_axes(0.95 + 0.2 * max(len(table), 2), 3.65)
+    draw_words(ax, table, c)
     about = f"Words that speak for {shorten(label, 80)}, as dots with intervals. The numbers are in the table below."
-    return *class_name(c, label), drawn(ax, about, f"words-{words.place}")
+    return *class_name(c, label), drawn(ax, about, f"words-{c}")
 
 
-def word_rows(words: ClassWords, facts: Facts) -> Iterable[Values]:
+def word_rows(label: str, table: Any) -> Iterable[Values]:
     """Each word of a class with its ratio, whether that is hardly known, and how often it was seen."""
-    ends = np.exp(np.minimum([words.ratio, words.lower, words.upper], 700.0))
-    for j, word in enumerate(words.words):
-        ratio, low, high = (fixed(x, 1 if x < 9.95 else 0) if x < 1e6 else number(x) for x in ends[:, j].tolist())
+    for word in table.itertuples():
+        ends = np.exp(np.minimum([word.ratio, word.lower, word.upper], 700.0)).tolist()
+        ratio, low, high = (fixed(x, 1 if x < 9.95 else 0) if x < 1e6 else number(x) for x in ends)
         yield {
-            "name": as_name(word, 40),
-            "speaks_for": as_name(facts.classes[words.place], 40),
+            "name": as_name(word.Index, 40),
+            "speaks_for": as_name(label, 40),
             "ratio": f"{ratio} ({low} to {high})",
-            "wide": words.wide[j],
-            "here": number(float(words.counts[j]), 6),
-            "elsewhere": number(float(words.rest[j]), 6),
+            "wide": word.is_wide,
+            "here": number(float(word.occurrences), 6),
+            "elsewhere": number(float(word.rest), 6),
         }
 
 
@@ -185,7 +190,7 @@ def portraits(facts: Facts) -> Values | None:
             break
         pictured.append(portrait(feature, facts))
     return {
-        "key": [class_name(c, facts.classes[k]) for c, k in enumerate(shown_classes(facts.counts))],
+        "key": [class_name(c, facts.classes[k]) for c, k in enumerate(choose_classes(facts.counts))],
         "drawn": pictured,
         "rest": len(single) - len(pictured),
     }
@@ -281,7 +286,7 @@ def gaussian_cells(belief: NormalInverseGamma, prob: float) -> tuple[list[str], 
 
 def bar_table(data: ColumnData, prob: float) -> Table:
     """The most probable levels of each class, or combinations of levels."""
-    names, *probabilities = level_bars(data, prob)
+    names, *probabilities = compute_level_bars(data, prob)
     cells = []
     for p, low, high in zip(*probabilities, strict=True):
         best = np.argsort(-p, kind="stable")[:MOST_LEVELS]
@@ -303,7 +308,7 @@ def undrawn(data: ColumnData, pictured: ColumnData, prob: float) -> str:
         return f"{two if pictured is not data else ''}Ellipses hold half and {in_percent(prob)} of new rows."
     if not data.family.has_levels:
         return ""
-    left = len(data.levels) - len(level_bars(data, prob)[0])
+    left = len(data.levels) - len(compute_level_bars(data, prob)[0])
     what = "levels" if len(data.names) == 1 else "combinations"
     return f"{left:,} rarer {what} are not drawn." if left > 0 else ""
 
