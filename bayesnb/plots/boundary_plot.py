@@ -128,10 +128,7 @@ def plot_boundary(
     labels = y if X is None or y is not None else model.predict(X)
     columns = {name: read_column(model, name, X, labels) for name in names}
     first, second = columns.values()
-    limits = []
-    for column in columns.values():
-        parts = [rows[:, 0] for rows in column.parts]
-        limits.append(find_usual_range(column.belief[column.shown], parts))
+    limits = [find_usual_range(each.belief[each.shown], each.parts) for each in columns.values()]
     looks = [Look()] * len(model.classes_)
     for k, colour, mark in zip(first.shown, COLOURS, MARKS, strict=False):
         looks[k] = Look(colour, mark, short(first.classes[k]))
@@ -159,11 +156,23 @@ def plot_boundary(
             zorder=3,
         )
     for look in dict.fromkeys(looks[k] for k in drawn):
-        ax.plot([], [], look.mark, color=look.colour, label=look.label)
+        ax.plot(
+            [],
+            [],
+            look.mark,
+            color=look.colour,
+            label=look.label,
+        )
     grid = [np.linspace(*ends, COARSE) for ends in limits]
     unsettled = _measure_uncertainty(model, _make_rows(model, columns, grid), prob, rng)
     ax.contourf(*grid, unsettled.reshape(COARSE, COARSE), FILLED, colors=[BAND])
-    ax.fill([], [], color=BAND, linewidth=0, label=f"boundary, {100 * prob:.3g} % band")
+    ax.fill(
+        [],
+        [],
+        color=BAND,
+        linewidth=0,
+        label=f"boundary, {100 * prob:.3g} % band",
+    )
     add_legend(ax, outside=is_new)
 
     modelled = {name for block in model.schema_.columns_alone.blocks for name in block.names}
@@ -227,7 +236,13 @@ def _draw_region(ax: Axes, grid: Sequence[Array], scores: Array, k: int, colour:
     lead = lead.clip(-MAX_LOG_ODDS, MAX_LOG_ODDS).reshape(FINE, FINE)
     if lead.max() > 0:
         ax.contourf(*grid, lead, FILLED, colors=[to_rgba(colour, SHADE)])
-        ax.contour(*grid, lead, [0], colors=INK, linewidths=1.3)
+        ax.contour(
+            *grid,
+            lead,
+            [0],
+            colors=INK,
+            linewidths=1.3,
+        )
 
 
 def _measure_uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:

@@ -102,8 +102,7 @@ def plot_calibration(
             "by='predicted'."
         )
     side = 2.1 if count > 1 else 3.4
-    size = (1.4 * side, 1.1 * side)
-    panels = [ax] if ax is not None else new_panels(count, MAX_COLUMNS, size, (0.3, 0.3))
+    panels = [ax] if ax is not None else new_panels(count, MAX_COLUMNS, 1.5 * side, 1.15 * side)
     for k, (panel, (title, part)) in enumerate(zip(panels, parts, strict=True)):
         panel.set(title=title, xlabel="predicted")
         _draw_diagram(panel, part)
@@ -145,12 +144,30 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
     curve = curve[changes | changes.shift(-1, fill_value=True)]  # of a flat part only the ends
     p, share, low, high = curve.to_numpy().T
     ax.axline((0, 0), (1, 1), linewidth=0.7, linestyle="--")
-    ax.plot(p, share, color=COLOURS[0], linewidth=1.5, label="isotonic curve")
-    look: Any = {"color": INK, "alpha": 0.13, "linewidth": 0}
-    ax.fill_between(p, low, high, label=f"{prob} of such curves, if calibrated", **look)
+    ax.plot(
+        p,
+        share,
+        color=COLOURS[0],
+        label="isotonic curve",
+    )
+    ax.fill_between(
+        p,
+        low,
+        high,
+        color=INK,
+        alpha=0.13,
+        linewidth=0,
+        label=f"{prob} of such curves, if calibrated",
+    )
     predicted, observed, low, high = part[BINS].to_dataframe()[BINS].dropna().to_numpy().T
-    label = f"bins of equally many rows, {prob} intervals"
-    ax.plot(predicted, observed, "o", color=COLOURS[1], markersize=4.5, label=label)
+    ax.plot(
+        predicted,
+        observed,
+        "o",
+        color=COLOURS[1],
+        markersize=4.5,
+        label=f"bins of equally many rows, {prob} intervals",
+    )
     ax.vlines(predicted, low, high, color=COLOURS[1])
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.4, 1.03), box_aspect=1.35)
     for axis in (ax.xaxis, ax.yaxis):
@@ -162,7 +179,14 @@ def _draw_histogram(ax: Axes, part: Any) -> Axes:
     """Draw a histogram of the probabilities below the diagram, and return its axes."""
     rows = ax.inset_axes((0, 0, 1, 0.14), sharex=ax)
     weight = part["weight"].values
-    rows.hist(part["probability"], BARS, weights=weight, color=INK, alpha=0.55, log=True)
+    rows.hist(
+        part["probability"],
+        BARS,
+        weights=weight,
+        color=INK,
+        alpha=0.55,
+        log=True,
+    )
     total = max(weight.sum(), 10)
     rows.set(ylim=(0.5, total), yticks=(1, 10 ** floor(log10(total))))
     rows.yaxis.set_major_formatter("{x:,.0f}")

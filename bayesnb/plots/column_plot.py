@@ -50,9 +50,9 @@ def plot_column(
 ) -> Axes:
     """Draw the posterior predictive of a new cell of one column in each class.
 
-    Numbers have a curve for each class, or a histogram where the family is `PolyaTree`. Counts and
-    levels have bars; those of levels have the interval of their probability. Where there are more
-    than eight classes, the most frequent are drawn.
+    Numbers have a curve for each class, or a histogram where the family is `PolyaTree`. Counts have
+    bars, or lines where there are more than three classes. Levels have bars, with the interval of
+    their probability. Where there are more than eight classes, the most frequent are drawn.
 
     Columns that are modelled jointly can be drawn one by one, each as it is whatever the others
     hold, or together: levels as bars of their most probable combinations, and two columns of
@@ -145,20 +145,32 @@ def draw_column(data: ColumnData, prob: float, ax: Axes | None = None) -> Axes:
 def _draw_curves(data: ColumnData, ax: Axes) -> None:
     """Draw the predictive densities over histograms of the rows; few rows are ticks."""
     belief = data.belief[data.shown]
-    parts = [rows[:, 0] for rows in data.parts]
-    low, high = find_usual_range(belief, parts)
+    low, high = find_usual_range(belief, data.parts)
     if data.family.support.nonnegative:
         low = max(low, 0.0)
     peaks = np.ravel([belief.quantile(p) for p in PEAK]).clip(low, high)
     x = np.union1d(np.linspace(low, high, POINTS), peaks)
     density = np.exp(belief[:, None].log_predictive(x))
     density[~belief.proper] = np.nan
-    bins: Any = {"bins": BINS, "range": (low, high), "density": True, "histtype": "stepfilled"}
-    for c, rows in enumerate(parts):
+    for c, rows in enumerate(data.parts):
         if len(rows) < MIN_ROWS:
-            ax.plot(rows, np.zeros(len(rows)), "|", color=COLOURS[c], markersize=14)
+            ax.plot(
+                rows,
+                np.zeros(len(rows)),
+                "|",
+                color=COLOURS[c],
+                markersize=14,
+            )
         else:
-            ax.hist(rows, color=COLOURS[c], alpha=SHADE, **bins)
+            ax.hist(
+                rows,
+                BINS,
+                range=(low, high),
+                density=True,
+                histtype="stepfilled",
+                color=COLOURS[c],
+                alpha=SHADE,
+            )
         ax.plot(x, density[c], **class_line(c))
     ax.set(xlim=(low, high), yticks=[], ylabel="density")
 
@@ -170,26 +182,43 @@ def _draw_bins(data: ColumnData, ax: Axes) -> float:
     the largest probability of what is beyond, in any class.
     """
     belief: Any = data.belief[data.shown]
-    parts = [rows[:, 0] for rows in data.parts]
     predictive = belief.predictive()
     is_whole = data.family.picture == "mass" or predictive.grid.whole[belief.features[0]]
-    edges = _choose_bins(*find_usual_range(belief, parts, margin=0), is_whole)
+    edges = _choose_bins(*find_usual_range(belief, data.parts, margin=0), is_whole)
     is_single = is_whole and edges[1] - edges[0] == 1
     probability = np.diff(predictive.cdf(edges[:, None]), axis=0).T
-    for c, rows in enumerate(parts):
+    for c, rows in enumerate(data.parts):
         share = np.histogram(rows, edges)[0] / max(len(rows), 1)
         if is_single:
             x = edges[:-1] + 0.5
-            if len(parts) > MAX_CLASSES_WITH_BARS:
+            if len(probability) > MAX_CLASSES_WITH_BARS:
                 ax.plot(x, probability[c], **class_line(c))
             else:
-                shift, width = _place_bar(c, len(parts))
+                shift, width = _place_bar(c, len(probability))
                 x += shift
-                ax.bar(x, probability[c], width, color=COLOURS[c], alpha=0.6)
+                ax.bar(
+                    x,
+                    probability[c],
+                    width,
+                    color=COLOURS[c],
+                    alpha=0.6,
+                )
             seen = share > 0
-            ax.plot(x[seen], share[seen], "o", color=COLOURS[c], markersize=2.5)
+            ax.plot(
+                x[seen],
+                share[seen],
+                "o",
+                color=COLOURS[c],
+                markersize=2.5,
+            )
         else:
-            ax.stairs(share, edges, fill=True, color=COLOURS[c], alpha=SHADE)
+            ax.stairs(
+                share,
+                edges,
+                fill=True,
+                color=COLOURS[c],
+                alpha=SHADE,
+            )
             steps = [*probability[c], probability[c, -1]]
             ax.plot(edges, steps, drawstyle="steps-post", **class_line(c))
     if is_whole:
@@ -224,8 +253,20 @@ def _draw_levels(data: ColumnData, prob: float, ax: Axes | None) -> Axes:
     for c in range(classes):
         shift, height = _place_bar(c, classes)
         y = np.arange(size) + shift
-        ax.barh(y, probability[c], height, color=COLOURS[c], alpha=0.7)
-        ax.hlines(y, lower[c], upper[c], color=INK, linewidth=1)
+        ax.barh(
+            y,
+            probability[c],
+            height,
+            color=COLOURS[c],
+            alpha=0.7,
+        )
+        ax.hlines(
+            y,
+            lower[c],
+            upper[c],
+            color=INK,
+            linewidth=1,
+        )
     ax.set_xlim(0, min(1.0, 1.04 * upper.max()))
     ax.locator_params(axis="x", nbins=5)
     ax.xaxis.set_major_formatter(PERCENT)
@@ -266,7 +307,13 @@ def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
     turn = np.linspace(0, 2 * np.pi, POINTS)
     circle = np.stack([np.cos(turn), np.sin(turn)])
     for c, rows in enumerate(data.parts):
-        ax.plot(*rows[::step].T, ".", color=COLOURS[c], alpha=0.6, markeredgewidth=0)
+        ax.plot(
+            *rows[::step].T,
+            ".",
+            color=COLOURS[c],
+            alpha=0.6,
+            markeredgewidth=0,
+        )
         if belief.proper[c]:
             new = belief[c].predictive()
             shape = np.linalg.cholesky(new.shape) @ circle
@@ -279,5 +326,10 @@ def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
         parts = [rows[:, j] for rows in data.parts]
         limits.append(find_usual_range(margins.column(j), parts))
     x_name, y_name = (short(name, AXIS_LETTERS) for name in data.names)
-    ax.set(xlim=limits[0], ylim=limits[1], xlabel=x_name, ylabel=y_name)
+    ax.set(
+        xlim=limits[0],
+        ylim=limits[1],
+        xlabel=x_name,
+        ylabel=y_name,
+    )
     return ax

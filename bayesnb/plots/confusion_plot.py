@@ -132,12 +132,25 @@ def _draw_square(names: Sequence[str], counts: Array, shares: Array, ax: Axes | 
     colours[np.eye(n, dtype=bool)] = to_rgba(CORRECT)
     colours[..., 3] = np.where(counts > 0, 0.06 + 0.54 * shares[0], 0)
     edges = np.arange(n + 1) - 0.5
-    axes.pcolormesh(edges, edges, colours, edgecolor=(INK, 0.1), linewidth=0.5)
+    axes.pcolormesh(
+        edges,
+        edges,
+        colours,
+        edgecolor=(INK, 0.1),
+        linewidth=0.5,
+    )
     for i, j in np.argwhere(counts > 0):
         text, low, high = map(_format_percent, shares[:, i, j])
         if with_intervals:
             text += f" %\n{low} to {high}"
-        axes.text(j, i, text, ha="center", va="center", fontsize=size)
+        axes.text(
+            j,
+            i,
+            text,
+            ha="center",
+            va="center",
+            fontsize=size,
+        )
     upright = with_intervals and max(map(len, names)) <= MAX_LETTERS_UPRIGHT
     axes.set_xticks(range(n), names, fontsize=size, rotation=0 if upright else 90)
     totals = [f"{name} ({total:,.6g})" for name, total in zip(names, counts.sum(1), strict=True)]
@@ -166,7 +179,13 @@ def _draw_errors(names: Sequence[str], counts: Array, shares: Array, ax: Axes | 
     share, low, high = shares[:, i, j]
     pairs = zip(i, j, strict=True)
     axes = list_names(ax, [f"{names[true]} \u2192 {names[given]}" for true, given in pairs])
-    axes.barh(range(len(i)), share, 0.7, color=ERROR, alpha=0.85)
+    axes.barh(
+        range(len(i)),
+        share,
+        0.7,
+        color=ERROR,
+        alpha=0.85,
+    )
     axes.hlines(range(len(i)), low, high, color=INK)
     axes.set(title="Most frequent errors", xlim=(0, min(1.04 * high.max(initial=0), 1) or 1))
     axes.xaxis.set_major_formatter(PERCENT)

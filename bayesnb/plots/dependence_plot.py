@@ -81,23 +81,18 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
     'Links between columns'
     """
     if hasattr(result, "predict_proba") and X is None and y is None:
-        result = _get_links(result)
+        check_fitted(result)
+        if result._dependence_rule is None:
+            raise ValueError(
+                "this model takes its columns to be independent, dependence=None, and has no links "
+                "to draw. Fit with dependence='forest' or 'pairs'; or draw the evidence of all "
+                "pairs: plot_dependence(dependence(model, X, y))."
+            )
+        result = result.links_
     if "in_forest" in getattr(result, "data_vars", ()):
         return _plot_links(result, ax)
     call = "dependence(model, X, y)"
     return _plot_map(get_result(result, "log_bayes_factor_by_class", dependence, call, X, y), ax)
-
-
-def _get_links(model: Any) -> Any:
-    """Return the links of a model; one that has none by declaration is an error."""
-    check_fitted(model)
-    if model._dependence_rule is None:
-        raise ValueError(
-            "this model takes its columns to be independent, dependence=None, and has no links to "
-            "draw. Fit with dependence='forest' or 'pairs'; or draw the evidence of all pairs: "
-            "plot_dependence(dependence(model, X, y))."
-        )
-    return model.links_
 
 
 def _plot_links(links: Any, ax: Axes | None) -> Axes:
@@ -149,7 +144,13 @@ def _plot_map(dataset: Any, ax: Axes | None) -> Axes:
         ax.set(xlabel=place, ylabel=place)
     if len(names) <= MAX_COLUMNS_WITH_NUMBERS:
         _write_numbers(ax, factors, image.norm)
-    bar: Any = get_figure(ax).colorbar(image, ax=ax, format=format_tick, shrink=0.8, aspect=14)
+    bar: Any = get_figure(ax).colorbar(
+        image,
+        ax=ax,
+        format=format_tick,
+        shrink=0.8,
+        aspect=14,
+    )
     bar.locator.set_params(numticks=5)
     bar.outline.set_visible(False)
     bar.solids.set_rasterized(False)
@@ -164,4 +165,12 @@ def _write_numbers(ax: Axes, factors: Any, norm: SymLogNorm) -> None:
         is_dark = abs(norm(value) - 0.5) > 0.38
         colour = "#FFFFFF" if is_dark else "#222222"
         text = number(value, 2)
-        ax.text(j + 0.5, i + 0.5, text, ha="center", va="center", size=7, color=colour)
+        ax.text(
+            j + 0.5,
+            i + 0.5,
+            text,
+            ha="center",
+            va="center",
+            size=7,
+            color=colour,
+        )

@@ -6,6 +6,7 @@ visualization of naive Bayesian classifier.
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.record import raised
 from bayesnb.formatting import number, signed
 from bayesnb.model.powers import LengthPower, of_blocks, of_feature
-from bayesnb.plots.column_data import ColumnData, select_columns
+from bayesnb.plots.column_data import EXPECTED_ROWS, ColumnData, select_columns
 from bayesnb.plots.log_odds_axis import add_probabilities, choose_pair
 from bayesnb.plots.style import (
     COLOURS,
@@ -36,7 +37,6 @@ from bayesnb.plots.style import (
 
 WIDE, ROW = 7.2, 0.54  # inches
 SURE = 7.0  # log-odds at which the scale of probabilities ends
-QUANTILES = (np.arange(32) + 0.5) / 32
 EDGE = 0.01  # of new cells lie beyond each end of a scale
 GRID = 400
 MAX_COUNT = 8  # up to which counts are marked one by one
@@ -106,11 +106,11 @@ def plot_nomogram(
     names = [labels[c] for c in pair]
     if not np.isfinite(log_class[pair]).all():
         raise ValueError(f"one of the classes {names} is impossible: draw two others.")
-    start = np.subtract(*log_class[pair])
-    scales = [_mark_levels(np.array([start]), [signed(start, 2)], np.ones(1))]
+    start = np.array([[np.subtract(*log_class[pair]), 0.0]])
+    scales = [Scale(start, start, [signed(start[0, 0], 2)])]
     titles = ["class frequency"]
     features = _rank_features(model, pair)
-    for b, places, power in features[:most]:
+    for _, b, places, power in features[:most]:
         data = select_columns(model, b, places)
         scales.append(_make_scale(data, pair, power))
         titles.append(short(data.name))
@@ -165,22 +165,20 @@ def _refuse_what_has_no_scales(model: Any) -> None:
         )
 
 
-def _rank_features(model: Any, pair: list[int]) -> list[tuple[int, Sequence[int], float]]:
-    """Return block, places in it and exponent of each feature, the most influential first.
+def _rank_features(model: Any, pair: list[int]) -> list[tuple[float, int, Sequence[int], float]]:
+    """Return the influence of each feature, its block, places and exponent, the largest first.
 
     Influence is the mean difference of the points of rows of the two classes.
     """
     blocks, beliefs = model.schema_.blocks, model.model_.posterior.blocks
     powers = of_blocks(model._exponents, len(blocks))
-    features: list[tuple[int, Sequence[int], float]] = []
-    influence: list[float] = []
+    features: list[tuple[float, int, Sequence[int], float]] = []
     for b, (block, belief, power) in enumerate(zip(blocks, beliefs, powers, strict=True)):
-        worth = power * _measure_influence(block.family, belief[pair])
-        influence.extend(np.nan_to_num(worth).tolist())
-        for j in range(len(worth)):
+        influence = power * _measure_influence(block.family, belief[pair])
+        for j, worth in enumerate(np.nan_to_num(influence).tolist()):
             places = range(len(block.names)) if block.family.combined else [j]
-            features.append((b, places, of_feature(power, j)))
-    return [features[at] for at in np.argsort(-np.array(influence), kind="stable")]
+            features.append((worth, b, places, of_feature(power, j)))
+    return sorted(features, key=itemgetter(0), reverse=True)
 
 
 def _measure_influence(family: Family, pair: Any) -> Array:
@@ -191,7 +189,7 @@ def _measure_influence(family: Family, pair: Any) -> Array:
             terms = np.nan_to_num((first - second) * (np.log(first) - np.log(second)))
             return terms[0] if family.words else pair.level_sums(terms)
         columns = margins_of(pair)
-        x = columns.predictive().ppf(QUANTILES[:, None, None])
+        x = columns.predictive().ppf(EXPECTED_ROWS[:, None, None])
         means = [columns.log_predictive(x[:, [c]]).mean(axis=0) for c in range(2)]
         return means[0][0] - means[0][1] - means[1][0] + means[1][1]
 
@@ -241,12 +239,24 @@ def _draw_scales(ax: Axes, scales: Sequence[Scale], colours: Sequence[str]) -> N
     for y, scale in enumerate(scales):
         points, heights = scale.marks.T
         ax.plot(scale.line[:, 0], y + scale.line[:, 1], color=INK, linewidth=1)
-        ax.scatter(points, y + heights, s=14, c=np.where(points >= 0, *colours).tolist(), zorder=3)
+        ax.scatter(
+            points,
+            y + heights,
+            s=14,
+            c=np.where(points >= 0, *colours).tolist(),
+            zorder=3,
+        )
         for (x, height), label in zip(scale.marks, scale.labels, strict=True):
             side = "left" if x < 0.8 * low else "right" if x > 0.8 * high else "center"
             for shift, edge in ((0.13, "top"), (-0.13, "bottom")):
                 at = (x, y + height + shift)
-                text = ax.text(*at, short(label), ha=side, va=edge, size="small")
+                text = ax.text(
+                    *at,
+                    short(label),
+                    ha=side,
+                    va=edge,
+                    size="small",
+                )
                 box = text.get_window_extent().padded(1)
                 if not any(box.overlaps(other) for other in boxes):
                     boxes.append(box)

@@ -37,12 +37,26 @@ def plot_steps(
     last = range(max(1, len(joined) - MAX_STEPS + 1), len(joined))
     ax = list_names(ax, ["start", *(short(joined[step], STEP_LETTERS) for step in last)])
     gained = np.asarray(evidence, float)[[0, *last]] - evidence[0]
-    ax.plot(gained, range(len(gained)), "o-", color=COLOURS[0], markersize=5, zorder=3)
+    ax.plot(
+        gained,
+        range(len(gained)),
+        "o-",
+        color=COLOURS[0],
+        markersize=5,
+        zorder=3,
+    )
     lines = []
     for (name, value), dashes in zip(ends.items(), DASHES[1:], strict=False):
         gain = value - evidence[0]
         label = f"{ENDS[name]} {nats(gain)}"
-        lines.append(ax.axvline(gain, color=COLOURS[1], dashes=dashes, label=label))
+        lines.append(
+            ax.axvline(
+                gain,
+                color=COLOURS[1],
+                dashes=dashes,
+                label=label,
+            )
+        )
     add_legend(ax, outside=is_new, keys=lines)
     room = FAR * max(np.ptp(gained), LEAST_SPAN)
     ax.set(

@@ -36,16 +36,32 @@ def plot_precision_recall(curves: RankingCurves) -> Axes:
 def plot_thresholds(curves: RankingCurves) -> Axes:
     """Draw recall and precision against the threshold of the probability."""
     ax = _new_axes("threshold", "share of rows")
-    look: Any = {"drawstyle": "steps-post"}
-    ax.plot(curves.threshold, curves.recall, label="recall", **class_line(0), **look)
-    ax.plot(curves.threshold, curves.precision, label="precision", **class_line(1), **look)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
+    shares = {"recall": curves.recall, "precision": curves.precision}
+    for k, (name, share) in enumerate(shares.items()):
+        ax.plot(
+            curves.threshold,
+            share,
+            drawstyle="steps-post",
+            label=name,
+            **class_line(k),
+        )
+    ax.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=2,
+        frameon=False,
+    )
     return ax
 
 
 def _new_axes(xlabel: str, ylabel: str) -> Axes:
     ax = new_axes(HIGH, WIDE)
-    ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=xlabel, ylabel=ylabel)
+    ax.set(
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+        xlabel=xlabel,
+        ylabel=ylabel,
+    )
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_ticks([0, 0.5, 1])
         axis.set_major_formatter(PERCENT)

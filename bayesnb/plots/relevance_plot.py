@@ -94,10 +94,11 @@ def draw_bars(table: DataFrame, most: int, ax: Axes | None) -> tuple[Axes, DataF
     """
     name = table.columns[0]
     shown = table.sort_values(name, ascending=False, kind="stable")[:most]
-    limit = 2 * table[name][np.isfinite(table[name])].abs().max() or 1.0
+    values = shown[name].to_numpy()
+    limit = 2 * np.abs(values[np.isfinite(values)]).max(initial=0.0) or 1.0
     ends = shown.select_dtypes(float).clip(-limit, limit)
     ax = list_names(ax, list(shown.index))
-    colours = [COLOURS[int(value > 0)] for value in shown[name]]
+    colours = [COLOURS[int(value > 0)] for value in values]
     ax.barh(range(len(shown)), ends[name], 0.7, color=colours)
     if "lower" in ends:
         ax.hlines(range(len(shown)), ends["lower"], ends["upper"], color=INK)

@@ -61,16 +61,42 @@ def _draw_panel(ax: Axes, table: Any, column: str, errors: Any = None) -> None:
             ax.plot(rows["smoothing"], rows[column], label=estimate, **look)
             if errors is not None:
                 error = errors[rows.index]
-                ax.errorbar(rows["smoothing"], rows[column], error, fmt="none", ecolor=COLOURS[k])
+                ax.errorbar(
+                    rows["smoothing"],
+                    rows[column],
+                    error,
+                    fmt="none",
+                    ecolor=COLOURS[k],
+                )
     best = finite[finite["best"]]
-    ring: Any = {"markersize": 12, "markerfacecolor": "none", "label": "best log score"}
-    ax.plot(best["smoothing"], best[column], "o", color=INK, **ring)
+    ax.plot(
+        best["smoothing"],
+        best[column],
+        "o",
+        color=INK,
+        markersize=12,
+        markerfacecolor="none",
+        label="best log score",
+    )
     impossible = table["smoothing"][np.isneginf(table[column])]
     if len(impossible):
-        bottom: Any = {"transform": ax.get_xaxis_transform(), "label": MINUS + "\N{INFINITY}"}
-        ax.plot(impossible, np.full(len(impossible), 0.03), "v", color=INK, **bottom)
+        ax.plot(
+            impossible,
+            np.full(len(impossible), 0.03),
+            "v",
+            color=INK,
+            label=MINUS + "\N{INFINITY}",
+            transform=ax.get_xaxis_transform(),
+        )
     if finite.empty:
-        ax.text(0.5, 0.5, "not defined", transform=ax.transAxes, ha="center", va="center")
+        ax.text(
+            0.5,
+            0.5,
+            "not defined",
+            transform=ax.transAxes,
+            ha="center",
+            va="center",
+        )
         ax.set_yticks([])
     elif finite[column].min() < -MAX_LINEAR:
         ax.set_yscale("symlog", linthresh=1)

@@ -37,7 +37,6 @@ STYLE: Any = {
     "font.size": 10.5,
     "text.color": INK,
     "lines.color": INK,
-    "lines.linewidth": 1.2,
     "axes.edgecolor": INK,
     "axes.formatter.useoffset": False,
     "axes.labelcolor": INK,
@@ -109,13 +108,11 @@ def off_screen() -> Iterator[None]:
 
 
 @styled
-def new_panels(
-    count: int, columns: int, size: tuple[float, float], margin: tuple[float, float] = (0, 0)
-) -> list[Axes]:
-    """Make axes of a size, height and width in inches, side by side in a new figure."""
+def new_panels(count: int, columns: int, height: float, width: float) -> list[Axes]:
+    """Make axes of a size in inches, side by side in a new figure."""
     columns = min(count, columns)
     rows = ceil(count / columns)
-    figure = new_figure(size[0] * rows + margin[0], size[1] * columns + margin[1])
+    figure = new_figure(height * rows, width * columns)
     return [figure.add_subplot(rows, columns, k + 1) for k in range(count)]
 
 
@@ -209,7 +206,12 @@ def add_legend(
         return
     figure = get_figure(ax)
     for columns in (4, 3, 2, 1):  # as many as fit
-        legend = figure.legend(loc="outside lower left", ncols=columns, frameon=False, **look)
+        legend = figure.legend(
+            loc="outside lower left",
+            ncols=columns,
+            frameon=False,
+            **look,
+        )
         box = legend.get_window_extent()
         if box.width < 0.95 * figure.bbox.width or columns == 1:
             break

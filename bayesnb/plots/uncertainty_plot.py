@@ -77,7 +77,13 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
         xlim=(0, max(rows, 1)),
         ylim=(0, 1.2 * even),
     )
-    axes.text(max(rows, 1), even, f"evenly uncertain: {even:.2f} ", ha="right", va="bottom")
+    axes.text(
+        max(rows, 1),
+        even,
+        f"evenly uncertain: {even:.2f} ",
+        ha="right",
+        va="bottom",
+    )
     axes.locator_params(axis="x", integer=True)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     add_legend(axes, outside=ax is None)
@@ -89,7 +95,20 @@ def _draw_bars(ax: Axes, entropy: Array, aleatoric: Array, bars: int) -> None:
     edges = np.linspace(0, len(entropy), bars + 1).round().astype(int)
     top = np.add.reduceat(entropy, edges[:-1]) / np.diff(edges)
     middle = np.add.reduceat(aleatoric, edges[:-1]) / np.diff(edges)
-    look: Any = {"edges": edges, "fill": True, "alpha": 0.85, "linewidth": 0}
-    ax.stairs(middle, color=COLOURS[0], label="classes overlap (aleatoric)", **look)
-    look["baseline"] = middle
-    ax.stairs(top, color=COLOURS[1], label="too few rows seen (epistemic)", **look)
+    ax.stairs(
+        middle,
+        edges,
+        fill=True,
+        color=COLOURS[0],
+        alpha=0.85,
+        label="classes overlap (aleatoric)",
+    )
+    ax.stairs(
+        top,
+        edges,
+        baseline=middle,
+        fill=True,
+        color=COLOURS[1],
+        alpha=0.85,
+        label="too few rows seen (epistemic)",
+    )

@@ -203,8 +203,22 @@ def _draw_steps(ax: Axes, sizes: Array, colours: Sequence[str]) -> Array:
     ends = np.append(np.cumsum(sizes[:-1]), sizes[-1])
     heights = np.append(np.full(last, 0.62), 0.8)
     of_bars = [colours[int(size < 0)] for size in sizes]
-    ax.barh(range(last + 1), sizes, heights, ends - sizes, color=of_bars, alpha=0.7)
-    ax.vlines(ends[:-1], range(last), range(1, last + 1), color=INK, linewidth=0.6, alpha=0.5)
+    ax.barh(
+        range(last + 1),
+        sizes,
+        heights,
+        ends - sizes,
+        color=of_bars,
+        alpha=0.7,
+    )
+    ax.vlines(
+        ends[:-1],
+        range(last),
+        range(1, last + 1),
+        color=INK,
+        linewidth=0.6,
+        alpha=0.5,
+    )
     ax.axvline(0, linewidth=0.7)
     ax.axhline(last - 0.5, linewidth=0.7)
     ax.use_sticky_edges = False

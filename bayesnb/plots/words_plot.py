@@ -86,8 +86,7 @@ def plot_words(
         )
     tables = find_words(model, places, most, checked_prob(ci_prob))
     if ax is None:
-        height = 0.95 + 0.2 * max(2, *map(len, tables))
-        panels = new_panels(len(tables), 2, (height, 3.65), (0.3, 0))
+        panels = new_panels(len(tables), 2, 1.1 + 0.2 * max(2, *map(len, tables)), 3.65)
         whom = "each class"
         if classes is None and len(places) < len(labels):
             whom = f"the {len(places)} most frequent of {len(labels)} classes"
@@ -155,9 +154,16 @@ def draw_words(ax: Axes, table: pd.DataFrame, place: int) -> None:
     """Draw points with intervals in the colour of a class; those of wide intervals are hollow."""
     y, colour = range(len(table)), COLOURS[place % MOST_CLASSES]
     times = np.exp(table[["ratio", "lower", "upper"]].clip(upper=MAX_LOG))
-    ax.hlines(y, times["lower"], times["upper"], color=colour, linewidth=1.6)
+    ax.hlines(y, times["lower"], times["upper"], color=colour)
     fill = ["none" if is_wide else colour for is_wide in table["is_wide"]]
-    ax.scatter(times["ratio"], y, s=26, facecolors=fill, edgecolors=colour, zorder=3)
+    ax.scatter(
+        times["ratio"],
+        y,
+        s=26,
+        facecolors=fill,
+        edgecolors=colour,
+        zorder=3,
+    )
     ax.axvline(1, linewidth=0.7)
     list_names(ax, list(map(short, table.index)))
     ax.set_xscale("log", base=10 if times["upper"].max() > 100 else 2)
