@@ -21,13 +21,14 @@ from bayesnb.families.record import raised
 from bayesnb.formatting import number, signed
 from bayesnb.model.powers import LengthPower, of_blocks, of_feature
 from bayesnb.plots.column_data import EXPECTED_ROWS, ColumnData, select_columns
-from bayesnb.plots.log_odds_axis import add_probabilities, choose_pair
 from bayesnb.plots.style import (
     COLOURS,
     INK,
     MOST_CLASSES,
+    add_probabilities,
     check_fitted,
     check_most,
+    choose_pair,
     get_figure,
     list_names,
     new_figure,

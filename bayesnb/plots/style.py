@@ -12,16 +12,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from html import escape
 from io import StringIO
-from math import ceil
+from math import ceil, log
 from numbers import Integral
 from typing import Any, cast
 
+import numpy as np
 from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from bayesnb.formatting import number, shorten
+from bayesnb.families.base import Array
+from bayesnb.formatting import MINUS, number, power_of_ten, shorten
 
 INK = "#010203"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800", INK)
@@ -59,6 +61,7 @@ METADATA: Any = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 # What a page does without: a style for the whole page, fonts other than its own, and ids that other
 # figures have too. Those that are referred to have a salt.
 STRIPPED = re.compile(r'<style.*?</style>|font-family: [^;"]*; |(?<=<g) id="[^"]*"')
+DECADE = log(10)  # log-odds by which the odds become ten times as large
 
 OFF_SCREEN: ContextVar[bool] = ContextVar("OFF_SCREEN", default=False)
 PERCENT = FuncFormatter(lambda share, _: f"{100 * share:g} %")
@@ -173,6 +176,18 @@ def find_classes(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     return [labels.index(label) for label in classes]
 
 
+def choose_pair(labels: list[Any], best: Array, classes: Sequence[Any] | None) -> list[int]:
+    """Return the places of two classes: those that are named, or the two that are best."""
+    if len(labels) < 2:
+        raise ValueError(f"one class is drawn against another, and there is only {labels}.")
+    if classes is None:
+        return np.argsort(-best, kind="stable")[:2].tolist()
+    pair = find_classes(labels, classes)
+    if len(pair) != 2 or pair[0] == pair[1]:
+        raise ValueError(f"classes must be two different ones of {labels}, got {list(classes)}.")
+    return pair
+
+
 # Parts of a figure
 
 
@@ -217,6 +232,27 @@ def add_legend(
             break
         legend.remove()
     figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
+
+
+def add_probabilities(ax: Axes, label: str) -> None:
+    """Add an axis of probabilities above one of log-odds, its ticks at even powers of ten."""
+    powers: Any = (lambda log_odds: log_odds / DECADE, lambda power: power * DECADE)
+    above = ax.secondary_xaxis("top", functions=powers)
+    above.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    above.xaxis.set_major_formatter(lambda power, _: _format_probability(power))
+    above.tick_params(labelsize="small")
+    above.set_xlabel(f"probability of {short(label)}")
+    above.spines["top"].set_visible(True)
+
+
+def _format_probability(power: float) -> str:
+    """Format the probability of odds that are this power of ten."""
+    if power < -3:
+        return power_of_ten(round(power))
+    if power > 3:
+        return f"1 {MINUS} {power_of_ten(-round(power))}"
+    percent = 100 / (1 + 10**-power)
+    return f"{percent:.1g} %" if percent < 1 else f"{percent:.3g} %"
 
 
 @styled

@@ -11,13 +11,14 @@ from scipy.special import softmax
 from bayesnb.families.base import Array
 from bayesnb.formatting import MINUS, fixed, percent, signed
 from bayesnb.model.linked import ARROW
-from bayesnb.plots.log_odds_axis import add_probabilities, choose_pair
 from bayesnb.plots.style import (
     COLOURS,
     INK,
     MAX_LETTERS_OF_TWO,
     MOST_CLASSES,
+    add_probabilities,
     check_most,
+    choose_pair,
     get_result,
     list_names,
     short,
