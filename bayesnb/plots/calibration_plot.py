@@ -12,11 +12,11 @@ from bayesnb.plots.style import (
     COLOURS,
     INK,
     MAX_LETTERS_OF_TWO,
-    PERCENT,
     add_legend,
     check_most,
     find_classes,
     get_result,
+    mark_shares,
     new_panels,
     short,
     styled,
@@ -170,9 +170,7 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
     )
     ax.vlines(predicted, low, high, color=COLOURS[1])
     ax.set(xlim=(-0.03, 1.03), ylim=(-0.4, 1.03), box_aspect=1.35)
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks([0, 0.5, 1])
-        axis.set_major_formatter(PERCENT)
+    mark_shares(ax)
 
 
 def _draw_histogram(ax: Axes, part: Any) -> Axes:

@@ -143,14 +143,13 @@ def plot_nomogram(
 def _refuse_what_has_no_scales(model: Any) -> None:
     """Raise where what a cell is worth depends on the rest of the row."""
     blocks = model.schema_.blocks
-    powers = of_blocks(model._exponents, len(blocks))
     reason = ""
     if model.schema_.links is not None:
         reason = (
             "this model has links, so that what a cell is worth depends on another column's; fit "
             "with dependence=None"
         )
-    elif any(isinstance(power, LengthPower) for power in powers):
+    elif any(isinstance(power, LengthPower) for power in of_blocks(model._exponents, 1)):
         reason = (
             "what a word is worth falls with the length of its text, see temper_length_; fit with "
             "temper='loo'"

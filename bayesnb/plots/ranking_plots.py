@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesnb.plots.style import COLOURS, PERCENT, class_line, new_axes, styled
+from bayesnb.plots.style import COLOURS, class_line, mark_shares, new_axes, styled
 from bayesnb.selection.ranking_curves import RankingCurves
 
 HIGH, WIDE = 2.9, 3.65  # inches of a panel; a page shows as many side by side as it has room for
@@ -62,7 +62,5 @@ def _new_axes(xlabel: str, ylabel: str) -> Axes:
         xlabel=xlabel,
         ylabel=ylabel,
     )
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_ticks([0, 0.5, 1])
-        axis.set_major_formatter(PERCENT)
+    mark_shares(ax)
     return ax

@@ -206,6 +206,13 @@ def format_tick(value: float, _place: float) -> str:
     return number(value)
 
 
+def mark_shares(ax: Axes) -> None:
+    """Mark 0, 50 and 100 % on both axes."""
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks([0, 0.5, 1])
+        axis.set_major_formatter(PERCENT)
+
+
 @styled
 def add_legend(
     ax: Axes, *, outside: bool, keys: Sequence[Any] | None = None, title: str | None = None

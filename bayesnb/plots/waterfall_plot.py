@@ -202,12 +202,11 @@ def _draw_steps(ax: Axes, sizes: Array, colours: Sequence[str]) -> Array:
     """
     last = len(sizes) - 1
     ends = np.append(np.cumsum(sizes[:-1]), sizes[-1])
-    heights = np.append(np.full(last, 0.62), 0.8)
     of_bars = [colours[int(size < 0)] for size in sizes]
     ax.barh(
         range(last + 1),
         sizes,
-        heights,
+        0.66,
         ends - sizes,
         color=of_bars,
         alpha=0.7,

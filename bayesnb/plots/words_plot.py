@@ -126,7 +126,7 @@ def find_words(model: Any, places: Sequence[int], most: int, prob: float) -> lis
                 "occurrences": counts[c, best],
                 "rest": counts[:, best].sum(axis=0) - counts[c, best],
             },
-            index=pd.Index([names[j] for j in best], dtype=object),
+            index=[names[j] for j in best],
         )
         tables.append(table.sort_values("lower", ascending=False, kind="stable"))
     return tables
@@ -146,8 +146,7 @@ def _compare_words(model: Any) -> tuple[int, WordRatios]:
             f"words are compared between classes, and there is only {model.classes_.tolist()}."
         )
     b = max(with_words, key=lambda b: len(blocks[b].words))
-    prior: Any = model.model_.prior.blocks[b]
-    return b, word_ratios(prior, model.model_.stats.blocks[b])
+    return b, word_ratios(model.model_.prior.blocks[b], model.model_.stats.blocks[b])
 
 
 def draw_words(ax: Axes, table: pd.DataFrame, place: int) -> None:
