@@ -143,7 +143,7 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
     changes = curve[CURVE[1:]].diff().ne(0).any(axis=1)
     curve = curve[changes | changes.shift(-1, fill_value=True)]  # of a flat part only the ends
     p, share, low, high = curve.to_numpy().T
-    ax.axline((0, 0), (1, 1), linewidth=0.7, linestyle="--")
+    ax.plot([0, 1], [0, 1], "--", color=INK, linewidth=0.7)
     ax.plot(
         p,
         share,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from bayesnb.plots.style import COLOURS, class_line, mark_shares, new_axes, styled
+from bayesnb.plots.style import COLOURS, INK, class_line, mark_shares, new_axes, styled
 from bayesnb.selection.ranking_curves import RankingCurves
 
 HIGH, WIDE = 2.9, 3.65  # inches of a panel; a page shows as many side by side as it has room for
@@ -16,7 +16,7 @@ CHANCE: Any = {"linewidth": 0.7, "dashes": (4, 3)}
 def plot_roc(curves: RankingCurves) -> Axes:
     """Draw recall against the share of false alarms; the diagonal is a random order."""
     ax = _new_axes("false alarms, of the negative rows", "recall")
-    ax.axline((0, 0), (1, 1), **CHANCE)
+    ax.plot([0, 1], [0, 1], color=INK, **CHANCE)
     ax.plot(np.append(0, curves.false_alarms), np.append(0, curves.recall), color=COLOURS[0])
     ax.set_title(f"ROC curve, area {curves.area:.3f}")
     return ax
