@@ -175,8 +175,9 @@ def plot_boundary(
     )
     add_legend(ax, outside=is_new)
 
-    modelled = {name for block in model.schema_.columns_alone.blocks for name in block.names}
-    unknown = [short(name) for name in model.schema_.columns if name in modelled.difference(names)]
+    unknown = []
+    for block in model.schema_.columns_alone.blocks:
+        unknown += [short(name) for name in block.names if name not in names]
     note = f"\nunknown: {list_names(unknown, MAX_UNKNOWN_LISTED)}" if unknown else ""
     ax.set(
         title="Decision regions",

@@ -176,7 +176,7 @@ def find_usual_range(
     may be zeros.
     """
     if max(map(len, parts)) < MIN_ROWS:
-        parts = list(np.stack([belief.quantile(p) for p in EXPECTED_ROWS], axis=1))
+        parts = list(np.transpose([belief.quantile(p) for p in EXPECTED_ROWS]))
     ends = []
     for numbers in parts:
         values = np.unique(numbers[np.isfinite(numbers)])

@@ -103,9 +103,10 @@ def plot_column(
     data = read_column(model, column, X, y)
     is_new = ax is None
     ax = draw_column(data, checked_prob(ci_prob), ax)
-    keys = []
-    for c, k in enumerate(data.shown):
-        keys.append(Line2D([], [], **class_line(c, 3), label=short(data.classes[k])))
+    keys = [
+        Line2D([], [], **class_line(c, 3), label=short(data.classes[k]))
+        for c, k in enumerate(data.shown)
+    ]
     title = None
     if len(keys) < len(data.classes):
         title = f"the {len(keys)} most frequent of {len(data.classes)} classes"

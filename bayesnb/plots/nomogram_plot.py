@@ -191,7 +191,7 @@ def _measure_influence(family: Family, pair: Any) -> Array:
         columns = margins_of(pair)
         x = columns.predictive().ppf(EXPECTED_ROWS[:, None, None])
         means = [columns.log_predictive(x[:, [c]]).mean(axis=0) for c in range(2)]
-        return means[0][0] - means[0][1] - means[1][0] + means[1][1]
+        return np.subtract(*means[0]) - np.subtract(*means[1])
 
 
 def _make_scale(data: ColumnData, pair: list[int], power: float) -> Scale:

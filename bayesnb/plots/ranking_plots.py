@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from bayesnb.plots.style import COLOURS, INK, class_line, mark_shares, new_axes, styled
 from bayesnb.selection.ranking_curves import RankingCurves
 
-HIGH, WIDE = 2.9, 3.65  # inches of a panel; a page shows as many side by side as it has room for
 CHANCE: Any = {"linewidth": 0.7, "dashes": (4, 3)}
 
 
@@ -55,7 +54,7 @@ def plot_thresholds(curves: RankingCurves) -> Axes:
 
 
 def _new_axes(xlabel: str, ylabel: str) -> Axes:
-    ax = new_axes(HIGH, WIDE)
+    ax = new_axes(2.9, 3.65)  # a page shows as many side by side as it has room for
     ax.set(
         xlim=(-0.02, 1.02),
         ylim=(-0.02, 1.02),

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from pandas import DataFrame
 
 from bayesnb.criticism.relevance import relevance
 from bayesnb.formatting import nats
@@ -87,8 +86,8 @@ def _plot_importance(dataset: Any, most: int, ax: Axes | None) -> Axes:
     return ax
 
 
-def draw_bars(table: DataFrame, most: int, ax: Axes | None) -> tuple[Axes, DataFrame]:
-    """Draw the largest numbers of the first column as bars, with intervals if the table has them.
+def draw_bars(table: Any, most: int, ax: Axes | None) -> tuple[Axes, Any]:
+    """Draw the largest numbers of a frame's first column as bars, with intervals if it has them.
 
     Infinite ones end at twice the longest of the others. Return the axes, and what is drawn.
     """
@@ -118,7 +117,7 @@ def draw_nats(ax: Axes) -> None:
     ax.xaxis.set_major_formatter(format_tick)
 
 
-def count_shown(shown: DataFrame, table: DataFrame, noun: str) -> str:
+def count_shown(shown: Any, table: Any, noun: str) -> str:
     """Return a line that says how many are shown, if not all are."""
     if len(shown) == len(table):
         return ""

@@ -1,12 +1,13 @@
 """Words that speak for each class: log ratios of their shares as points, with intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
+from bayesnb.families.base import Array
 from bayesnb.plots.column_data import choose_classes
 from bayesnb.plots.style import (
     COLOURS,
@@ -22,10 +23,28 @@ from bayesnb.plots.style import (
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
-from bayesnb.selection.word_ratios import WordRatios, ratio_interval, word_ratios
+from bayesnb.selection.word_ratios import ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
 MAX_LOG = 700.0  # of a ratio that can be drawn
+
+
+@dataclass(frozen=True, eq=False)
+class ClassWords:
+    """Words that speak for a class, `(n,)`: log ratios of their shares, with an interval."""
+
+    place: int  # of the class
+    words: list[Hashable]
+    ratio: Array
+    lower: Array
+    upper: Array
+    counts: Array  # in the class
+    rest: Array  # in all others
+
+    @property
+    def wide(self) -> Array:
+        """Words whose interval spans more than a factor of ten."""
+        return self.upper - self.lower > WIDE
 
 
 @styled
@@ -84,56 +103,24 @@ def plot_words(
         raise ValueError(
             f"{len(places)} panels do not fit into one ax. Name one class, classes=[label]."
         )
-    tables = find_words(model, places, most, checked_prob(ci_prob))
+    results = find_words(model, places, most, checked_prob(ci_prob))
     if ax is None:
-        panels = new_panels(len(tables), 2, 1.1 + 0.2 * max(2, *map(len, tables)), 3.65)
+        rows = max(2, *(len(words.words) for words in results))
+        panels = new_panels(len(results), 2, 1.1 + 0.2 * rows, 3.65)
         whom = "each class"
         if classes is None and len(places) < len(labels):
             whom = f"the {len(places)} most frequent of {len(labels)} classes"
         get_figure(panels[0]).suptitle(f"Words that speak for {whom}", x=0.01, ha="left")
     else:
         panels = [ax]
-    for k, (panel, place, table) in enumerate(zip(panels, places, tables, strict=True)):
-        draw_words(panel, table, k if classes is None else place)
-        panel.set_title(short(labels[place]))
+    for k, (panel, words) in enumerate(zip(panels, results, strict=True)):
+        draw_words(panel, words, k if classes is None else words.place)
+        panel.set_title(short(labels[words.place]))
     return np.array(panels) if len(panels) > 1 else panels[0]
 
 
-def find_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[pd.DataFrame]:
-    """Return the words that speak for each of these classes, of the largest block of counts.
-
-    Tables have the log ratio of a word's shares in the class and in all others, with its interval
-    and whether that is wide, and how often the word was counted in the class and in the rest.
-    """
-    b, ratios = _compare_words(model)
-    names = model.schema_.blocks[b].words
-    counts = model.model_.stats.blocks[b].counts[:, 0]
-    with np.errstate(invalid="ignore"):
-        cautious = ratios.mean - 2 * ratios.sd
-        # without smoothing, a word that no other class has has no ratio
-        speaks = (counts > 0) & (ratios.rest.a > 0) & (ratios.mean > 0)
-    tables = []
-    for c in places:
-        best = np.argsort(-cautious[c], kind="stable")
-        best = best[speaks[c, best]][:most]
-        lower, upper = ratio_interval(ratios.share[c, best], ratios.rest[c, best], prob)
-        table = pd.DataFrame(
-            {
-                "ratio": ratios.mean[c, best],
-                "lower": lower,
-                "upper": upper,
-                "is_wide": upper - lower > WIDE,
-                "occurrences": counts[c, best],
-                "rest": counts[:, best].sum(axis=0) - counts[c, best],
-            },
-            index=[names[j] for j in best],
-        )
-        tables.append(table.sort_values("lower", ascending=False, kind="stable"))
-    return tables
-
-
-def _compare_words(model: Any) -> tuple[int, WordRatios]:
-    """Return the largest block of counts, and its words' shares in each class and in all others."""
+def find_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[ClassWords]:
+    """Return the words that speak for each of these classes, of the largest block of counts."""
     blocks = model.schema_.blocks
     with_words = [b for b, block in enumerate(blocks) if block.family.words]
     if not with_words:
@@ -146,27 +133,46 @@ def _compare_words(model: Any) -> tuple[int, WordRatios]:
             f"words are compared between classes, and there is only {model.classes_.tolist()}."
         )
     b = max(with_words, key=lambda b: len(blocks[b].words))
-    return b, word_ratios(model.model_.prior.blocks[b], model.model_.stats.blocks[b])
+    stats = model.model_.stats.blocks[b]
+    ratios = word_ratios(model.model_.prior.blocks[b], stats)
+    names, counts = blocks[b].words, stats.counts[:, 0]
+    with np.errstate(invalid="ignore"):
+        cautious = ratios.mean - 2 * ratios.sd
+        # without smoothing, a word that no other class has has no ratio
+        speaks = (counts > 0) & (ratios.rest.a > 0) & (ratios.mean > 0)
+    results = []
+    for c in places:
+        best = np.argsort(-cautious[c], kind="stable")
+        best = best[speaks[c, best]][:most]
+        lower, upper = ratio_interval(ratios.share[c, best], ratios.rest[c, best], prob)
+        order = np.argsort(-lower, kind="stable")
+        best = best[order]
+        results.append(
+            ClassWords(
+                place=c,
+                words=[names[j] for j in best],
+                ratio=ratios.mean[c, best],
+                lower=lower[order],
+                upper=upper[order],
+                counts=counts[c, best],
+                rest=counts[:, best].sum(axis=0) - counts[c, best],
+            )
+        )
+    return results
 
 
-def draw_words(ax: Axes, table: pd.DataFrame, place: int) -> None:
+def draw_words(ax: Axes, words: ClassWords, place: int) -> None:
     """Draw points with intervals in the colour of a class; those of wide intervals are hollow."""
-    y, colour = range(len(table)), COLOURS[place % MOST_CLASSES]
-    times = np.exp(table[["ratio", "lower", "upper"]].clip(upper=MAX_LOG))
-    ax.hlines(y, times["lower"], times["upper"], color=colour)
-    fill = ["none" if is_wide else colour for is_wide in table["is_wide"]]
-    ax.scatter(
-        times["ratio"],
-        y,
-        s=26,
-        facecolors=fill,
-        edgecolors=colour,
-        zorder=3,
-    )
+    y, colour = range(len(words.words)), COLOURS[place % MOST_CLASSES]
+    ratios = np.stack([words.ratio, words.lower, words.upper])
+    ratio, lower, upper = np.exp(np.minimum(ratios, MAX_LOG))
+    ax.hlines(y, lower, upper, color=colour)
+    fill = ["none" if wide else colour for wide in words.wide]
+    ax.scatter(ratio, y, s=26, facecolors=fill, edgecolors=colour, zorder=3)
     ax.axvline(1, linewidth=0.7)
-    list_names(ax, list(map(short, table.index)))
-    ax.set_xscale("log", base=10 if times["upper"].max() > 100 else 2)
+    list_names(ax, [short(word) for word in words.words])
+    ax.set_xscale("log", base=10 if upper.max(initial=1.0) > 100 else 2)
     ax.minorticks_off()
     ax.xaxis.set_major_formatter(format_tick)
-    label = "times as often as in others" if len(table) else "no word speaks for this class"
+    label = "times as often as in others" if len(y) else "no word speaks for this class"
     ax.set_xlabel(label, loc="right")

@@ -13,7 +13,7 @@ from bayesnb.formatting import NOTHING, fixed, interval, nats, number, plus_minu
 from bayesnb.model.powers import of_feature
 from bayesnb.plots.column_data import ColumnData, choose_classes
 from bayesnb.plots.column_plot import compute_level_bars, draw_column
-from bayesnb.plots.words_plot import draw_words, find_words
+from bayesnb.plots.words_plot import ClassWords, draw_words, find_words
 from bayesnb.report.facts import Facts
 from bayesnb.report.facts.features import Feature
 from bayesnb.report.html import Cell, Name, phrase
@@ -137,45 +137,40 @@ def vocabulary(facts: Facts) -> Values | None:
         return None
     if len(facts.classes) < 2:
         return {"single_class": True}
-    shown = choose_classes(facts.counts).tolist()
-    tables = find_words(facts.model, shown, MOST_WORDS, facts.prob)
+    spoken = find_words(facts.model, choose_classes(facts.counts).tolist(), MOST_WORDS, facts.prob)
     widest = max(blocks, key=lambda block: len(facts.model.schema_.blocks[block.b].words))
     factor = widest.log_bayes_factor
-    panels: list[Any] = []
-    rows: list[Values] = []
-    for c, (place, table) in enumerate(zip(shown, tables, strict=True)):
-        panels.append(words_panel(c, facts.classes[place], table))
-        rows += word_rows(facts.classes[place], table)
     return {
         "single_class": False,
-        "wide": sum(int(table["is_wide"].sum()) for table in tables),
+        "wide": sum(int(words.wide.sum()) for words in spoken),
         "factor": "" if factor is None else nats(factor),
         "settled": factor is not None and abs(factor) > STRONG,
-        "panels": panels,
-        "rows": rows,
+        "panels": [words_panel(c, words, facts) for c, words in enumerate(spoken)],
+        "rows": [row for words in spoken for row in word_rows(words, facts)],
     }
 
 
-def words_panel(c: int, label: str, table: Any) -> tuple[Any, ...]:
+def words_panel(c: int, words: ClassWords, facts: Facts) -> tuple[Any, ...]:
     """A class and the picture of its words."""
-    ax = plots.new_axes(0.95 + 0.2 * max(len(table), 2), 3.65)
-    draw_words(ax, table, c)
+    label = facts.classes[words.place]
+    ax = plots.new_axes(0.95 + 0.2 * max(len(words.words), 2), 3.65)
+    draw_words(ax, words, c)
     about = f"Words that speak for {shorten(label, 80)}, as dots with intervals. The numbers are in the table below."
-    return *class_name(c, label), drawn(ax, about, f"words-{c}")
+    return *class_name(c, label), drawn(ax, about, f"words-{words.place}")
 
 
-def word_rows(label: str, table: Any) -> Iterable[Values]:
+def word_rows(words: ClassWords, facts: Facts) -> Iterable[Values]:
     """Each word of a class with its ratio, whether that is hardly known, and how often it was seen."""
-    for word in table.itertuples():
-        ends = np.exp(np.minimum([word.ratio, word.lower, word.upper], 700.0)).tolist()
-        ratio, low, high = (fixed(x, 1 if x < 9.95 else 0) if x < 1e6 else number(x) for x in ends)
+    ends = np.exp(np.minimum([words.ratio, words.lower, words.upper], 700.0))
+    for j, word in enumerate(words.words):
+        ratio, low, high = (fixed(x, 1 if x < 9.95 else 0) if x < 1e6 else number(x) for x in ends[:, j].tolist())
         yield {
-            "name": as_name(word.Index, 40),
-            "speaks_for": as_name(label, 40),
+            "name": as_name(word, 40),
+            "speaks_for": as_name(facts.classes[words.place], 40),
             "ratio": f"{ratio} ({low} to {high})",
-            "wide": word.is_wide,
-            "here": number(float(word.occurrences), 6),
-            "elsewhere": number(float(word.rest), 6),
+            "wide": words.wide[j],
+            "here": number(float(words.counts[j]), 6),
+            "elsewhere": number(float(words.rest[j]), 6),
         }
 
 
