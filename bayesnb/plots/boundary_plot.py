@@ -186,7 +186,6 @@ def plot_boundary(
         xlim=limits[0],
         ylim=limits[1],
     )
-    ax.spines["left"].set_visible(True)
     ax.locator_params(nbins=6)
     return ax
 

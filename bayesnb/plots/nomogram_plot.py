@@ -36,7 +36,6 @@ from bayesnb.plots.style import (
     styled,
 )
 
-WIDE, ROW = 7.2, 0.54  # inches
 SURE = 7.0  # log-odds at which the scale of probabilities ends
 EDGE = 0.01  # of new cells lie beyond each end of a scale
 GRID = 400
@@ -116,8 +115,8 @@ def plot_nomogram(
         scales.append(_make_scale(data, pair, power))
         titles.append(short(data.name))
     if ax is None:
-        height = ROW * len(scales)
-        figure = new_figure(1.8 + height, WIDE)
+        height = 0.54 * len(scales)
+        figure = new_figure(1.8 + height, 7.2)
         figure.suptitle("Nomogram", x=0.01, ha="left")
         ax = figure.subplots(2, 1, height_ratios=[height, 0.12])
     upper, lower = ax

@@ -42,7 +42,6 @@ def plot_steps(
         range(len(gained)),
         "o-",
         color=COLOURS[0],
-        markersize=5,
         zorder=3,
     )
     lines = []

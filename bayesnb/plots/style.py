@@ -169,9 +169,10 @@ def check_most(most: Any) -> None:
 
 def find_classes(labels: Sequence[Any], classes: Sequence[Any]) -> list[int]:
     """Return the places of the named classes among all labels."""
-    is_list = not isinstance(classes, str) and len(classes)
-    if not is_list or any(label not in labels for label in classes):
-        raise ValueError(f"classes must be some of {list(labels)}, in a list, got {classes!r}.")
+    if isinstance(classes, str):
+        raise ValueError(f"classes must be a list of labels, got {classes!r}: say [{classes!r}].")
+    if not len(classes) or any(label not in labels for label in classes):
+        raise ValueError(f"classes must be some of {list(labels)}, got {list(classes)}.")
     return [labels.index(label) for label in classes]
 
 
