@@ -237,7 +237,7 @@ def test_an_improper_prior_is_left_out_and_the_tree_says_so() -> None:
     assert not {"prior", "log_prior"} & set(tree.children)
     assert "log_evidence" not in tree["conjugate"]
     assert "column 0, class 'cat': the prior is improper" in tree.attrs["omitted"]
-    with pytest.raises(ValueError, match="'prior' is not available, because column 0"):
+    with pytest.raises(ValueError, match="'prior' needs a proper prior .column 0"):
         model.to_datatree(groups=["posterior", "prior"])
     with pytest.raises(ValueError, match="do not determine a distribution"):
         GaussianNB(prior=prior, classes=[*set(Y), "fox"]).fit(REAL, Y).to_datatree()
@@ -253,7 +253,7 @@ def test_priors_of_the_classes_are_drawn_in_their_own_order() -> None:
     [
         ({"groups": ["nothing"]}, "'nothing' is not one of posterior"),
         ({"groups": "predictions"}, "'predictions' needs X"),
-        ({"X": FRAME, "groups": "log_likelihood"}, "'log_likelihood' needs y"),
+        ({"X": FRAME, "groups": "log_likelihood"}, "'log_likelihood' needs X and y"),
         ({"features": ["wings"]}, "no column 'wings'"),
         ({"y": Y}, "y was given without X"),
         ({"X": FRAME.iloc[:1], "y": ["fox"]}, r"labels \['fox'\]"),

@@ -208,13 +208,13 @@ def test_a_prior_with_arrays_belongs_to_its_own_columns_in_their_order() -> None
 def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
     frame = pd.DataFrame({"<script>": [1.0, 2.0, 3.0]})
     model = NaiveBayes()
-    assert "Learnt from" not in model._repr_html_()
+    assert "Summary of" not in model._repr_html_()
     page = model.fit(frame, ["<b>", "x", "x"])._repr_html_()
-    assert "Learnt from 3 rows" in page
+    assert "Rows: 3" in page
     assert "&lt;b&gt; (1), x (2)" in page
     assert "&lt;script&gt;" in page
-    assert "<script>" not in page.split("Learnt from")[1]
-    assert "Learnt from" in model._repr_mimebundle_()["text/html"]
+    assert "<script>" not in page.split("Summary of")[1]
+    assert "Summary of" in model._repr_mimebundle_()["text/html"]
 
 
 def test_predicting_changes_nothing() -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb import results
 from bayesnb.estimators import model_description
 from bayesnb.estimators.model_holder import ModelHolder
-from bayesnb.estimators.tempering import as_attributes, in_words
+from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
 from bayesnb.families.record import Linear
@@ -311,7 +311,7 @@ class InspectionMixin(ModelHolder):
         form = form_of(parts, density, posterior, exponents_by_feature(self._exponents), place)
         differs = {} if against is None else {"against": str(against)}
         attrs = {"estimate": kind} | as_attributes(self._known_temper) | differs
-        return results.explanations.linear_form(form, self.classes_, terms, attrs)
+        return results.explanations.linear_form(form.ordered(terms.order), self.classes_, terms.coords, attrs)
 
     def linear_features(self, X: Any) -> Any:
         """Return x of every row, which the weights of `linear_form` multiply, in the order of its `feature`.
@@ -399,10 +399,7 @@ class InspectionMixin(ModelHolder):
         shown = super()._html_repr()  # type: ignore[misc]  # BaseEstimator's
         if not hasattr(self, "model_"):
             return shown
-        from bayesnb.results.display import state_html
-
-        caption = f"Predicts by {self.estimate}; temper {in_words(self._temper_of_columns)}."
-        return shown + state_html(self.classes_, self.stats_.classes.counts, self.families_, caption)
+        return shown + self.summary()._repr_html_()
 
 
 def documentation() -> str:

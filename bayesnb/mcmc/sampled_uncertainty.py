@@ -148,10 +148,9 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         )
         for places, _, proba in self._weighed(cells, all_draws.ravel(), False):
             probabilities[:, places] = proba
-        attrs = {**results.drawn_trees.LIBRARY_ATTRS, "sampling": "MCMC"}
-        return results.drawn_trees.labelled_proba(probabilities, plan, index, self.classes_, attrs).assign_coords(
-            draw=kept
-        )
+        attrs = results.sampled_trees.MCMC_ATTRS
+        proba = results.drawn_trees.label_probabilities(probabilities, plan, index, self.classes_, attrs)
+        return proba.assign_coords(draw=kept)
 
     def save(self, path: Any) -> NoReturn:
         """Raise a TypeError: a sampled model cannot be saved.

@@ -115,21 +115,25 @@ def sample(model: Any, how: ChainParameters, rng: np.random.Generator, start: Ma
 
 def warn_sampling(tree: Any) -> None:
     """Warn once of everything that is wrong with the chains, and say what to do about it."""
-    diagnosis, messages = results.sampled_trees.diagnose(tree), []
-    if diagnosis.r_hat > R_HAT:
+    messages, sizes = [], tree["posterior"].sizes
+    diagnosis = results.sampled_trees.diagnose(tree["posterior"].to_dataset())
+    r_hat, ess = diagnosis["r_hat"], diagnosis["ess"]
+    if (r_hat > R_HAT).any():
         messages.append(
-            f"r_hat of {diagnosis.r_hat_of} is {diagnosis.r_hat:.4g}, above {R_HAT}: the chains have not converged. "
+            f"r_hat of {r_hat.idxmax()} is {r_hat.max():.4g}, above {R_HAT}: the chains have not converged. "
             "Sample longer: more `tune` and `draws`."
         )
-    if diagnosis.ess < FEWEST * diagnosis.chains:
+    if (ess < FEWEST * sizes["chain"]).any():
         messages.append(
-            f"{diagnosis.ess_of} has {diagnosis.ess:.0f} effective draws, fewer than {FEWEST} a chain: means and "
+            f"{ess.idxmin()} has {ess.min():.0f} effective draws, fewer than {FEWEST} a chain: means and "
             "quantiles are noisy. Sample more `draws`."
         )
-    if diagnosis.divergences:
+    stats = tree["sample_stats"] if "sample_stats" in tree.children else {}
+    divergences = int(stats["diverging"].sum()) if "diverging" in stats else 0
+    if divergences:
         messages.append(
-            f"{diagnosis.divergences} of {diagnosis.draws} draws diverged: some region was not reached, so what is "
-            "learnt may be wrong. Try sampling={'target_accept': 0.99}, more `tune`, or a more informative prior."
+            f"{divergences} of {sizes['chain'] * sizes['draw']} draws diverged: some region was not reached, so what "
+            "is learnt may be wrong. Try sampling={'target_accept': 0.99}, more `tune`, or a more informative prior."
         )
     if messages:
         warnings.warn(" ".join(messages), SamplingWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))

@@ -18,6 +18,7 @@ from bayesnb.data import Table
 from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families.base import Array, Cells
+from bayesnb.inference.linear_form import Form
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.mcmc.ensemble import thinned
 from bayesnb.mcmc.importance_weights import LEAST, ImportanceScores, regression_loo, warn_pareto
@@ -177,7 +178,8 @@ class Logistic(ChainParameters, DrawsClassifier):
         self._check_chains()
         estimator, data = self._learn(X, y, sample_weight)
         model = build(data, self.scale, self.intercept_scale)
-        tree = results.sampled_trees.finished(sample(model, self, np.random.default_rng(self.rng)))
+        tree = sample(model, self, np.random.default_rng(self.rng))
+        tree.attrs |= results.sampled_trees.describe_sampler(tree)
         self._adopt(estimator, "classes_", "n_features_in_", "feature_names_in_")
         self.estimator_, self.design_, self.datatree_ = estimator, data.design, tree
         self.chains_, self.draws_ = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
@@ -245,8 +247,8 @@ class Logistic(ChainParameters, DrawsClassifier):
         linear = self._linear
         w, rest = self.design_.unscaled(linear.coefficient.reshape(-1, linear.coefficient.shape[-1]))
         w, b = w.reshape(linear.coefficient.shape), linear.intercept + rest.reshape(linear.intercept.shape)
-        moments = {"w": w.mean(axis=0), "w_sd": w.std(axis=0), "b": b.mean(axis=0), "b_sd": b.std(axis=0)}
-        return results.sampled_trees.linear_form(moments, self.classes_, self.design_.names)
+        form = Form(w.mean(axis=0), b.mean(axis=0), w.std(axis=0), b.std(axis=0))
+        return results.explanations.linear_form(form, self.classes_, {"feature": self.design_.names}, {})
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
         """Score every row as if it had not been learnt: leave-one-out by Pareto-smoothed importance sampling.

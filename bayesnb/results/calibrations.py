@@ -1,6 +1,6 @@
 """Calibration as a labelled Dataset: names of classes and rows, and what each number means."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,9 +9,9 @@ import xarray as xr
 
 from bayesnb.families.base import Array
 from bayesnb.formatting import fixed, interval, probability
-from bayesnb.results.parameter_names import row_names
+from bayesnb.results.parameter_names import coordinate
 from bayesnb.results.tables import Formats, Result, describe_intervals
-from bayesnb.selection.probability_scores import Calibration, Reliability
+from bayesnb.selection.probability_scores import Calibration
 
 BINS = ("predicted", "observed", "lower", "upper", "band_lower", "band_upper", "count")
 SHOWN_BINS = ("predicted", "observed", "lower", "upper", "count")
@@ -47,16 +47,12 @@ class CalibrationResult(Result):
     __slots__ = ()
     _axes = ("class", "bin")
     _columns = BINS
-    _formats: ClassVar[Formats] = {
-        "": probability,
-        "count": "{:,.6g}".format,
-    }
+    _formats: ClassVar[Formats] = {"": probability, "count": "{:,.6g}".format}
 
     def _shown(self) -> pd.DataFrame:
-        top = xr.Dataset({name: self[f"top_{name}"] for name in SHOWN_BINS})
-        top = top.isel({"class": 0}, drop=True, missing_dims="ignore")
-        top = top if "bin" in top.dims else top.expand_dims(bin=self["bin"])
-        return top.where(top["count"] > 0, drop=True).to_dataframe()
+        top = {name: self[f"top_{name}"] for name in SHOWN_BINS}
+        table = xr.Dataset(top, {"bin": self["bin"]}).to_dataframe()
+        return table[table["count"] > 0]
 
 
 def calibration(
@@ -72,26 +68,20 @@ def calibration(
     Names of bins and curves of the predicted label begin with `top_`.
     """
     variables: dict[str, Any] = {}
-    for name, (dims, values) in _variables_of(result.classes, attrs["bins"]).items():
-        variables[f"class_{name}" if name.startswith("ece") else name] = dims, values
-    for name, (dims, values) in _variables_of([result.top], attrs["bins"]).items():
-        at = dims.index("class")
-        rest = dims[:at] + dims[at + 1 :]
-        variables[name if name.startswith("ece") else f"top_{name}"] = rest, values.take(0, at)
+    for name, (dims, values) in _list_variables(result, attrs["bins"]).items():
+        is_score = name.startswith("ece")
+        variables[f"class_{name}" if is_score else name] = ("class", *dims), values[:-1]
+        variables[name if is_score else f"top_{name}"] = dims, values[-1]
     for name, estimate in result.scores._asdict().items():
         for end, value in zip(("", "_lower", "_upper"), estimate, strict=True):
             variables[f"{name}{end}"] = (), value
     for name in ("miscalibration", "discrimination", "uncertainty"):
-        terms = np.array([getattr(each.corp, name) for each in result.classes])
+        terms = np.array([getattr(label.corp, name) for label in result.classes])
         variables[name] = (), float(terms.sum())
         variables[f"class_{name}"] = "class", terms
     variables["label"] = "obs_id", classes[codes]
     variables["weight"] = "obs_id", weight
-    coords = {
-        "obs_id": row_names(index),
-        "class": classes,
-        "bin": np.arange(attrs["bins"]),
-    }
+    coords = {"obs_id": coordinate(index), "class": classes, "bin": np.arange(attrs["bins"])}
     about = {
         "title": _describe(result),
         "note": "Bins of the most probable label of each row, with "
@@ -102,31 +92,29 @@ def calibration(
         words = LONG_NAMES.get(name.removeprefix("top_").removeprefix("class_"))
         if words:
             table[name].attrs["long_name"] = words
-    return table
+    return table.transpose("obs_id", "class", "bin")
 
 
-def _variables_of(
-    labels: Sequence[Reliability], size: int
-) -> dict[str, tuple[tuple[str, ...], Array]]:
-    """Return bins, curves and calibration errors of labels.
+def _list_variables(result: Calibration, size: int) -> dict[str, tuple[tuple[str, ...], Array]]:
+    """Return bins, curves and calibration errors of each class and, last, of the predicted label.
 
     The last bins are empty where rows of equal probability leave fewer.
     """
+    labels = [*result.classes, result.top]
     variables: dict[str, tuple[tuple[str, ...], Array]] = {}
     for name in BINS:
         values = np.full((len(labels), size), 0.0 if name == "count" else np.nan)
         for row, label in zip(values, labels, strict=True):
             filled = getattr(label.bins, name)
             row[: len(filled)] = filled
-        variables[name] = ("class", "bin"), values
+        variables[name] = ("bin",), values
     for name in ("probability", "calibrated", "band_lower", "band_upper"):
-        values = np.stack([getattr(label.curve, name) for label in labels], axis=1)
         key = f"curve_{name}" if name.startswith("band") else name
-        variables[key] = ("obs_id", "class"), values
-    for at, name in enumerate(("ece", "ece_lower", "ece_upper")):
-        variables[name] = ("class",), np.array([label.ece[at] for label in labels])
-    variables["ece_if_calibrated"] = ("class",), np.array([label.noise for label in labels])
-    return variables
+        curves = np.array([getattr(label.curve, name) for label in labels])
+        variables[key] = ("obs_id",), curves
+    scores = np.array([(*label.ece, label.noise) for label in labels])
+    names = ("ece", "ece_lower", "ece_upper", "ece_if_calibrated")
+    return variables | {name: ((), scores[:, at]) for at, name in enumerate(names)}
 
 
 def _describe(result: Calibration) -> str:

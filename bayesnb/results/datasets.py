@@ -15,14 +15,20 @@ from bayesnb.formatting import (
     count,
     fixed,
     number,
-    plus_minus,
     probability,
     shorten,
     signed,
 )
 from bayesnb.inference.decision import Decision
-from bayesnb.results.parameter_names import coordinate, row_names
-from bayesnb.results.tables import Formats, Result, TitledFrame, add_title, describe_intervals
+from bayesnb.results.parameter_names import coordinate
+from bayesnb.results.tables import (
+    Formats,
+    Result,
+    TitledFrame,
+    add_title,
+    describe_intervals,
+    label,
+)
 
 MAX_FAMILY_LETTERS = 30
 LARGE_EVIDENCE = 100.0  # nats; more says that a family is wrong rather than what it says
@@ -32,16 +38,9 @@ ABOUT_SHAPES = (
 EXPONENTS_KEPT = (
     "The exponents (temper) of the other columns are kept, though a refit would find others."
 )
-ABOUT_COLUMNS = {  # of tables of features
-    "log_bayes_factor": {
-        "long_name": "log Bayes factor, depends on the class",
-        "units": "nats",
-    },
-    "importance": {
-        "long_name": "held-out log loss without the feature, less that with it",
-        "units": "nats",
-    },
-    "inclusion": {"long_name": "probability that the feature depends on the class"},
+PAIR_EVIDENCE = {
+    "long_name": "log Bayes factor, the two depend on each other given the class",
+    "units": "nats",
 }
 
 
@@ -62,22 +61,16 @@ def dataset(
     by_row: Mapping[str, Array],
     by_class: Mapping[str, Array],
     attrs: Mapping[str, Any],
-    kind: type[xr.Dataset] = xr.Dataset,
-) -> xr.Dataset:
+    kind: type[Result] = Result,
+) -> Result:
     """Label numbers of every row, `(r,)`, and of every row and class, `(r, c)`."""
-    variables: dict[str, Any] = {name: ("obs_id", values) for name, values in by_row.items()}
-    variables |= {name: (("obs_id", "class"), values) for name, values in by_class.items()}
-    coords = {
-        "obs_id": row_names(index),
-        "class": classes,
-    }
-    return kind(variables, coords, dict(attrs))
+    coords = {"obs_id": coordinate(index), "class": classes}
+    return label(kind, coords, {("obs_id",): by_row, ("obs_id", "class"): by_class}, attrs)
 
 
 def frame(columns: Mapping[str, Sequence[Any] | Array]) -> pd.DataFrame:
     """Return columns of equal length as a pandas frame with numbered rows."""
-    arrays = {name: ("row", np.asarray(values)) for name, values in columns.items()}
-    return xr.Dataset(arrays).to_dataframe()
+    return pd.DataFrame(columns).rename_axis("row")
 
 
 # Predictions
@@ -94,11 +87,11 @@ class PredictionIntervals(Result):
 
 def prediction_intervals(
     index: Array, classes: Array, by_class: Mapping[str, Array], attrs: Mapping[str, Any]
-) -> xr.Dataset:
+) -> Result:
     """Label probabilities and the ends of their intervals, `(r, c)`."""
     kind = describe_intervals(attrs["ci_prob"])
-    about = {"title": f"Class probabilities with {kind}, rows {attrs['rows']}"}
-    return dataset(index, classes, {}, by_class, about | dict(attrs), PredictionIntervals)
+    about = {"title": f"Class probabilities with {kind}, rows {attrs['rows']}", **attrs}
+    return dataset(index, classes, {}, by_class, about, PredictionIntervals)
 
 
 class LabelUncertainty(Result):
@@ -109,19 +102,10 @@ class LabelUncertainty(Result):
 
     __slots__ = ()
     _axes = ("obs_id",)
-    _columns = ("entropy", "aleatoric", "epistemic", "probability")
+    _columns = ("entropy", "aleatoric", "epistemic", "log_density", "probability")
+    _optional = ("log_density",)
     _formats: ClassVar[Formats] = {"": probability}
-
-    def _frame(self) -> pd.DataFrame:
-        table = super()._frame()
-        if "log_density" in self:
-            table.insert(3, "log_density", self["log_density"].values)
-        return table
-
-    def _shown(self) -> pd.DataFrame:
-        table = super()._shown()
-        table.columns = table.columns.str.replace(r"^probability_(.*)", r"p(\1)", regex=True)
-        return table
+    _short = (r"^probability_(.*)", r"p(\1)")
 
 
 def label_uncertainty(
@@ -130,26 +114,16 @@ def label_uncertainty(
     by_row: Mapping[str, Array],
     by_class: Mapping[str, Array],
     rows: str,
-) -> xr.Dataset:
+) -> Result:
     """Label entropies, `(r,)`, and probabilities, `(r, c)`."""
-    attrs = {
-        "title": f"Uncertainty of the labels, entropies in nats, rows {rows}",
-        "rows": rows,
-    }
+    title = f"Uncertainty of the labels, entropies in nats, rows {rows}"
+    attrs = {"title": title, "rows": rows}
     return dataset(index, classes, by_row, by_class, attrs, LabelUncertainty)
 
 
-def held_out_proba(
-    proba: Array,
-    index: Array,
-    classes: Array,
-    selection: str,
-) -> xr.DataArray:
+def held_out_proba(proba: Array, index: Array, classes: Array, selection: str) -> xr.DataArray:
     """Label the probabilities of rows that are held out, `(r, c)`."""
-    coords = {
-        "obs_id": coordinate(index),
-        "class": coordinate(classes),
-    }
+    coords = {"obs_id": coordinate(index), "class": coordinate(classes)}
     return xr.DataArray(proba, coords, name="p", attrs={"selection": selection})
 
 
@@ -164,34 +138,19 @@ class Decisions(Result):
     _columns = ("action", "expected_loss", "abstained", "loss")
     _formats: ClassVar[Formats] = {"": partial(fixed, decimals=3)}
 
-    def _shown(self) -> pd.DataFrame:
-        table = self._frame()
-        return table if "abstain" in self.attrs else table.drop(columns="abstained")
 
-
-def decisions(
-    rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None
-) -> xr.Dataset:
+def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: float | None) -> Result:
     """Label the action of each row, None where none is chosen, and expected losses of all."""
-    alike = len({*map(type, actions)}) == 1 and np.ndim(actions[0]) == 0
-    names = np.asarray(actions) if alike else np.fromiter(actions, object, len(actions))
+    names = pd.Index(actions, tupleize_cols=False).to_numpy()
     chosen = names[made.action]
     attrs: dict[str, Any] = {"title": "Decisions with the least expected loss"}
     if abstain is not None:
         chosen = np.where(made.abstained, None, chosen.astype(object))
         attrs["abstain"] = abstain
         attrs["note"] = f"To leave a row undecided costs {abstain:g}."
-    variables = {
-        "action": ("obs_id", chosen),
-        "expected_loss": ("obs_id", made.expected_loss),
-        "abstained": ("obs_id", made.abstained),
-        "loss": (("obs_id", "choice"), made.loss),
-    }
-    coords = {
-        "obs_id": row_names(rows),
-        "choice": names,
-    }
-    return Decisions(variables, coords, attrs)
+    by_row = {"action": chosen, "expected_loss": made.expected_loss, "abstained": made.abstained}
+    variables = {("obs_id",): by_row, ("obs_id", "choice"): {"loss": made.loss}}
+    return label(Decisions, {"obs_id": coordinate(rows), "choice": names}, variables, attrs)
 
 
 # The model
@@ -205,57 +164,51 @@ class FamilyChoices(Result):
 
     __slots__ = ()
     _axes = ("feature",)
-    _columns = ("chosen", "elpd")
+    _columns = ("chosen", "chosen_over", "elpd")
 
     def _shown(self) -> pd.DataFrame:
-        """Return the score of the family that was chosen, and the best of the others."""
-        table = self["elpd"].transpose("feature", "candidate").to_pandas()
-        chosen = self["chosen"].to_series()
-        rows = []
-        for name, (_, elpd) in zip(chosen, table.iterrows(), strict=True):
-            rows.append((name, elpd[name], *compare_others(elpd, name)[:1]))
-        columns = ["chosen", "elpd", "next best, against it"]
-        return pd.DataFrame(rows, chosen.index).reindex(columns=range(3)).set_axis(columns, axis=1)
+        """Return the score of the family that was chosen, and the others."""
+        table = self[["chosen", "chosen_over"]].to_dataframe()
+        elpd = self["elpd"].sel(candidate=self["chosen"])
+        table.insert(1, "elpd", elpd.values)
+        return table
 
 
-def choices(made: Sequence[Choice]) -> xr.Dataset:
+def choices(made: Sequence[Choice]) -> Result:
     """Label the scores by each feature under each candidate family, and which was chosen."""
-    candidates = list(dict.fromkeys(name for choice in made for name in choice.candidates))
-    elpd = np.full((len(made), len(candidates)), np.nan)
-    for scores, choice in zip(elpd, made, strict=True):
-        scores[[candidates.index(name) for name in choice.candidates]] = choice.elpd
-    chosen = np.array([choice.candidates[choice.chosen] for choice in made], dtype=str)
-    title = (
-        "Families, chosen by the leave-one-out score of the label (elpd in nats, larger is better)"
-        if made
-        else "All families are declared, or follow from the values of the columns."
-    )
-    return FamilyChoices(
-        {
-            "elpd": (("feature", "candidate"), elpd),
-            "chosen": ("feature", chosen),
-        },
-        {
-            "feature": coordinate([choice.key for choice in made]),
-            "candidate": np.array(candidates, dtype=str),
-        },
-        {"title": title},
-    )
-
-
-def compare_others(elpd: pd.Series, chosen: str) -> list[str]:
-    """Return the candidates that were not chosen, the best first, with their scores less its."""
-    gaps = (elpd.drop(chosen) - elpd[chosen]).dropna().sort_values(ascending=False)
-    return [f"{shorten(name, MAX_FAMILY_LETTERS)} ({signed(gap, 1)})" for name, gap in gaps.items()]
+    scores = []
+    chosen = []
+    chosen_over = []
+    for choice in made:
+        elpd = pd.Series(choice.elpd, choice.candidates)
+        name = choice.candidates[choice.chosen]
+        others = (elpd.drop(name) - elpd[name]).dropna().sort_values(ascending=False)
+        texts = []
+        for other, gap in others.items():
+            texts.append(f"{shorten(other, MAX_FAMILY_LETTERS)} ({signed(gap, 1)})")
+        scores.append(elpd.to_dict())
+        chosen.append(name)
+        chosen_over.append(", ".join(texts))
+    table = pd.DataFrame(scores, dtype=float)
+    title = "All families are declared, or follow from the values of the columns."
+    if made:
+        title = "Families, chosen by the leave-one-out score of the label"
+        title = f"{title} (elpd in nats, larger is better)"
+    coords = {
+        "feature": coordinate([choice.key for choice in made]),
+        "candidate": np.array(table.columns, str),
+    }
+    variables = {
+        ("feature", "candidate"): {"elpd": table},
+        ("feature",): {"chosen": np.array(chosen, str), "chosen_over": np.array(chosen_over, str)},
+    }
+    return label(FamilyChoices, coords, variables, {"title": title})
 
 
 def rejected(made: Sequence[Choice]) -> dict[Hashable, str]:
     """Return for each feature the candidates that its family was chosen over, in words."""
-    words = {}
-    for choice in made:
-        elpd = pd.Series(choice.elpd, choice.candidates)
-        words[choice.key] = ", ".join(compare_others(elpd, choice.candidates[choice.chosen]))
-    return words
+    keys = [choice.key for choice in made]
+    return dict(zip(keys, choices(made)["chosen_over"].values.tolist(), strict=True))
 
 
 class ColumnLinks(Result):
@@ -264,53 +217,38 @@ class ColumnLinks(Result):
     __slots__ = ()
     _axes = ("link",)
     _columns = ("first", "second", "log_bayes_factor", "temper", "temper_sd", "in_forest")
+    _about: ClassVar = {
+        "log_bayes_factor": {
+            "long_name": "log Bayes factor against independence given the class",
+            "units": "nats",
+        },
+        "temper": {"long_name": "exponent on the evidence of the link"},
+    }
 
-    def _shown(self) -> pd.DataFrame:
-        table = self._frame()
-        table["temper"] = list(map(plus_minus, table["temper"], table.pop("temper_sd")))
-        table["in_forest"] = np.where(table["in_forest"], "yes", "no")
-        return table.set_index(["first", "second"])
 
-
-def links(block: Any, temper: Array, temper_sd: Array) -> xr.Dataset:
+def links(block: Any, temper: Array, temper_sd: Array) -> Result:
     """Label links between columns; `block` is None where none were found."""
-    ends: Sequence[Any] = () if block is None else block.keys
-    in_forest = np.empty(0, bool) if block is None else block.in_forest.astype(bool)
-    evidence = {
-        "long_name": "log Bayes factor against independence given the class",
-        "units": "nats",
-    }
+    ends: Sequence[Any] = [] if block is None else block.keys
+    in_forest = np.array([] if block is None else block.in_forest, bool)
     variables = {
-        "first": ("link", coordinate([name for name, _ in ends])),
-        "second": ("link", coordinate([name for _, name in ends])),
-        "log_bayes_factor": ("link", np.empty(0) if block is None else block.evidence, evidence),
-        "temper": ("link", temper, {"long_name": "exponent on the evidence of the link"}),
-        "temper_sd": ("link", temper_sd),
-        "in_forest": ("link", in_forest),
+        "first": coordinate([name for name, _ in ends]),
+        "second": coordinate([name for _, name in ends]),
+        "log_bayes_factor": np.empty(0) if block is None else block.evidence,
+        "temper": temper,
+        "temper_sd": temper_sd,
+        "in_forest": in_forest,
     }
-    title = "No links between columns"
-    if ends:
-        title = (
-            f"{count(len(ends), 'link')} between columns, {in_forest.sum():,} in the forest "
-            "(log Bayes factor in nats)"
-        )
-    return ColumnLinks(variables, {"link": np.arange(len(ends))}, {"title": title})
+    title = (
+        f"{count(len(ends), 'link')} between columns, {in_forest.sum():,} in the forest "
+        "(log Bayes factor in nats)"
+        if ends
+        else "No links between columns"
+    )
+    coords = {"link": np.arange(len(ends))}
+    return label(ColumnLinks, coords, {("link",): variables}, {"title": title})
 
 
 # Features
-
-
-def by_feature(
-    names: Sequence[Hashable],
-    values_of: Mapping[str, Array],
-    attrs: Mapping[str, Any],
-    kind: type[xr.Dataset],
-) -> xr.Dataset:
-    """Label numbers of every feature, `(f,)`."""
-    variables = {
-        name: ("feature", values, ABOUT_COLUMNS.get(name, {})) for name, values in values_of.items()
-    }
-    return kind(variables, {"feature": coordinate(names)}, dict(attrs))
 
 
 class Relevance(Result):
@@ -324,6 +262,13 @@ class Relevance(Result):
     _columns = ("log_bayes_factor", "inclusion", "temper", "temper_sd")
     _sorted_by = "log_bayes_factor"
     _formats: ClassVar[Formats] = {"inclusion": probability}
+    _about: ClassVar = {
+        "log_bayes_factor": {
+            "long_name": "log Bayes factor, depends on the class",
+            "units": "nats",
+        },
+        "inclusion": {"long_name": "probability that the feature depends on the class"},
+    }
 
 
 def relevant(
@@ -331,7 +276,7 @@ def relevant(
     values_of: Mapping[str, Array],
     prior: float,
     blocks: Mapping[str, float],
-) -> xr.Dataset:
+) -> Result:
     """Label numbers of every feature, `(f,)`; those of blocks of words go into `attrs`."""
     attrs: dict[str, Any] = {
         "title": "Evidence that each feature depends on the class (log Bayes factor in nats)",
@@ -347,7 +292,7 @@ def relevant(
         notes.append("Hundreds of nats do not say that a feature is important: see importance().")
         notes.append(ABOUT_SHAPES)
     attrs["note"] = "\n".join(notes)
-    return by_feature(names, values_of, attrs, Relevance)
+    return label(Relevance, {"feature": coordinate(names)}, {("feature",): values_of}, attrs)
 
 
 class Importance(Result):
@@ -363,22 +308,26 @@ class Importance(Result):
     _formats: ClassVar[Formats] = dict.fromkeys(
         ("importance", "lower", "upper"), partial(fixed, decimals=4)
     )
+    _about: ClassVar = {
+        "importance": {
+            "long_name": "held-out log loss without the feature, less that with it",
+            "units": "nats",
+        },
+    }
 
 
 def important(
     names: Sequence[Hashable], estimate: Array, temper: Array, attrs: Mapping[str, Any]
-) -> xr.Dataset:
+) -> Result:
     """Label what is lost without each feature, its interval, `(3, f)`, and exponents, `(f,)`."""
     kind = describe_intervals(attrs["ci_prob"])
-    notes = [f"Log loss of the whole model: {number(attrs['log_loss'])}."]
+    note = f"Log loss of the whole model: {number(attrs['log_loss'])}."
     if attrs["exponents"] == "kept":
-        notes.append(EXPONENTS_KEPT)
-    about = {
-        "title": f"What held-out log loss loses without each feature (nats a row), with {kind}",
-        "note": "\n".join(notes),
-    }
-    columns = dict(zip(("importance", "lower", "upper"), estimate, strict=True))
-    return by_feature(names, columns | {"temper": temper}, about | dict(attrs), Importance)
+        note = f"{note}\n{EXPONENTS_KEPT}"
+    title = f"What held-out log loss loses without each feature (nats a row), with {kind}"
+    about = {"title": title, "note": note, **attrs}
+    values_of = dict(zip(Importance._columns, (*estimate, temper), strict=True))
+    return label(Importance, {"feature": coordinate(names)}, {("feature",): values_of}, about)
 
 
 class Dependence(Result):
@@ -392,23 +341,20 @@ class Dependence(Result):
     _axes = ("feature", "feature_2")
     _columns = ("log_bayes_factor", "log_bayes_factor_by_class")
     _sorted_by = "log_bayes_factor"
-
-    def _has_table(self) -> bool:
-        return super()._has_table() and np.array_equal(self["feature"], self["feature_2"])
+    _short = ("^log_bayes_factor_", "")
+    _about: ClassVar = {
+        "log_bayes_factor": PAIR_EVIDENCE,
+        "log_bayes_factor_by_class": PAIR_EVIDENCE,
+    }
 
     def _frame(self) -> pd.DataFrame:
-        size = self.sizes["feature"]
-        table = super()._frame()[np.triu(np.ones((size, size), bool), 1).ravel()]
-        table.columns = table.columns.str.replace("_by_class", "", n=1)
-        return table
-
-    def _shown(self) -> pd.DataFrame:
-        known = super()._shown().dropna(subset="log_bayes_factor")
-        known.columns = known.columns.str.removeprefix("log_bayes_factor_")
-        return known
+        table = super()._frame()
+        table.columns = table.columns.str.replace("_by_class_", "_")
+        pairs = table.index.map(frozenset)
+        return table[~pairs.duplicated() & (pairs.map(len) == 2)]
 
 
-def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array) -> xr.Dataset:
+def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array) -> Result:
     """Label log Bayes factors of pairs within each class, `(c, n, n)`, and their sums."""
     total = log_bayes_factor.sum(axis=0)
     pairs = total[np.triu_indices(len(names), 1)]
@@ -423,20 +369,13 @@ def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array
         "(log Bayes factor in nats)",
         "note": "\n".join(notes),
     }
-    about = {
-        "long_name": "log Bayes factor, the two depend on each other given the class",
-        "units": "nats",
-    }
-    axes = ("feature", "feature_2")
+    axes = Dependence._axes
     variables = {
-        "log_bayes_factor": (axes, total, about),
-        "log_bayes_factor_by_class": (("class", *axes), log_bayes_factor, about),
+        axes: {"log_bayes_factor": total},
+        ("class", *axes): {"log_bayes_factor_by_class": log_bayes_factor},
     }
-    coords = {
-        "class": coordinate(classes),
-        **dict.fromkeys(axes, coordinate(names)),
-    }
-    return Dependence(variables, coords, attrs)
+    coords = {"class": coordinate(classes), **dict.fromkeys(axes, coordinate(names))}
+    return label(Dependence, coords, variables, attrs)
 
 
 def tuning(columns: Mapping[str, Any]) -> TitledFrame:

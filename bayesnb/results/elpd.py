@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from arviz_stats import (
-    ELPDData,
-    ELPDDataLOO,
-    ELPDDataLOOKFold,
-    compare,
-)
+from arviz_stats import ELPDData, ELPDDataLOO, ELPDDataLOOKFold, compare
 from arviz_stats.base import array_stats
 
 from bayesnb.families.record import Array
@@ -44,7 +39,7 @@ class ShownScores(ELPDData):
         >>> GaussianNB().fit(x, y).loo(x, y).to_frame()["elpd_i"].round(2).tolist()
         [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08]
         """
-        return xr.Dataset({"elpd_i": self.elpd_i}).to_dataframe()
+        return self.elpd_i.to_dataframe("elpd_i")
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -65,16 +60,15 @@ class ExactKFold(ShownScores, ELPDDataLOOKFold):
     """K-fold in closed form: the posterior of the other folds."""
 
 
+class SampledLOO(ShownScores, ELPDDataLOO):
+    """Leave-one-out by draws, with the Pareto k of each row's weights."""
+
+
 def elpd(
     pointwise: Pointwise, index: Array, folds: int | None = None, selection: str = ""
 ) -> ExactLOO | ExactKFold:
     """Return pointwise scores, their sum, its standard error, and the number of parameters."""
-    fields = _fields_of(pointwise, index)
-    fields |= {
-        "n_samples": 0,
-        "warning": False,
-        "good_k": None,
-    }
+    fields = _fields_of(pointwise, index, draws=0)
     if folds is not None:
         return ExactKFold(**fields, n_folds=folds)
     if selection:
@@ -82,36 +76,30 @@ def elpd(
     return ExactLOO(**fields)
 
 
-def sampled_elpd(
-    pointwise: Pointwise,
-    index: Array,
-    k: Array,
-    draws: int,
-) -> ELPDDataLOO:
+def sampled_elpd(pointwise: Pointwise, index: Array, k: Array, draws: int) -> SampledLOO:
     """Return scores that were estimated from draws, with the Pareto k of each row's weights."""
     limit = good_k(draws)
-    fields = _fields_of(pointwise, index)
-    fields |= {
-        "n_samples": draws,
-        "warning": bool((~(k <= limit)).any()),
-        "good_k": limit,
-    }
-    return ELPDDataLOO(**fields, pareto_k=fields["elpd_i"].copy(data=k).rename("pareto_k"))
+    fields = _fields_of(pointwise, index, draws, limit, warning=not (k <= limit).all())
+    return SampledLOO(**fields, pareto_k=fields["elpd_i"].copy(data=k).rename("pareto_k"))
 
 
-def _fields_of(pointwise: Pointwise, index: Array) -> dict[str, Any]:
+def _fields_of(
+    pointwise: Pointwise,
+    index: Array,
+    draws: int,
+    good_k: float | None = None,
+    warning: bool = False,
+) -> dict[str, Any]:
     return {
         "elpd": pointwise.total,
         "se": pointwise.se,
         "p": pointwise.optimism,
+        "n_samples": draws,
         "n_data_points": pointwise.rows,
         "scale": "log",
-        "elpd_i": xr.DataArray(
-            pointwise.score,
-            {"obs_id": coordinate(index)},
-            ["obs_id"],
-            "y",
-        ),
+        "warning": warning,
+        "good_k": good_k,
+        "elpd_i": xr.DataArray(pointwise.score, {"obs_id": coordinate(index)}, name="y"),
     }
 
 
@@ -174,6 +162,5 @@ def _smooth_row(log_density: Array) -> tuple[Array, float]:
         return plain, float("inf")
     with np.errstate(all="ignore"):  # of weights that leave the range of floats
         log_weight, k = array_stats.psislw(log_density)
-    if not np.isfinite(k) or np.isnan(log_weight).any():
-        return plain, float("inf")
-    return log_weight, float(k)
+    has_tail = np.isfinite(k) and not np.isnan(log_weight).any()
+    return (log_weight, float(k)) if has_tail else (plain, float("inf"))

@@ -9,17 +9,13 @@ from typing import Any
 
 import pandas as pd
 
-from bayesnb.formatting import (
-    list_names,
-    number,
-    probability,
-    shorten,
-)
+from bayesnb.formatting import list_names, number, probability, shorten
 from bayesnb.results.tables import Formats, show_html, show_text
 
 MIN_WIDTH = 40  # of a line of text in a terminal
 MAX_LINES = 12  # of a list below the table in a terminal
 MAX_NAMES = 8  # features that share a line
+MAX_NAME = 60  # letters of each
 TEXTS = ["prior", "chosen_over"]
 FORMATS: Formats = {
     "inclusion": probability,
@@ -80,33 +76,23 @@ class ModelSummary:
         """Return the numbers as a table, and the columns of text, too wide for it, as lists."""
         title = "\n".join([self.title, *_wrap(self.lines)])
         numbers = self._table.drop(columns=["temper_sd", "inclusion", *TEXTS])
-        parts = [show_text(title, numbers, FORMATS), *map(self._list_texts, TEXTS)]
-        parts.append("\n".join(_wrap(self.notes)))
-        return "\n\n".join(filter(None, parts))
-
-    def _list_texts(self, name: str) -> str:
-        """Return a column of text as a list of features, those with the same text together."""
-        features: dict[str, list[str]] = {}
-        for feature, text in self._table[name].items():
-            features.setdefault(text, []).append(shorten(feature, 60))
-        lines = [
-            f"{list_names(names, MAX_NAMES)}: {text}" for text, names in features.items() if text
-        ]
-        rest = len(lines) - MAX_LINES
-        more = [f"{rest:,} more; .to_frame() has them."] if rest > 0 else []
-        shown = _wrap([*lines[:MAX_LINES], *more])
-        return "\n".join([name.replace("_", " "), *shown]) if lines else ""
+        parts = [show_text(title, numbers, FORMATS)]
+        for name in TEXTS:
+            features = self._table.groupby(name, sort=False).groups
+            lines = []
+            for text, names in features.items():
+                shown = [shorten(feature, MAX_NAME) for feature in names]
+                lines += [f"{list_names(shown, MAX_NAMES)}: {text}"] if text else []
+            if len(lines) > MAX_LINES:
+                rest = len(lines) - MAX_LINES
+                lines = [*lines[:MAX_LINES], f"{rest:,} more; .to_frame() has them."]
+            parts += ["\n".join([name.replace("_", " "), *_wrap(lines)])] if lines else []
+        return "\n\n".join([*parts, "\n".join(_wrap(self.notes))]).strip()
 
     def _repr_html_(self) -> str:
         numbers = self._table.drop(columns=TEXTS)
         title = "\n".join([self.title, *self.lines])
-        note = "\n".join(self.notes)
-        return show_html(
-            title,
-            numbers.join(self._table[TEXTS]),
-            FORMATS,
-            note,
-        )
+        return show_html(title, numbers.join(self._table[TEXTS]), FORMATS, "\n".join(self.notes))
 
 
 def _wrap(texts: Sequence[str]) -> list[str]:

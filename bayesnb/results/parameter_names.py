@@ -10,86 +10,68 @@ Covariances are `(class, feature, feature_2)`, with zeros between blocks.
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
+from itertools import compress
 from math import prod
-from numbers import Real
 from typing import Any
 
 import numpy as np
+from pandas.api.types import infer_dtype
 
-from bayesnb.families.base import Array, Parts
+from bayesnb.families.base import Array, Belief, Parts
 from bayesnb.formatting import list_names
 from bayesnb.model.schema import Block
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
-Names = dict[tuple[str, int | None], tuple[str, tuple[str, ...]]]  # symbol, feature -> name, dims
+Names = dict[tuple[str, int | None], tuple[str, str]]  # symbol, feature -> name, axis
 ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
 MAX_COLUMNS_LISTED = 8
-RESERVED = (
-    "chain",
-    "draw",
-    "class",
-    "class_prob",
-    "obs_id",
-    "log_evidence",
-    "mu",
-    "sigma2",
-    "rate",
-    "theta",
-)
+SIMPLE = ("integer", "floating", "mixed-integer-float", "boolean", "datetime64")
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Names and axes of the parameters of every block, of all columns or of the wanted ones.
+    """Names and axes of the parameters of every block, of all columns or of some `features`.
 
-    `tables` are the combinations of levels with an entry, for each block; None where it has none.
+    A table of combinations has the entries that its belief has.
     """
 
     classes: Array
     blocks: Sequence[Block]
-    wanted: Sequence[Hashable] | None = None
-    tables: Sequence[Array | None] = ()
+    beliefs: Sequence[Belief]
+    features: Sequence[Hashable] | None = None
 
     def __post_init__(self) -> None:
         known = {name for block in self.blocks for name in block.names}
-        for name in self.wanted or ():
+        for name in self.features or ():
             if name not in known:
                 names = list_names(sorted(map(repr, known)), MAX_COLUMNS_LISTED)
                 raise ValueError(
                     f"features: the model has no column {name!r}. Name some of {names}."
                 )
 
-    def of_columns(self, parts: Sequence[Any]) -> Sequence[Any]:
-        """Return the parts of blocks that have columns: those of links come last."""
-        return parts[: len(self.blocks)]
-
     def arrange(self, parts: Sequence[Parts]) -> Variables:
-        """Return arrays of all blocks, `(n, k)` or `(n,)` with n classes or draws, by variable."""
-        variables: Variables = {}
-        side_by_side: dict[tuple[str, str], list[Array]] = {}
-        for block, arrays, names in zip(
-            self.blocks,
-            parts,
-            self.named(parts),
-            strict=True,
-        ):
-            for (symbol, feature), array in arrays.items():
-                name, dims = names[symbol, feature]
-                if self._label(block, feature) is None:
-                    side_by_side.setdefault((name, _family(block)), []).append(array)
+        """Return arrays of all blocks, `(n, k)` or `(n,)` with n classes or draws, by variable.
+
+        Parts of links, which come last, are left out: links have no columns.
+        """
+        arrays: dict[tuple[str, str], list[Array]] = {}
+        parts = parts[: len(self.blocks)]
+        for block, of_block, names in zip(self.blocks, parts, self.name(parts), strict=True):
+            for (symbol, feature), array in of_block.items():
+                keep = self._keep(block.names if feature is None else [block.names[feature]])
+                if not any(keep):
                     continue
-                columns = block.names
-                if feature is not None and not block.family.combined:
-                    columns = [block.names[feature]]
-                if any(map(self._wants, columns)):
-                    variables[name] = dims[: array.ndim], array
-        for (name, family), arrays_of_blocks in side_by_side.items():
-            if self._columns[family]:
-                variables[name] = self._join(family, arrays_of_blocks)
+                if not all(keep) and not block.family.combined:
+                    for at in range(1, array.ndim):
+                        array = np.compress(keep, array, axis=at)
+                arrays.setdefault(names[symbol, feature], []).append(array)
+        variables: Variables = {}
+        for (name, axis), side_by_side in arrays.items():
+            array = _join(side_by_side)
+            variables[name] = ("class", axis, f"{axis}_2")[: array.ndim], array
         return variables
 
-    def named(self, parts: Sequence[Iterable[tuple[str, int | None]]]) -> list[Names]:
+    def name(self, parts: Sequence[Iterable[tuple[str, int | None]]]) -> list[Names]:
         """Return the names and axes of the arrays of every block, by symbol and feature.
 
         A symbol is a pattern, as "theta{}"; of a name that two families have, each has its own.
@@ -97,21 +79,17 @@ class Layout:
         families: dict[str, set[str]] = {}
         for block, symbols in zip(self.blocks, parts, strict=True):
             for symbol, feature in symbols:
-                if self._label(block, feature) is None:
-                    families.setdefault(_root(symbol), set()).add(_family(block))
-        named: list[Names] = []
+                column, _ = self._place(block, feature)
+                root = symbol.partition("{")[0] + column
+                families.setdefault(root, set()).add(_family(block))
+        named = []
         for block, symbols in zip(self.blocks, parts, strict=True):
-            family = _family(block)
             names = Names()
             for symbol, feature in symbols:
-                label = self._label(block, feature)
-                if label is not None:
-                    axis = f"{label}_combination" if block.family.combined else f"{label}_level"
-                    names[symbol, feature] = symbol.format(f"_{label}"), ("class", axis)
-                    continue
-                prefix = f"{family}_" if len(families[_root(symbol)]) > 1 else ""
-                name = f"{prefix}{symbol.format('')}"
-                names[symbol, feature] = name, ("class", self._axis(family))
+                column, axis = self._place(block, feature)
+                root = symbol.partition("{")[0] + column
+                prefix = f"{_family(block)}_" if len(families[root]) > 1 else ""
+                names[symbol, feature] = prefix + symbol.format(column), axis
             named.append(names)
         return named
 
@@ -119,58 +97,47 @@ class Layout:
     def coords(self) -> dict[str, Array]:
         """The labels of every axis."""
         coords = {"class": coordinate(self.classes)}
-        for family, names in self._columns.items():
-            axis = self._axis(family)
-            coords[axis] = coords[f"{axis}_2"] = coordinate(names)
-        for block, table in zip_longest(self.blocks, self.tables):
+        columns: dict[str, list[Hashable]] = {}
+        for block, belief in zip(self.blocks, self.beliefs, strict=True):
+            _, axis = self._place(block, None)
             if block.family.combined:
-                axis = f"{self._labels[block.keys[0]]}_combination"
-                coords[axis] = coordinate(combinations(block, table))
-                continue
-            for j, name in enumerate(block.names):
-                if block.levels:
-                    coords[f"{self._labels[name]}_level"] = coordinate(level_labels(block, j))
-                elif block.starts:
-                    coords[f"{self._labels[name]}_level"] = block.starts[j]
+                coords[axis] = coordinate(combinations(block, belief))
+            elif not _has_levels(block):
+                columns.setdefault(axis, []).extend(block.names)
+            else:
+                for j in range(len(block.names)):
+                    _, axis = self._place(block, j)
+                    coords[axis] = block.starts[j] if block.starts else level_labels(block, j)
+        for axis, names in columns.items():
+            kept = list(compress(names, self._keep(names)))
+            coords[axis] = coords[f"{axis}_2"] = coordinate(kept)
         return coords
 
-    def _wants(self, name: Hashable) -> bool:
-        return self.wanted is None or name in self.wanted
+    def _keep(self, names: Iterable[Hashable]) -> list[bool]:
+        return [self.features is None or name in self.features for name in names]
 
-    def _axis(self, family: str) -> str:
-        return "feature" if len(self._columns) == 1 else f"{family}_feature"
+    def _place(self, block: Block, feature: int | None) -> tuple[str, str]:
+        """Return what a variable's name says of its column or table, and the axis.
 
-    def _label(self, block: Block, feature: int | None) -> str | None:
-        """Return the text of the levels' column, or table; None for an array of all columns."""
-        if block.family.combined or block.family.listed:
-            return self._labels[block.keys[0]]
-        return None if feature is None else self._labels[block.names[feature]]
-
-    def _join(self, family: str, arrays: Sequence[Array]) -> tuple[tuple[str, ...], Array]:
-        """Join the blocks of a family along their features; without such an axis, sum them."""
-        axis = self._axis(family)
-        if arrays[0].ndim == 1:
-            return ("class",), np.sum(arrays, axis=0)
-        names = [name for block in self.blocks if _family(block) == family for name in block.names]
-        keep = [self._wants(name) for name in names]
-        if arrays[0].ndim == 3:
-            return ("class", axis, f"{axis}_2"), _join_diagonally(arrays)[:, keep][..., keep]
-        joined = arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
-        return ("class", axis), joined if all(keep) else joined[:, keep]
+        That is nothing for an array of all columns.
+        """
+        if block.family.combined:
+            label = self._labels[block.keys[0]]
+            return f"_{label}", f"{label}_combination"
+        if feature is None and not block.family.listed:
+            return "", "feature" if len(self._families) == 1 else f"{_family(block)}_feature"
+        label = self._labels[block.names[feature or 0]]
+        return f"_{label}", f"{label}_level"
 
     @cached_property
-    def _columns(self) -> dict[str, list[Hashable]]:
-        """The wanted columns of each family whose columns share one axis."""
-        columns: dict[str, list[Hashable]] = {}
-        for block in self.blocks:
-            if not _has_levels(block):
-                columns.setdefault(_family(block), []).extend(filter(self._wants, block.names))
-        return columns
+    def _families(self) -> set[str]:
+        """The families whose columns share one axis."""
+        return {_family(block) for block in self.blocks if not _has_levels(block)}
 
     @cached_property
     def _labels(self) -> dict[Hashable, str]:
         """Text for columns of levels: without '/', such that no two names or axes are equal."""
-        taken = {*RESERVED, *map(self._axis, self._columns)}
+        taken: set[str] = set()
         labels: dict[Hashable, str] = {}
         for key in (key for block in self.blocks if _has_levels(block) for key in block.keys):
             text = ",".join(map(str, key)) if isinstance(key, tuple) else str(key)
@@ -186,42 +153,31 @@ def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Lay
     """Return the layout of a fitted estimator; entries of a table are those of its posterior."""
     blocks = estimator.schema_.columns_alone.blocks
     beliefs = estimator.model_.posterior.blocks[: len(blocks)]
-    tables = [getattr(belief, "combinations", None) for belief in beliefs]
-    return Layout(estimator.classes_, blocks, features, tables)
+    return Layout(estimator.classes_, blocks, beliefs, features)
 
 
-def level_labels(block: Block, j: int) -> list[Any]:
+def level_labels(block: Block, j: int) -> Array:
     """Return the levels of a column, and a label for each reserved one."""
     levels = block.levels[j]
-    return [*levels, *["(unseen)"] * (block.sizes[j] - len(levels))]
+    return coordinate([*levels, *["(unseen)"] * (block.sizes[j] - len(levels))])
 
 
-def combinations(block: Block, table: Array | None) -> list[str]:
+def combinations(block: Block, belief: Any) -> list[str]:
     """Return the labels of a table's entries: combinations of levels, and all unseen ones."""
-    labels = [list(map(str, level_labels(block, j))) for j in range(len(block.levels))]
-    named = []
-    for codes in [] if table is None else table.tolist():
-        named.append(", ".join(map(list.__getitem__, labels, codes)))
-    return named + [ELSEWHERE] * (len(named) < prod(block.sizes))
+    columns = []
+    for j, codes in enumerate(belief.combinations.T):
+        columns.append(level_labels(block, j).astype(str)[codes])
+    names = [", ".join(levels) for levels in zip(*columns, strict=True)]
+    return names + [ELSEWHERE] * (len(names) < prod(block.sizes))
 
 
 def coordinate(labels: Iterable[Any]) -> Array:
     """Return labels that any file format can hold: numbers, flags, dates, text; others as text."""
-    if not isinstance(labels, np.ndarray) or labels.dtype.kind == "O":
-        labels = list(labels)
-        simple = all(isinstance(label, Real | str | np.generic) for label in labels)
-        flags = {isinstance(label, bool | np.bool_) for label in labels}
-        if simple and len(flags) == 1:  # a flag among numbers would be 1
-            labels = np.array(labels)
-        else:
-            labels = np.array(list(map(str, labels)), str)
-    return labels.astype(str) if labels.dtype.kind in "OT" else labels
-
-
-def row_names(index: Array) -> Array:
-    """Return names of rows that any file format can hold: tuples and periods as text."""
-    plain = index.dtype.kind != "O" or all(type(name) is str for name in index)
-    return index if plain else coordinate(index)
+    if isinstance(labels, np.ndarray) and labels.dtype.kind not in "OT":
+        return labels
+    labels = list(labels)
+    is_simple = infer_dtype(labels, skipna=False) in SIMPLE
+    return np.array(labels) if is_simple else np.array(list(map(str, labels)), str)
 
 
 def _has_levels(block: Block) -> bool:
@@ -232,17 +188,17 @@ def _family(block: Block) -> str:
     return type(block.family).__name__.lower()
 
 
-def _root(symbol: str) -> str:
-    return symbol.partition("{")[0]
-
-
 def _names_with(text: str) -> set[str]:
     """Return the names that a column of levels, or a table of several, reserves."""
     return {f"theta_{text}", f"ratio_{text}", f"{text}_level", f"{text}_combination"}
 
 
-def _join_diagonally(arrays: Sequence[Array]) -> Array:
-    """Return block-diagonal matrices of `(n, d, d)` each, 0 elsewhere."""
+def _join(arrays: Sequence[Array]) -> Array:
+    """Join blocks of a family along their features; without such an axis, sum them."""
+    if len(arrays) == 1:
+        return arrays[0]
+    if arrays[0].ndim < 3:
+        return np.sum(arrays, axis=0) if arrays[0].ndim == 1 else np.concatenate(arrays, axis=1)
     edges = np.cumsum([0, *(array.shape[-1] for array in arrays)])
     joined = np.zeros((len(arrays[0]), edges[-1], edges[-1]))
     for array, start, stop in zip(arrays, edges[:-1], edges[1:], strict=True):

@@ -11,28 +11,20 @@ class Bar:
 
     def __init__(self, drawn: Any) -> None:
         self.drawn = drawn
-        self.started = False
 
     def start(self, total: int, done: int = 0) -> None:
         """Begin to count."""
-        self.started = True
         self.drawn.total = total
+        self.drawn.n = done
         self.drawn.unpause()  # the time until now is no work; `reset` would draw at once
-        self.drawn.update(done)
-
-    def name(self, what: str) -> None:
-        """Say what is at work from the next count on."""
-        self.drawn.set_description(what, refresh=False)
 
     def more(self, count: float) -> None:
         """Count what was done."""
-        if self.started:
-            self.drawn.update(count)
+        self.drawn.update(count)
 
     def finish(self) -> None:
         """Fill the bar: what was skipped is done too."""
-        if self.started:
-            self.drawn.update(self.drawn.total - self.drawn.n)
+        self.drawn.update(self.drawn.total - self.drawn.n)
 
 
 @contextmanager

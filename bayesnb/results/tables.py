@@ -12,44 +12,27 @@ from bayesnb.formatting import fixed, shorten
 MAX_ROWS = 20  # shown of a table: half of them from its beginning, half from its end
 MAX_COLUMNS = 20  # in a notebook; in a terminal as many as fit
 MAX_LETTERS = 60  # of a cell
-Formats = Mapping[str, Callable[[Any], str]]  # by column; "" of all others
-PANDAS_OPTIONS = {
-    "display.max_rows": MAX_ROWS,
-    "display.min_rows": MAX_ROWS,
-    "display.max_columns": 0,  # as many as fit
-    "display.max_colwidth": None,
-    "display.show_dimensions": False,
-}
+Formats = Mapping[str, Callable[[Any], str]]  # by column; "" of all other numbers
 
 
-def show_text(
-    title: str,
-    frame: pd.DataFrame,
-    formats: Formats,
-    note: str = "",
-) -> str:
+def show_text(title: str, frame: pd.DataFrame, formats: Formats, note: str = "") -> str:
     """Return a table for a terminal."""
     if frame.empty:
         return title
-    with pd.option_context(*(part for option in PANDAS_OPTIONS.items() for part in option)):
-        lines = repr(format_ends(frame, formats)).splitlines()
+    text = format_ends(frame, formats)
+    lines = text.to_string(max_rows=MAX_ROWS, max_cols=0, line_width=80).splitlines()
     table = "\n".join(line.rstrip() for line in lines)
-    return "\n\n".join(filter(None, (title, table, _mention_omitted(frame), note)))
+    return "\n\n".join([title, table, *_list_notes(frame, note)])
 
 
-def show_html(
-    title: str, frame: pd.DataFrame, formats: Formats, note: str = "", details: str = ""
-) -> str:
-    """Return a table for a notebook, with further HTML folded below it."""
-    with pd.option_context("display.max_colwidth", None):
-        text = format_ends(frame, formats)
-        table = text.to_html(max_rows=MAX_ROWS, max_cols=MAX_COLUMNS, border=0)
-    notes = filter(None, (_mention_omitted(frame), note))
+def show_html(title: str, frame: pd.DataFrame, formats: Formats, note: str = "") -> str:
+    """Return a table for a notebook."""
     lines = [f"<p><b>{_escape_lines(title)}</b></p>"]
-    lines += [table] if len(frame) else []
-    lines += [f"<p>{_escape_lines(text)}</p>" for text in notes]
-    if details:
-        lines.append(f"<details><summary>xarray.Dataset</summary>{details}</details>")
+    if not frame.empty:
+        with pd.option_context("display.max_colwidth", None):
+            text = format_ends(frame, formats)
+            lines.append(text.to_html(max_rows=MAX_ROWS, max_cols=MAX_COLUMNS, border=0))
+    lines += [f"<p>{_escape_lines(text)}</p>" for text in _list_notes(frame, note)]
     return "\n".join(lines)
 
 
@@ -57,18 +40,19 @@ def format_ends(frame: pd.DataFrame, formats: Formats) -> pd.DataFrame:
     """Return the first and the last rows as text, a few more than are shown."""
     end = MAX_ROWS // 2 + 1
     if len(frame) > 2 * end:
-        frame = frame.iloc[[*range(end), *range(-end, 0)]]
-    columns = {}
-    for at, name in enumerate(frame.columns):
-        values = frame.iloc[:, at]
-        default = formats.get("", _two_decimals) if values.dtype.kind == "f" else _one_line
-        columns[at] = list(map(formats.get(str(name), default), values))
-    levels = [frame.index.get_level_values(at).map(_one_line) for at in range(frame.index.nlevels)]
-    names = frame.index.names
-    index = pd.MultiIndex.from_arrays(levels, names=names) if len(levels) > 1 else levels[0]
-    text = pd.DataFrame(columns, index)
-    text.columns = pd.Index([_one_line(name) for name in frame.columns])
-    return text
+        frame = pd.concat([frame.head(end), frame.tail(end)])
+
+    def format_column(column: pd.Series) -> pd.Series:
+        default = formats.get("", _two_decimals) if column.dtype.kind == "f" else _one_line
+        return column.map(formats.get(str(column.name), default))
+
+    text = frame.apply(format_column)
+    return text.rename(index=_one_line, columns=_one_line).rename_axis(columns=None)
+
+
+def describe_intervals(prob: float) -> str:
+    """Return `89 % intervals`."""
+    return f"{100 * prob:.3g} % intervals"
 
 
 def _two_decimals(value: float) -> str:
@@ -79,8 +63,9 @@ def _one_line(value: Any) -> str:
     return "" if value is None or value != value else shorten(value, MAX_LETTERS)
 
 
-def _mention_omitted(frame: pd.DataFrame) -> str:
-    return "Not all rows are shown; .to_frame() has them." if len(frame) > MAX_ROWS else ""
+def _list_notes(frame: pd.DataFrame, note: str) -> list[str]:
+    omitted = "Not all rows are shown; .to_frame() has them." if len(frame) > MAX_ROWS else ""
+    return [text for text in (omitted, note) if text]
 
 
 def _escape_lines(text: str) -> str:
@@ -98,8 +83,11 @@ class Result(xr.Dataset):
     __slots__ = ()
     _axes: ClassVar[tuple[str, ...]] = ()
     _columns: ClassVar[tuple[str, ...]] = ()
+    _optional: ClassVar[tuple[str, ...]] = ()  # columns that not every such result has
+    _about: ClassVar[Mapping[str, Mapping[str, str]]] = {}  # attributes of variables
     _formats: ClassVar[Formats] = {}
     _sorted_by: ClassVar[str] = ""
+    _short: ClassVar[tuple[str, str]] = ("", "")  # what stands for long names of columns, a pattern
 
     def to_frame(self) -> pd.DataFrame:
         """Return the result as a tidy pandas DataFrame.
@@ -124,55 +112,65 @@ class Result(xr.Dataset):
         return self._with_axes()._frame() if self._has_table() else self.to_dataframe()
 
     def __repr__(self) -> str:
-        if not self._has_table():
-            return super().__repr__()
-        note = self.attrs.get("note", "")
-        return show_text(
-            self.attrs["title"],
-            self._with_axes()._shown(),
-            self._formats,
-            note,
-        )
+        return show_text(*self._table()) if self._has_table() else super().__repr__()
 
     def _repr_html_(self) -> str:
         details = super()._repr_html_()
         if not self._has_table():
             return details
+        folded = f"<details><summary>xarray.Dataset</summary>{details}</details>"
+        return f"{show_html(*self._table())}\n{folded}"
+
+    def _table(self) -> tuple[str, pd.DataFrame, Formats, str]:
         frame = self._with_axes()._shown()
-        note = self.attrs.get("note", "")
-        return show_html(self.attrs["title"], frame, self._formats, note, details)
+        return self.attrs["title"], frame, self._formats, self.attrs.get("note", "")
 
     def _has_table(self) -> bool:
-        axes = [self[axis].dims in ((), (axis,)) for axis in self._axes if axis in self.coords]
-        columns = all(name in self.data_vars for name in self._columns)
-        return "title" in self.attrs and columns and all(axes) and len(axes) == len(self._axes)
+        needed = {*self._columns} - {*self._optional}
+        return (
+            "title" in self.attrs
+            and needed <= self.keys()
+            and all(axis in self.coords and self[axis].dims in ((), (axis,)) for axis in self._axes)
+        )
 
     def _with_axes(self) -> "Result":
         """Return the result with the axes that the choice of a single label took away."""
         single = [axis for axis in self._axes if axis not in self.dims]
-        if not single:
-            return self.reset_coords(drop=True)
-        expanded = {name: self[name].expand_dims(single) for name in self._columns}
-        return self.assign(expanded).reset_coords(drop=True)
+        columns = self[[name for name in self._columns if name in self]]
+        return self.assign(columns.expand_dims(single)).reset_coords(drop=True)
 
     def _frame(self) -> pd.DataFrame:
         variables = {}
-        for name in self._columns:
+        for name in filter(self.__contains__, self._columns):
             further = [dim for dim in self[name].dims if dim not in self._axes]
+            for axis in further:
+                for at, label in enumerate(self[axis].values.tolist()):
+                    variables[f"{name}_{label}"] = self[name].isel({axis: at}, drop=True)
             if not further:
                 variables[name] = self[name]
-                continue
-            (axis,) = further
-            for at, label in enumerate(self[axis].values.tolist()):
-                variables[f"{name}_{label}"] = self[name].isel({axis: at}, drop=True)
         return xr.Dataset(variables).to_dataframe(dim_order=list(self._axes))
 
     def _shown(self) -> pd.DataFrame:
         """Return the frame that is shown, the largest number of one column first."""
         frame = self._frame()
-        if not self._sorted_by:
-            return frame
-        return frame.sort_values(self._sorted_by, ascending=False, kind="stable")
+        if self._sorted_by:
+            frame = frame.sort_values(self._sorted_by, ascending=False, kind="stable")
+        frame.columns = frame.columns.str.replace(*self._short, regex=True)
+        return frame
+
+
+def label(
+    kind: type[Result],
+    coords: Mapping[str, Any],
+    variables: Mapping[tuple[str, ...], Mapping[str, Any]],
+    attrs: Mapping[str, Any],
+) -> Result:
+    """Label arrays, given by their axes and their names."""
+    labelled = {}
+    for dims, arrays in variables.items():
+        for name, array in arrays.items():
+            labelled[name] = dims, array, kind._about.get(name, {})
+    return kind(labelled, coords, dict(attrs))
 
 
 class TitledFrame(pd.DataFrame):
@@ -218,17 +216,3 @@ def add_title(frame: pd.DataFrame, title: str) -> TitledFrame:
     titled = TitledFrame(frame)
     titled.title = title
     return titled
-
-
-def describe_intervals(prob: float) -> str:
-    """Return `89 % intervals`."""
-    return f"{100 * prob:.3g} % intervals"
-
-
-def set_long_names(data: xr.Dataset, names: Mapping[str, str], **attrs: str) -> None:
-    """Say in the attributes of variables what each holds."""
-    for name, words in names.items():
-        data[name].attrs |= {
-            "long_name": words,
-            **attrs,
-        }
