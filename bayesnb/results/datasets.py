@@ -38,10 +38,7 @@ ABOUT_SHAPES = (
 EXPONENTS_KEPT = (
     "The exponents (temper) of the other columns are kept, though a refit would find others."
 )
-PAIR_EVIDENCE = {
-    "long_name": "log Bayes factor, the two depend on each other given the class",
-    "units": "nats",
-}
+PAIR_EVIDENCE = "log Bayes factor, the two depend on each other given the class [nats]"
 
 
 def ci_prob(value: float | None) -> float:
@@ -218,11 +215,8 @@ class ColumnLinks(Result):
     _axes = ("link",)
     _columns = ("first", "second", "log_bayes_factor", "temper", "temper_sd", "in_forest")
     _about: ClassVar = {
-        "log_bayes_factor": {
-            "long_name": "log Bayes factor against independence given the class",
-            "units": "nats",
-        },
-        "temper": {"long_name": "exponent on the evidence of the link"},
+        "log_bayes_factor": "log Bayes factor against independence given the class [nats]",
+        "temper": "exponent on the evidence of the link",
     }
 
 
@@ -263,11 +257,8 @@ class Relevance(Result):
     _sorted_by = "log_bayes_factor"
     _formats: ClassVar[Formats] = {"inclusion": probability}
     _about: ClassVar = {
-        "log_bayes_factor": {
-            "long_name": "log Bayes factor, depends on the class",
-            "units": "nats",
-        },
-        "inclusion": {"long_name": "probability that the feature depends on the class"},
+        "log_bayes_factor": "log Bayes factor, depends on the class [nats]",
+        "inclusion": "probability that the feature depends on the class",
     }
 
 
@@ -309,10 +300,7 @@ class Importance(Result):
         ("importance", "lower", "upper"), partial(fixed, decimals=4)
     )
     _about: ClassVar = {
-        "importance": {
-            "long_name": "held-out log loss without the feature, less that with it",
-            "units": "nats",
-        },
+        "importance": "held-out log loss without the feature, less that with it [nats]"
     }
 
 

@@ -35,10 +35,6 @@ MAX_CELL_LETTERS = 28  # the cells of a link are seen, if not all of its name
 UNKNOWN_CODE = -2  # of a level that was never learnt
 
 
-def _describe_nats(words: str) -> dict[str, str]:
-    return {"long_name": words, "units": "nats"}
-
-
 class RowExplanations(Result):
     """What each feature of each row adds to the scores of the classes.
 
@@ -51,15 +47,15 @@ class RowExplanations(Result):
     _axes = ("obs_id", "class", "feature")
     _columns = ("evidence", "sd", "predictive")
     _about: ClassVar = {
-        "score": _describe_nats("posterior mean of the class's score"),
-        "score_sd": _describe_nats("posterior standard deviation of the score"),
-        "evidence": _describe_nats("posterior mean of what the feature adds to the class's score"),
-        "sd": _describe_nats("posterior standard deviation of the evidence"),
-        "predictive": _describe_nats("log predictive of the cell"),
-        "class_term": _describe_nats("posterior mean of the class's own part of its score"),
-        "class_term_sd": _describe_nats("posterior standard deviation of the class term"),
-        "predictive_class_term": _describe_nats("log predictive of the class"),
-        "cell": {"long_name": "what the cell held"},
+        "score": "posterior mean of the class's score [nats]",
+        "score_sd": "posterior standard deviation of the score [nats]",
+        "evidence": "posterior mean of what the feature adds to the class's score [nats]",
+        "sd": "posterior standard deviation of the evidence [nats]",
+        "predictive": "log predictive of the cell [nats]",
+        "class_term": "posterior mean of the class's own part of its score [nats]",
+        "class_term_sd": "posterior standard deviation of the class term [nats]",
+        "predictive_class_term": "log predictive of the class [nats]",
+        "cell": "what the cell held",
     }
 
     def _terms(self) -> xr.Dataset:
@@ -140,14 +136,13 @@ def explained(
 
 
 class Features(NamedTuple):
-    """Names of features and texts of their cells, `(r, f)`, block by block."""
+    """Names of features and texts of their cells, `(r, f)`, in the order of the table."""
 
-    names: list[Hashable]
+    names: Array
     texts: Array
-    order: Array  # that of the table
+    order: Array
     widths: list[int]  # features of each block
-    blocks: list[Hashable]  # names of the features whose cells name their columns
-    links: list[Hashable]  # names of the features whose cells are two
+    attrs: dict[str, list[Hashable]]  # features that are "blocks" of columns, and "links"
 
 
 def list_features(
@@ -158,26 +153,36 @@ def list_features(
     They are None for a block of which every column is, or of which all columns are one feature.
     """
     names: list[Hashable] = []
-    columns: list[Hashable] = []
-    features = Features(names, np.empty(0), np.empty(0), [], [], [])
-    places = []
+    columns_of: list[Hashable] = []
+    places: list[int] = []
     texts = []
+    widths = []
+    attrs: dict[str, list[Hashable]] = {"blocks": [], "links": []}
     for block, x, of_block in zip(blocks, cells, words, strict=True):
-        labels = block.words if of_block is not None or block.is_linked else block.names
-        parts = _split_columns(block, of_block)
-        for part in parts:
-            name = labels[part[0]] if len(part) == 1 else ", ".join(str(labels[j]) for j in part)
-            names.append(name)
-            columns.append(block.names[0] if block.family.listed else name)
-            places.append(block.word_places[part[0]])
-            features.blocks.extend([name] if len(part) > 1 else [])
-            features.links.extend([name] if block.is_linked else [])
-        features.widths.append(len(parts))
-        texts.append(cell_texts(block, x, parts))
-    return features._replace(
-        names=qualified_names(names, columns),
-        texts=np.concatenate(texts, axis=1),
-        order=np.argsort(places, kind="stable"),
+        columns = range(len(block.words)) if of_block is None else of_block.tolist()
+        labels = [block.words[j] for j in columns]
+        if of_block is None and block.family.listed:
+            labels = list(block.names)
+            texts.append(_join_words(block, x))
+        elif of_block is None and block.family.multivariate and len(labels) > 1:
+            texts.append(_join_cells(labels, cell_texts(block, x, columns)))
+            labels = [", ".join(map(str, labels))]
+            attrs["blocks"] += labels
+        else:
+            texts.append(cell_texts(block, x, columns))
+        if block.is_linked:
+            attrs["links"] += labels
+        names += labels
+        columns_of += [block.names[0] if block.family.listed else label for label in labels]
+        places += [block.word_places[j] for j in columns][: len(labels)]
+        widths.append(len(labels))
+    order = np.argsort(places, kind="stable")
+    return Features(
+        coordinate(qualified_names(names, columns_of))[order],
+        np.concatenate(texts, axis=1)[:, order],
+        order,
+        widths,
+        {kind: listed for kind, listed in attrs.items() if listed},
     )
 
 
@@ -185,33 +190,26 @@ def explanation_dataset(
     index: Array, classes: Array, features: Features, arrays: Mapping[str, Array]
 ) -> Result:
     """Label terms of scores, `(c,)`, `(r, c)` or `(r, c, f)`, in the order of the table."""
-    kind = "log predictive" if features.links else "posterior mean ± sd"
-    odds = "log-odds of the prediction" if features.links else "mean log-odds"
+    kind = "posterior mean ± sd"
+    odds = "mean log-odds"
+    if "links" in features.attrs:
+        kind = "log predictive"
+        odds = "log-odds of the prediction"
     attrs = {
         "title": f"What each feature adds to the scores of the classes (nats, {kind})",
         "note": f"(total) of one class less that of another is their {odds}; "
         "what all classes share says nothing.",
     }
-    axes = {1: ("class",), 2: ("obs_id", "class"), 3: ("obs_id", "class", "feature")}
+    axes = ("obs_id", "class", "feature")
     variables: dict[tuple[str, ...], dict[str, Array]] = {}
+    variables["obs_id", "feature"] = {"cell": features.texts}
     for name, array in arrays.items():
-        variables.setdefault(axes[array.ndim], {})[name] = array
-    variables["obs_id", "feature"] = {"cell": features.texts[:, features.order]}
-    names = coordinate(features.names)[features.order]
-    coords = {"obs_id": coordinate(index), "class": classes, "feature": names}
+        dims = axes[: array.ndim] if array.ndim > 1 else ("class",)
+        variables.setdefault(dims, {})[name] = array
+    coords = {"obs_id": coordinate(index), "class": classes, "feature": features.names}
     table = label(RowExplanations, coords, variables, attrs)
-    for kind, listed in (("blocks", features.blocks), ("links", features.links)):
-        if listed:
-            table["cell"].attrs[kind] = listed
+    table["cell"].attrs |= features.attrs
     return table
-
-
-def _split_columns(block: Block, words: Array | None) -> list[tuple[int, ...]]:
-    """Return the columns of every feature: one, or all of a block with a joint density."""
-    if words is not None:
-        return [(j,) for j in words.tolist()]
-    columns = range(len(block.words if block.is_linked else block.names))
-    return [tuple(columns)] if block.family.multivariate else [(j,) for j in columns]
 
 
 def _first_feature(data: xr.Dataset, terms: Mapping[str, str], name: str) -> xr.Dataset:
@@ -223,17 +221,11 @@ def _first_feature(data: xr.Dataset, terms: Mapping[str, str], name: str) -> xr.
 # Cells
 
 
-def cell_texts(block: Block, x: Cells, features: Sequence[tuple[int, ...]]) -> Array:
-    """Return the contents of the cells of every feature as text, `(r, f)`.
-
-    Cells of several columns carry the names of the columns; lists are shown as words.
-    """
-    if block.family.listed and len(features) == 1:
-        return _join_words(block, x)
+def cell_texts(block: Block, x: Cells, columns: Sequence[int]) -> Array:
+    """Return the contents of cells as text, `(r, f)`."""
     if isinstance(block, LinkBlock):
         codes = x[EVERY]
-        return np.stack([block.texts(j, codes[:, j]) for (j,) in features], axis=1)
-    columns = [j for feature in features for j in feature]
+        return np.stack([block.texts(j, codes[:, j]) for j in columns], axis=1)
     numbers = as_numbers(x)[EVERY][:, columns]
     numbers = numbers.toarray() if sparse.issparse(numbers) else np.asarray(numbers)
     texts = np.empty(numbers.shape, object)
@@ -241,18 +233,22 @@ def cell_texts(block: Block, x: Cells, features: Sequence[tuple[int, ...]]) -> A
         values, places = np.unique(numbers[:, at].astype(float), return_inverse=True)
         distinct = [_describe_cell(block, j, value) for value in values.tolist()]
         texts[:, at] = np.array(distinct, object)[places]
-    if len(features) == len(columns):
-        return texts
-    names = [f"{block.names[j]}=" for j in columns]
-    lines = [", ".join(map(str.__add__, names, row)) for row in texts]
-    return np.array(lines, object)[:, None]
+    return texts
+
+
+def _join_cells(names: Sequence[Hashable], texts: Array) -> Array:
+    """Join the cells of a row, with the names of their columns, `(r, f) -> (r, 1)`."""
+    prefixes = np.array([f"{name}=" for name in names], object)
+    return np.array([", ".join(row) for row in prefixes + texts], object)[:, None]
 
 
 def _join_words(block: Block, x: Cells) -> Array:
+    """Join the words of a row, and how often they occur in it, `(r, f) -> (r, 1)`."""
     entries = sparse.coo_array(x)
     words = []
     for j, count in zip(entries.col, entries.data, strict=True):
-        words.append(f"{block.words[j]}" if count == 1 else f"{block.words[j]} {count:.6g}")
+        times = "" if count == 1 else f" {count:.6g}"
+        words.append(f"{block.words[j]}{times}")
     texts = pd.Series(words, dtype=object).groupby(entries.row).agg(", ".join)
     return texts.reindex(range(x.shape[0]), fill_value="").to_numpy()[:, None]
 
@@ -282,10 +278,10 @@ class LinearForms(Result):
     _axes = ("class", "feature")
     _columns = ("w", "w_sd")
     _about: ClassVar = {
-        "w": {"long_name": "weight of the feature in the class's score"},
-        "b": {"long_name": "what the class's score is where every feature is 0"},
-        "w_sd": {"long_name": "posterior standard deviation of w"},
-        "b_sd": {"long_name": "posterior standard deviation of b"},
+        "w": "weight of the feature in the class's score",
+        "b": "what the class's score is where every feature is 0",
+        "w_sd": "posterior standard deviation of w",
+        "b_sd": "posterior standard deviation of b",
     }
 
     def _frame(self) -> pd.DataFrame:

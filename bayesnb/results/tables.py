@@ -84,7 +84,7 @@ class Result(xr.Dataset):
     _axes: ClassVar[tuple[str, ...]] = ()
     _columns: ClassVar[tuple[str, ...]] = ()
     _optional: ClassVar[tuple[str, ...]] = ()  # columns that not every such result has
-    _about: ClassVar[Mapping[str, Mapping[str, str]]] = {}  # attributes of variables
+    _about: ClassVar[Mapping[str, str]] = {}  # long names of variables, as "entropy [nats]"
     _formats: ClassVar[Formats] = {}
     _sorted_by: ClassVar[str] = ""
     _short: ClassVar[tuple[str, str]] = ("", "")  # what stands for long names of columns, a pattern
@@ -169,7 +169,9 @@ def label(
     labelled = {}
     for dims, arrays in variables.items():
         for name, array in arrays.items():
-            labelled[name] = dims, array, kind._about.get(name, {})
+            long_name, _, units = kind._about.get(name, "").partition(" [")
+            about = {"long_name": long_name, "units": units.rstrip("]")}
+            labelled[name] = dims, array, {key: text for key, text in about.items() if text}
     return kind(labelled, coords, dict(attrs))
 
 
