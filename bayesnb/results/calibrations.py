@@ -69,9 +69,11 @@ def calibration(
     """
     variables: dict[str, Any] = {}
     for name, (dims, values) in _list_variables(result, attrs["bins"]).items():
-        is_score = name.startswith("ece")
-        variables[f"class_{name}" if is_score else name] = ("class", *dims), values[:-1]
-        variables[name if is_score else f"top_{name}"] = dims, values[-1]
+        of_classes, of_top = name, f"top_{name}"
+        if not dims:  # a score: that of the predicted label is the main one
+            of_classes, of_top = f"class_{name}", name
+        variables[of_classes] = ("class", *dims), values[:-1]
+        variables[of_top] = dims, values[-1]
     for name, estimate in result.scores._asdict().items():
         for end, value in zip(("", "_lower", "_upper"), estimate, strict=True):
             variables[f"{name}{end}"] = (), value
@@ -81,7 +83,11 @@ def calibration(
         variables[f"class_{name}"] = "class", terms
     variables["label"] = "obs_id", classes[codes]
     variables["weight"] = "obs_id", weight
-    coords = {"obs_id": coordinate(index), "class": classes, "bin": np.arange(attrs["bins"])}
+    coords = {
+        "obs_id": coordinate(index),
+        "class": classes,
+        "bin": np.arange(attrs["bins"]),
+    }
     about = {
         "title": _describe(result),
         "note": "Bins of the most probable label of each row, with "

@@ -48,6 +48,7 @@ NEEDS = {  # what each group needs, in the order of the tree
     "constant_data": "",
     "conjugate": "",
 }
+ROW_AXIS = ("obs_id",)
 NOT_DRAWN = ("observed_data", "constant_data", "conjugate")
 LIKELIHOODS = {
     "y": "log p(y | x, theta), the label given its row, under the exponents of predictions",
@@ -120,7 +121,8 @@ class DrawPlan:
 def label_axes(variables: Variables, coords: Mapping[str, Array]) -> xr.Dataset:
     """Label the axes of variables, and the classes, of which some variables are codes."""
     data = xr.Dataset(variables)
-    return data.assign_coords({dim: coords[dim] for dim in ("class", *map(str, data.dims))})
+    dims = ["class", *map(str, data.dims)]
+    return data.assign_coords({dim: coords[dim] for dim in dims})
 
 
 def add_time(attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,7 +161,8 @@ def label_probabilities(
 ) -> xr.DataArray:
     """Label draws of p(y | x, theta), `(s, r, c)`."""
     coords = {"obs_id": coordinate(index), "class": coordinate(classes)}
-    return plan.label({"p": (("obs_id", "class"), drawn)}, coords)["p"].assign_attrs(attrs)
+    data = plan.label({"p": (("obs_id", "class"), drawn)}, coords)
+    return data["p"].assign_attrs(attrs)
 
 
 # Trees
@@ -188,12 +191,14 @@ def tree(
         for name, words in LIKELIHOODS.items():
             datasets["log_likelihood"][name].attrs["long_name"] = words
     if "observed_data" in chosen and rows is not None and rows.codes is not None:
-        datasets["observed_data"] = label_axes({"y": (("obs_id",), rows.codes)}, coords)
+        labels: Variables = {"y": (ROW_AXIS, rows.codes)}
+        datasets["observed_data"] = label_axes(labels, coords)
     if "constant_data" in chosen and subject.certain:
-        shares = model.posterior.classes.mean()
-        datasets["constant_data"] = label_axes({"class_prob": (("class",), shares)}, coords)
+        given: Variables = {"class_prob": (("class",), model.posterior.classes.mean())}
+        datasets["constant_data"] = label_axes(given, coords)
     if "conjugate" in chosen:
-        datasets["conjugate"] = label_axes(_describe(subject, "prior" not in lacking), coords)
+        closed_form = _describe(subject, "prior" not in lacking)
+        datasets["conjugate"] = label_axes(closed_form, coords)
     attrs = add_time({**LIBRARY_ATTRS, **subject.temper})
     if groups is None and "prior" in lacking:
         attrs["omitted"] = f"prior, log_prior: they need {lacking['prior']}"
@@ -220,7 +225,8 @@ def _find_improper(layout: Layout, proper: Sequence[Array]) -> str | None:
     for block, ok in zip(layout.blocks, proper, strict=False):
         if not ok.all():
             c, f = np.argwhere(~ok)[0]
-            return f"column {block.names[f]!r}, class {layout.classes.tolist()[c]!r}"
+            label = layout.classes.tolist()[c]
+            return f"column {block.names[f]!r}, class {label!r}"
     return None
 
 
@@ -249,8 +255,10 @@ def store(variables: Variables, size: int, place: slice, drawn: Variables) -> No
     """Put a part of the draws, `(s, ...)`, into the variables of all draws."""
     for name, (dims, array) in drawn.items():
         if name not in variables:
-            variables[name] = dims, np.empty((size, *array.shape[1:]), array.dtype)
-        variables[name][1][place] = array
+            shape = (size, *array.shape[1:])
+            variables[name] = dims, np.empty(shape, array.dtype)
+        _, out = variables[name]
+        out[place] = array
 
 
 def _draw_groups(
@@ -261,7 +269,8 @@ def _draw_groups(
     model = subject.model
     additions = None
     if rows is not None:  # as `draw_proba` would, from the same state of the generator
-        additions = draw_additions(subject.scores(rows.cells), plan.size, another(rng, 2))
+        scores = subject.scores(rows.cells)
+        additions = draw_additions(scores, plan.size, another(rng, 2))
     posterior = draw_theta(model.posterior, plan.size, rng)
     prior = draw_theta(model.prior.beside(model.posterior), plan.size, rng)
     label_rng = np.random.default_rng(rng.integers(1 << 63))
@@ -275,22 +284,26 @@ def _draw_groups(
         for group in of_posterior:
             store(groups[group], plan.size, place, getattr(draws, group)())
     for place, theta in prior if "prior" in groups else ():
-        store(groups["prior"], plan.size, place, GroupDraws(subject, theta, place).prior())
+        drawn = parameters(theta, subject.layout, subject.certain)
+        store(groups["prior"], plan.size, place, drawn)
     return groups
 
 
 def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
     """Return theta by variables, `(s, c, ...)`, without the class prior where that is fixed."""
-    class_prob = ("class",), theta.class_probs.probability
-    variables: Variables = {} if certain else {"class_prob": class_prob}
-    return variables | _arrange(layout, theta, [density.parts() for density in theta.blocks])
+    variables: Variables = {}
+    if not certain:
+        variables["class_prob"] = ("class",), theta.class_probs.probability
+    parts = [density.parts() for density in theta.blocks]
+    return variables | _arrange(layout, theta, parts)
 
 
 def _arrange(layout: Layout, theta: Theta, parts: Sequence[Parts]) -> Variables:
     """Return arrays of all draws and classes, `(s * c, ...)`, by variable as `(s, c, ...)`."""
     variables: Variables = {}
     for name, (dims, array) in layout.arrange(parts).items():
-        variables[name] = dims, array.reshape(*theta.shape, *array.shape[1:])
+        shape = (*theta.shape, *array.shape[1:])
+        variables[name] = dims, array.reshape(shape)
     return variables
 
 
@@ -309,16 +322,15 @@ class GroupDraws:
         """Return theta."""
         return parameters(self.theta, self.subject.layout, self.subject.certain)
 
-    prior = posterior
-
     def log_prior(self) -> Variables:
         """Return log p(theta), one number for each categorical distribution."""
         layout = self.subject.layout
         prior = self.subject.model.prior
         draws, _ = self.theta.shape
         parts = []
-        for _, belief, theta in zip(layout.blocks, prior.blocks, self.theta.blocks, strict=False):
-            parts.append(log_density_of(belief.repeated(draws), theta))
+        for at, _ in enumerate(layout.blocks):  # links come last, and have no parameters here
+            belief = prior.blocks[at].repeated(draws)
+            parts.append(log_density_of(belief, self.theta.blocks[at]))
         variables = _arrange(layout, self.theta, parts)
         if not self.subject.certain:
             (logs,) = log_density_of(prior.classes, self.theta.class_probs).values()
@@ -339,7 +351,8 @@ class GroupDraws:
         for rows, joint in self.theta.by_rows(cells, subject.once, subject.n_jobs):
             of_rows[:, rows] = _pick(joint, codes[rows]).T
         base = subject.model.posterior.with_base(np.zeros((len(codes), 1)), cells)
-        return {"y": (("obs_id",), of_labels), "row": (("obs_id",), of_rows + base[:, 0])}
+        of_rows += base[:, 0]
+        return {"y": (ROW_AXIS, of_labels), "row": (ROW_AXIS, of_rows)}
 
     def posterior_predictive(self) -> Variables:
         """Return labels drawn from p(y | x, theta)."""
@@ -361,7 +374,7 @@ class GroupDraws:
             y[:, rows] = draw_level(proba, self.rng).T
             if with_p:
                 p[:, rows] = proba.swapaxes(0, 1)
-        labels: Variables = {"y": (("obs_id",), y)}
+        labels: Variables = {"y": (ROW_AXIS, y)}
         return labels | {"p": (("obs_id", "class"), p)} if with_p else labels
 
 
@@ -380,6 +393,8 @@ def _describe(subject: Subject, proper: bool) -> Variables:
     if proper:
         labels, columns = subject.model.prior.log_evidence(subject.model.stats)
         powers = of_blocks(subject.once, len(columns))
-        terms = [(column * power).sum() for column, power in zip(columns, powers, strict=True)]
-        variables["log_evidence"] = (), np.array(labels + sum(terms))
+        of_columns = 0.0
+        for column, power in zip(columns, powers, strict=True):
+            of_columns += (column * power).sum()
+        variables["log_evidence"] = (), np.array(labels + of_columns)
     return variables

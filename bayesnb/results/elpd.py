@@ -112,14 +112,17 @@ def compared(
     them less the best of the row.
     """
     best = np.max([pointwise.shares for pointwise in models.values()], axis=0)
-    stacks = method is None or method.lower() == STACKING
+    method = method or STACKING
     scores = {}
     for name, pointwise in models.items():
-        scores[name] = elpd(replace(pointwise, score=pointwise.shares, weight=None), index)
-        scores[name].se, scores[name].p = pointwise.se, pointwise.optimism
-        if stacks:
-            scores[name].elpd_i = scores[name].elpd_i - best
-    table = compare(scores, method=method or STACKING, reference=reference, round_to="none")
+        shares = replace(pointwise, score=pointwise.shares, weight=None)
+        score = elpd(shares, index)
+        score.se = pointwise.se
+        score.p = pointwise.optimism
+        if method.lower() == STACKING:
+            score.elpd_i = score.elpd_i - best
+        scores[name] = score
+    table = compare(scores, method=method, reference=reference, round_to="none")
     title = f"Leave-one-out over {len(best):,} rows (elpd in nats, larger is better)"
     return add_title(table, title)
 
@@ -154,13 +157,15 @@ def _smooth_row(log_density: Array) -> tuple[Array, float]:
         k = 0.0 if impossible.all() else float("inf")
         return np.where(impossible, -np.log(impossible.sum()), -np.inf), k
     plain = -log_density - np.logaddexp.reduce(-log_density)
-    tail = int(3 * len(log_density) ** 0.5 if len(log_density) > 225 else len(log_density) / 5)
-    largest = np.sort(log_density)[: max(tail, 1)]
-    if largest[-1] - largest[0] <= ROUNDING * max(1.0, -largest[0]):
+    draws = len(log_density)
+    tail = int(3 * draws**0.5 if draws > 225 else draws / 5)
+    end = np.sort(log_density)[max(tail, 1) - 1]
+    if end - least <= ROUNDING * max(1.0, -least):
         return plain, 0.0
     if tail < MIN_TAIL_DRAWS:
         return plain, float("inf")
     with np.errstate(all="ignore"):  # of weights that leave the range of floats
         log_weight, k = array_stats.psislw(log_density)
-    has_tail = np.isfinite(k) and not np.isnan(log_weight).any()
-    return (log_weight, float(k)) if has_tail else (plain, float("inf"))
+    if not np.isfinite(k) or np.isnan(log_weight).any():
+        return plain, float("inf")
+    return log_weight, float(k)

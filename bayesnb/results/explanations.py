@@ -61,7 +61,8 @@ class RowExplanations(Result):
     def _terms(self) -> xr.Dataset:
         """Return the terms of the scores, the class's own part as the first feature."""
         first = _first_feature(self, CLASS_TERMS, CLASS_ROW).assign(cell="")
-        return xr.concat([first, self[["cell", *self._columns]]], "feature", data_vars="all")
+        features = self[["cell", *self._columns]]
+        return xr.concat([first, features], "feature", data_vars="all")
 
     def _frame(self) -> pd.DataFrame:
         table = self._terms().to_dataframe(dim_order=list(self._axes))
@@ -80,17 +81,13 @@ class RowExplanations(Result):
         is_score = abs(total - self["score"]) < 1e-6 * (1 + abs(total))  # of all features
         terms["total_sd"] = xr.where(is_score, self["score_sd"], 0.0)
         names = self["obs_id"].values
-        rows = {}
-        for at in range(len(names)):
+        tables = []
+        for at, name in enumerate(names):
             if at < MAX_ROWS or at >= len(names) - MAX_ROWS:
-                rows[at] = _describe_row(terms.isel(obs_id=at))
-        table = pd.concat(rows)
-        places, lines = map(table.index.get_level_values, (0, 1))
-        table.index = pd.MultiIndex.from_arrays(
-            [names[places], lines],
-            names=["obs_id", "feature = cell"],
-        )
-        return table
+                table = _describe_row(terms.isel(obs_id=at))
+                table.index = pd.MultiIndex.from_product([[name], table.index])
+                tables.append(table)
+        return pd.concat(tables).rename_axis(["obs_id", "feature = cell"])
 
 
 def _describe_row(terms: xr.Dataset) -> pd.DataFrame:
@@ -105,16 +102,22 @@ def _describe_row(terms: xr.Dataset) -> pd.DataFrame:
     names = [CLASS_ROW]
     for j in features:
         cell = shorten(terms["cell"].values[j], MAX_CELL_LETTERS)
-        name = shorten(terms["feature"].values[j], MAX_LETTERS - len(cell) - 3)
+        room = MAX_LETTERS - len(cell) - 3
+        name = shorten(terms["feature"].values[j], room)
         names.append(f"{name} = {cell}")
-    others = f"({len(rest):,} others)"
     shown = [0, *features]
-    texts = np.vectorize(partial(plus_minus, max_decimals=2))(
-        [*means[shown], means[rest].sum(axis=0), means.sum(axis=0)],
-        [*sds[shown], np.zeros(means.shape[1]), terms["total_sd"].values],
-    )
-    table = pd.DataFrame(texts, [*names, others, TOTAL], terms["class"].values.tolist())
-    return table if len(rest) else table.drop(index=others)
+    means_of_lines = [*means[shown]]
+    sds_of_lines = [*sds[shown]]
+    if len(rest):
+        names.append(f"({len(rest):,} others)")
+        means_of_lines.append(means[rest].sum(axis=0))
+        sds_of_lines.append(0 * sds[0])
+    names.append(TOTAL)
+    means_of_lines.append(means.sum(axis=0))
+    sds_of_lines.append(terms["total_sd"].values)
+    to_text = np.vectorize(partial(plus_minus, max_decimals=2))
+    texts = to_text(means_of_lines, sds_of_lines)
+    return pd.DataFrame(texts, names, terms["class"].values.tolist())
 
 
 def explained(
@@ -215,7 +218,7 @@ def explanation_dataset(
 def _first_feature(data: xr.Dataset, terms: Mapping[str, str], name: str) -> xr.Dataset:
     """Return terms that no feature has as variables of a feature of their own."""
     variables = {variable: data[term] for variable, term in terms.items()}
-    return xr.Dataset(variables).expand_dims({"feature": [name]})
+    return xr.Dataset(variables).expand_dims(feature=[name])
 
 
 # Cells
@@ -225,12 +228,15 @@ def cell_texts(block: Block, x: Cells, columns: Sequence[int]) -> Array:
     """Return the contents of cells as text, `(r, f)`."""
     if isinstance(block, LinkBlock):
         codes = x[EVERY]
-        return np.stack([block.texts(j, codes[:, j]) for j in columns], axis=1)
+        links = [block.texts(j, codes[:, j]) for j in columns]
+        return np.stack(links, axis=1)
     numbers = as_numbers(x)[EVERY][:, columns]
-    numbers = numbers.toarray() if sparse.issparse(numbers) else np.asarray(numbers)
+    if sparse.issparse(numbers):
+        numbers = numbers.toarray()
     texts = np.empty(numbers.shape, object)
     for at, j in enumerate(columns):
-        values, places = np.unique(numbers[:, at].astype(float), return_inverse=True)
+        cells = np.asarray(numbers[:, at], float)
+        values, places = np.unique(cells, return_inverse=True)
         distinct = [_describe_cell(block, j, value) for value in values.tolist()]
         texts[:, at] = np.array(distinct, object)[places]
     return texts
@@ -239,7 +245,8 @@ def cell_texts(block: Block, x: Cells, columns: Sequence[int]) -> Array:
 def _join_cells(names: Sequence[Hashable], texts: Array) -> Array:
     """Join the cells of a row, with the names of their columns, `(r, f) -> (r, 1)`."""
     prefixes = np.array([f"{name}=" for name in names], object)
-    return np.array([", ".join(row) for row in prefixes + texts], object)[:, None]
+    lines = [[", ".join(row)] for row in prefixes + texts]
+    return np.array(lines, object)
 
 
 def _join_words(block: Block, x: Cells) -> Array:
@@ -249,8 +256,10 @@ def _join_words(block: Block, x: Cells) -> Array:
     for j, count in zip(entries.col, entries.data, strict=True):
         times = "" if count == 1 else f" {count:.6g}"
         words.append(f"{block.words[j]}{times}")
-    texts = pd.Series(words, dtype=object).groupby(entries.row).agg(", ".join)
-    return texts.reindex(range(x.shape[0]), fill_value="").to_numpy()[:, None]
+    series = pd.Series(words, entries.row, dtype=object)
+    texts = series.groupby(level=0).agg(", ".join)
+    every_row = texts.reindex(range(x.shape[0]), fill_value="")
+    return every_row.to_numpy()[:, None]
 
 
 def _describe_cell(block: Block, j: int, value: float) -> str:
@@ -292,10 +301,10 @@ class LinearForms(Result):
     def _shown(self) -> pd.DataFrame:
         """Return a column for each class but the one against which the others are shown."""
         table = self._frame()
-        against = self.attrs.get("against")
-        texts = pd.Series(list(map(plus_minus, table["w"], table["w_sd"])), table.index)
-        by_class = texts.unstack("class", sort=False)
-        return by_class.loc[:, [str(label) != against for label in by_class.columns]]
+        texts = list(map(plus_minus, table["w"], table["w_sd"]))
+        by_class = pd.Series(texts, table.index).unstack("class", sort=False)
+        is_other = by_class.columns.astype(str) != self.attrs.get("against")
+        return by_class.loc[:, is_other]
 
 
 class Terms(NamedTuple):
@@ -309,8 +318,11 @@ class Terms(NamedTuple):
     @property
     def coords(self) -> dict[str, Any]:
         """Labels in the order of the table."""
-        names, columns, levels = (coordinate(labels)[self.order] for labels in self[:3])
-        return {"feature": names, "column": ("feature", columns), "level": ("feature", levels)}
+        return {
+            "feature": coordinate(self.names)[self.order],
+            "column": ("feature", coordinate(self.columns)[self.order]),
+            "level": ("feature", coordinate(self.levels)[self.order]),
+        }
 
 
 def terms_of(blocks: Sequence[Block]) -> Terms:
@@ -319,8 +331,12 @@ def terms_of(blocks: Sequence[Block]) -> Terms:
     places: list[int] = []
     for block in blocks:
         for j, (place, name) in enumerate(zip(block.places, block.names, strict=True)):
-            levels = list(map(str, level_labels(block, j))) if block.levels else [""]
-            terms.names.extend(f"{name}={level}" if block.levels else name for level in levels)
+            levels = [""]
+            names = [name]
+            if block.levels:
+                levels = list(map(str, level_labels(block, j)))
+                names = [f"{name}={level}" for level in levels]
+            terms.names.extend(names)
             terms.columns.extend([name] * len(levels))
             terms.levels.extend(levels)
             places += [place] * len(levels)

@@ -79,14 +79,17 @@ class ModelSummary:
         parts = [show_text(title, numbers, FORMATS)]
         for name in TEXTS:
             features = self._table.groupby(name, sort=False).groups
+            features.pop("", None)
             lines = []
             for text, names in features.items():
                 shown = [shorten(feature, MAX_NAME) for feature in names]
-                lines += [f"{list_names(shown, MAX_NAMES)}: {text}"] if text else []
-            if len(lines) > MAX_LINES:
-                rest = len(lines) - MAX_LINES
-                lines = [*lines[:MAX_LINES], f"{rest:,} more; .to_frame() has them."]
-            parts += ["\n".join([name.replace("_", " "), *_wrap(lines)])] if lines else []
+                lines.append(f"{list_names(shown, MAX_NAMES)}: {text}")
+            rest = len(lines) - MAX_LINES
+            if rest > 0:
+                lines[MAX_LINES:] = [f"{rest:,} more; .to_frame() has them."]
+            if lines:
+                title = name.replace("_", " ")
+                parts.append("\n".join([title, *_wrap(lines)]))
         return "\n\n".join([*parts, "\n".join(_wrap(self.notes))]).strip()
 
     def _repr_html_(self) -> str:

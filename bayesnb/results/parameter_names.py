@@ -58,7 +58,8 @@ class Layout:
         parts = parts[: len(self.blocks)]
         for block, of_block, names in zip(self.blocks, parts, self.name(parts), strict=True):
             for (symbol, feature), array in of_block.items():
-                keep = self._keep(block.names if feature is None else [block.names[feature]])
+                columns = block.names if feature is None else [block.names[feature]]
+                keep = self._keep(columns)
                 if not any(keep):
                     continue
                 if not all(keep) and not block.family.combined:
@@ -68,7 +69,8 @@ class Layout:
         variables: Variables = {}
         for (name, axis), side_by_side in arrays.items():
             array = _join(side_by_side)
-            variables[name] = ("class", axis, f"{axis}_2")[: array.ndim], array
+            dims = ("class", axis, f"{axis}_2")
+            variables[name] = dims[: array.ndim], array
         return variables
 
     def name(self, parts: Sequence[Iterable[tuple[str, int | None]]]) -> list[Names]:
@@ -82,14 +84,16 @@ class Layout:
                 column, _ = self._place(block, feature)
                 root = symbol.partition("{")[0] + column
                 families.setdefault(root, set()).add(_family(block))
-        named = []
+        named: list[Names] = []
         for block, symbols in zip(self.blocks, parts, strict=True):
             names = Names()
             for symbol, feature in symbols:
                 column, axis = self._place(block, feature)
                 root = symbol.partition("{")[0] + column
-                prefix = f"{_family(block)}_" if len(families[root]) > 1 else ""
-                names[symbol, feature] = prefix + symbol.format(column), axis
+                name = symbol.format(column)
+                if len(families[root]) > 1:
+                    name = f"{_family(block)}_{name}"
+                names[symbol, feature] = name, axis
             named.append(names)
         return named
 
@@ -99,7 +103,7 @@ class Layout:
         coords = {"class": coordinate(self.classes)}
         columns: dict[str, list[Hashable]] = {}
         for block, belief in zip(self.blocks, self.beliefs, strict=True):
-            _, axis = self._place(block, None)
+            _, axis = self._place(block, feature=None)
             if block.family.combined:
                 coords[axis] = coordinate(combinations(block, belief))
             elif not _has_levels(block):
@@ -125,7 +129,8 @@ class Layout:
             label = self._labels[block.keys[0]]
             return f"_{label}", f"{label}_combination"
         if feature is None and not block.family.listed:
-            return "", "feature" if len(self._families) == 1 else f"{_family(block)}_feature"
+            prefix = f"{_family(block)}_" if len(self._families) > 1 else ""
+            return "", f"{prefix}feature"
         label = self._labels[block.names[feature or 0]]
         return f"_{label}", f"{label}_level"
 
@@ -139,13 +144,14 @@ class Layout:
         """Text for columns of levels: without '/', such that no two names or axes are equal."""
         taken: set[str] = set()
         labels: dict[Hashable, str] = {}
-        for key in (key for block in self.blocks if _has_levels(block) for key in block.keys):
-            text = ",".join(map(str, key)) if isinstance(key, tuple) else str(key)
-            text = text.replace("/", "_")
-            while taken & _names_with(text):
-                text += "_"
-            taken |= _names_with(text)
-            labels[key] = text
+        for block in filter(_has_levels, self.blocks):
+            for key in block.keys:
+                columns = key if isinstance(key, tuple) else [key]
+                text = ",".join(map(str, columns)).replace("/", "_")
+                while taken & _names_with(text):
+                    text += "_"
+                taken |= _names_with(text)
+                labels[key] = text
         return labels
 
 
@@ -158,8 +164,9 @@ def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Lay
 
 def level_labels(block: Block, j: int) -> Array:
     """Return the levels of a column, and a label for each reserved one."""
-    levels = block.levels[j]
-    return coordinate([*levels, *["(unseen)"] * (block.sizes[j] - len(levels))])
+    levels = list(block.levels[j])
+    reserved = block.sizes[j] - len(levels)
+    return coordinate(levels + ["(unseen)"] * reserved)
 
 
 def combinations(block: Block, belief: Any) -> list[str]:
@@ -176,8 +183,9 @@ def coordinate(labels: Iterable[Any]) -> Array:
     if isinstance(labels, np.ndarray) and labels.dtype.kind not in "OT":
         return labels
     labels = list(labels)
-    is_simple = infer_dtype(labels, skipna=False) in SIMPLE
-    return np.array(labels) if is_simple else np.array(list(map(str, labels)), str)
+    if infer_dtype(labels, skipna=False) in SIMPLE:
+        return np.array(labels)
+    return np.array(list(map(str, labels)), str)
 
 
 def _has_levels(block: Block) -> bool:
@@ -190,17 +198,27 @@ def _family(block: Block) -> str:
 
 def _names_with(text: str) -> set[str]:
     """Return the names that a column of levels, or a table of several, reserves."""
-    return {f"theta_{text}", f"ratio_{text}", f"{text}_level", f"{text}_combination"}
+    return {
+        f"theta_{text}",
+        f"ratio_{text}",
+        f"{text}_level",
+        f"{text}_combination",
+    }
 
 
 def _join(arrays: Sequence[Array]) -> Array:
     """Join blocks of a family along their features; without such an axis, sum them."""
     if len(arrays) == 1:
         return arrays[0]
-    if arrays[0].ndim < 3:
-        return np.sum(arrays, axis=0) if arrays[0].ndim == 1 else np.concatenate(arrays, axis=1)
-    edges = np.cumsum([0, *(array.shape[-1] for array in arrays)])
-    joined = np.zeros((len(arrays[0]), edges[-1], edges[-1]))
-    for array, start, stop in zip(arrays, edges[:-1], edges[1:], strict=True):
+    if arrays[0].ndim == 1:
+        return np.sum(arrays, axis=0)
+    if arrays[0].ndim == 2:
+        return np.concatenate(arrays, axis=1)
+    size = sum(array.shape[-1] for array in arrays)
+    joined = np.zeros((len(arrays[0]), size, size))
+    start = 0
+    for array in arrays:
+        stop = start + array.shape[-1]
         joined[:, start:stop, start:stop] = array
+        start = stop
     return joined

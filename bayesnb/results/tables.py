@@ -112,7 +112,9 @@ class Result(xr.Dataset):
         return self._with_axes()._frame() if self._has_table() else self.to_dataframe()
 
     def __repr__(self) -> str:
-        return show_text(*self._table()) if self._has_table() else super().__repr__()
+        if not self._has_table():
+            return super().__repr__()
+        return show_text(*self._table())
 
     def _repr_html_(self) -> str:
         details = super()._repr_html_()
@@ -123,15 +125,17 @@ class Result(xr.Dataset):
 
     def _table(self) -> tuple[str, pd.DataFrame, Formats, str]:
         frame = self._with_axes()._shown()
-        return self.attrs["title"], frame, self._formats, self.attrs.get("note", "")
+        note = self.attrs.get("note", "")
+        return self.attrs["title"], frame, self._formats, note
 
     def _has_table(self) -> bool:
         needed = {*self._columns} - {*self._optional}
-        return (
-            "title" in self.attrs
-            and needed <= self.keys()
-            and all(axis in self.coords and self[axis].dims in ((), (axis,)) for axis in self._axes)
-        )
+        if "title" not in self.attrs or not needed <= self.keys():
+            return False
+        for axis in self._axes:
+            if axis not in self.coords or self[axis].dims not in ((), (axis,)):
+                return False
+        return True
 
     def _with_axes(self) -> "Result":
         """Return the result with the axes that the choice of a single label took away."""
@@ -142,12 +146,14 @@ class Result(xr.Dataset):
     def _frame(self) -> pd.DataFrame:
         variables = {}
         for name in filter(self.__contains__, self._columns):
-            further = [dim for dim in self[name].dims if dim not in self._axes]
+            array = self[name]
+            further = [dim for dim in array.dims if dim not in self._axes]
+            if not further:
+                variables[name] = array
             for axis in further:
                 for at, label in enumerate(self[axis].values.tolist()):
-                    variables[f"{name}_{label}"] = self[name].isel({axis: at}, drop=True)
-            if not further:
-                variables[name] = self[name]
+                    part = array.isel({axis: at}, drop=True)
+                    variables[f"{name}_{label}"] = part
         return xr.Dataset(variables).to_dataframe(dim_order=list(self._axes))
 
     def _shown(self) -> pd.DataFrame:
@@ -170,8 +176,12 @@ def label(
     for dims, arrays in variables.items():
         for name, array in arrays.items():
             long_name, _, units = kind._about.get(name, "").partition(" [")
-            about = {"long_name": long_name, "units": units.rstrip("]")}
-            labelled[name] = dims, array, {key: text for key, text in about.items() if text}
+            about = {}
+            if long_name:
+                about["long_name"] = long_name
+            if units:
+                about["units"] = units.rstrip("]")
+            labelled[name] = dims, array, about
     return kind(labelled, coords, dict(attrs))
 
 
