@@ -114,8 +114,9 @@ class DrawPlan:
         for name, (dims, array) in variables.items():
             shape = (self.chains, self.draws, *array.shape[1:])
             split[name] = ("chain", "draw", *dims), array.reshape(shape)
-        chains = {"chain": np.arange(self.chains), "draw": np.arange(self.draws)}
-        return label_axes(split, {**coords, **chains})
+        chain = np.arange(self.chains)
+        draw = np.arange(self.draws)
+        return label_axes(split, {**coords, "chain": chain, "draw": draw})
 
 
 def label_axes(variables: Variables, coords: Mapping[str, Array]) -> xr.Dataset:
@@ -142,7 +143,8 @@ def probabilities(subject: Subject, rows: RowsToDraw, plan: DrawPlan) -> xr.Data
     """Return p(y | x, theta) of every draw and row."""
     classes = subject.layout.classes
     refuse_probabilities(plan, len(rows.index), len(classes))
-    drawn = draw_proba(subject.scores(rows.cells), plan.size, plan.rng, subject.n_jobs)
+    scores = subject.scores(rows.cells)
+    drawn = draw_proba(scores, plan.size, plan.rng, subject.n_jobs)
     attrs = {**LIBRARY_ATTRS, **subject.temper}
     return label_probabilities(drawn, plan, rows.index, classes, attrs)
 
@@ -176,9 +178,11 @@ def tree(
     chosen = _choose(groups, lacking, rows is not None and rows.codes is not None)
     model = subject.model
     one_draw = _draw_groups(subject, rows, DrawPlan(1, 1, 0), chosen)
+    bytes_of_draw = sum(map(count_bytes, one_draw.values()))
+    groups_drawn = ", ".join(one_draw)
     refuse_large(
-        f"{plan.chains} chains of {plan.draws} draws in {', '.join(chosen)}",
-        float(plan.size * sum(map(count_bytes, one_draw.values()))),
+        f"{plan.chains} chains of {plan.draws} draws in {groups_drawn}",
+        float(plan.size * bytes_of_draw),
         "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`.",
     )
     coords = dict(subject.layout.coords)
@@ -194,7 +198,8 @@ def tree(
         labels: Variables = {"y": (ROW_AXIS, rows.codes)}
         datasets["observed_data"] = label_axes(labels, coords)
     if "constant_data" in chosen and subject.certain:
-        given: Variables = {"class_prob": (("class",), model.posterior.classes.mean())}
+        shares = model.posterior.classes.mean()
+        given: Variables = {"class_prob": (("class",), shares)}
         datasets["constant_data"] = label_axes(given, coords)
     if "conjugate" in chosen:
         closed_form = _describe(subject, "prior" not in lacking)
@@ -202,8 +207,11 @@ def tree(
     attrs = add_time({**LIBRARY_ATTRS, **subject.temper})
     if groups is None and "prior" in lacking:
         attrs["omitted"] = f"prior, log_prior: they need {lacking['prior']}"
-    ordered = {group: datasets[group] for group in NEEDS if group in datasets}
-    return xr.DataTree.from_dict({"/": xr.Dataset(attrs=attrs), **ordered})
+    tree = {"/": xr.Dataset(attrs=attrs)}
+    for group in NEEDS:
+        if group in datasets:
+            tree[group] = datasets[group]
+    return xr.DataTree.from_dict(tree)
 
 
 def _list_lacking(subject: Subject, rows: RowsToDraw | None) -> dict[str, str]:
@@ -275,7 +283,10 @@ def _draw_groups(
     prior = draw_theta(model.prior.beside(model.posterior), plan.size, rng)
     label_rng = np.random.default_rng(rng.integers(1 << 63))
     further = another(rng)
-    groups: dict[str, Variables] = {group: {} for group in chosen if group not in NOT_DRAWN}
+    groups: dict[str, Variables] = {}
+    for group in chosen:
+        if group not in NOT_DRAWN:
+            groups[group] = {}
     of_posterior = [group for group in groups if group != "prior"]
     for place, theta in posterior if of_posterior else ():
         if rows is not None:
@@ -342,7 +353,8 @@ class GroupDraws:
         subject = self.subject
         cells = self.rows.cells
         codes = self.rows.codes
-        of_labels, of_rows = np.empty((2, self.theta.shape[0], len(codes)))
+        draws, _ = self.theta.shape
+        of_labels, of_rows = np.empty((2, draws, len(codes)))
         for rows, joint in self.theta.by_rows(cells, subject.exponents, subject.n_jobs):
             joint += self.additions.shift[rows, None]
             total = logsumexp(joint, axis=2)
@@ -350,7 +362,8 @@ class GroupDraws:
             of_labels[:, rows] = (_pick(joint, codes[rows]) - total).T
         for rows, joint in self.theta.by_rows(cells, subject.once, subject.n_jobs):
             of_rows[:, rows] = _pick(joint, codes[rows]).T
-        base = subject.model.posterior.with_base(np.zeros((len(codes), 1)), cells)
+        zeros = np.zeros((len(codes), 1))
+        base = subject.model.posterior.with_base(zeros, cells)
         of_rows += base[:, 0]
         return {"y": (ROW_AXIS, of_labels), "row": (ROW_AXIS, of_rows)}
 
@@ -374,8 +387,10 @@ class GroupDraws:
             y[:, rows] = draw_level(proba, self.rng).T
             if with_p:
                 p[:, rows] = proba.swapaxes(0, 1)
-        labels: Variables = {"y": (ROW_AXIS, y)}
-        return labels | {"p": (("obs_id", "class"), p)} if with_p else labels
+        variables: Variables = {"y": (ROW_AXIS, y)}
+        if with_p:
+            variables["p"] = ("obs_id", "class"), p
+        return variables
 
 
 def _pick(joint: Array, codes: Array) -> Array:

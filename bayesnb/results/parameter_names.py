@@ -22,7 +22,8 @@ from bayesnb.formatting import list_names
 from bayesnb.model.schema import Block
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
-Names = dict[tuple[str, int | None], tuple[str, str]]  # symbol, feature -> name, axis
+Symbol = tuple[str, int | None]  # a pattern, as "theta{}", and the feature whose levels it has
+Names = dict[Symbol, tuple[str, str]]  # name, axis
 ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
 MAX_COLUMNS_LISTED = 8
 SIMPLE = ("integer", "floating", "mixed-integer-float", "boolean", "datetime64")
@@ -56,16 +57,18 @@ class Layout:
         """
         arrays: dict[tuple[str, str], list[Array]] = {}
         parts = parts[: len(self.blocks)]
-        for block, of_block, names in zip(self.blocks, parts, self.name(parts), strict=True):
-            for (symbol, feature), array in of_block.items():
+        names = self.name(parts)
+        for at, block in enumerate(self.blocks):
+            for key, array in parts[at].items():
+                _, feature = key
                 columns = block.names if feature is None else [block.names[feature]]
                 keep = self._keep(columns)
                 if not any(keep):
                     continue
                 if not all(keep) and not block.family.combined:
-                    for at in range(1, array.ndim):
-                        array = np.compress(keep, array, axis=at)
-                arrays.setdefault(names[symbol, feature], []).append(array)
+                    for dim in range(1, array.ndim):
+                        array = np.compress(keep, array, dim)
+                arrays.setdefault(names[at][key], []).append(array)
         variables: Variables = {}
         for (name, axis), side_by_side in arrays.items():
             array = _join(side_by_side)
@@ -73,10 +76,10 @@ class Layout:
             variables[name] = dims[: array.ndim], array
         return variables
 
-    def name(self, parts: Sequence[Iterable[tuple[str, int | None]]]) -> list[Names]:
+    def name(self, parts: Sequence[Iterable[Symbol]]) -> list[Names]:
         """Return the names and axes of the arrays of every block, by symbol and feature.
 
-        A symbol is a pattern, as "theta{}"; of a name that two families have, each has its own.
+        Of a name that two families have, each has its own.
         """
         families: dict[str, set[str]] = {}
         for block, symbols in zip(self.blocks, parts, strict=True):
@@ -128,11 +131,12 @@ class Layout:
         if block.family.combined:
             label = self._labels[block.keys[0]]
             return f"_{label}", f"{label}_combination"
-        if feature is None and not block.family.listed:
-            prefix = f"{_family(block)}_" if len(self._families) > 1 else ""
-            return "", f"{prefix}feature"
-        label = self._labels[block.names[feature or 0]]
-        return f"_{label}", f"{label}_level"
+        if feature is not None or block.family.listed:
+            label = self._labels[block.names[feature or 0]]
+            return f"_{label}", f"{label}_level"
+        if len(self._families) == 1:
+            return "", "feature"
+        return "", f"{_family(block)}_feature"
 
     @cached_property
     def _families(self) -> set[str]:
@@ -173,9 +177,12 @@ def combinations(block: Block, belief: Any) -> list[str]:
     """Return the labels of a table's entries: combinations of levels, and all unseen ones."""
     columns = []
     for j, codes in enumerate(belief.combinations.T):
-        columns.append(level_labels(block, j).astype(str)[codes])
-    names = [", ".join(levels) for levels in zip(*columns, strict=True)]
-    return names + [ELSEWHERE] * (len(names) < prod(block.sizes))
+        labels = level_labels(block, j).astype(str)
+        columns.append(labels[codes])
+    names = list(map(", ".join, zip(*columns, strict=True)))
+    if len(names) < prod(block.sizes):
+        names.append(ELSEWHERE)
+    return names
 
 
 def coordinate(labels: Iterable[Any]) -> Array:

@@ -71,15 +71,17 @@ def tree(
     variables = {} if size > MAX_BYTES else thetas.variables(np.arange(plan.size))
     drawn = plan.label(variables, thetas.layout.coords)
     sampled = traces["posterior"].to_dataset()
+    posterior = _merge(sampled, drawn, list(first))
     groups = {
         "/": xr.Dataset(attrs=attrs),
-        "posterior": _merge(sampled, drawn, list(first)).assign_attrs(MCMC_ATTRS),
+        "posterior": posterior.assign_attrs(MCMC_ATTRS),
     }
     if "sample_stats" in traces.children:
         groups["sample_stats"] = traces["sample_stats"].to_dataset()
     if codes is not None and index is not None:
         coords = {**thetas.layout.coords, "obs_id": coordinate(index)}
-        groups["observed_data"] = label_axes({"y": (("obs_id",), codes)}, coords)
+        labels: Variables = {"y": (("obs_id",), codes)}
+        groups["observed_data"] = label_axes(labels, coords)
     return xr.DataTree.from_dict(groups)
 
 
@@ -100,9 +102,10 @@ def _merge(sampled: xr.Dataset, drawn: xr.Dataset, names: Sequence[str]) -> xr.D
 
 def describe_sampler(traces: Any) -> dict[str, Any]:
     """Return attributes of a tree that say what made it."""
-    attrs = traces["posterior"].attrs
-    names = ("inference_library", "inference_library_version")
-    return {**add_time(MCMC_ATTRS), "sampler": " ".join(str(attrs.get(name, "")) for name in names)}
+    sampler = []
+    for name in ("inference_library", "inference_library_version"):
+        sampler.append(str(traces["posterior"].attrs.get(name, "")))
+    return {**add_time(MCMC_ATTRS), "sampler": " ".join(sampler)}
 
 
 # Logistic regression
@@ -127,8 +130,12 @@ def explained(
 
     All words of a list are one feature.
     """
-    words = [None if block.family.listed else np.arange(len(block.names)) for block in blocks]
-    return explanation_dataset(index, classes, list_features(blocks, cells, words), arrays)
+    words = []
+    for block in blocks:
+        columns = np.arange(len(block.names))
+        words.append(None if block.family.listed else columns)
+    features = list_features(blocks, cells, words)
+    return explanation_dataset(index, classes, features, arrays)
 
 
 # Diagnostics
@@ -148,16 +155,21 @@ def diagnose(posterior: xr.Dataset) -> pd.DataFrame:
     selected = xr.Dataset(entries)
     with np.errstate(all="ignore"):
         r_hat = azs.rhat(selected).fillna(np.inf).max()
-        bulk, tail = (azs.ess(selected, method=method) for method in ("bulk", "tail"))
+        bulk = azs.ess(selected, method="bulk")
+        tail = azs.ess(selected, method="tail")
         ess = np.minimum(bulk, tail).fillna(0.0).min()
     table = pd.DataFrame({"r_hat": r_hat.to_pandas(), "ess": ess.to_pandas()})
-    return table if posterior.sizes["chain"] > 1 else table.assign(r_hat=np.nan)
+    if posterior.sizes["chain"] == 1:
+        table["r_hat"] = np.nan
+    return table
 
 
 def _select_entries(values: Array) -> Array:
     """Return at most MAX_ENTRIES entries, evenly spaced, without constant ones, on one axis."""
-    chains, draws = values.shape[:2]
-    values = values.reshape(chains, draws, -1)
-    values = values[..., :: -(-values.shape[-1] // MAX_ENTRIES)]
-    varies = (values != values[:1, :1]).any(axis=(0, 1))
-    return values if (chains, draws) == (1, 1) else values[..., varies]
+    values = values.reshape(*values.shape[:2], -1)
+    step = -(-values.shape[-1] // MAX_ENTRIES)
+    values = values[..., ::step]
+    if values.shape[:2] == (1, 1):
+        return values
+    varies = (values != values[0, 0]).any(axis=(0, 1))
+    return values[..., varies]

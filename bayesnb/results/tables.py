@@ -20,9 +20,9 @@ def show_text(title: str, frame: pd.DataFrame, formats: Formats, note: str = "")
     if frame.empty:
         return title
     text = format_ends(frame, formats)
-    lines = text.to_string(max_rows=MAX_ROWS, max_cols=0, line_width=80).splitlines()
-    table = "\n".join(line.rstrip() for line in lines)
-    return "\n\n".join([title, table, *_list_notes(frame, note)])
+    table = text.to_string(max_rows=MAX_ROWS, max_cols=0, line_width=80)
+    lines = [line.rstrip() for line in table.splitlines()]
+    return "\n\n".join([title, "\n".join(lines), *_list_notes(frame, note)])
 
 
 def show_html(title: str, frame: pd.DataFrame, formats: Formats, note: str = "") -> str:
@@ -32,7 +32,8 @@ def show_html(title: str, frame: pd.DataFrame, formats: Formats, note: str = "")
         with pd.option_context("display.max_colwidth", None):
             text = format_ends(frame, formats)
             lines.append(text.to_html(max_rows=MAX_ROWS, max_cols=MAX_COLUMNS, border=0))
-    lines += [f"<p>{_escape_lines(text)}</p>" for text in _list_notes(frame, note)]
+    for line in _list_notes(frame, note):
+        lines.append(f"<p>{_escape_lines(line)}</p>")
     return "\n".join(lines)
 
 
@@ -43,11 +44,14 @@ def format_ends(frame: pd.DataFrame, formats: Formats) -> pd.DataFrame:
         frame = pd.concat([frame.head(end), frame.tail(end)])
 
     def format_column(column: pd.Series) -> pd.Series:
-        default = formats.get("", _two_decimals) if column.dtype.kind == "f" else _one_line
+        default: Callable[[Any], str] = _one_line
+        if column.dtype.kind == "f":
+            default = formats.get("", _two_decimals)
         return column.map(formats.get(str(column.name), default))
 
     text = frame.apply(format_column)
-    return text.rename(index=_one_line, columns=_one_line).rename_axis(columns=None)
+    text = text.rename(index=_one_line, columns=_one_line)
+    return text.rename_axis(columns=None)
 
 
 def describe_intervals(prob: float) -> str:
@@ -60,12 +64,16 @@ def _two_decimals(value: float) -> str:
 
 
 def _one_line(value: Any) -> str:
-    return "" if value is None or value != value else shorten(value, MAX_LETTERS)
+    if value is None or value != value:
+        return ""
+    return shorten(value, MAX_LETTERS)
 
 
 def _list_notes(frame: pd.DataFrame, note: str) -> list[str]:
-    omitted = "Not all rows are shown; .to_frame() has them." if len(frame) > MAX_ROWS else ""
-    return [text for text in (omitted, note) if text]
+    notes = [note] if note else []
+    if len(frame) > MAX_ROWS:
+        notes.insert(0, "Not all rows are shown; .to_frame() has them.")
+    return notes
 
 
 def _escape_lines(text: str) -> str:
@@ -109,7 +117,9 @@ class Result(xr.Dataset):
         >>> intervals.to_frame().round(2).to_dict("index")[0, "a"]
         {'probability': 0.65, 'median': 0.69, 'lower': 0.18, 'upper': 0.98}
         """
-        return self._with_axes()._frame() if self._has_table() else self.to_dataframe()
+        if not self._has_table():
+            return self.to_dataframe()
+        return self._with_axes()._frame()
 
     def __repr__(self) -> str:
         if not self._has_table():
