@@ -73,7 +73,8 @@ class InspectionMixin(ModelHolder):
         """How families were chosen among several candidates, a Dataset by (feature, candidate).
 
         `elpd` is the exact leave-one-out log score of the label by that feature alone, NaN for a family that was not a
-        candidate or cannot hold the cells; `chosen`, by feature, is the candidate that was chosen. Features whose
+        candidate or cannot hold the cells; `chosen`, by feature, is the candidate that was chosen, and `chosen_over`
+        names the others, the best first, with their scores less that of the chosen one. Features whose
         family was declared, or follows from their values, are not in it. It shows itself as a table, and its `to_frame`
         has a row for each feature.
         """

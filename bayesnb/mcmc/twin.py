@@ -235,9 +235,9 @@ class Logistic(ChainParameters, DrawsClassifier):
         Returns
         -------
         xarray.Dataset
-            ``w`` (class, feature) and ``b`` (class), posterior means, and ``w_sd``, ``b_sd``: the score of a class is b
-            plus the sum of w times a number, its square, a count, or 1 for yes and for the level that a cell holds. A
-            missing cell counts as its column's mean.
+            It shows itself as a table, with a `to_frame`. ``w`` (class, feature) and ``b`` (class), posterior means,
+            and ``w_sd``, ``b_sd``: the score of a class is b plus the sum of w times a number, its square, a count, or
+            1 for yes and for the level that a cell holds. A missing cell counts as its column's mean.
 
         See Also
         --------

@@ -100,7 +100,8 @@ class DrawPlan:
     rng: Any
 
     def __post_init__(self) -> None:
-        for name, value in (("draws", self.draws), ("chains", self.chains)):
+        sizes = {"draws": self.draws, "chains": self.chains}
+        for name, value in sizes.items():
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}.")
 
@@ -248,7 +249,8 @@ def _choose(
     if groups is None:
         left_out = {*lacking, "predictions"} if has_labels else lacking
         return [group for group in NEEDS if group not in left_out]
-    groups = [groups] if isinstance(groups, str) else list(groups)
+    if isinstance(groups, str):
+        groups = [groups]
     for group in groups:
         if group not in NEEDS:
             raise ValueError(f"groups: {group!r} is not one of {', '.join(NEEDS)}.")
@@ -395,7 +397,9 @@ class GroupDraws:
 
 def _pick(joint: Array, codes: Array) -> Array:
     """Return the entries of the rows' classes, `(r, s, c), (r,) -> (r, s)`."""
-    return np.take_along_axis(joint, codes[:, None, None], axis=2)[..., 0]
+    places = codes[:, None, None]
+    picked = np.take_along_axis(joint, places, axis=2)
+    return picked[..., 0]
 
 
 def _describe(subject: Subject, proper: bool) -> Variables:

@@ -160,7 +160,8 @@ def list_features(
     places: list[int] = []
     texts = []
     widths = []
-    attrs: dict[str, list[Hashable]] = {"blocks": [], "links": []}
+    joint: list[Hashable] = []
+    links: list[Hashable] = []
     for block, x, of_block in zip(blocks, cells, words, strict=True):
         columns = range(len(block.words)) if of_block is None else of_block.tolist()
         labels = [block.words[j] for j in columns]
@@ -170,23 +171,24 @@ def list_features(
         elif of_block is None and block.family.multivariate and len(labels) > 1:
             texts.append(_join_cells(labels, cell_texts(block, x, columns)))
             labels = [", ".join(map(str, labels))]
-            attrs["blocks"] += labels
+            joint += labels
         else:
             texts.append(cell_texts(block, x, columns))
         if block.is_linked:
-            attrs["links"] += labels
+            links += labels
         names += labels
-        columns_of += [block.names[0] if block.family.listed else label for label in labels]
-        places += [block.word_places[j] for j in columns][: len(labels)]
+        columns_of += [block.names[0]] * len(labels) if block.family.listed else labels
+        places += [block.word_places[j] for j in columns[: len(labels)]]
         widths.append(len(labels))
+    attrs = {}
+    if joint:
+        attrs["blocks"] = joint
+    if links:
+        attrs["links"] = links
     order = np.argsort(places, kind="stable")
-    return Features(
-        coordinate(qualified_names(names, columns_of))[order],
-        np.concatenate(texts, axis=1)[:, order],
-        order,
-        widths,
-        {kind: listed for kind, listed in attrs.items() if listed},
-    )
+    labels_of_all = coordinate(qualified_names(names, columns_of))
+    texts_of_all = np.concatenate(texts, axis=1)
+    return Features(labels_of_all[order], texts_of_all[:, order], order, widths, attrs)
 
 
 def explanation_dataset(
@@ -327,20 +329,18 @@ class Terms(NamedTuple):
 
 def terms_of(blocks: Sequence[Block]) -> Terms:
     """Return one term for each column, or for each level of a column that has levels."""
-    terms = Terms([], [], [], np.empty(0))
-    places: list[int] = []
+    terms = []
     for block in blocks:
-        for j, (place, name) in enumerate(zip(block.places, block.names, strict=True)):
-            levels = [""]
-            names = [name]
-            if block.levels:
-                levels = list(map(str, level_labels(block, j)))
-                names = [f"{name}={level}" for level in levels]
-            terms.names.extend(names)
-            terms.columns.extend([name] * len(levels))
-            terms.levels.extend(levels)
-            places += [place] * len(levels)
-    return terms._replace(order=np.argsort(places, kind="stable"))
+        for j, name in enumerate(block.names):
+            place = block.places[j]
+            if not block.levels:
+                terms.append((place, name, name, ""))
+                continue
+            for level in map(str, level_labels(block, j)):
+                terms.append((place, f"{name}={level}", name, level))
+    places, names, columns, levels = map(list, zip(*terms, strict=True))
+    order = np.argsort(places, kind="stable")
+    return Terms(names, columns, levels, order)
 
 
 def linear_form(

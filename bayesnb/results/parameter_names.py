@@ -42,7 +42,9 @@ class Layout:
     features: Sequence[Hashable] | None = None
 
     def __post_init__(self) -> None:
-        known = {name for block in self.blocks for name in block.names}
+        known: set[Hashable] = set()
+        for block in self.blocks:
+            known.update(block.names)
         for name in self.features or ():
             if name not in known:
                 names = list_names(sorted(map(repr, known)), MAX_COLUMNS_LISTED)
@@ -114,14 +116,18 @@ class Layout:
             else:
                 for j in range(len(block.names)):
                     _, axis = self._place(block, j)
-                    coords[axis] = block.starts[j] if block.starts else level_labels(block, j)
+                    labels = block.starts[j] if block.starts else level_labels(block, j)
+                    coords[axis] = labels
         for axis, names in columns.items():
             kept = list(compress(names, self._keep(names)))
-            coords[axis] = coords[f"{axis}_2"] = coordinate(kept)
+            coords[axis] = coordinate(kept)
+            coords[f"{axis}_2"] = coords[axis]
         return coords
 
-    def _keep(self, names: Iterable[Hashable]) -> list[bool]:
-        return [self.features is None or name in self.features for name in names]
+    def _keep(self, names: Sequence[Hashable]) -> list[bool]:
+        if self.features is None:
+            return [True] * len(names)
+        return [name in self.features for name in names]
 
     def _place(self, block: Block, feature: int | None) -> tuple[str, str]:
         """Return what a variable's name says of its column or table, and the axis.

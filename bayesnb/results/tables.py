@@ -143,7 +143,8 @@ class Result(xr.Dataset):
         if "title" not in self.attrs or not needed <= self.keys():
             return False
         for axis in self._axes:
-            if axis not in self.coords or self[axis].dims not in ((), (axis,)):
+            dims = self[axis].dims if axis in self.coords else None
+            if dims not in ((), (axis,)):
                 return False
         return True
 
