@@ -19,6 +19,7 @@ from bayesnb import (
     Dirichlet,
     Gaussian,
     GaussianNB,
+    JointTable,
     Multinomial,
     NaiveBayes,
     NormalInverseGamma,
@@ -228,6 +229,14 @@ def test_theta_is_the_same_with_and_without_rows_and_only_what_is_asked_for_is_d
     assert set(alone["posterior"].data_vars) == {"class_prob", "mu", "sigma2", "theta_eats"}
     mu = along["posterior"]["mu"].sel(gaussian_feature=["weight"])
     assert alone["posterior"]["mu"].equals(mu)
+
+
+def test_a_combination_that_no_learnt_row_had_changes_no_parameter() -> None:
+    table = pd.DataFrame({"u": list("aabb"), "v": list("xyxx")})
+    model = NaiveBayes({("u", "v"): JointTable()}).fit(table, list("pqpq"))
+    alone = model.to_datatree(draws=20, rng=3)["posterior"]
+    new = pd.DataFrame({"u": ["b"], "v": ["y"]})
+    assert model.to_datatree(new, draws=20, rng=3)["posterior"].equals(alone)
 
 
 def test_an_improper_prior_is_left_out_and_the_tree_says_so() -> None:

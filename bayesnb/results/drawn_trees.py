@@ -175,9 +175,10 @@ def tree(
     subject: Subject, rows: RowsToDraw | None, plan: DrawPlan, groups: Sequence[str] | None = None
 ) -> xr.DataTree:
     """Return draws in ArviZ's groups, and the closed form of the distribution of theta."""
-    lacking = _list_lacking(subject, rows)
-    chosen = _choose(groups, lacking, rows is not None and rows.codes is not None)
-    model = subject.model
+    codes = None if rows is None else rows.codes
+    given = "" if rows is None else "X" if codes is None else "X and y"
+    lacking = _list_lacking(subject, given)
+    chosen = _choose(groups, lacking, codes is not None)
     one_draw = _draw_groups(subject, rows, DrawPlan(1, 1, 0), chosen)
     bytes_of_draw = sum(map(count_bytes, one_draw.values()))
     groups_drawn = ", ".join(one_draw)
@@ -195,48 +196,43 @@ def tree(
     if "log_likelihood" in chosen:
         for name, words in LIKELIHOODS.items():
             datasets["log_likelihood"][name].attrs["long_name"] = words
-    if "observed_data" in chosen and rows is not None and rows.codes is not None:
-        labels: Variables = {"y": (ROW_AXIS, rows.codes)}
+    if "observed_data" in chosen and codes is not None:
+        labels: Variables = {"y": (ROW_AXIS, codes)}
         datasets["observed_data"] = label_axes(labels, coords)
     if "constant_data" in chosen and subject.certain:
-        shares = model.posterior.classes.mean()
-        given: Variables = {"class_prob": (("class",), shares)}
-        datasets["constant_data"] = label_axes(given, coords)
+        shares = subject.model.posterior.classes.mean()
+        class_prob: Variables = {"class_prob": (("class",), shares)}
+        datasets["constant_data"] = label_axes(class_prob, coords)
     if "conjugate" in chosen:
         closed_form = _describe(subject, "prior" not in lacking)
         datasets["conjugate"] = label_axes(closed_form, coords)
     attrs = add_time({**LIBRARY_ATTRS, **subject.temper})
     if groups is None and "prior" in lacking:
         attrs["omitted"] = f"prior, log_prior: they need {lacking['prior']}"
-    tree = {"/": xr.Dataset(attrs=attrs)}
+    nodes = {"/": xr.Dataset(attrs=attrs)}
     for group in NEEDS:
         if group in datasets:
-            tree[group] = datasets[group]
-    return xr.DataTree.from_dict(tree)
+            nodes[group] = datasets[group]
+    return xr.DataTree.from_dict(nodes)
 
 
-def _list_lacking(subject: Subject, rows: RowsToDraw | None) -> dict[str, str]:
-    """Return the groups that cannot be had, and what they need."""
-    given = "" if rows is None else "X" if rows.codes is None else "X and y"
+def _list_lacking(subject: Subject, given: str) -> dict[str, str]:
+    """Return the groups that cannot be had of what is given, and what they need."""
     lacking = {group: needs for group, needs in NEEDS.items() if needs not in given}
     prior = subject.model.prior
-    improper = _find_improper(subject.layout, [belief.strictly_proper for belief in prior.blocks])
+    improper = ""
     if not prior.classes.strictly_proper:
-        improper = "class_prior, a concentration of 0"
+        improper = "class_prior: a concentration of 0 is improper"
+    for at, block in enumerate(subject.layout.blocks):  # links come last, and are always proper
+        places = np.argwhere(~prior.blocks[at].strictly_proper)
+        if len(places) and not improper:
+            c, f = places[0]
+            label = subject.layout.classes.tolist()[c]
+            improper = f"column {block.names[f]!r}, class {label!r}: the prior is improper"
     if improper:
-        needs = f"a proper prior ({improper}: the prior is improper)"
-        lacking |= dict.fromkeys(("prior", "log_prior"), needs)
+        needs = f"a proper prior ({improper})"
+        lacking |= {"prior": needs, "log_prior": needs}
     return lacking
-
-
-def _find_improper(layout: Layout, proper: Sequence[Array]) -> str | None:
-    """Return the first column and class that have no distribution; links, the last, have none."""
-    for block, ok in zip(layout.blocks, proper, strict=False):
-        if not ok.all():
-            c, f = np.argwhere(~ok)[0]
-            label = layout.classes.tolist()[c]
-            return f"column {block.names[f]!r}, class {label!r}"
-    return None
 
 
 def _choose(
@@ -291,9 +287,10 @@ def _draw_groups(
             groups[group] = {}
     of_posterior = [group for group in groups if group != "prior"]
     for place, theta in posterior if of_posterior else ():
+        opened = None
         if rows is not None:
-            theta = theta.opened(model.posterior.blocks, rows.cells, further)
-        draws = GroupDraws(subject, theta, place, rows, additions, label_rng)
+            opened = theta.opened(model.posterior.blocks, rows.cells, further)
+        draws = GroupDraws(subject, theta, place, rows, opened, additions, label_rng)
         for group in of_posterior:
             store(groups[group], plan.size, place, getattr(draws, group)())
     for place, theta in prior if "prior" in groups else ():
@@ -327,9 +324,10 @@ class GroupDraws:
     subject: Subject
     theta: Theta
     place: slice
-    rows: Any = None
-    additions: Any = None  # to the scores of the rows
-    rng: Any = None  # of labels
+    rows: Any
+    opened: Any  # theta with entries for all that the rows hold
+    additions: Any  # to the scores of the rows
+    rng: np.random.Generator  # of labels
 
     def posterior(self) -> Variables:
         """Return theta."""
@@ -355,14 +353,14 @@ class GroupDraws:
         subject = self.subject
         cells = self.rows.cells
         codes = self.rows.codes
-        draws, _ = self.theta.shape
+        draws, _ = self.opened.shape
         of_labels, of_rows = np.empty((2, draws, len(codes)))
-        for rows, joint in self.theta.by_rows(cells, subject.exponents, subject.n_jobs):
+        for rows, joint in self.opened.by_rows(cells, subject.exponents, subject.n_jobs):
             joint += self.additions.shift[rows, None]
             total = logsumexp(joint, axis=2)
             total[np.isneginf(total)] = 0.0  # no label is possible of a row that is impossible
             of_labels[:, rows] = (_pick(joint, codes[rows]) - total).T
-        for rows, joint in self.theta.by_rows(cells, subject.once, subject.n_jobs):
+        for rows, joint in self.opened.by_rows(cells, subject.once, subject.n_jobs):
             of_rows[:, rows] = _pick(joint, codes[rows]).T
         zeros = np.zeros((len(codes), 1))
         base = subject.model.posterior.with_base(zeros, cells)
@@ -379,13 +377,13 @@ class GroupDraws:
 
     def _predict(self, with_p: bool) -> Variables:
         size = len(self.rows.index)
-        draws, classes = self.theta.shape
+        draws, classes = self.opened.shape
         exponents, n_jobs = self.subject.exponents, self.subject.n_jobs
         y = np.empty((draws, size), np.int32)
         p = np.empty((draws, size if with_p else 0, classes))
-        for rows, joint in self.theta.by_rows(self.rows.cells, exponents, n_jobs):
+        for rows, joint in self.opened.by_rows(self.rows.cells, exponents, n_jobs):
             joint += self.additions.of(rows, self.place)
-            proba = self.theta.proba(joint, n_jobs)
+            proba = self.opened.proba(joint, n_jobs)
             y[:, rows] = draw_level(proba, self.rng).T
             if with_p:
                 p[:, rows] = proba.swapaxes(0, 1)
