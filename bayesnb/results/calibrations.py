@@ -75,11 +75,12 @@ def calibration(
         variables[of_classes] = ("class", *dims), values[:-1]
         variables[of_top] = dims, values[-1]
     for name, estimate in result.scores._asdict().items():
-        for end, value in zip(("", "_lower", "_upper"), estimate, strict=True):
+        ends = zip(("", "_lower", "_upper"), estimate, strict=True)
+        for end, value in ends:
             variables[f"{name}{end}"] = (), value
     for name in ("miscalibration", "discrimination", "uncertainty"):
-        terms = np.array([getattr(label.corp, name) for label in result.classes])
-        variables[name] = (), float(terms.sum())
+        terms = [getattr(label.corp, name) for label in result.classes]
+        variables[name] = (), float(np.sum(terms))
         variables[f"class_{name}"] = "class", terms
     variables["label"] = "obs_id", classes[codes]
     variables["weight"] = "obs_id", weight

@@ -175,8 +175,11 @@ def tree(
     subject: Subject, rows: RowsToDraw | None, plan: DrawPlan, groups: Sequence[str] | None = None
 ) -> xr.DataTree:
     """Return draws in ArviZ's groups, and the closed form of the distribution of theta."""
-    codes = None if rows is None else rows.codes
-    given = "" if rows is None else "X" if codes is None else "X and y"
+    given = ""
+    codes = None
+    if rows is not None:
+        codes = rows.codes
+        given = "X" if codes is None else "X and y"
     lacking = _list_lacking(subject, given)
     chosen = _choose(groups, lacking, codes is not None)
     one_draw = _draw_groups(subject, rows, DrawPlan(1, 1, 0), chosen)
@@ -243,7 +246,9 @@ def _choose(
     By default these are all that can be; rows with labels are checked and not predicted.
     """
     if groups is None:
-        left_out = {*lacking, "predictions"} if has_labels else lacking
+        left_out = set(lacking)
+        if has_labels:
+            left_out.add("predictions")
         return [group for group in NEEDS if group not in left_out]
     if isinstance(groups, str):
         groups = [groups]
@@ -292,7 +297,8 @@ def _draw_groups(
             opened = theta.opened(model.posterior.blocks, rows.cells, further)
         draws = GroupDraws(subject, theta, place, rows, opened, additions, label_rng)
         for group in of_posterior:
-            store(groups[group], plan.size, place, getattr(draws, group)())
+            drawn = getattr(draws, group)()
+            store(groups[group], plan.size, place, drawn)
     for place, theta in prior if "prior" in groups else ():
         drawn = parameters(theta, subject.layout, subject.certain)
         store(groups["prior"], plan.size, place, drawn)

@@ -30,6 +30,7 @@ CLASS_ROW = "(class frequency)"
 TOTAL = "(total)"
 INTERCEPT = "(intercept)"
 MAX_FEATURES = 12  # shown of a row
+TOLERANCE = 1e-6  # of a sum of features, relative
 MAX_LETTERS = 44  # of a feature and its cell
 MAX_CELL_LETTERS = 28  # the cells of a link are seen, if not all of its name
 UNKNOWN_CODE = -2  # of a level that was never learnt
@@ -78,7 +79,8 @@ class RowExplanations(Result):
         if "links" in self["cell"].attrs:
             terms = terms.assign(evidence=terms["predictive"], sd=0 * terms["sd"])
         total = terms["evidence"].sum("feature")
-        is_score = abs(total - self["score"]) < 1e-6 * (1 + abs(total))  # of all features
+        gap = abs(total - self["score"])
+        is_score = gap < TOLERANCE * (1 + abs(total))  # all features were selected
         terms["total_sd"] = xr.where(is_score, self["score_sd"], 0.0)
         names = self["obs_id"].values
         tables = []
@@ -131,10 +133,14 @@ def explained(
     """Label an explanation, features in the order of the table, with their exponents."""
     features = list_features(blocks, cells, explanation.words)
     ordered = explanation.ordered(features.order)
-    arrays = {name: getattr(ordered, name) for name in RowExplanations._about if name != "cell"}
+    arrays = {}
+    for name in RowExplanations._about:
+        if name != "cell":
+            arrays[name] = getattr(ordered, name)
     table = explanation_dataset(rows, classes, features, arrays)
     for name, power in tempers.items():
-        table[name] = "feature", feature_exponents(power, features.widths)[features.order]
+        numbers = feature_exponents(power, features.widths)
+        table[name] = "feature", numbers[features.order]
     return table
 
 
@@ -209,7 +215,9 @@ def explanation_dataset(
     variables: dict[tuple[str, ...], dict[str, Array]] = {}
     variables["obs_id", "feature"] = {"cell": features.texts}
     for name, array in arrays.items():
-        dims = axes[: array.ndim] if array.ndim > 1 else ("class",)
+        dims = axes[: array.ndim]
+        if array.ndim == 1:
+            dims = ("class",)
         variables.setdefault(dims, {})[name] = array
     coords = {"obs_id": coordinate(index), "class": classes, "feature": features.names}
     table = label(RowExplanations, coords, variables, attrs)
@@ -239,8 +247,9 @@ def cell_texts(block: Block, x: Cells, columns: Sequence[int]) -> Array:
     for at, j in enumerate(columns):
         cells = np.asarray(numbers[:, at], float)
         values, places = np.unique(cells, return_inverse=True)
-        distinct = [_describe_cell(block, j, value) for value in values.tolist()]
-        texts[:, at] = np.array(distinct, object)[places]
+        names = [_describe_cell(block, j, value) for value in values.tolist()]
+        distinct = np.array(names, object)
+        texts[:, at] = distinct[places]
     return texts
 
 
@@ -265,11 +274,12 @@ def _join_words(block: Block, x: Cells) -> Array:
 
 
 def _describe_cell(block: Block, j: int, value: float) -> str:
-    has_levels = block.family.has_levels
-    if np.isnan(value) or (has_levels and value < 0):
-        return "unknown" if value == UNKNOWN_CODE else "missing"
-    if has_levels:
+    if np.isnan(value):
+        return "missing"
+    if block.family.has_levels:
         levels = block.levels[j]
+        if value < 0:
+            return "unknown" if value == UNKNOWN_CODE else "missing"
         return str(levels[int(value)]) if value < len(levels) else "new"
     outcomes = block.family.outcomes
     return outcomes[int(value)] if outcomes else f"{value:.6g}"

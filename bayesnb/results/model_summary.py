@@ -94,8 +94,10 @@ class ModelSummary:
 
     def _repr_html_(self) -> str:
         numbers = self._table.drop(columns=TEXTS)
+        table = numbers.join(self._table[TEXTS])
         title = "\n".join([self.title, *self.lines])
-        return show_html(title, numbers.join(self._table[TEXTS]), FORMATS, "\n".join(self.notes))
+        note = "\n".join(self.notes)
+        return show_html(title, table, FORMATS, note)
 
 
 def _wrap(texts: Sequence[str]) -> list[str]:

@@ -185,7 +185,8 @@ def combinations(block: Block, belief: Any) -> list[str]:
     for j, codes in enumerate(belief.combinations.T):
         labels = level_labels(block, j).astype(str)
         columns.append(labels[codes])
-    names = list(map(", ".join, zip(*columns, strict=True)))
+    levels = zip(*columns, strict=True)
+    names = list(map(", ".join, levels))
     if len(names) < prod(block.sizes):
         names.append(ELSEWHERE)
     return names
@@ -198,7 +199,8 @@ def coordinate(labels: Iterable[Any]) -> Array:
     labels = list(labels)
     if infer_dtype(labels, skipna=False) in SIMPLE:
         return np.array(labels)
-    return np.array(list(map(str, labels)), str)
+    texts = list(map(str, labels))
+    return np.array(texts, str)
 
 
 def _has_levels(block: Block) -> bool:

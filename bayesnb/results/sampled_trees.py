@@ -132,8 +132,8 @@ def explained(
     """
     words = []
     for block in blocks:
-        columns = np.arange(len(block.names))
-        words.append(None if block.family.listed else columns)
+        columns = None if block.family.listed else np.arange(len(block.names))
+        words.append(columns)
     features = list_features(blocks, cells, words)
     return explanation_dataset(index, classes, features, arrays)
 

@@ -22,7 +22,8 @@ def show_text(title: str, frame: pd.DataFrame, formats: Formats, note: str = "")
     text = format_ends(frame, formats)
     table = text.to_string(max_rows=MAX_ROWS, max_cols=0, line_width=80)
     lines = [line.rstrip() for line in table.splitlines()]
-    return "\n\n".join([title, "\n".join(lines), *_list_notes(frame, note)])
+    parts = [title, "\n".join(lines), *_list_notes(frame, note)]
+    return "\n\n".join(parts)
 
 
 def show_html(title: str, frame: pd.DataFrame, formats: Formats, note: str = "") -> str:
@@ -152,7 +153,8 @@ class Result(xr.Dataset):
         """Return the result with the axes that the choice of a single label took away."""
         single = [axis for axis in self._axes if axis not in self.dims]
         columns = self[[name for name in self._columns if name in self]]
-        return self.assign(columns.expand_dims(single)).reset_coords(drop=True)
+        expanded = columns.expand_dims(single)
+        return self.assign(expanded).reset_coords(drop=True)
 
     def _frame(self) -> pd.DataFrame:
         variables = {}
@@ -231,7 +233,8 @@ class TitledFrame(pd.DataFrame):
 
     def _shown(self) -> pd.DataFrame:
         table = self.to_frame()
-        return table.loc[:, ~(table == "").all()]  # a diagnosis that no model needs is blank
+        is_blank = (table == "").all()  # as a diagnosis that no model needs
+        return table.loc[:, ~is_blank]
 
 
 def add_title(frame: pd.DataFrame, title: str) -> TitledFrame:
