@@ -1,6 +1,7 @@
 """Results that show themselves as tables: a title, a frame as pandas prints it, a note."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from html import escape
 from typing import Any, ClassVar
 
@@ -47,7 +48,7 @@ def format_ends(frame: pd.DataFrame, formats: Formats) -> pd.DataFrame:
     def format_column(column: pd.Series) -> pd.Series:
         default: Callable[[Any], str] = _one_line
         if column.dtype.kind == "f":
-            default = formats.get("", _two_decimals)
+            default = formats.get("", partial(fixed, decimals=2))
         return column.map(formats.get(str(column.name), default))
 
     text = frame.apply(format_column)
@@ -58,10 +59,6 @@ def format_ends(frame: pd.DataFrame, formats: Formats) -> pd.DataFrame:
 def describe_intervals(prob: float) -> str:
     """Return `89 % intervals`."""
     return f"{100 * prob:.3g} % intervals"
-
-
-def _two_decimals(value: float) -> str:
-    return fixed(value, 2)
 
 
 def _one_line(value: Any) -> str:
