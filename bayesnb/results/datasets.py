@@ -219,6 +219,9 @@ class ColumnLinks(Result):
         "temper": "exponent on the evidence of the link",
     }
 
+    def _shown(self) -> pd.DataFrame:
+        return self._frame().set_index(["first", "second"])
+
 
 def links(block: Any, temper: Array, temper_sd: Array) -> Result:
     """Label links between columns; `block` is None where none were found."""
