@@ -20,13 +20,12 @@ from scipy import sparse, stats
 from scipy.special import gammaln
 
 from bayesnb import Beta, Gamma, Multinomial, NormalInverseGamma, NormalInverseWishart
-from bayesnb.families.averaged_histogram import AveragedHistogram
 from bayesnb.families.base import Belief, Stats
 from bayesnb.families.bernoulli import BernoulliStats
 from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.gaussian import GaussianStats
 from bayesnb.families.grid import Grid
-from bayesnb.families.grid_levels import GridStats
+from bayesnb.families.histogram import AveragedHistogram, GridStats
 from bayesnb.families.joint import JointDirichlet, JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats

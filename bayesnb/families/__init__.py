@@ -4,7 +4,6 @@ A new family is a file with its stats, density, belief and declaration, and a li
 files, the command line, the report, `tune` and the tests of every family know it.
 """
 
-from bayesnb.families.averaged_histogram import AveragedHistogram
 from bayesnb.families.bernoulli import Bernoulli, Beta
 from bayesnb.families.best_of import BestOf, Choice
 from bayesnb.families.categorical import Categorical, Codes
@@ -12,13 +11,13 @@ from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, EmpiricalDirichlet
 from bayesnb.families.family import FAMILIES, Family, register
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.histogram import AveragedHistogram, PolyaTree
 from bayesnb.families.joint import JointTable
 from bayesnb.families.multinomial import Multinomial, Vocabulary
 from bayesnb.families.multivariate import MultivariateGaussian
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.normal_inverse_wishart import NormalInverseWishart
 from bayesnb.families.poisson import Gamma, Poisson
-from bayesnb.families.polya_tree import PolyaTree
 from bayesnb.families.support import AnyLevel, Counts, RealNumbers, Support, ZeroOrOne
 
 register(Categorical)

@@ -1,11 +1,12 @@
-"""The grid of columns of numbers: cuts at quantiles of all rows, and the share of the rows on each level between them.
+"""The grid of columns of numbers: cuts at quantiles, and levels between them.
 
-Rows of all classes together are halved, as evenly as they can be between two distinct values, then the halves, as often
-as asked or until fewer than 4 rows or one value is left. Columns lie end to end: those of k levels in all and f columns
-have k - f cuts.
+Rows of all classes together are halved, as evenly as they can be between two distinct values, then
+the halves, as often as asked, or until fewer than 4 rows or one value is left. Columns lie end to
+end: those of k levels in all and f columns have k - f cuts.
 
-The level of a cell is the number of cuts below it. Numbers that were learnt stay on their levels under every increasing
-transform of a column; those between two of them, at whose middle a cut is, under linear ones.
+The level of a cell is the number of cuts below it. Numbers that were learnt stay on their levels
+under every increasing transform of a column; those between two of them, at whose middle a cut is,
+under linear ones.
 """
 
 from collections.abc import Sequence
@@ -18,39 +19,37 @@ import numpy as np
 from bayesnb import numerics
 from bayesnb.families.record import Array, Cells, fields_alone
 from bayesnb.numerics.threads import FEWEST, in_order
-from bayesnb.numerics.views import SLOTS, Graded
+from bayesnb.numerics.views import Graded
 
-LEAST = 4.0  # rows that are halved
-MOST_ROWS = 1 << 15  # that a grid is learnt from: of 256 levels each has 128, and more predict no better
-DEEPEST = 8  # as there are k (k + 1) / 2 bins of k levels
-SEARCHED = (SLOTS >> 2) + (2 << DEEPEST)  # numbers at most of a column's part of `search_table`
-SMALLEST = 1e-12  # share of a level: it has a logarithm
+MIN_WEIGHT = 4.0  # rows that are halved
+MAX_ROWS = 1 << 15  # that a grid is learnt from: 128 for each of 256 levels
+MAX_DEPTH, MAX_LEVELS = 8, 256  # as there are k (k + 1) / 2 bins of k levels
+MIN_SHARE = 1e-12  # of a level: it has a logarithm
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Levels of columns, `(k,)`, end to end: the least and the largest number learnt on each, and their weight.
-
-    `whole` says of which columns all numbers were whole, `(f,)`.
-    """
+    """Levels of columns, `(k,)`, end to end."""
 
     sizes: tuple[int, ...]  # levels of each column
-    low: Array
+    low: Array  # the least number learnt on each level
     high: Array
     weight: Array
-    whole: Array
+    whole: Array  # of which columns all numbers were whole, `(f,)`
 
     def __post_init__(self) -> None:
         for name in ("low", "high", "weight", "whole"):
             object.__setattr__(self, name, np.asarray(getattr(self, name), float))
-        if not (self.sizes and all(type(size) is int and 1 <= size <= 1 << DEEPEST for size in self.sizes)):
-            raise ValueError(f"the numbers of levels of a grid are whole numbers from 1 to {1 << DEEPEST}.")
-        levels, columns = (sum(self.sizes),), (len(self.sizes),)
+        sizes = np.array(self.sizes)
+        if sizes.dtype != int or not (len(sizes) and 1 <= sizes.min() <= sizes.max() <= MAX_LEVELS):
+            raise ValueError(f"a grid has from 1 to {MAX_LEVELS} levels in each column.")
+        levels, columns = (sizes.sum(),), (len(sizes),)
         if [each.shape for each in self._arrays] != [levels, levels, levels, columns]:
             raise ValueError("a grid has levels in each column.")
-        good = all(np.isfinite(each).all() for each in self._arrays) and (self.low <= self.high).all()
-        if not (good and (self.weight > 0).all() and (self.high[self.before] <= self.low[self.before + 1]).all()):
-            raise ValueError("the levels of a grid are ranges of numbers one after the other, and none is empty.")
+        apart = (self.high[self.before] <= self.low[self.before + 1]).all()
+        ordered = apart and (self.low <= self.high).all()
+        if not (ordered and (self.weight > 0).all() and np.isfinite(np.asarray(self)).all()):
+            raise ValueError("the levels of a grid are ranges of numbers one after the other.")
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_alone(self)
@@ -65,22 +64,28 @@ class Grid:
 
     @classmethod
     def learnt(cls, x: Cells, weight: Array | None, depth: int, n_jobs: int | None = 1) -> Self:
-        """Learn the grid of `(r, f)` numbers, which count by their weights: of many rows from an even part of them."""
-        rows = x.shape[0]
-        few = slice(None) if rows <= MOST_ROWS else np.linspace(0, rows - 1, MOST_ROWS).astype(np.intp)
-        cells = np.asarray(x[few], float)
-        each = None if weight is None else np.asarray(weight, float)[few]
-        columns, threads = list(np.ascontiguousarray(cells.T)), n_jobs if cells.size > FEWEST else 1
-        return cls._of_columns(list(in_order(lambda column: _learnt_column(column, each, depth), columns, threads)))
+        """Learn the grid of weighted numbers, `(r, f)`; of many rows from an even part of them."""
+        rows: Any = slice(None)
+        if x.shape[0] > MAX_ROWS:
+            rows = np.linspace(0, x.shape[0] - 1, MAX_ROWS).astype(np.intp)
+        cells = np.ascontiguousarray(np.asarray(x[rows], float).T)
+        weight = None if weight is None else np.asarray(weight, float)[rows]
+
+        def learn_column(column: Array) -> tuple[Array, ...]:
+            return _learn_column(column, weight, depth)
+
+        threads = n_jobs if cells.size > FEWEST else 1
+        return cls._of_columns(list(in_order(learn_column, list(cells), threads)))
 
     @classmethod
     def declared(cls, cuts: Sequence[Array]) -> Self:
         """Make the grid of cuts, as many arrays as there are columns; levels count alike."""
-        return cls._of_columns([_declared_column(each) for each in cuts])
+        return cls._of_columns([_declare_column(each) for each in cuts])
 
     @classmethod
     def _of_columns(cls, columns: Sequence[tuple[Array, ...]]) -> Self:
-        return cls(tuple(len(column[0]) for column in columns), *map(np.concatenate, zip(*columns, strict=True)))
+        sizes = tuple(len(column[0]) for column in columns)
+        return cls(sizes, *map(np.concatenate, zip(*columns, strict=True)))
 
     @classmethod
     def side_by_side(cls, grids: Sequence["Grid"]) -> Self:
@@ -112,7 +117,7 @@ class Grid:
 
     @cached_property
     def cuts(self) -> Array:
-        """Midway between two levels, `(n,)`; where no float lies between them, at the upper end of the lower one."""
+        """Midway between levels, `(n,)`; if no float is there, at the end of the lower one."""
         high, low = self.high[self.before], self.low[self.before + 1]
         middle = high / 2 + low / 2
         return np.where((middle >= high) & (middle < low), middle, high)
@@ -123,7 +128,7 @@ class Grid:
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
-        """Where each level begins and ends, `(k,)`: at cuts, and at the least and the largest number learnt."""
+        """Where each level begins and ends, `(k,)`: at cuts, or at the ends of what was learnt."""
         lower, upper = self.low.copy(), self.high.copy()
         upper[self.before], lower[self.before + 1] = self.cuts, self.cuts
         return lower, upper
@@ -132,7 +137,7 @@ class Grid:
     def share(self) -> Array:
         """Share of a column's rows on each level, `(k,)`."""
         total = np.add.reduceat(self.weight, self.bounds[:-1])
-        return np.maximum(self.weight / np.repeat(total, self.sizes), SMALLEST)
+        return np.maximum(self.weight / np.repeat(total, self.sizes), MIN_SHARE)
 
     @cached_property
     def log_share(self) -> Array:
@@ -140,7 +145,7 @@ class Grid:
 
     @cached_property
     def log_base(self) -> Array:
-        """log-density of each level in the histogram of all rows, `(k,)`; of a column with one value, 0."""
+        """Log-density of all rows on each level, by their histogram, `(k,)`; 0 for one value."""
         lower, upper = self.ends
         with np.errstate(over="ignore"):
             width = upper - lower
@@ -148,64 +153,48 @@ class Grid:
         return self.log_share - np.log(np.where(width > 0, width, 1.0))
 
     @cached_property
-    def search_table(self) -> tuple[Array, Array, Array, Array, Array, Array]:
-        """Arguments of the kernel `search`: each column's cuts with infinite ones behind, and the guide to them."""
-        columns, each = len(self.sizes), [self.cuts_of(j) for j in range(len(self.sizes))]
-        low = np.array([cuts[0] if len(cuts) else 0.0 for cuts in each])
-        with np.errstate(over="ignore", divide="ignore"):
-            scale = SLOTS / np.array([cuts[-1] - cuts[0] if len(cuts) > 1 else np.inf for cuts in each])
-        scale = np.where(np.isfinite(scale), scale, 0.0)  # all cuts are in one slot, if differences are no floats
-        guide, windows = np.zeros((columns, SLOTS), np.int16), np.zeros(columns, np.int64)
-        for j, cuts in enumerate(each):
-            slot = np.zeros(len(cuts), np.int64)
-            if scale[j] > 0:
-                slot = np.minimum((cuts - low[j]) * scale[j], SLOTS - 1).astype(np.int64)
-            seen = np.bincount(slot, minlength=SLOTS)
-            guide[j], windows[j] = np.cumsum(seen) - seen, (1 << int(seen.max()).bit_length()) - 1
-        padded = [np.append(cuts, np.full(window + 1, np.inf)) for cuts, window in zip(each, windows, strict=True)]
-        sizes = np.array([len(cuts) for cuts in padded], np.int64)
-        return np.concatenate(padded), np.cumsum(sizes) - sizes, windows, low, scale, guide
+    def guide(self) -> tuple[Array, ...]:
+        """Where to look for a number among the cuts."""
+        return numerics.grid.guide_to([self.cuts_of(j) for j in range(len(self.sizes))])
 
     def read(self, x: Cells) -> Graded:
         """Numbers as codes of their levels."""
-        return Graded(x, self.search_table)
+        return Graded(x, self.guide)
 
     def written(self, codes: Array, rng: np.random.Generator) -> Array:
-        """Numbers on levels, `(r, f)`: uniform between the least and the largest learnt there, whole in whole columns.
+        """Draw numbers on levels, `(r, f)`: uniform between the ends of what was learnt there.
 
-        A missing cell, of a negative code, is NaN.
+        They are whole in whole columns. A missing cell, of a negative code, is NaN.
         """
         places = np.maximum(codes, 0).astype(np.intp) + self.bounds[:-1]
         low, high = self.low[places], self.high[places]
         share = rng.uniform(size=codes.shape)
-        number = low * (1 - share) + high * share
-        whole = np.minimum(np.floor(low + share * (high - low + 1)), high) if self.whole.any() else number
-        number = np.where(self.whole > 0, whole, np.clip(number, low, high))
+        number = np.clip(low * (1 - share) + high * share, low, high)
+        if self.whole.any():
+            whole = np.minimum(np.floor(low + share * (high - low + 1)), high)
+            number = np.where(self.whole > 0, whole, number)
         return np.where(codes < 0, np.nan, number)
 
 
-def _learnt_column(x: Array, weight: Array | None, depth: int) -> tuple[Array, ...]:
+def _learn_column(x: Array, weight: Array | None, depth: int) -> tuple[Array, ...]:
     """The arrays of a grid of one column of numbers, without those that are missing."""
     known = np.isfinite(x)
     values = x[known]
+    if not len(values):
+        return np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1)
     if weight is None:
         values.sort()  # which takes a tenth of the time of an order
         below = np.arange(len(values) + 1.0)
     else:
         order = np.argsort(values, kind="stable")
-        values, below = values[order], np.concatenate([[0.0], np.cumsum(weight[known][order])])
-    if not len(values):
-        return np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1)
-    places = np.empty(min((1 << depth) - 1, len(values)), np.int64)
-    cuts = numerics.grid_kernels.halve(values, below, depth, LEAST, places)
-    edges = np.concatenate([[0], np.sort(places[:cuts]), [len(values)]])
+        values, below = values[order], np.append(0.0, np.cumsum(weight[known][order]))
+    edges = numerics.grid.halve(values, below, depth, MIN_WEIGHT)
     whole = np.array([(values == np.floor(values)).all()])
-    ends = values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges])
-    return *ends, whole
+    return values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges]), whole
 
 
-def _declared_column(cuts: Array) -> tuple[Array, ...]:
-    """The arrays of a grid of one column's cuts: the levels at both ends are as wide as those beside them."""
+def _declare_column(cuts: Array) -> tuple[Array, ...]:
+    """The arrays of a grid of one column's cuts; outer levels are as wide as the next ones."""
     widths = np.diff(cuts)
     first, last = (widths[0], widths[-1]) if len(widths) else (1.0, 1.0)
     edges = np.concatenate([[cuts[0] - first], cuts, [cuts[-1] + last]])

@@ -11,10 +11,6 @@ Array = np.ndarray
 STIRLING_FROM = 16.0  # from here on the series below is exact: its first term left out, z**-13 / 156, is 1.4e-18
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
 PSI_STIRLING = tuple((2 * k + 1) * term for k, term in enumerate(STIRLING))  # the series of its derivative
-ARCS = 1 << 10  # of a circle, which have an entry each in a table that stays in a processor's first cache
-ARC_HIGH = float(np.float32(2 * np.pi)) / ARCS  # times a whole number below 2**29 it is exact
-ARC_LOW = (2 * np.pi - float(np.float32(2 * np.pi)) + 2.4492935982947064e-16) / ARCS
-CIRCLE = np.exp(1j * ARC_HIGH * np.arange(ARCS)) * np.exp(1j * ARC_LOW * np.arange(ARCS))
 TRIGAMMA_STIRLING = tuple((2 * k + 2) * term for k, term in enumerate(PSI_STIRLING))  # and of the next
 
 
@@ -39,26 +35,6 @@ log1p = np.log1p
 def times(x: Array, logs: Array) -> Array:
     """`x * logs`, and 0 where x is 0, whatever the log."""
     return np.where(x == 0, 0.0, x * np.where(x == 0, 0.0, logs))
-
-
-def on_circle(angle: Array) -> Array:
-    """exp(i angle): that of the nearest of ARCS, and the first terms of the series of what is left.
-
-    NumPy's complex exponential takes five times as long, and so do its sine and cosine together.
-    """
-    arc = np.rint(angle * (ARCS / (2 * np.pi)))
-    entry = arc.astype(np.int64)
-    entry &= ARCS - 1
-    x = angle - arc * ARC_HIGH
-    arc *= ARC_LOW
-    x -= arc
-    square, out = np.multiply(x, x, out=arc), np.empty(x.shape, complex)
-    out.real = 1.0 - square * (0.5 - square / 24)  # x is .0031 at most: the next terms are below 2e-18
-    square *= square / 120 - 1 / 6
-    square += 1.0
-    out.imag = np.multiply(x, square, out=x)
-    out *= CIRCLE[entry]
-    return out
 
 
 def draw_log_gamma(shape: Array, rng: np.random.Generator, size: Any = None) -> Array:

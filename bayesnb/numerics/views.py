@@ -21,7 +21,6 @@ INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))
 LABELS = INTEGERS[:1]
 COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
 EVERY = slice(None)
-SLOTS = 1024  # into which the range of a column's cuts is divided: see `grid_kernels`
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
 SWEEP = 1 << 24  # cells
@@ -213,7 +212,7 @@ class Graded:
     """Numbers read as codes of the levels of a grid on which they lie; missing ones are -1."""
 
     numbers: Any  # an array or a view
-    table: tuple[Array, ...]  # the arguments of the kernel `search` after the numbers
+    guide: tuple[Array, ...]  # a `grid.Guide` to the cuts between levels
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -223,14 +222,10 @@ class Graded:
     def dtype(self) -> np.dtype:
         return np.dtype(np.int32)
 
-    def arguments(self, index: Any) -> tuple[Array, ...]:
-        """Return the first arguments of kernels that search: rows as they are, and what they are searched in."""
-        return readable(self.numbers[index], FLOATS), *self.table
-
     def __getitem__(self, index: Any) -> Array:
-        arguments = self.arguments(index)
-        codes = np.empty(arguments[0].shape, np.int32)
-        numerics.grid_kernels.search(*arguments, codes)
+        part = readable(self.numbers[index], FLOATS)
+        codes = np.empty(part.shape, np.int32)
+        numerics.grid.search(part, *self.guide, codes)
         return codes
 
 

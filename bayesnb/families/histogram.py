@@ -1,0 +1,790 @@
+"""Columns of numbers whose density has any shape: histograms on a grid of quantiles of the column.
+
+    each cut of the grid is a boundary of bins with the same probability
+    shares of the bins ~ Dirichlet(concentration Q)        number | bin ~ as all rows are
+
+Q is the share of a bin among all rows, of all classes together. All ways to join levels of the grid
+into bins are averaged, weighted by their evidence, in closed form: numerics/histogram.py has the
+sums.
+
+All here is relative to the distribution of all rows. What depends on the class is the ratio p(x |
+class) / p(x) of a level, which is theta / Q of the bin that holds it, theta the class's share of
+the bin. Given the bins theta ~ Beta(a, A - a), with a = concentration Q + rows of the class in the
+bin.
+
+Endres and Foeldiak (2005), Bayesian bin distribution inference and mutual information.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from bayesnb import formatting, numerics
+from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb.families.categorical import (
+    CategoricalStats,
+    CodedStats,
+    ColumnDirichlets,
+    LevelTables,
+    Row,
+    tables_of,
+)
+from bayesnb.families.dirichlet import draw_level, pick
+from bayesnb.families.family import Family, Hyperparameters, unless_alike
+from bayesnb.families.grid import MAX_DEPTH, Grid
+from bayesnb.families.record import Parameter, Power, checked, raised, silent
+from bayesnb.families.removal import Leaving, RemainingLevels, staying
+from bayesnb.families.sums import Entries, nodes
+from bayesnb.families.support import RealNumbers, Support
+from bayesnb.families.weight import Weight
+from bayesnb.numerics import special
+from bayesnb.numerics.special import draw_log_gamma, log
+from bayesnb.numerics.threads import blocks
+
+NUMBERS = 1 << 17  # of bins whose probabilities are computed at once
+MAX_TABLES = 8  # of cumulants, that are kept: four are asked for, for one way to temper
+MAX_WEIGHTS = 64  # of rows that leave, up to which all levels have a table for each of them
+COARSE_LEVELS = 8  # of a column that is compared with others
+VANISHING = 1e-200  # a concentration of 0 is the limit of small ones
+SHAPES = Hyperparameters(
+    names=("concentration",),
+    weak=(2.0,),
+    note="In columns with Polya trees the prior's concentration is l times the declared one: "
+    "how alike the classes are where they differ at all.",
+    extremes={
+        ("concentration", True): "where classes differ, the prior says that they hardly do",
+        ("concentration", False): "a class has its cells in one bin, and the prior says so",
+    },
+)
+
+
+class OnGrid(Row):
+    """Arrays about the levels of a grid, `(c, k)`, the columns end to end."""
+
+    layout: ClassVar[tuple[str, ...]] = ("grid",)
+    grid: Grid
+
+    @property
+    def sizes(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.grid.sizes
+
+    @property
+    def bounds(self) -> Array:
+        return self.grid.bounds
+
+    def only(self, feature: int) -> Any:
+        names = [name for name in self.__match_args__ if name != "grid"]
+        arrays = [self.of_column(getattr(self, name), feature) for name in names]
+        return type(self)(*arrays, self.grid.only(feature))  # type: ignore[call-arg]
+
+    def of_column(self, array: Array, feature: int) -> Array:
+        """A column's part of one of the arrays."""
+        return array[..., self.span(feature)]
+
+    def column(self, feature: int) -> Any:
+        return self.only(feature)
+
+
+class RelativeScores(OnGrid, LevelTables):
+    """Densities and beliefs, whose scores are relative to the density of all rows."""
+
+    def log_base(self, x: Cells) -> Array:
+        """Log-density of all rows, `(r, f) -> (r,)`; nothing of missing cells."""
+        return self.added(x, tables_of(self.grid.log_base[None]), 1, None, 1)[:, 0]
+
+    def cell_log_base(self, x: Cells) -> Array:
+        return pick(self.grid.log_base, self.at(x[:]))
+
+
+@dataclass(frozen=True, eq=False)
+class GridStats(OnGrid, CodedStats):
+    """Rows on each level, `(c, k)`."""
+
+    counts: Array
+    grid: Grid
+
+    @classmethod
+    def of(  # type: ignore[override]
+        cls, x: Cells, weight: Any, grid: Grid, n_jobs: int | None = 1
+    ) -> Self:
+        """Count rows on levels, `(r, f)`, in one pass."""
+        return cls(CategoricalStats.of(x, weight, grid.sizes, n_jobs).counts, grid)
+
+    @classmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, grid: Any = None) -> Self:
+        return cls(CategoricalStats.counted(x, weight, n_jobs, grid.sizes).counts, grid)
+
+    @classmethod
+    def defined(cls, x: Array, weight: Weight, grid: Any = None) -> Self:
+        return cls(CategoricalStats.defined(x, weight, grid.sizes).counts, grid)
+
+    def alone(self, x: Array, weight: Weight) -> Self:
+        return self.defined(x, weight, self.grid)
+
+    def check(self) -> None:
+        if not isinstance(self.grid, Grid):
+            raise ValueError("its cells are on no grid.")
+
+    @property
+    def cells(self) -> Array:
+        return self.level_sums(self.counts)
+
+    def mle(self) -> "GridDensity":
+        return GridDensity(self.mle_share() / self.grid.share, self.grid)
+
+
+@dataclass(frozen=True, eq=False)
+class GridDensity(RelativeScores, Density):
+    """The class's share of each level over that of all rows, `(c, k)`: alike on a bin's levels."""
+
+    symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
+    theta: ClassVar[str] = "ratio"
+    kept: ClassVar[str] = "log_ratio"
+    ratio: Array
+    grid: Grid
+
+    @classmethod
+    def of_logs(cls, logs: Array, grid: Grid) -> Self:
+        """Ratios whose logs are kept: small ones underflow."""
+        density = cls(np.exp(logs), grid)
+        density.__dict__["log_ratio"] = logs
+        return density
+
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        columns = [parts["ratio{}", j] for j in range(len(like.sizes))]
+        return cls(np.concatenate(columns, axis=-1), like.grid)
+
+    @cached_property
+    def log_ratio(self) -> Array:
+        return log(self.ratio)
+
+    @property
+    def probability(self) -> Array:
+        """The class's share of each level, `(c, k)`."""
+        return self.ratio * self.grid.share
+
+    @property
+    def proper(self) -> Array:
+        return np.isfinite(self.level_sums(self.ratio))
+
+    def level_log_moment(self, s: Any) -> Array:
+        return raised(self.of_levels(s), self.log_ratio)
+
+    def log_density(self, x: Array) -> Array:
+        return pick(self.log_ratio, self.at(x))
+
+    def log_likelihood(self, stats: GridStats, xp: Any = np) -> Any:
+        return self.level_sums(special.times(stats.counts, self.log_ratio))
+
+    def sample(self, rng: Rng) -> Array:
+        rng, probability = np.random.default_rng(rng), self.probability
+        columns = range(len(self.sizes))
+        return np.stack([draw_level(probability[..., self.span(j)], rng) for j in columns], axis=-1)
+
+    def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
+        return raised(power, self.log_density(x[:, None]) + self.cell_log_base(x)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class NumberDistributions:
+    """Columns as distributions of numbers, with the methods of SciPy's frozen distributions.
+
+    A number is uniform on its level, which ends at cuts, or at the least and the largest number
+    learnt. There are pairs of a class and a column, in arrays of one shape, `(c, f)`.
+    """
+
+    belief: Any
+    classes: Array
+    features: Array
+
+    def __getitem__(self, index: Any) -> Self:
+        return type(self)(self.belief, self.classes[index], self.features[index])
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def column(self, feature: int) -> Self:
+        """One column, `(c,)`, with the belief about it alone: no other one is computed for it."""
+        classes, features = self.classes[:, feature], self.features[:, feature]
+        if not len(features) or (features != features[0]).any():
+            return self[:, feature]
+        return type(self)(self.belief.only(int(features[0])), classes, np.zeros_like(features))
+
+    @property
+    def grid(self) -> Grid:
+        return self.belief.grid
+
+    @property
+    def proper(self) -> Array:
+        return self.belief.proper[self.classes, self.features]
+
+    def predictive(self) -> Self:
+        return self
+
+    def level_columns(self, x: Cells, columns: Any) -> Any:
+        """Columns as levels, to be compared with others."""
+        return self.belief.level_columns(x, columns)
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        """log E[(p / g)**s] of numbers, which broadcast against the pairs."""
+        return self._at_numbers(x, self.belief.level_log_moment(s))
+
+    def log_predictive(self, x: Array) -> Array:
+        """log p(x): beyond the ends that of the outer level."""
+        return self._at_numbers(x, self.belief.log_mean + self.grid.log_base)
+
+    def _at_numbers(self, x: Array, table: Array) -> Array:
+        """Entries of a table, `(c, k)`, at the levels of numbers; 0 of missing ones."""
+        x, c, f = np.broadcast_arrays(np.asarray(x, float), self.classes, self.features)
+        places = np.zeros(x.shape, np.intp)
+        for j in np.unique(self.features):
+            here = f == j
+            places[here] = self.grid.bounds[j] + np.searchsorted(self.grid.cuts_of(j), x[here])
+        places = np.minimum(places, self.grid.bounds[f + 1] - 1)
+        return silent(np.isnan(x), table[c, places])
+
+    def cdf(self, x: Any) -> Array:
+        return self._interpolate(x, lambda x, edges, below: np.interp(x, edges, below))
+
+    def ppf(self, p: Any) -> Array:
+        return self._interpolate(p, lambda p, edges, below: np.interp(p, below, edges))
+
+    quantile = ppf
+
+    def _interpolate(self, at: Any, read: Callable[[Array, Array, Array], Array]) -> Array:
+        """What is read of each pair's edges of levels and the probability below each edge."""
+        lower, upper = self.grid.ends
+        mass = np.exp(self.belief.log_mean + self.grid.log_share)
+        at, c, f = np.broadcast_arrays(np.asarray(at, float), self.classes, self.features)
+        out = np.empty(at.shape)
+        for place in np.ndindex(self.classes.shape):
+            i, j = self.classes[place], self.features[place]
+            span, here = self.belief.span(j), (c == i) & (f == j)
+            below = np.append(0.0, np.cumsum(mass[i, span]))
+            out[here] = read(at[here], np.append(lower[span], upper[span][-1]), below / below[-1])
+        return out
+
+    def pdf(self, x: Any) -> Array:
+        """The density: 0 beyond the ends, infinite at the only value of a column."""
+        lower, upper = self.grid.ends
+        first = lower[self.grid.bounds[self.features]]
+        last = upper[self.grid.bounds[self.features + 1] - 1]
+        density = np.where(first == last, np.inf, np.exp(self.log_predictive(x)))
+        return np.where((x >= first) & (x <= last), density, 0.0)
+
+    def logpdf(self, x: Any) -> Array:
+        return log(self.pdf(x))
+
+    def mean(self) -> Array:
+        lower, upper = self.grid.ends
+        mass = np.exp(self.belief.log_mean + self.grid.log_share)
+        middle = lower / 2 + upper / 2
+        means = self.belief.level_sums(mass * middle) / self.belief.level_sums(mass)
+        return means[self.classes, self.features]
+
+    def median(self) -> Array:
+        return self.ppf(0.5)
+
+    def interval(self, prob: float) -> tuple[Array, Array]:
+        return self.ppf((1 - prob) / 2), self.ppf((1 + prob) / 2)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
+    """Belief about a density on a grid: a histogram, averaged over all ways to join levels to bins.
+
+    It is the belief of ``PolyaTree`` columns, which make it; users meet it in ``prior_`` and
+    ``posterior_``.
+
+    Parameters
+    ----------
+    concentration : array
+        Concentration of the prior of a class's shares, ``(c, f)``.
+    log_odds : array
+        Log-odds, before the data, that a cut of the grid is a boundary of bins, ``(c, f)``.
+    counts : array
+        Rows seen on each level of the grid, ``(c, k)``.
+    grid : Grid
+        The levels, and their shares among all rows.
+
+    See Also
+    --------
+    PolyaTree : The family with this belief.
+
+    Notes
+    -----
+    Everything is relative to the distribution of all rows. A level's ratio p(x | class) / p(x) is
+    theta / Q of the bin in which it lies, with theta the share of the bin in the class and Q that
+    among all rows. ``mean`` and ``mode`` are ratios, and so are the ends of ``interval``; ``mode``
+    is that of the most probable bins, and 1 where their Dirichlet has no peak. ``log_evidence`` is
+    relative to that of the shares among all rows. ``predictive`` spreads the expected share of a
+    level evenly over its range.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, PolyaTree
+    >>> x = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]]
+    >>> belief = NaiveBayes(PolyaTree(depth=1)).fit(x, list("aaaabbbb")).posterior_[0]
+    >>> belief.grid.cuts, belief.mean().round(2).tolist()
+    (array([4.5]), [[1.51, 0.49], [0.49, 1.51]])
+    """
+
+    has_atoms: ClassVar[bool] = True  # where no cut is a boundary
+    concentration: Parameter
+    log_odds: Parameter
+    counts: Parameter
+    grid: Grid
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked("AveragedHistogram: concentration", self.concentration)
+        checked("AveragedHistogram: log_odds", self.log_odds, -np.inf)
+        checked("AveragedHistogram: counts", self.counts)
+        if not isinstance(self.grid, Grid) or np.shape(self.counts)[-1:] != (len(self.grid.low),):
+            raise ValueError("AveragedHistogram: each level of a grid has a count. See PolyaTree().")
+
+    def of_column(self, array: Array, feature: int) -> Array:
+        return super().of_column(array, feature) if array is self.counts else array[..., [feature]]
+
+    @property
+    def a(self) -> Array:
+        """Concentration of each level with its rows, `(c, k)`; that of a bin is their sum."""
+        return self.expand(self.concentration) * self.grid.share + self.counts
+
+    def parts(self) -> Parts:
+        a = self.a
+        return {("ratio{}_concentration", j): a[..., self.span(j)] for j in range(len(self.sizes))}
+
+    @property
+    def proper(self) -> Array:
+        return self.concentration > 0
+
+    def strengthened(self, times: Any) -> Self:
+        counts = self.of_levels(times) * self.counts
+        return replace(self, concentration=times * self.concentration, counts=counts)
+
+    def update(self, stats: GridStats) -> Self:
+        return replace(self, counts=np.maximum(self.counts + stats.counts, 0.0))
+
+    def log_evidence(self, stats: GridStats, xp: Any = special) -> Array:
+        before = self._log_evidence() if self.counts.any() else 0.0
+        return self.update(stats)._log_evidence() - before
+
+    def _log_evidence(self) -> Array:
+        """Log evidence of all rows that were counted, `(c, f)`."""
+        out = np.empty((*self.counts.shape[:-1], len(self.sizes)))
+        for columns, _, bins in self._averages():
+            out[..., columns] = bins.evidence
+        return out
+
+    def _averages(self) -> Iterator[tuple[Array, Array, Any]]:
+        """Some columns of equally many levels, `(f,)`, these levels, `(f, k)`, and their bins."""
+        lead, share, average = self.counts.shape[:-1], self.grid.share, numerics.histogram.average
+        sizes = np.array(self.sizes)
+        for k in np.unique(sizes):
+            alike = np.flatnonzero(sizes == k)
+            bins = max(int(np.prod(lead)), 1) * k * (k + 1) // 2
+            for part in blocks(len(alike), max(NUMBERS // bins, 1)):
+                columns = alike[part]
+                levels = self.bounds[columns, None] + np.arange(k)
+                parameters = self.concentration[..., columns], self.log_odds[..., columns]
+                yield columns, levels, average(share[levels], self.counts[..., levels], *parameters)
+
+    def _tables(self, answer: Callable[[Any, Array], Array], *axes: int) -> Array:
+        """What a function answers for the bins of some columns, for all of them, `(..., c, k)`."""
+        out = np.empty((*axes, *self.counts.shape))
+        for columns, levels, bins in self._averages():
+            out[..., levels] = answer(bins, columns)
+        return out
+
+    def _kept(self, name: str, tilt: Array, make: Callable[[], Array]) -> Array:
+        """A table at a tilt, of the few that were made last: all rows ask for the same ones."""
+        tables = self.__dict__.setdefault("_tables_kept", {})
+        key = name, tilt.tobytes()
+        table = tables.get(key)
+        if table is None:
+            if len(tables) >= MAX_TABLES:
+                tables.clear()
+            table = tables[key] = make()
+        return table
+
+    @cached_property
+    def log_mean(self) -> Array:
+        """The log predictive ratio of each level, `(c, k)`."""
+        return self._real_moments(np.ones((1, len(self.sizes))))[0]
+
+    def tables_at(self, power: Any) -> Any:
+        return tables_of(raised(self.of_levels(power), self.log_mean))
+
+    def level_log_moment(self, s: Any) -> Array:
+        """K(s) of each level; s is a number, or one for each feature, `(f,)`."""
+        s = np.broadcast_to(np.asarray(s) + 0.0, (1, len(self.sizes)))
+        return self._moments(s, np.arange(self.bounds[-1]))[0]
+
+    def _real_moments(self, s: Array) -> Array:
+        """K(s) of each level, s real, `(n, f) -> (n, c, k)`."""
+
+        def moments(bins: Any, columns: Array) -> Array:
+            return np.stack([numerics.histogram.log_moments(bins, each[columns]) for each in s])
+
+        return self._tables(moments, len(s))
+
+    def _moments(self, s: Array, levels: Array) -> Array:
+        """K(s) of some levels, in their order, `(n, f) -> (n, c, m)`."""
+        out = np.empty((len(s), *self.counts.shape[:-1], len(levels)), s.dtype)
+        real = ~s.imag.any(axis=1)
+        if real.any():
+            out[real] = self._real_moments(s.real[real])[..., levels]
+        for at_real in np.unique(s.real[~real], axis=0):
+            at = ~real & (s.real == at_real).all(axis=1)
+            out[at] = self._moments_on_line(at_real, s.imag[at], levels)
+        return out
+
+    def _moments_on_line(self, real: Array, t: Array, levels: Array) -> Array:
+        """K(real + i t) of some levels, `(f,), (n, f) -> (n, c, m)`."""
+        lead = self.counts.shape[:-1]
+        out = np.empty((len(t), *lead, len(levels)), complex)
+        columns = self.columns[levels]
+        for j in np.unique(columns):
+            here, span = np.flatnonzero(columns == j), self.span(j)
+            for c in np.ndindex(lead):
+                parameters = self.concentration[*c, j], self.log_odds[*c, j]
+                arguments = self.grid.share[span], self.counts[*c, span], *parameters
+                line = numerics.histogram.line_of(real[j], *arguments)
+                out[:, *c, here] = line.log_moments_at(t[:, j], levels[here] - span.start)
+        return out
+
+    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
+        """Cumulants of each level's log ratio, `(order, c, k)`; each feature may have a tilt."""
+        return self._cumulants(tilt)[:order]
+
+    def _cumulants(self, tilt: Any, *, between: bool = False) -> Array:
+        """Four cumulants of each level's log ratio, or of its mean given the bins, `(4, c, k)`."""
+        tilt = np.array(np.broadcast_to(tilt, len(self.sizes)), float)
+
+        def answer(bins: Any, columns: Array) -> Array:
+            return numerics.histogram.cumulants(bins, tilt[columns], between=between)
+
+        return self._kept(f"cumulants {between}", tilt, lambda: self._tables(answer, 4))
+
+    def mixture_variance(self, x: Cells, tilt: Any = 0.0, power: Any = 1.0) -> Array:
+        """Variance of the scores' means given the bins, `(r, f) -> (r, c)`."""
+        variance = self._cumulants(tilt * power, between=True)[1]
+        tables = tables_of(raised(self.of_levels(np.square(power)), variance))
+        return self.added(x, tables, len(self), None, 1)
+
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        # not by tables of all levels, as each takes long: by those alone that the rows are on
+        levels, entries = Entries.of_distinct(self.at(x[:]))
+        places = np.broadcast_to((nodes(s) * power)[:, 0], (len(s), len(self.sizes)))
+        return entries.added(self._moments(places, levels))
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        level = self.at(x)
+        if np.ndim(s) == 0 or np.shape(s) == (len(self.sizes),):
+            return pick(self.level_log_moment(s), level)
+        by_column = (*self.counts.shape[:-1], len(self.sizes))
+        s = np.broadcast_to(s, np.broadcast_shapes(np.shape(s), level.shape, by_column))
+        value = np.zeros(s.shape, s.dtype if np.iscomplexobj(s) else float)
+        for each in np.unique(s):
+            np.copyto(value, pick(self.level_log_moment(each), level), where=s == each)
+        return silent(level < 0, value)
+
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
+        level = self.at(x)
+        return np.stack([pick(table, level) for table in self.level_cumulants(order, tilt)])
+
+    def sample(self, rng: Rng, size: Any = None) -> GridDensity:
+        rng, draw = np.random.default_rng(rng), numerics.histogram.draw
+        logs = draw_log_gamma(self.a, rng, size)
+        uniform, share = rng.uniform(size=logs.shape), self.grid.share
+        belief, which = self._distinct_classes()
+        drawn, uniform = (each.reshape(-1, len(which), each.shape[-1]) for each in (logs, uniform))
+        for _, levels, bins in belief._averages():
+            here = (..., levels)
+            drawn[here] = draw(bins, which, share[levels], uniform[here], drawn[here])
+        return GridDensity.of_logs(drawn.reshape(logs.shape), self.grid)
+
+    def _distinct_classes(self) -> tuple[Self, Array]:
+        """The classes that differ, and which of them each is: of draws thousands are alike."""
+        arrays = self.concentration, self.log_odds, self.counts
+        flat = [array.reshape(-1, array.shape[-1]) for array in arrays]
+        places: dict[bytes, int] = {}
+        keys = [row.tobytes() for row in np.concatenate(flat, axis=-1)]
+        which = np.array([places.setdefault(key, len(places)) for key in keys])
+        first = np.unique(which, return_index=True)[1]
+        concentration, log_odds, counts = (array[first] for array in flat)
+        return type(self)(concentration, log_odds, counts, self.grid), which
+
+    def estimate(self, kind: str) -> GridDensity:
+        logs = self.log_mean if kind == "mean" else self._log_mode()
+        return GridDensity.of_logs(logs, self.grid)
+
+    def mean(self) -> Array:
+        """Return the expected ratio p(x | class) / p(x) of each level of the grid.
+
+        Returns
+        -------
+        array
+            Ratios, ``(c, k)``; 1 where a class is distributed as all rows are.
+
+        See Also
+        --------
+        mode : The ratios under the most probable bins.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes, PolyaTree
+        >>> x = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]]
+        >>> belief = NaiveBayes(PolyaTree(depth=1)).fit(x, list("aaaabbbb")).posterior_[0]
+        >>> belief.mean().round(2).tolist()
+        [[1.51, 0.49], [0.49, 1.51]]
+        """
+        return np.exp(self.log_mean)
+
+    def mode(self) -> Array:
+        return np.exp(self._log_mode())
+
+    def _log_mode(self) -> Array:
+        def answer(bins: Any, columns: Array) -> Array:
+            return numerics.histogram.log_modes(bins)
+
+        return self._tables(answer)
+
+    def interval(self, prob: float) -> tuple[Array, Array]:
+        ends = np.empty((2, *self.counts.shape))
+        for _, levels, bins in self._averages():
+            for *c, f in np.ndindex(bins.evidence.shape):
+                ends[:, *c, levels[f]] = numerics.histogram.interval(bins.one(*c, f), prob)
+        return ends[0], ends[1]
+
+    def log_density(self, theta: GridDensity) -> Parts:
+        """log p(theta): of the bins, which are runs of equal ratios, and of their shares."""
+        logs, (belief, which) = theta.log_ratio, self._distinct_classes()
+        ratios = logs.reshape(-1, len(which), logs.shape[-1])
+        out = np.empty((*ratios.shape[:-1], len(self.sizes)))
+        for columns, levels, bins in belief._averages():
+            out[..., columns] = numerics.histogram.log_density(bins, which, ratios[..., levels])
+        out = out.reshape(*logs.shape[:-1], len(self.sizes))
+        return {("ratio{}", j): out[..., j] for j in range(len(self.sizes))}
+
+    def predictive(self) -> NumberDistributions:
+        return self.margins()
+
+    def margins(self) -> NumberDistributions:
+        """Each class and column as a distribution of numbers, not of levels."""
+        return NumberDistributions(self, *np.indices((len(self), len(self.sizes))))
+
+    def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
+        """Columns as a few levels that hold about as many rows each, to be compared with others."""
+        codes, first, concentration = self.at(x[:]), [], []
+        for j in columns:
+            share = self.grid.share[self.span(j)]
+            middle = np.cumsum(share) - share / 2
+            _, coarse = np.unique(np.floor(COARSE_LEVELS * middle), return_inverse=True)
+            concentration.append(self.concentration[:, [j]] * np.bincount(coarse, share))
+            place = np.maximum(codes[:, j] - self.bounds[j], 0)
+            first.append(np.where(codes[:, j] < 0, concentration[-1].shape[1], coarse[place]))
+        sizes = tuple(each.shape[1] for each in concentration)
+        prior = ColumnDirichlets(np.concatenate(concentration, axis=1), sizes)
+        return np.stack(first, axis=1), prior
+
+    def score_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
+        if not leaving.alike or leaving.kind in ("map", "mle"):
+            return self.cells_left_out(stats, leaving).sum(axis=1)
+        table = self.update(stats)._log_left_out(leaving.weight[:1])
+        return self.added(leaving.x, tables_of(table), 1, None, 1)[:, 0]
+
+    def cells_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
+        if leaving.kind == "mle":
+            return self._left_out_of_counts(stats, leaving)
+        codes, posterior = self.at(leaving.x[:]), self.update(stats)
+        weights, which = np.unique(leaving.weight, return_inverse=True)
+        if leaving.kind != "map" and len(weights) <= MAX_WEIGHTS:
+            return silent(codes < 0, posterior._log_left_out(weights)[which[:, None], codes])
+        cells = np.zeros(codes.shape)
+        left_out = posterior._modes_left_out if leaving.kind == "map" else posterior._rows_left_out
+        for columns, levels, bins in posterior._averages():
+            for f, j in enumerate(columns):
+                known = codes[:, j] >= 0
+                cell = np.stack([codes[known, j] - levels[f, 0], which[known]])
+                (level, weight), place = np.unique(cell, axis=1, return_inverse=True)
+                cells[known, j] = left_out(j, bins.one(0, f), level, weights[weight])[place.ravel()]
+        return cells
+
+    def _log_left_out(self, weights: Array) -> Array:
+        """The score of each level of one class without a row of each weight, `(n,) -> (n, k)`."""
+
+        def answer(bins: Any, columns: Array) -> Array:
+            return np.stack([numerics.histogram.log_left_out(bins, weight) for weight in weights])
+
+        return self._tables(answer, len(weights))[:, 0]
+
+    def _rows_left_out(self, j: int, bins: Any, level: Array, weight: Array) -> Array:
+        """Scores of rows of one column."""
+        return numerics.histogram.log_left_out_by_row(bins, level, weight)
+
+    def _modes_left_out(self, j: int, bins: Any, level: Array, weight: Array) -> Array:
+        """The same at the mode, which is sought anew without each row."""
+        counts = np.repeat(self.counts[:, self.span(j)], len(level), axis=0)
+        rows = np.arange(len(level))
+        counts[rows, level] = staying(counts[rows, level] - weight, counts[0].sum())
+        each = self.only(j)[np.zeros(len(level), int)]
+        return replace(each, counts=counts)._log_mode()[rows, level]
+
+    def _left_out_of_counts(self, stats: GridStats, leaving: Leaving) -> Array:
+        """Logs of shares of the rows that stay, over those of all rows."""
+        prior = np.zeros_like(stats.counts)
+        remaining = RemainingLevels.of(prior, stats.counts, leaving.kind, self.total_of_levels)
+        index = self.at(leaving.x[:])
+        cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
+        scores = cells.worth(leaving.each, leaving.kind) - pick(self.grid.log_share, index)
+        return silent(index < 0, scores)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PolyaTree(Family[GridStats]):
+    """Columns of numbers whose density has any shape, learnt on a grid of quantiles of the column.
+
+    A class's density is a histogram whose bins are runs of the grid's levels, and in each bin it is
+    distributed as all rows are. All ways to join levels into bins are averaged, weighted by their
+    evidence, in closed form.
+
+    Parameters
+    ----------
+    depth : int, default=5
+        The grid has 2**depth levels: rows are halved, and the halves are halved again, ``depth``
+        times in all.
+    concentration : float or array, default=2.0
+        How many rows the prior of a class's shares is worth, given the bins: they are
+        Dirichlet(concentration q), where q are the shares of all rows.
+    stop : float, default=0.5
+        The probability, before the data, that no cut of the grid is a boundary, so that the class
+        is distributed as all rows are. Each cut is a boundary with the same probability.
+    cuts : sequence or None, default=None
+        The grid: increasing numbers for all columns, or a list of such for each. Cells of all
+        levels are then equally expected before the data, and models of parts of a table can be
+        merged. None: the grid is learnt from the first table, all classes together, and then stays.
+
+    See Also
+    --------
+    Gaussian : Columns of numbers with a normal distribution for each class.
+    BestOf : A choice between the two by the data.
+    AveragedHistogram : The belief of this family.
+
+    Notes
+    -----
+    All that counts of a number is between which cuts it lies. So predictions do not depend on the
+    units of a column, or on any increasing function that it goes through, and an outlier costs no
+    more than its level. A number beyond the ends of the grid counts as on its outer level.
+
+    A learnt grid is that of a belief, ``model.posterior_["age"].grid``, whose ``cuts`` can be
+    declared elsewhere.
+
+    ``log_evidence_`` is relative to the distribution of all rows. It can be compared with that of
+    other models on the same grid; compare with other families by leave-one-out. A row that
+    ``sample`` draws has a number from the range that its level held: a whole number where all of
+    the column's were.
+
+    The family is named for the Polya tree: each histogram is one, of depth one, and all of them are
+    weighted.
+
+    References
+    ----------
+    Endres, D. and Foeldiak, P. (2005), Bayesian bin distribution inference and mutual information.
+    IEEE Transactions on Information Theory 51.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, PolyaTree
+    >>> x = [[0.1], [0.2], [0.3], [0.4], [5.0], [6.0], [7.0], [8.0], [9.0], [80.0], [81.0], [82.0]]
+    >>> model = NaiveBayes(PolyaTree()).fit(x, list("aaabbbbbbaaa"))
+    >>> model.predict([[0.15], [6.5], [900.0]]).tolist()
+    ['a', 'b', 'a']
+    """
+
+    depth: int = 5  # 32 levels: more predict hardly better, and the work grows with their square
+    concentration: Any = 2.0
+    stop: float = 0.5
+    cuts: Any = None
+
+    content: ClassVar[str] = "numbers, a density of any shape"
+    conjugate: ClassVar[type[Belief] | None] = None  # its grid is not known beforehand
+    hyperparameters: ClassVar[Hyperparameters | None] = SHAPES
+    support: ClassVar[Support] = RealNumbers()
+    stats: ClassVar[type[Stats]] = GridStats
+    has_grid: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        depth, stop = self.depth, self.stop
+        if type(depth) is not int or not 1 <= depth <= MAX_DEPTH:
+            raise ValueError(f"PolyaTree: depth is a number from 1 to {MAX_DEPTH}, got {depth!r}.")
+        if not (isinstance(stop, float | int) and 0 < stop < 1):
+            raise ValueError(f"PolyaTree: stop is a probability above 0 and below 1, got {stop!r}.")
+        checked("PolyaTree: concentration", self.concentration)
+        if self.cuts is not None:
+            object.__setattr__(self, "cuts", _checked_cuts(self.cuts))
+
+    def grid_of(self, x: Cells, weight: Array | None, n_jobs: int | None = 1) -> Grid:
+        """The grid of these cells, `(r, f)`; or the one that is declared."""
+        if self.cuts is None:
+            return Grid.learnt(x, weight, self.depth, n_jobs)
+        columns = self.cuts if isinstance(self.cuts[0], tuple) else (self.cuts,) * x.shape[1]
+        if len(columns) != x.shape[1]:
+            given, there = len(columns), x.shape[1]
+            raise ValueError(f"PolyaTree: cuts are those of {given} columns, of {there}.")
+        return Grid.declared([np.array(each) for each in columns])
+
+    def observe(self, x: Cells, weight: Weight, grid: Any = (), n_jobs: Any = 1) -> GridStats:
+        return GridStats.of(x, weight, grid, n_jobs)
+
+    def belief(self, stats: GridStats) -> AveragedHistogram:
+        sizes = np.array(stats.grid.sizes)
+        shape = len(stats), len(sizes)
+        try:
+            concentration = np.broadcast_to(np.maximum(self.concentration, VANISHING), shape)
+        except ValueError:
+            raise ValueError(
+                f"PolyaTree: a concentration of shape {np.shape(self.concentration)} does not "
+                f"broadcast to (classes, columns) = {shape}. Give a number, or one for each column."
+            ) from None
+        log_no_cut = np.log(self.stop) / np.maximum(sizes - 1, 1)
+        log_odds = np.broadcast_to(np.log(np.expm1(-log_no_cut)), shape)
+        return AveragedHistogram(concentration, log_odds, np.zeros_like(stats.counts), stats.grid)
+
+    def describe(self, belief: Any) -> str:
+        levels = max(belief.sizes)
+        if levels == 1:
+            return "one value, which tells no classes apart"
+        rows = formatting.number_range(belief.concentration)
+        return (
+            f"as all rows are with probability {self.stop:g}; where a class differs, its bins "
+            f"worth {rows} rows; at most {levels} bins"
+        )
+
+    def of_column(self, belief: Any, levels: Any = None, unseen: str = "ignore") -> "PolyaTree":
+        each = unless_alike(belief.concentration)
+        return replace(self, concentration=float(each[0]) if each.shape == (1,) else each)
+
+    def tuned(self, stats: GridStats, *values: Any) -> Self:
+        return replace(self, concentration=values[0])
+
+    def smoothed(self, stats: GridStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        return replace(self, concentration=np.asarray(smoothing) * self.concentration)
+
+
+def _checked_cuts(cuts: Any) -> tuple[Any, ...]:
+    """Cut points as a tuple of numbers, or as one for each column."""
+    each = list(cuts)
+    if each and np.ndim(each[0]):
+        return tuple(_checked_cuts(column) for column in each)
+    numbers = np.array(each, float)
+    if not (len(numbers) and np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()):
+        raise ValueError(f"PolyaTree: cuts are finite numbers that increase, got {each!r:.80}.")
+    if len(numbers) >= 1 << MAX_DEPTH:
+        raise ValueError(f"PolyaTree: at most {(1 << MAX_DEPTH) - 1} cuts, got {len(numbers)}.")
+    return tuple(numbers.tolist())
