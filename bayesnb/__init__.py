@@ -75,7 +75,7 @@ __version__ = "1.0.0"
 _NAMES = {
     "estimators": "NaiveBayes BernoulliNB CategoricalNB GaussianNB MultinomialNB PoissonNB",
     "families": (
-        "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson PolyaTree Beta "
+        "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson Histogram Beta "
         "Dirichlet Gamma NormalInverseGamma NormalInverseWishart AveragedHistogram"
     ),
     "data.levels": "UnseenLevelWarning",
@@ -132,13 +132,13 @@ if TYPE_CHECKING:
     from bayesnb.families import Dirichlet as Dirichlet
     from bayesnb.families import Gamma as Gamma
     from bayesnb.families import Gaussian as Gaussian
+    from bayesnb.families import Histogram as Histogram
     from bayesnb.families import JointTable as JointTable
     from bayesnb.families import Multinomial as Multinomial
     from bayesnb.families import MultivariateGaussian as MultivariateGaussian
     from bayesnb.families import NormalInverseGamma as NormalInverseGamma
     from bayesnb.families import NormalInverseWishart as NormalInverseWishart
     from bayesnb.families import Poisson as Poisson
-    from bayesnb.families import PolyaTree as PolyaTree
     from bayesnb.inference.posterior_draws import DrawnWarning as DrawnWarning
     from bayesnb.integrations.live import Live as Live
     from bayesnb.plots import plot_boundary as plot_boundary
@@ -158,6 +158,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"bayesnb.{name}")
+    if name == "PolyaTree":
+        raise ImportError("PolyaTree is called Histogram: from bayesnb import Histogram.")
     if name not in _HOME:
         raise AttributeError(f"module 'bayesnb' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"bayesnb.{_HOME[name]}"), name)

@@ -18,7 +18,7 @@ the way does not change a digit. X, y and sample_weight must have the same parti
 for arrays, y and sample_weight are cut as X is, and may be in memory. Labels and levels may differ from partition to
 partition: they are united by name, and sorted.
 
-Families that are not declared, and the cuts of a ``PolyaTree``, come from the first partition, or from the first rows
+Families that are not declared, and the cuts of a ``Histogram``, come from the first partition, or from the first rows
 of the first file. Shards that are counted separately need them declared.
 
 Exponents that are found by rows, as those of ``NaiveBayes()`` and of ``temper="columns"`` or ``"loo"``, are found by

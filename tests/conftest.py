@@ -279,7 +279,7 @@ CASES = [
         lambda b, c, f: lambda x: np.log(b.column(f).predictive().mean()[c][np.asarray(x, int)]),
     ),
     Case(
-        "polya tree",
+        "histogram",
         AveragedHistogram(
             by_class(2.0, 5.0), by_class(-1.5, 0.4), np.zeros((CLASSES, sum(GRID.sizes))), GRID
         ),

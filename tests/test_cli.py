@@ -358,7 +358,7 @@ FAILURES = """
 1 | small | fit t.csv --target y -o goal --family b=gaussian | line 2, column 'b': 'x' is not
 1 | small | fit t.csv --target y -o goal --family a=bernoulli | Declare it gaussian, or drop it
 1 | small | fit t.csv --target y -o goal --family a,b=joint --prior a=2 | are one block
-1 | small | fit t.csv --target y -o goal --prior a=0.5 | does not fit column 'a', which is polyatree
+1 | small | fit t.csv --target y -o goal --prior a=0.5 | does not fit column 'a', which is histogram
 1 | small | fit t.csv --target y -o goal --prior 'Beta(1, 2)' | there is no column that it fits
 1 | small | fit t.csv --target y -o goal --prior 'b=Dirichlet([1, 2, 3])' | (3,) does not fit
 1 | small | fit t.csv --target y -o goal --class-prior u=0.5,w=0.5 | but the model has ['u', 'v']

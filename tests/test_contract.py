@@ -100,8 +100,8 @@ CASES = {
     "categorical": declare({"bark": nb.Categorical(0.5), "soil": nb.Categorical(2.0)}),
     "categorical, reserve": declare({"bark": nb.Categorical(0.5, unseen="reserve")}),
     "poisson": declare({"nests": nb.Poisson(nb.Gamma(1.0, 2.0))}),
-    "polya tree": Case(
-        nb.NaiveBayes(nb.PolyaTree(depth=3)), FRAME[["height", "girth"]].to_numpy(float), grid=True
+    "histogram": Case(
+        nb.NaiveBayes(nb.Histogram(depth=3)), FRAME[["height", "girth"]].to_numpy(float), grid=True
     ),
     "multinomial": declare({("leaves", "twigs"): nb.Multinomial(nb.Dirichlet([0.5, 2.0]))}),
     "multinomial, sparse": Case(nb.MultinomialNB(alpha=0.7), sparse.csr_array(COUNTS)),
@@ -177,7 +177,7 @@ def assert_same_model(one: Any, two: Any, x: Any, rtol: float = 1e-9) -> None:
 # What was learnt
 
 
-@every(EXACT)  # that of a PolyaTree is relative to the shares of all rows
+@every(EXACT)  # that of a Histogram is relative to the shares of all rows
 def test_the_evidence_of_one_more_row_is_its_predictive(case: Case) -> None:
     after = clone(case.model).set_params(temper=None).fit(case.x, Y)
     before = copy.deepcopy(after)
@@ -423,7 +423,7 @@ def test_new_rows_are_rows_and_labels_that_the_model_can_read(case: Case) -> Non
     assert np.isfinite(logsumexp(numbers_of(model, rows), axis=1)).all()
 
 
-@every(["gaussian", "polya tree", "mixed", "forest of links", "default", "multinomial, sparse"])
+@every(["gaussian", "histogram", "mixed", "forest of links", "default", "multinomial, sparse"])
 def test_a_tree_of_draws_has_the_groups_of_arviz(case: Case) -> None:
     tree = case.fit().to_datatree(take(case.x, slice(0, 5)), Y[:5], draws=10, chains=2, rng=1)
     groups = {
@@ -438,7 +438,7 @@ def test_a_tree_of_draws_has_the_groups_of_arviz(case: Case) -> None:
     assert tree["posterior"].sizes["draw"] == 10
 
 
-@every(["gaussian", "polya tree", "mixed", "categorical", "one exponent", "PoissonNB"])
+@every(["gaussian", "histogram", "mixed", "categorical", "one exponent", "PoissonNB"])
 def test_tuning_does_not_lose(case: Case) -> None:
     tuned = nb.tune(clone(case.model), case.x, Y).fit(case.x, Y)
     assert tuned.log_evidence_ >= case.fit().log_evidence_ - 1e-6
@@ -455,7 +455,7 @@ def test_every_model_can_be_summarised_compared_and_judged(case: Case) -> None:
     assert nb.importance(model, case.x, Y).sizes["feature"] >= 1
 
 
-@every(["gaussian", "polya tree", "mixed", "forest of links", "default", "multinomial, sparse"])
+@every(["gaussian", "histogram", "mixed", "forest of links", "default", "multinomial, sparse"])
 def test_every_picture_is_drawn(case: Case) -> None:
     model = case.fit()
     nb.plot_calibration(model, case.x, Y)
@@ -468,7 +468,7 @@ def test_every_picture_is_drawn(case: Case) -> None:
 
 
 @pytest.mark.slow
-@every(["polya tree", "mixed", "forest of links", "default", "multinomial, sparse", "one exponent"])
+@every(["histogram", "mixed", "forest of links", "default", "multinomial, sparse", "one exponent"])
 def test_a_page_is_made_of_every_model(case: Case) -> None:
     page = report(clone(case.model), case.x, Y)
     assert "<html" in str(page)

@@ -35,13 +35,13 @@ from bayesnb import (
     Gamma,
     Gaussian,
     GaussianNB,
+    Histogram,
     Multinomial,
     MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
     Poisson,
     PoissonNB,
-    PolyaTree,
 )
 
 X, Y = load_iris(return_X_y=True)
@@ -189,7 +189,7 @@ def test_declared_families_keep_their_columns_and_the_rest_is_inferred() -> None
         Bernoulli,
         Multinomial,
         Multinomial,
-        PolyaTree,
+        Histogram,
     ]
     assert "d" not in model.families_
     assert set(model.posterior_) == {"a", ("b", "c"), "e"}

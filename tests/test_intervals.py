@@ -234,7 +234,7 @@ BLOCKS: dict[str, Any] = {
     "own covariance": nb.MultivariateGaussian(PRIOR),
     "shared covariance": nb.MultivariateGaussian(PRIOR, shared=True),
     "joint table": nb.JointTable(0.2),
-    "histogram": nb.PolyaTree(depth=3),
+    "histogram": nb.Histogram(depth=3),
 }
 
 

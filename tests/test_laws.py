@@ -203,7 +203,7 @@ def test_intervals_hold_their_share_of_draws(case: Case) -> None:
     if case.name == "joint":
         inside = inside[..., :-1]  # the last is what the combinations never seen have in common
     if (
-        case.name == "polya tree"
+        case.name == "histogram"
     ):  # where no cut is a boundary a ratio is 1: a probability of one value
         inside = ((drawn.ratio >= lower) & (drawn.ratio <= upper)).mean(axis=0)
         assert (inside > 0.8 - 5 * error).all()

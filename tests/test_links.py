@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from sklearn.base import clone
 
 import bayesnb
-from bayesnb import Bernoulli, Beta, Categorical, Gaussian, NaiveBayes, PolyaTree
+from bayesnb import Bernoulli, Beta, Categorical, Gaussian, Histogram, NaiveBayes
 
 Array = np.ndarray
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior
@@ -152,14 +152,14 @@ def test_the_probabilities_of_all_rows_sum_to_one_in_each_class(family: Any) -> 
     np.testing.assert_allclose(total, share, rtol=1e-9)
 
 
-@pytest.mark.parametrize("family", [Gaussian(), PolyaTree()], ids=["gaussian", "tree"])
+@pytest.mark.parametrize("family", [Gaussian(), Histogram()], ids=["gaussian", "histogram"])
 def test_linked_numbers_have_a_density_and_rows_are_drawn_from_it(family: Any) -> None:
     rng = np.random.default_rng(3)
     y, u = rng.integers(0, 2, 400), rng.normal(size=400)
     table = np.column_stack([u, u * (2 * y - 1) + 0.5 * rng.normal(size=400)])
     model = NaiveBayes(family, dependence="forest", temper=None).fit(table, y)
     assert model.links_.sizes["link"] == 1
-    room = 1e-9 if isinstance(family, PolyaTree) else 8
+    room = 1e-9 if isinstance(family, Histogram) else 8
     first, second = (np.linspace(side.min() - room, side.max() + room, 400) for side in table.T)
     grid = np.stack(np.meshgrid(first, second, indexing="ij"), -1).reshape(-1, 2)
     density = np.exp(model.predict_joint_log_proba(grid))
@@ -345,7 +345,7 @@ def test_independent_columns_have_no_link(sizes: tuple[int, ...], rows: int, tim
                 table[f"x{j}"] = (rng.random((rows, 1)) > ends).sum(axis=1).astype(str)
             else:
                 table[f"x{j}"] = rng.normal(rng.normal(size=2)[y], 1.0)
-        families = [Categorical() if size else PolyaTree() for size in sizes]
+        families = [Categorical() if size else Histogram() for size in sizes]
         return dict(zip(table, families, strict=True)), table.assign(y=y)
 
     assert count_linked(times, make) <= 0.05 * times

@@ -169,7 +169,7 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize(
     "model",
-    [GaussianNB(), NaiveBayes("polyatree", temper="loo"), NaiveBayes("categorical")],
+    [GaussianNB(), NaiveBayes("histogram", temper="loo"), NaiveBayes("categorical")],
     ids=str,
 )
 def test_what_is_derived_by_several_threads_at_once_is_what_one_derives(model: Any) -> None:

@@ -302,7 +302,7 @@ def inside(part: QuadContourSet, points: np.ndarray) -> np.ndarray:
 
 BOUNDARIES: dict[str, dict[str, Any]] = {
     "shared": {"families": nb.Gaussian(shared=True), "temper": 0.4},
-    "trees": {"families": nb.PolyaTree()},
+    "trees": {"families": nb.Histogram()},
 }
 
 
@@ -402,7 +402,7 @@ def test_what_is_drawn_of_a_tree_are_shares_of_each_class(name: str, with_rows: 
             "constant": 1e6,
         }
     )[[name]]
-    model = nb.NaiveBayes(nb.PolyaTree(), **PLAIN).fit(table, y)
+    model = nb.NaiveBayes(nb.Histogram(), **PLAIN).fit(table, y)
     ax = nb.plot_column(model, name, *((table, y) if with_rows else ()))
     if name in ("grades", "constant"):
         heights = np.array([[bar.get_height() for bar in each] for each in ax.containers])

@@ -118,7 +118,7 @@ def test_what_a_column_holds_says_its_family() -> None:
     for table in (rows, np.array(rows, dtype=object)):
         families = NaiveBayes().fit(table, [0, 0, 1, 1]).families_.values()
         assert [type(each).__name__ for each in families] == [
-            "PolyaTree",
+            "Histogram",
             "Categorical",
             "Bernoulli",
         ]

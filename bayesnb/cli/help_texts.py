@@ -35,7 +35,7 @@ name with a comma or a quote is quoted as in CSV; a name goes before a pattern.
   categorical   levels; also numbers that are names (zip=categorical)
   bernoulli     flags, or numbers that are only 0 and 1
   gaussian      numbers from a bell curve
-  polyatree     numbers from a density of any shape
+  histogram     numbers from a density of any shape
   poisson       counts of events
   multinomial   counts of words, one column a word
   joint         a table of all combinations of the columns' levels
@@ -47,7 +47,7 @@ together. gaussian:shared and multivariate:shared have one variance for all
 classes.
 
 Where a column is not declared, flags are bernoulli, levels categorical, and
-numbers polyatree, unless gaussian, categorical or poisson predicts held-out
+numbers histogram, unless gaussian, categorical or poisson predicts held-out
 labels better by more than 2 nats.
 
 --prior [COLUMNS=]PRIOR is a number, the concentration (smoothing) of Dirichlet

@@ -17,9 +17,9 @@ from bayesnb.families import (
     Categorical,
     Dirichlet,
     Gaussian,
+    Histogram,
     Multinomial,
     Poisson,
-    PolyaTree,
 )
 from bayesnb.families.family import Family, conjugate_priors
 from bayesnb.numerics.views import numbers, pieces_of
@@ -29,7 +29,7 @@ Declared = Family | BestOf  # what a user says that columns are
 FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
 DeclaredColumns = list[tuple[Any, Sequence[int]]]  # the same, where some families may still be to be chosen
 FEW = 20  # distinct whole numbers that may be levels
-NUMBERS = PolyaTree(), Gaussian()
+NUMBERS = Histogram(), Gaussian()
 FLAGS, COUNTS = Bernoulli(threshold=0.5), Poisson(fractional=True)  # which take other numbers too: rows may come
 SYNONYMS = {
     "normal": "gaussian",
@@ -40,6 +40,7 @@ SYNONYMS = {
     "category": "categorical",
     "levels": "categorical",
     "ignore": "drop",
+    "polyatree": "histogram",  # its name before version 1.0
 }
 LEVELS = BestOf(Categorical(), Categorical(Dirichlet("evidence", base="pooled")))
 

@@ -83,7 +83,7 @@ class InspectionMixin(ModelHolder):
 
     @property
     def log_evidence_(self) -> float:
-        """Log evidence, log p(X, y | prior); of columns with Polya trees relative to the distribution of all rows."""
+        """Log evidence, log p(X, y | prior); of columns with histograms relative to the distribution of all rows."""
         labels, blocks = self._evidence()
         return labels + float(sum(block.sum() for block in blocks))
 

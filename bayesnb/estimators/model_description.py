@@ -29,7 +29,7 @@ NO_BAYES_FACTOR = (
     "Without a Bayes factor: features whose prior is improper or differs between the classes, and "
     "models of weights or counts that are not whole numbers."
 )
-POLYA_TREE = "log_evidence of a PolyaTree is relative to the distribution of all rows."
+HISTOGRAM_EVIDENCE = "log_evidence of a Histogram is relative to the distribution of all rows."
 MISSING = "missing: cells that were missing, or of undeclared levels; of a block, its rows."
 
 
@@ -148,8 +148,8 @@ def notes(columns: dict[str, Sequence[Any]], fitted: Any) -> tuple[str, ...]:
     sentences = [BAYES_FACTOR]
     if np.isnan(columns["log_bayes_factor"]).any():
         sentences.append(NO_BAYES_FACTOR)
-    if any("PolyaTree" in str(name) for name in columns["family"]):
-        sentences.append(POLYA_TREE)
+    if any("Histogram" in str(name) for name in columns["family"]):
+        sentences.append(HISTOGRAM_EVIDENCE)
     if fitted.model_.stats.classes.counts.sum() and np.nansum(columns["missing"]) > 0:
         sentences.append(MISSING)
     return tuple(sentences)

@@ -51,7 +51,7 @@ class NaiveBayes(
 
         ``"auto"`` looks at the cells of each column. Booleans, and numbers that are only 0 and 1, are ``Bernoulli``;
         text and categories are ``Categorical``; lists of words, and sparse counts, are ``Multinomial``. Other numbers
-        are a ``PolyaTree``, a density of any shape, unless another candidate predicts the label clearly better from
+        are a ``Histogram``, a density of any shape, unless another candidate predicts the label clearly better from
         this column alone, by more than 2 nats of exact leave-one-out log score: ``Gaussian``; ``Categorical``, where
         there are at most 20 distinct whole numbers; ``Poisson``, where all are counts. In the same way the prior of
         levels is flat, or follows the shares of all rows. See ``BestOf`` and ``choices_``.
@@ -120,7 +120,7 @@ class NaiveBayes(
     stats_ : object
         Sufficient statistics of all rows learnt; its ``classes.counts`` are the weights of the classes.
     log_evidence_ : float
-        log p(X, y | prior), exact. Columns with ``PolyaTree`` count relative to the distribution of all rows, so it is
+        log p(X, y | prior), exact. Columns with ``Histogram`` count relative to the distribution of all rows, so it is
         comparable with that of other such models alone; compare with other families by ``loo``.
     temper_ : float or pandas.Series
         The exponents in use: a number, or one for each column or block.
@@ -150,7 +150,7 @@ class NaiveBayes(
     frame are matched by name; other names, or another order, raise scikit-learn's error.
 
     *Batches.* ``partial_fit`` in any batches equals ``fit``, new levels included, where families are declared. What is
-    chosen or learnt from data comes from the first batch: families, links, blocks, the cuts of Polya trees, and priors
+    chosen or learnt from data comes from the first batch: families, links, blocks, the cuts of histograms, and priors
     such as that of ``Gaussian()``.
 
     *Exponents* are an empirical choice and not a part of the likelihood. They enter predictions, intervals, entropies,

@@ -97,7 +97,7 @@ class PredictiveUncertainty(ABC):
         Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone chose a row so
         far out, or with levels of so little smoothing, that one class's score has endless tails, the row is drawn among
         three or more classes, with a `DrawnWarning`; "exact" refuses it. So is every row of three or more classes
-        that have parameters in common, under `shared=True`, which "fast" refuses too. Rows of which only PolyaTree
+        that have parameters in common, under `shared=True`, which "fast" refuses too. Rows of which only Histogram
         columns are known are drawn, and refused, where the `class_prior` is known and all classes may have one
         distribution: nothing may be unknown of them.
 

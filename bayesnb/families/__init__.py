@@ -11,7 +11,7 @@ from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, EmpiricalDirichlet
 from bayesnb.families.family import FAMILIES, Family, register
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.histogram import AveragedHistogram, PolyaTree
+from bayesnb.families.histogram import AveragedHistogram, Histogram
 from bayesnb.families.joint import JointTable
 from bayesnb.families.multinomial import Multinomial, Vocabulary
 from bayesnb.families.multivariate import MultivariateGaussian
@@ -27,7 +27,7 @@ register(MultivariateGaussian)
 register(Poisson)
 register(Multinomial)
 register(JointTable)
-register(PolyaTree)
+register(Histogram)
 
 __all__ = [
     "FAMILIES",
@@ -45,6 +45,7 @@ __all__ = [
     "Family",
     "Gamma",
     "Gaussian",
+    "Histogram",
     "JointTable",
     "KnownDie",
     "Multinomial",
@@ -52,7 +53,6 @@ __all__ = [
     "NormalInverseGamma",
     "NormalInverseWishart",
     "Poisson",
-    "PolyaTree",
     "RealNumbers",
     "Support",
     "Vocabulary",

@@ -65,7 +65,7 @@ class BestOf:
     def __init__(self, *families: Family, margin: float = 2.0) -> None:
         if len(families) < 2 or not all(isinstance(family, Family) for family in families):
             raise TypeError(
-                f"BestOf takes two families or more, such as BestOf(PolyaTree(), Gaussian()), got {families!r}."
+                f"BestOf takes two families or more, such as BestOf(Histogram(), Gaussian()), got {families!r}."
             )
         if isinstance(margin, bool) or not (isinstance(margin, Real) and 0 <= float(margin) < inf):
             raise ValueError(f"BestOf: margin must be a number of nats, at least 0, got {margin!r}.")

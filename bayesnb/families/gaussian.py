@@ -54,7 +54,7 @@ class Gaussian(Family[GaussianStats]):
     --------
     GaussianNB : The preset with this family in all columns.
     MultivariateGaussian : A block of columns with their correlations.
-    PolyaTree : Columns of numbers whose density has any shape.
+    Histogram : Columns of numbers whose density has any shape.
 
     Notes
     -----

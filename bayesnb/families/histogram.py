@@ -52,7 +52,7 @@ VANISHING = 1e-200  # a concentration of 0 is the limit of small ones
 SHAPES = Hyperparameters(
     names=("concentration",),
     weak=(2.0,),
-    note="In columns with Polya trees the prior's concentration is l times the declared one: "
+    note="In columns with histograms the prior's concentration is l times the declared one: "
     "how alike the classes are where they differ at all.",
     extremes={
         ("concentration", True): "where classes differ, the prior says that they hardly do",
@@ -297,7 +297,7 @@ class NumberDistributions:
 class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     """Belief about a density on a grid: a histogram, averaged over all ways to join levels to bins.
 
-    It is the belief of ``PolyaTree`` columns, which make it; users meet it in ``prior_`` and
+    It is the belief of ``Histogram`` columns, which make it; users meet it in ``prior_`` and
     ``posterior_``.
 
     Parameters
@@ -313,7 +313,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
     See Also
     --------
-    PolyaTree : The family with this belief.
+    Histogram : The family with this belief.
 
     Notes
     -----
@@ -326,9 +326,9 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
     Examples
     --------
-    >>> from bayesnb import NaiveBayes, PolyaTree
+    >>> from bayesnb import NaiveBayes, Histogram
     >>> x = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]]
-    >>> belief = NaiveBayes(PolyaTree(depth=1)).fit(x, list("aaaabbbb")).posterior_[0]
+    >>> belief = NaiveBayes(Histogram(depth=1)).fit(x, list("aaaabbbb")).posterior_[0]
     >>> belief.grid.cuts, belief.mean().round(2).tolist()
     (array([4.5]), [[1.51, 0.49], [0.49, 1.51]])
     """
@@ -345,7 +345,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         checked("AveragedHistogram: log_odds", self.log_odds, -np.inf)
         checked("AveragedHistogram: counts", self.counts)
         if not isinstance(self.grid, Grid) or np.shape(self.counts)[-1:] != (len(self.grid.low),):
-            raise ValueError("AveragedHistogram: each level of a grid has a count. See PolyaTree().")
+            raise ValueError("AveragedHistogram: each level of the grid has a count.")
 
     def of_column(self, array: Array, feature: int) -> Array:
         return super().of_column(array, feature) if array is self.counts else array[..., [feature]]
@@ -538,9 +538,9 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
         Examples
         --------
-        >>> from bayesnb import NaiveBayes, PolyaTree
+        >>> from bayesnb import NaiveBayes, Histogram
         >>> x = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]]
-        >>> belief = NaiveBayes(PolyaTree(depth=1)).fit(x, list("aaaabbbb")).posterior_[0]
+        >>> belief = NaiveBayes(Histogram(depth=1)).fit(x, list("aaaabbbb")).posterior_[0]
         >>> belief.mean().round(2).tolist()
         [[1.51, 0.49], [0.49, 1.51]]
         """
@@ -647,7 +647,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PolyaTree(Family[GridStats]):
+class Histogram(Family[GridStats]):
     """Columns of numbers whose density has any shape, learnt on a grid of quantiles of the column.
 
     A class's density is a histogram whose bins are runs of the grid's levels, and in each bin it is
@@ -690,9 +690,6 @@ class PolyaTree(Family[GridStats]):
     ``sample`` draws has a number from the range that its level held: a whole number where all of
     the column's were.
 
-    The family is named for the Polya tree: each histogram is one, of depth one, and all of them are
-    weighted.
-
     References
     ----------
     Endres, D. and Foeldiak, P. (2005), Bayesian bin distribution inference and mutual information.
@@ -700,9 +697,9 @@ class PolyaTree(Family[GridStats]):
 
     Examples
     --------
-    >>> from bayesnb import NaiveBayes, PolyaTree
+    >>> from bayesnb import NaiveBayes, Histogram
     >>> x = [[0.1], [0.2], [0.3], [0.4], [5.0], [6.0], [7.0], [8.0], [9.0], [80.0], [81.0], [82.0]]
-    >>> model = NaiveBayes(PolyaTree()).fit(x, list("aaabbbbbbaaa"))
+    >>> model = NaiveBayes(Histogram()).fit(x, list("aaabbbbbbaaa"))
     >>> model.predict([[0.15], [6.5], [900.0]]).tolist()
     ['a', 'b', 'a']
     """
@@ -722,10 +719,10 @@ class PolyaTree(Family[GridStats]):
     def __post_init__(self) -> None:
         depth, stop = self.depth, self.stop
         if type(depth) is not int or not 1 <= depth <= MAX_DEPTH:
-            raise ValueError(f"PolyaTree: depth is a number from 1 to {MAX_DEPTH}, got {depth!r}.")
+            raise ValueError(f"Histogram: depth is a number from 1 to {MAX_DEPTH}, got {depth!r}.")
         if not (isinstance(stop, float | int) and 0 < stop < 1):
-            raise ValueError(f"PolyaTree: stop is a probability above 0 and below 1, got {stop!r}.")
-        checked("PolyaTree: concentration", self.concentration)
+            raise ValueError(f"Histogram: stop is a probability above 0 and below 1, got {stop!r}.")
+        checked("Histogram: concentration", self.concentration)
         if self.cuts is not None:
             object.__setattr__(self, "cuts", _checked_cuts(self.cuts))
 
@@ -736,7 +733,7 @@ class PolyaTree(Family[GridStats]):
         columns = self.cuts if isinstance(self.cuts[0], tuple) else (self.cuts,) * x.shape[1]
         if len(columns) != x.shape[1]:
             given, there = len(columns), x.shape[1]
-            raise ValueError(f"PolyaTree: cuts are those of {given} columns, of {there}.")
+            raise ValueError(f"Histogram: cuts are those of {given} columns, of {there}.")
         return Grid.declared([np.array(each) for each in columns])
 
     def observe(self, x: Cells, weight: Weight, grid: Any = (), n_jobs: Any = 1) -> GridStats:
@@ -749,7 +746,7 @@ class PolyaTree(Family[GridStats]):
             concentration = np.broadcast_to(np.maximum(self.concentration, VANISHING), shape)
         except ValueError:
             raise ValueError(
-                f"PolyaTree: a concentration of shape {np.shape(self.concentration)} does not "
+                f"Histogram: a concentration of shape {np.shape(self.concentration)} does not "
                 f"broadcast to (classes, columns) = {shape}. Give a number, or one for each column."
             ) from None
         log_no_cut = np.log(self.stop) / np.maximum(sizes - 1, 1)
@@ -766,7 +763,7 @@ class PolyaTree(Family[GridStats]):
             f"worth {rows} rows; at most {levels} bins"
         )
 
-    def of_column(self, belief: Any, levels: Any = None, unseen: str = "ignore") -> "PolyaTree":
+    def of_column(self, belief: Any, levels: Any = None, unseen: str = "ignore") -> "Histogram":
         each = unless_alike(belief.concentration)
         return replace(self, concentration=float(each[0]) if each.shape == (1,) else each)
 
@@ -784,7 +781,7 @@ def _checked_cuts(cuts: Any) -> tuple[Any, ...]:
         return tuple(_checked_cuts(column) for column in each)
     numbers = np.array(each, float)
     if not (len(numbers) and np.isfinite(numbers).all() and (np.diff(numbers) > 0).all()):
-        raise ValueError(f"PolyaTree: cuts are finite numbers that increase, got {each!r:.80}.")
+        raise ValueError(f"Histogram: cuts are finite numbers that increase, got {each!r:.80}.")
     if len(numbers) >= 1 << MAX_DEPTH:
-        raise ValueError(f"PolyaTree: at most {(1 << MAX_DEPTH) - 1} cuts, got {len(numbers)}.")
+        raise ValueError(f"Histogram: at most {(1 << MAX_DEPTH) - 1} cuts, got {len(numbers)}.")
     return tuple(numbers.tolist())

@@ -199,7 +199,7 @@ def fit_files(
     else levels. A later cell that does not look so is an error that says what to do, as nothing is read twice. Columns
     that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
 
-    Families that are not declared, the cuts of a ``PolyaTree``, and links between columns are those that the first
+    Families that are not declared, the cuts of a ``Histogram``, and links between columns are those that the first
     batch of rows gives, and ``fit`` on the whole table may choose others. So the first batch should be like the rest:
     shuffle a table that is sorted, or declare ``families``, which has no links unless ``dependence`` asks for them.
 

@@ -261,7 +261,7 @@ class Product(Joint):
         """Reason why the distribution of p(y | x, theta) is drawn where it is."""
         if self.closed:
             return (
-                "class_prior is known, and the PolyaTree columns may be distributed alike in all classes: nothing is "
+                "class_prior is known, and the Histogram columns may be distributed alike in all classes: nothing is "
                 "unknown then, and the distribution has, or nearly has, point masses (a class_prior that is learnt "
                 "has none)"
             )

@@ -38,6 +38,7 @@ HALVINGS = 60  # of the range in which a quantile is sought
 CHUNK = 1 << 15  # numbers that are worked on at once: they stay in a processor's cache
 MAX_LINES = 1024  # transforms of a class and column that are kept, of some 100 kB each
 MAX_LEVELS_KEPT = 64  # of a column whose transforms are kept
+MAX_PANEL = 64.0  # size of the first one: few places lie beyond
 POINTS = 20  # of a panel on which a transform does not turn: 5.8**-20 is 5e-16
 POINTS_BY_TURN = 0.8  # more of them, for each radian that it turns there
 
@@ -359,8 +360,8 @@ def interval(bins: Bins, prob: float) -> Array:
         low, high = np.zeros(bins.levels), 1 / share
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            less = below(middle) + at_one * (middle >= 1) < p
-            low, high = np.where(less, middle, low), np.where(less, high, middle)
+            is_low = below(middle) + at_one * (middle >= 1) < p
+            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
         ends[side] = np.where((below_one < p) & (p <= below_one + at_one), 1.0, (low + high) / 2)
     return ends
 
@@ -380,6 +381,8 @@ class Line:
         runs = np.where(np.tri(bins.levels, dtype=bool), self.log_moments, np.inf)
         least = np.minimum.accumulate(runs[:, ::-1], axis=-1)[:, ::-1][bins.last, bins.first]
         self.bins = bins.some((logs > least - NEGLIGIBLE) & (logs < np.inf))
+        nearest = (self.bins.a + real).min(initial=MAX_PANEL)
+        self.scale = 2.0 ** np.floor(np.log2(nearest))  # size of the first panel
         self.panels: dict[float, Array] = {}
         self.last: tuple[Array, Array] = np.empty(0), np.empty(0)
 
@@ -391,12 +394,11 @@ class Line:
 
     def read(self, t: Array, levels: Array) -> Array:
         """The transform over the moment at the real part, `(n,) -> (n, m)`."""
-        scale = 2.0 ** np.floor(np.log2(self.bins.a.min(initial=1.0) + self.real))
-        panels = np.maximum(np.ceil(np.log2(t / scale)), 0.0)
+        panels = np.maximum(np.ceil(np.log2(t / self.scale)), 0.0)
         out, direct = np.empty((len(t), len(levels)), complex), np.zeros(len(t), bool)
         for panel in set(panels.tolist()):
             here = panels == panel
-            end = scale * 2.0**panel
+            end = self.scale * 2.0**panel
             size = end / 2 if panel else end
             points = POINTS + int(POINTS_BY_TURN * size * self.turn(end))
             if panel not in self.panels and np.count_nonzero(here) < points:
@@ -426,8 +428,9 @@ class Line:
 
     def compute(self, t: Array) -> Array:
         """Sum over the bins that hold each level, `(n,) -> (n, k)`; the last answer is kept."""
-        if np.array_equal(t, self.last[0]):
-            return self.last[1]
+        last, value = self.last
+        if np.array_equal(t, last):
+            return value
         bins, out = self.bins, np.zeros((len(t), self.levels), complex)
         edges = np.searchsorted(bins.last, np.arange(self.levels + 1))
         for part in np.array_split(np.arange(len(t)), 1 + len(t) * len(bins.q) // CHUNK):

@@ -50,7 +50,7 @@ def plot_column(
 ) -> Axes:
     """Draw the posterior predictive of a new cell of one column in each class.
 
-    Numbers have a curve for each class, or a histogram where the family is `PolyaTree`. Counts have
+    Numbers have a curve for each class, or a histogram where the family is `Histogram`. Counts have
     bars, or lines where there are more than three classes. Levels have bars, with the interval of
     their probability. Where there are more than eight classes, the most frequent are drawn.
 

@@ -68,7 +68,7 @@ class ModelSummary:
         >>> table = dogs()
         >>> model = NaiveBayes().fit(table.drop(columns="breed"), table["breed"])
         >>> model.summary().to_frame()["family"].to_dict()
-        {'height': 'PolyaTree', 'weight': 'PolyaTree', 'curled_tail': 'Bernoulli'}
+        {'height': 'Histogram', 'weight': 'Histogram', 'curled_tail': 'Bernoulli'}
         """
         return self._table.copy()
 

@@ -19,7 +19,7 @@ from scipy.special import xlogy
 
 from bayesnb import numerics
 from bayesnb.data import Table
-from bayesnb.families import Bernoulli, Categorical, Gaussian, Poisson, PolyaTree
+from bayesnb.families import Bernoulli, Categorical, Gaussian, Histogram, Poisson
 from bayesnb.families.base import Array, Stats
 from bayesnb.families.grid import Grid
 from bayesnb.families.weight import one_hot
@@ -130,9 +130,9 @@ def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | N
     for block in schema.blocks:
         if isinstance(block.family, Categorical):
             readers.append(Block(Categorical(), block.names, block.places, block.levels))
-        elif isinstance(block.family, Bernoulli | Gaussian | Poisson | PolyaTree) and not block.family.words:
+        elif isinstance(block.family, Bernoulli | Gaussian | Poisson | Histogram) and not block.family.words:
             grid = _sides(block.family, len(block.names)) if isinstance(block.family, Bernoulli) else None
-            reader = Block(PolyaTree(depth=DEPTH), block.names, block.places, grid=grid)
+            reader = Block(Histogram(depth=DEPTH), block.names, block.places, grid=grid)
             readers.append(reader.learn(table, weight))
     sizes = np.array([size for reader in readers for size in reader.sizes], np.int64)
     return LinkColumns(tuple(readers), codes_of(readers, table), sizes) if len(sizes) > 1 else None

@@ -16,10 +16,10 @@ from bayesnb import (
     CategoricalNB,
     Gaussian,
     GaussianNB,
+    Histogram,
     MultinomialNB,
     NaiveBayes,
     NormalInverseGamma,
-    PolyaTree,
 )
 
 from .data import Array, bits, categories, codes, iris, mixed, reals, texts, words
@@ -97,24 +97,24 @@ WORKLOADS = [
     ),
     Workload(
         name="T1",
-        about="Polya trees, 10 classes, against our Gaussians",
+        about="Histograms, 10 classes, against our Gaussians",
         rows=1_000_000,
         table=partial(reals, columns=50, classes=10),
         theirs=None,
         against=partial(NaiveBayes, Gaussian()),
-        ours=partial(NaiveBayes, PolyaTree()),
+        ours=partial(NaiveBayes, Histogram()),
         goals={"fit": 1 / 2, "predict": 1},
         floor={"fit": 1 / 40, "predict": 1 / 6},  # searching each number takes longer
     ),
     Workload(
         name="T1-small",
         quick=1,
-        about="Polya trees, 400 rows, against our Gaussians",
+        about="Histograms, 400 rows, against our Gaussians",
         rows=400,
         table=partial(reals, columns=5, classes=2),
         theirs=None,
         against=partial(NaiveBayes, Gaussian()),
-        ours=partial(NaiveBayes, PolyaTree()),
+        ours=partial(NaiveBayes, Histogram()),
         goals={"fit": 1 / 6, "predict": None},
     ),
     multinomial(

@@ -1,4 +1,4 @@
-"""Polya trees: enumeration of all binnings, invariance, ends of floats, columns alike."""
+"""Histograms: enumeration of all binnings, invariance, ends of floats, columns alike."""
 
 import warnings
 from itertools import pairwise
@@ -15,8 +15,8 @@ from scipy.stats import dirichlet, kstest
 from bayesnb import (
     AveragedHistogram,
     DrawnWarning,
+    Histogram,
     NaiveBayes,
-    PolyaTree,
     compare_smoothing,
     relevance,
     scale,
@@ -40,7 +40,7 @@ X[[3, 11], 0] = X[7, 4] = np.nan
 
 
 def fit(x: Any = X, y: Any = Y, **options: Any) -> NaiveBayes:
-    return NaiveBayes(PolyaTree(**options)).fit(x, y)
+    return NaiveBayes(Histogram(**options)).fit(x, y)
 
 
 MODEL = fit()
@@ -77,7 +77,7 @@ def test_before_the_data_no_cut_is_a_boundary_with_the_probability_to_stop(stop:
 
 @pytest.mark.parametrize("weight", [1.0, 0.37, 1e3])
 def test_evidence_is_the_sum_over_all_binnings(weight: float) -> None:
-    model = NaiveBayes(PolyaTree(depth=2)).fit(SMALL, SMALL_Y, np.full(24, weight))
+    model = NaiveBayes(Histogram(depth=2)).fit(SMALL, SMALL_Y, np.full(24, weight))
     total = 0.0
     for c in range(2):
         logs = [log for log, _ in binning_by_binning(model.posterior_[0], c, 0)]
@@ -177,10 +177,10 @@ def test_answers_are_the_same_bits_whatever_increasing_function_a_column_goes_th
 
 
 def test_later_rows_files_and_dask_are_read_on_the_grid_of_the_first_rows(tmp_path: Path) -> None:
-    parts = NaiveBayes(PolyaTree()).partial_fit(X[:20], Y[:20], classes=[0, 1, 2])
+    parts = NaiveBayes(Histogram()).partial_fit(X[:20], Y[:20], classes=[0, 1, 2])
     expected = parts.partial_fit(X[20:], Y[20:]).predict_proba(X)
     pd.DataFrame(X, columns=list("abcde")).assign(y=Y).to_csv(tmp_path / "table.csv", index=False)
-    filed = scale.fit_files(NaiveBayes(PolyaTree()), tmp_path / "table.csv", "y", batch_rows=20)
+    filed = scale.fit_files(NaiveBayes(Histogram()), tmp_path / "table.csv", "y", batch_rows=20)
     assert_array_equal(filed.predict_proba(pd.DataFrame(X, columns=list("abcde"))), expected)
     array = pytest.importorskip("dask.array").from_array
     lazy = fit(array(X, chunks=(20, 5)), array(Y, chunks=20))
@@ -205,24 +205,31 @@ def with_infinity(cell: float) -> Array:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: fit(X[:30], Y[:30]).merge(fit(X[30:], Y[30:])), r"column 0: .*PolyaTree\(cuts="),
+        (lambda: fit(X[:30], Y[:30]).merge(fit(X[30:], Y[30:])), r"column 0: .*Histogram\(cuts="),
         (lambda: fit(cuts=[[0.0, 1.0], [2.0]]), "cuts are those of 2 columns"),
-        (lambda: PolyaTree(cuts=[]), "cuts"),
-        (lambda: PolyaTree(cuts=[2.0, 1.0]), "cuts"),
-        (lambda: PolyaTree(cuts=[np.nan]), "cuts"),
-        (lambda: PolyaTree(cuts=[[0.0], [2.0, np.inf]]), "cuts"),
-        (lambda: PolyaTree(depth=0), "depth"),
-        (lambda: PolyaTree(depth=99), "depth"),
-        (lambda: PolyaTree(stop=0), "stop"),
-        (lambda: PolyaTree(concentration=-1.0), "concentration"),
+        (lambda: Histogram(cuts=[]), "cuts"),
+        (lambda: Histogram(cuts=[2.0, 1.0]), "cuts"),
+        (lambda: Histogram(cuts=[np.nan]), "cuts"),
+        (lambda: Histogram(cuts=[[0.0], [2.0, np.inf]]), "cuts"),
+        (lambda: Histogram(depth=0), "depth"),
+        (lambda: Histogram(depth=99), "depth"),
+        (lambda: Histogram(stop=0), "stop"),
+        (lambda: Histogram(concentration=-1.0), "concentration"),
         (lambda: fit(with_infinity(np.inf)), "column 1: a number is infinite"),
         (lambda: MODEL.predict(with_infinity(-np.inf)), "column 1: a number is infinite"),
         (lambda: MODEL.loo(with_infinity(np.inf), Y), "column 1: a number is infinite"),
     ],
 )
-def test_what_makes_no_tree_is_refused(call: Any, words: str) -> None:
+def test_what_makes_no_histogram_is_refused(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_the_name_that_it_had_says_which_it_has() -> None:
+    with pytest.raises(ImportError, match="Histogram"):
+        from bayesnb import PolyaTree  # type: ignore[attr-defined]  # noqa: F401
+    with pytest.raises(ValueError, match="did you mean 'histogram'"):
+        NaiveBayes("polyatree").fit(X, Y)
 
 
 # Unusual numbers
@@ -250,7 +257,7 @@ def test_numbers_at_the_ends_of_floats_are_told_apart(values: Array) -> None:
 def test_many_levels_and_a_billion_rows_keep_their_digits() -> None:
     x = np.repeat(np.arange(256.0), 4)
     y = np.tile(np.arange(4), 256) < np.where(x < 128, 3, 1)  # three of four rows, then one
-    model = NaiveBayes(PolyaTree(depth=8)).fit(x[:, None], y, np.full(1024, 1e6))
+    model = NaiveBayes(Histogram(depth=8)).fit(x[:, None], y, np.full(1024, 1e6))
     belief, cells = model.posterior_[0], np.arange(256)[:, None, None]
     expected = np.where(np.arange(256) < 128, 1.5, 0.5)
     assert_allclose(np.exp(belief.log_moment(cells, 1.0))[:, 1, 0], expected, rtol=1e-6)
@@ -291,7 +298,7 @@ def test_the_density_integrates_to_one_over_the_range_of_the_column() -> None:
 
 
 def test_the_mean_plugged_in_predicts_as_the_predictive_does() -> None:
-    mean = NaiveBayes(PolyaTree(), estimate="mean").fit(X, Y)
+    mean = NaiveBayes(Histogram(), estimate="mean").fit(X, Y)
     assert_allclose(mean.predict_proba(X), MODEL.predict_proba(X), rtol=1e-10)
 
 
@@ -304,7 +311,7 @@ def test_drawn_rows_have_whole_numbers_where_all_were_and_values_that_were_there
 
 
 def test_smoothings_scale_its_concentration() -> None:
-    compared = compare_smoothing(NaiveBayes(PolyaTree()), X, Y, (0, 1), estimates=("predictive",))
+    compared = compare_smoothing(NaiveBayes(Histogram()), X, Y, (0, 1), estimates=("predictive",))
     for row in compared.table.itertuples():
         expected = fit(concentration=2.0 * row.smoothing).loo(X, Y).elpd
         assert row.elpd_loo == pytest.approx(expected, rel=1e-10)
@@ -328,7 +335,7 @@ def of_noise(seed: int, shift: Any, rows: int = ROWS, **options: Any) -> tuple[N
     """A model of two classes of so many rows, and ten of the rows."""
     rng, y = np.random.default_rng(seed), np.repeat([0, 1], rows)
     x = rng.normal(size=(2 * rows, len(shift))) + np.outer(y, shift)
-    return NaiveBayes(PolyaTree(depth=3), **options).fit(x, y), x[:: rows // 5]
+    return NaiveBayes(Histogram(depth=3), **options).fit(x, y), x[:: rows // 5]
 
 
 @pytest.mark.parametrize(
@@ -368,7 +375,7 @@ def test_under_a_known_class_prior_rows_of_noise_alone_are_drawn_and_a_warning_s
 def test_rows_with_a_density_are_inverted_beside_rows_that_are_drawn(classes: int) -> None:
     rng, y = np.random.default_rng(3), np.repeat(np.arange(classes), 5 * ROWS)
     x = np.column_stack([rng.normal(size=len(y)), rng.normal(size=len(y)) + 0.5 * y])
-    families = {0: PolyaTree(depth=2), 1: "gaussian"}
+    families = {0: Histogram(depth=2), 1: "gaussian"}
     model = NaiveBayes(families, class_prior="uniform").fit(x, y)
     with pytest.warns(DrawnWarning, match="of 1 rows"):
         both = model.predict_interval([[0.1, 0.3], [0.1, np.nan]])  # of the second, noise is known
@@ -380,7 +387,7 @@ def test_rows_with_a_density_are_inverted_beside_rows_that_are_drawn(classes: in
 
 def test_a_single_class_is_certain_whatever_may_be_known() -> None:
     x = np.random.default_rng(0).normal(size=(20, 1))
-    model = NaiveBayes(PolyaTree(depth=2), class_prior="uniform").fit(x, ["only"] * 20)
+    model = NaiveBayes(Histogram(depth=2), class_prior="uniform").fit(x, ["only"] * 20)
     with warnings.catch_warnings(action="error"):
         interval = model.predict_interval(x[:2], method="exact")
     assert (interval["lower"] == 1).all()
@@ -391,7 +398,7 @@ def test_shared_variances_beside_a_tree_are_drawn_for_three_classes_with_known_p
 ):
     rng, y = np.random.default_rng(4), np.arange(900) % 3
     x = rng.normal(size=(900, 5)) + y[:, None]
-    families = {(0, 1, 2, 3): PolyaTree(depth=2), 4: "gaussian:shared"}
+    families = {(0, 1, 2, 3): Histogram(depth=2), 4: "gaussian:shared"}
     model = NaiveBayes(families, class_prior="uniform").fit(x, y)
     with pytest.warns(DrawnWarning, match="classes share parameters"):
         model.predict_interval(x[:2])
