@@ -29,11 +29,11 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
 
 Four walks (file: function):
 
-    fit               estimators/incremental.py: fit -> data/frames.py: open_table -> data/labels.py: encode
+    fit               estimators/incremental.py: fit -> data/opening.py: open_table -> data/labels.py: encode
                       -> model/schema.py: learn -> model/shards.py: Shard.of -> model/schema.py: read
                       -> model/product.py: observe -> a family's Stats.of
                       -> model/shards.py: model_of, the prior; the posterior is derived: prior.update(stats)
-    predict_proba     estimators/prediction.py: predict_proba -> data/frames.py: open_table -> model/schema.py: read
+    predict_proba     estimators/prediction.py: predict_proba -> data/opening.py: open_table -> model/schema.py: read
                       -> model/product.py: log_joint -> each belief's `score` -> model/product.py: normalise
     predict_interval  estimators/uncertainty.py: predict_interval -> inference/intervals.py: intervals
                       -> inference/class_scores.py: cumulants -> each belief's `score_cumulants`; where
@@ -79,7 +79,7 @@ _NAMES = {
         "Dirichlet Gamma NormalInverseGamma NormalInverseWishart AveragedHistogram"
     ),
     "data.levels": "UnseenLevelWarning",
-    "data.suspect_columns": "ColumnWarning",
+    "data.checks": "ColumnWarning",
     "inference.posterior_draws": "DrawnWarning",
     "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
     "criticism.calibration": "calibration",
@@ -115,8 +115,8 @@ if TYPE_CHECKING:
     from bayesnb.criticism.tune import BoundaryWarning as BoundaryWarning
     from bayesnb.criticism.tune import RefusedWarning as RefusedWarning
     from bayesnb.criticism.tune import tune as tune
+    from bayesnb.data.checks import ColumnWarning as ColumnWarning
     from bayesnb.data.levels import UnseenLevelWarning as UnseenLevelWarning
-    from bayesnb.data.suspect_columns import ColumnWarning as ColumnWarning
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB

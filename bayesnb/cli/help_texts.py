@@ -17,7 +17,7 @@ None, null and N/A are levels unless they are listed.
 
 --delimiter, --decimal and --encoding say what is not recognised. A warning
 names columns that most likely are not what they are read as. Messages count
-lines from 1, and rows below the header from 0.
+rows below the header from 0.
 
 predict and explain find the columns of the model by name, in any order, and
 ignore others. Tables of one fit need the same columns.

@@ -277,7 +277,7 @@ def predict(
             f"{model}: there are no intervals for the estimate {estimator.estimate!r}."
         )
     console.stages.end()
-    with open_tables(console, "predicting", [table], options, whole=False) as opened:
+    with open_tables(console, "predicting", [table], options) as opened:
         learnt = getattr(estimator, "target_name_", None)
         label = target or (learnt if learnt in opened.columns else None)
         score = Score(label) if label else None
@@ -328,11 +328,11 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     """
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
-    from bayesnb.data import aligned
+    from bayesnb.data.files import to_text
     from bayesnb.integrations.predict_files import ROWS, as_learnt, kinds_of_columns
 
     estimator = load(model)
-    with open_tables(console, "reading", [table], options, whole=False) as opened:
+    with open_tables(console, "reading", [table], options) as opened:
         for batch in opened.batches(kinds_of_columns(estimator, opened), ROWS):
             if row < batch.stop:
                 break
@@ -340,7 +340,7 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
             raise ValueError(f"{table}: there is no row {row}. Rows are counted from 0.")
     X = as_learnt(estimator, batch.frame[row - batch.start :][:1], opened)
     shares = estimator.uncertainty(X)["probability"].to_pandas().rename_axis(None)
-    write_text("-", f"{aligned(shares)}\n\n{estimator.explain(X)}\n")
+    write_text("-", f"{to_text(shares)}\n\n{estimator.explain(X)}\n")
 
 
 @cli.command(

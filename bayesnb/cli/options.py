@@ -53,7 +53,7 @@ class ColumnOption(NamedTuple):
 
 def parse_family(text: str) -> ColumnOption:
     """Return the family that `[COLUMNS=]FAMILY` means, and its columns."""
-    from bayesnb.data.declaration import family_named, no_family
+    from bayesnb.data.families import family_named, no_family
 
     names, equals, word = text.rpartition("=")
     word = word.strip().lower()

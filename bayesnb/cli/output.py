@@ -96,7 +96,7 @@ def is_model(path: str) -> bool:
 
 def output_format(output: str) -> str:
     """Return the format that the name of an output means: a device or a pipe may have any name."""
-    from bayesnb.data import format_of_name
+    from bayesnb.data.files import format_of_name
 
     kind = format_of_name(output)
     is_stream = output == "-" or (Path(output).exists() and not Path(output).is_file())
@@ -146,7 +146,7 @@ def write_text(output: str, text: str) -> None:
 
 def write_tables(output: str, kind: str, tables: Iterable[Any]) -> int:
     """Write dataframes below each other, all of them or nothing; return the number of rows."""
-    from bayesnb.integrations.predict_files import write_frames
+    from bayesnb.data.files import write_frames
 
     with complete_output(output) as stream:
-        return write_frames(stream, output, kind, tables)
+        return write_frames(tables, stream, kind, packed=output.endswith(".gz"))

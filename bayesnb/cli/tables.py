@@ -1,5 +1,6 @@
 """Rows that a command learns from or scores, read from tables in files."""
 
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,11 +12,10 @@ import numpy as np
 
 from bayesnb.cli.families import list_families, match_columns
 from bayesnb.cli.output import Console
-from bayesnb.data import Reading, looks_numeric, open_sheet, split_labels
-from bayesnb.data.suspect_columns import describe_numeric_labels
+from bayesnb.data.checks import describe_numeric_labels
+from bayesnb.data.files import LABEL_ADVICE, Reading, open_reader
 from bayesnb.estimators import NaiveBayes
-from bayesnb.integrations.file_kinds import kind_of_levels, of_columns
-from bayesnb.integrations.many_files import File, TableFiles
+from bayesnb.integrations.many_files import File, TableFiles, kind_of_levels, kinds_to_learn
 from bayesnb.integrations.predict_files import as_learnt, kinds_of_columns
 from bayesnb.results.progress import bar
 
@@ -26,15 +26,15 @@ Options = Mapping[str, Any]
 
 @contextmanager
 def open_tables(
-    console: Console, what: str, paths: Sequence[str], options: Options, *, whole: bool = True
+    console: Console, what: str, paths: Sequence[str], options: Options
 ) -> Iterator[TableFiles]:
-    """Open tables, `whole` if all rows are read at once, and show how much of them is read."""
+    """Open tables, and show how much of them is read."""
     if options["delimiter"] == options["decimal"]:
         raise click.UsageError(f"--delimiter and --decimal are both {options['decimal']!r}.")
     reading = Reading(**{name: options[name] for name in READING})
     with bar(what, False if console.quiet else None, delay=0.5) as shown:
-        sheets = [open_sheet(path, reading, shown.more, whole=whole) for path in paths]
-        tables = TableFiles([File(Path(path)) for path in paths], sheets)
+        readers = [open_reader(path, reading, shown.more) for path in paths]
+        tables = TableFiles([File(Path(path)) for path in paths], readers)
         shown.start(tables.size)
         yield tables
 
@@ -52,12 +52,13 @@ def learn(
         kept = [name for name in columns if families.get(name, "auto") is not None]
         if not kept:
             raise ValueError(f"{tables.name}: no column is left to learn from.")
-        kinds = {name: read.kind for name, read in of_columns(tables, kept, families).items()}
+        kinds, _ = kinds_to_learn(tables, kept, families)
         kinds[target] = "integer" if tables.kinds[target] == "integer" else "text"
         frame = tables.read(kinds)
-    X, y = split_labels(frame, target)[0], frame[target]
+    X, y = frame.drop(columns=target), frame[target]
+    refuse_missing_labels(tables, y)
     check_labels(y, is_real=tables.kinds[target] == "number")
-    if looks_numeric((*X.columns,)):
+    if len(X.columns) > 1 and all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in X.columns):
         warnings.warn(
             "the names of the columns are numbers: does the table lack its first line, with names?",
             stacklevel=1,
@@ -70,6 +71,16 @@ def learn(
     families = list_families(X, declared, options["prior"])
     console.stages.begin(f"learning from {len(y):,} rows")
     return X, y, NaiveBayes(families, class_prior=prior, **rules).fit(X, y)
+
+
+def refuse_missing_labels(tables: TableFiles, y: Any) -> None:
+    """Raise for rows without a label."""
+    missing = y.isna().to_numpy()
+    if missing.any():
+        raise ValueError(
+            f"{tables.name}: column {y.name!r}: {missing.sum()} of {len(y)} labels are missing, "
+            f"first at row {missing.argmax()}. {LABEL_ADVICE}"
+        )
 
 
 def check_labels(y: Any, is_real: bool) -> None:
@@ -102,7 +113,7 @@ def read_labelled(
         kind = "integer" if is_integer else kind_of_levels(classes)
         frame = tables.read({**kinds_of_columns(model, tables), target: kind})
     y = frame[target]
-    split_labels(frame, target)  # raises where one is missing
+    refuse_missing_labels(tables, y)
     unknown = sorted(set(y.tolist()) - set(classes))
     if unknown:
         raise ValueError(

@@ -1,7 +1,7 @@
 """The cells of a block of numbers, and what is wrong with them.
 
-Cells are not searched for bad ones beforehand: a bad one makes NaN of what comes of it, and only then is it looked
-for, and raises one error that says what, how many, where, and what to do.
+Cells are not searched for bad ones beforehand: a bad one makes NaN of what comes of it, and only
+then is it looked for, and raises one error that says what, how many, where, and what to do.
 """
 
 from collections import Counter
@@ -34,14 +34,18 @@ from bayesnb.numerics.views import (
 
 MOST_INTEGER = np.iinfo(np.int64).max
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
-MOST_SPANNED, PER_LEVEL = 1 << 22, 8  # those of all columns of a block together, and more for each level
+MOST_SPANNED, PER_LEVEL = (
+    1 << 22,
+    8,
+)  # those of all columns of a block together, and more for each level
 Names = Sequence[Hashable]
 
 
 def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:
     """Return an `(r, f)` array, view or CSR as the family reads it, all cells within its support.
 
-    Where a cell outside makes NaN of all that comes of it, it is left to that to show it: see `check`.
+    Where a cell outside makes NaN of all that comes of it, it is left to that to show it: see
+    `check`.
     """
     cells = as_cells(family, x)
     if not (family.shows_invalid or are_within(family, cells, n_jobs)):
@@ -50,50 +54,79 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
 
 
 def as_cells(family: Family, x: Any) -> Cells:
-    """Return numbers of a table so that the family can read them: CSR as a view, if it takes none."""
-    return x if (family.reads_sparse and family.support.has_zero) or not sparse.issparse(x) else Dense(x)
+    """Return numbers so that the family can read them: CSR as a view, if it takes none."""
+    return (
+        x
+        if (family.reads_sparse and family.support.has_zero) or not sparse.issparse(x)
+        else Dense(x)
+    )
 
 
 def are_within(family: Family, x: Any, n_jobs: int | None) -> bool:
-    """Return whether all cells are within the family's support, in one pass; the cells that CSR does not store are."""
+    """Return whether all cells are within the family's support, in one pass.
+
+    The cells that CSR does not store are.
+    """
     support, missing = family.support, family.missing
     x, parts = (x.data, pieces(x.nnz, 1)) if sparse.issparse(x) else (x, pieces_of(x))
     return all(in_order(lambda part: support.holds(x[part], missing), parts, n_jobs))
 
 
 def are_whole(x: Any) -> bool:
-    """Return whether all numbers are whole; missing ones are not. One compiled pass, which integers do not need."""
+    """Return whether all numbers are whole.
+
+    Missing ones are not. One compiled pass, which integers do not need.
+    """
     if x.dtype.kind in "iub":
         return True
     if sparse.issparse(x):
         return bool(numerics.count_kernels.are_counts(readable(x.data, COUNTS), True, True))
-    return all(numerics.count_kernels.are_counts(entries(x, rows)[0], True, True) for rows in pieces_of(x))
+    return all(
+        numerics.count_kernels.are_counts(entries(x, rows)[0], True, True) for rows in pieces_of(x)
+    )
 
 
 def check(family: Family, names: Names, cells: Cells) -> None:
-    """Raise if any cell is outside the family's support. Asked only when something shows that one is, as NaN does."""
-    x, takes = cells.numbers if isinstance(cells, Flags) else cells, f"{type(family).__name__} takes {family.support}."
+    """Raise if any cell is outside the family's support.
+
+    Asked only when something shows that one is, as NaN does.
+    """
+    x, takes = (
+        cells.numbers if isinstance(cells, Flags) else cells,
+        f"{type(family).__name__} takes {family.support}.",
+    )
     for fault in family.support.faults if family.missing else (MISSING, *family.support.faults):
         refuse(x, names, fault.invalid, fault.message, f"{takes} {fault.advice}")
 
 
-def coded(table: Table, places: Sequence[int], levels: Sequence[Levels], unknown: Array, whole: Lookup | None) -> Coded:
+def encode_levels(
+    table: Table,
+    places: Sequence[int],
+    levels: Sequence[Levels],
+    unknown: Array,
+    whole: Lookup | None,
+) -> Coded:
     """Return columns of levels as codes, made of whatever integers stand for their values.
 
-    `whole` is how to look up integers, where the levels are such; see `of_integers`.
+    `whole` is how to look up integers, where the levels are such; see `integer_lookup`.
     """
     integers = None if whole is None else table.integers(places)
     if integers is not None and whole is not None:
         return Coded(integers, whole)
     distinct = table.distinct_of(places)
     at = [code_of(known) for known in levels]
-    codes = [[-1] + [code(value, -2) for value in seen.values] for code, seen in zip(at, distinct, strict=True)]
+    codes = [
+        [-1] + [code(value, -2) for value in seen.values]
+        for code, seen in zip(at, distinct, strict=True)
+    ]
     values = [seen.values for seen in distinct]
-    lookup = Lookup(np.full(len(places), -1), [np.array(column, np.int64) for column in codes], unknown, values)
+    lookup = Lookup(
+        np.full(len(places), -1), [np.array(column, np.int64) for column in codes], unknown, values
+    )
     return Coded(Columns([seen.codes for seen in distinct], np.dtype(np.int32)), lookup)
 
 
-def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts:
+def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts:
     """Count each of `size` levels among each row's words; others count as `unknown`, or not at all.
 
     No dense table is made.
@@ -112,21 +145,33 @@ def counted(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts
     return counts
 
 
-def listed(drawn: Array, levels: Levels, rng: Any) -> Array:
-    """Return counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`; without nameless ones."""
+def sample_word_lists(drawn: Array, levels: Levels, rng: Any) -> Array:
+    """Return counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`.
+
+    Without nameless ones.
+    """
     words = np.fromiter(levels, object, len(levels))
     lists = np.empty((len(drawn), 1), object)
     for row, counts in enumerate(drawn[:, : len(levels)]):
-        lists[row, 0] = words[rng.permutation(np.repeat(np.arange(len(levels)), counts.astype(np.int64)))].tolist()
+        lists[row, 0] = words[
+            rng.permutation(np.repeat(np.arange(len(levels)), counts.astype(np.int64)))
+        ].tolist()
     return lists
 
 
-def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
-    """Return how to look up integers among levels that are numbers; None if they lie too far apart."""
+def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
+    """Return how to look up integers among levels that are numbers.
+
+    None if they lie too far apart.
+    """
     if all(isinstance(known, range) and known.start == 0 for known in levels):
-        return Lookup(np.zeros(len(levels), np.int64), [range(len(known)) for known in levels], unknown, None)
+        return Lookup(
+            np.zeros(len(levels), np.int64), [range(len(known)) for known in levels], unknown, None
+        )
     spans = [_span(known) for known in levels]
-    if max(spans, default=0) > MOST_LEVELS or sum(spans) > MOST_SPANNED + PER_LEVEL * sum(map(len, levels)):
+    if max(spans, default=0) > MOST_LEVELS or sum(spans) > MOST_SPANNED + PER_LEVEL * sum(
+        map(len, levels)
+    ):
         return None
     least = np.array([int(min(known, default=0)) for known in levels], np.int64)
     return Lookup(least, [_places(known) for known in levels], unknown, None)
@@ -135,7 +180,8 @@ def of_integers(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
 def _span(levels: Levels) -> float:
     """Return how many integers lie between the least and the largest level.
 
-    Infinitely many, if levels are not numbers, or are too large: those of a file may be beyond every float.
+    Infinitely many, if levels are not numbers, or are too large: those of a file may be beyond
+    every float.
     """
     if not all(isinstance(level, Real) for level in levels):
         return np.inf
@@ -144,7 +190,10 @@ def _span(levels: Levels) -> float:
 
 
 def _places(levels: Levels) -> Array:
-    """Return where each integer, from the least level on, stands among the levels; -2 for one that is not a level."""
+    """Return where each integer, from the least level on, stands among the levels.
+
+    -2 for one that is not a level.
+    """
     least = int(min(levels, default=0))
     places = np.full(int(max(levels)) - least + 1 if levels else 0, -2, np.int64)
     for code, level in enumerate(levels):
@@ -162,7 +211,8 @@ def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advic
             row, column, value = _first(part, flagged)
             raise ValueError(
                 f"column {names[column]!r}: {what}, first at row {rows.start + row}: {value} "
-                f"({flagged.sum()} such cells in {part.shape[0]} rows). {advice.format(name=repr(names[column]))}"
+                f"({flagged.sum()} such cells in {part.shape[0]} rows). "
+                f"{advice.format(name=repr(names[column]))}"
             )
 
 
@@ -170,13 +220,17 @@ def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
     """Return row, column and value of the first flagged cell."""
     if sparse.issparse(part):
         at = int(flagged.argmax())
-        return int(np.searchsorted(part.indptr, at, "right")) - 1, int(part.indices[at]), part.data[at]
+        return (
+            int(np.searchsorted(part.indptr, at, "right")) - 1,
+            int(part.indices[at]),
+            part.data[at],
+        )
     row, column = (int(place) for place in np.argwhere(flagged)[0])
     return row, column, part[row, column]
 
 
 def refuse_extremes(names: Names, x: Any, suspects: Array) -> None:
-    """Raise if squared deviations leave the range of floats in one of the columns at the places `suspects`."""
+    """Raise if squared deviations leave the range of floats in one of the `suspects`."""
     least, most = _range(x, suspects)
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.where(most > least, most.astype(float) - least, 1.0)
@@ -184,8 +238,8 @@ def refuse_extremes(names: Names, x: Any, suspects: Array) -> None:
     if extreme.any():
         at = int(extreme.argmax())
         raise ValueError(
-            f"column {names[suspects[at]]!r} runs from {least[at]:g} to {most[at]:g}: the squares of its deviations "
-            "are beyond what a float holds. Rescale it."
+            f"column {names[suspects[at]]!r} runs from {least[at]:g} to {most[at]:g}: the squares "
+            "of its deviations are beyond what a float holds. Rescale it."
         )
 
 

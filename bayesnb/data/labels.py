@@ -26,13 +26,17 @@ def one_type() -> Iterator[None]:
         yield
     except TypeError:
         raise ValueError(
-            "Unknown label type: labels of several types. Convert them to one type, such as strings."
+            "Unknown label type: labels of several types. Convert them to one type, such as "
+            "strings."
         ) from None
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
-    """Labels that are not plain numbers: the distinct ones, and where each row's stands; -1 if it is missing."""
+class EncodedLabels:
+    """Labels that are not plain numbers: the distinct ones, and where each row's stands.
+
+    -1 if it is missing.
+    """
 
     values: Array
     codes: Array
@@ -58,24 +62,29 @@ class Named:
         return self.values[seen]
 
 
-Labels = Array | Named
+Labels = Array | EncodedLabels
 
 
 def read_labels(y: Any) -> Any:
-    """Return the labels of a dataframe's column of text, anything else as it is; lazy and masked ones are errors."""
+    """Return the labels of a dataframe's column of text, anything else as it is.
+
+    Lazy and masked ones are errors.
+    """
     if isinstance(y, np.ndarray):
         if np.ma.is_masked(y):
-            raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
+            raise ValueError(
+                "Input y contains NaN: some labels are masked, missing. Drop those rows."
+            )
         return y
     refuse_lazy(y, "y")
     texts = coded_text(y)
-    return y if texts is None else Named(np.array(texts[1], object), texts[0])
+    return y if texts is None else EncodedLabels(np.array(texts[1], object), texts[0])
 
 
 @one_type()
 def distinct(labels: Any) -> Array:
     """Return the classes among labels, sorted."""
-    if isinstance(labels, Named):
+    if isinstance(labels, EncodedLabels):
         return np.unique(labels.occurring)
     labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels)
     if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and labels.size:
@@ -96,7 +105,8 @@ def united_labels(a: Array, b: Array) -> Array:
     if kinds[0] != kinds[1]:
         one, other = (list_names(labels.tolist(), 3, quote) for labels in (a, b))
         raise ValueError(
-            f"labels are {' in one part and '.join(kinds)} in another: {one} and {other}. Convert them to one type."
+            f"labels are {' in one part and '.join(kinds)} in another: {one} and {other}. Convert "
+            "them to one type."
         )
     known = set(a.tolist())
     return a if known.issuperset(b.tolist()) else distinct(np.concatenate([a, b]))
@@ -105,12 +115,22 @@ def united_labels(a: Array, b: Array) -> Array:
 def _kind(labels: Array) -> str:
     if labels.dtype.kind == "O":
         return "text" if isinstance(labels[0], str) else f"of the type {type(labels[0]).__name__}"
-    return {"b": "booleans", "U": "text", "S": "bytes", "T": "text"}.get(labels.dtype.kind, "numbers")
+    return {"b": "booleans", "U": "text", "S": "bytes", "T": "text"}.get(
+        labels.dtype.kind, "numbers"
+    )
 
 
 def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
-    """Return the place of each label among the classes; an error with advice for labels that are not there."""
-    if not isinstance(y, Named) and y.dtype.kind in "iu" and classes.dtype.kind in "iu" and y.dtype != np.uint64:
+    """Return the place of each label among the classes.
+
+    An error with advice for labels that are not there.
+    """
+    if (
+        not isinstance(y, EncodedLabels)
+        and y.dtype.kind in "iu"
+        and classes.dtype.kind in "iu"
+        and y.dtype != np.uint64
+    ):
         least, most = int(classes[0]), int(classes[-1])
         if most - least < MOST_CANDIDATES:
             table, codes = np.arange(most - least + 1, dtype=np.int64), np.empty(len(y), np.int64)
@@ -119,13 +139,16 @@ def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
                 table[classes.astype(np.int64) - least] = np.arange(len(classes))
             if numerics.row_kernels.look_up(integers(y, EVERY), least, table, codes) < 0:
                 return codes
-    y = y if isinstance(y, Named) else Named.of(y)
+    y = y if isinstance(y, EncodedLabels) else EncodedLabels.of(y)
     places = {label: place for place, label in enumerate(classes.tolist())}
     unknown = [label for label in y.occurring.tolist() if label not in places]
     if unknown:
         with one_type():
             unknown.sort()
-        raise ValueError(f"y contains labels {unknown} that are not among the classes {classes.tolist()}. {advice}")
+        raise ValueError(
+            f"y contains labels {unknown} that are not among the classes {classes.tolist()}. "
+            f"{advice}"
+        )
     return np.array([places.get(label, -1) for label in y.values.tolist()], np.int64)[y.codes]
 
 
@@ -133,14 +156,18 @@ def weights(sample_weight: Any, rows: int) -> Array:
     """Return one finite, non-negative number for each row; a single number is that of all rows."""
     refuse_lazy(sample_weight, "sample_weight")
     if np.ma.is_masked(sample_weight):
-        raise ValueError("sample_weight has masked entries. A row that should not count has the weight 0.")
+        raise ValueError(
+            "sample_weight has masked entries. A row that should not count has the weight 0."
+        )
     try:
         weight = np.asarray(sample_weight, float)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(f"sample_weight must be numbers: {error}") from None
     weight = np.full(rows, float(weight)) if weight.ndim == 0 else weight
     if weight.shape != (rows,):
-        raise ValueError(f"sample_weight must have one number for each of {rows} rows, got shape {weight.shape}.")
+        raise ValueError(
+            f"sample_weight must have one number for each of {rows} rows, got shape {weight.shape}."
+        )
     wrong = ~(np.isfinite(weight) & (weight >= 0))
     if wrong.any():
         at = int(wrong.argmax())
@@ -151,6 +178,7 @@ def weights(sample_weight: Any, rows: int) -> Array:
     with np.errstate(over="ignore"):
         if weight.sum() > LARGEST:
             raise ValueError(
-                f"sample_weight sums to {weight.sum():.3g}, and sums above {LARGEST:g} would overflow. Rescale it."
+                f"sample_weight sums to {weight.sum():.3g}, and sums above {LARGEST:g} would "
+                "overflow. Rescale it."
             )
     return weight

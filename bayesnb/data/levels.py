@@ -1,4 +1,4 @@
-"""Levels of a column: those of two parts of a table together, integers that stand for codes, and unknown levels."""
+"""Levels of a column: of two parts of a table, integers that are codes, and unknown levels."""
 
 import warnings
 from collections import Counter
@@ -19,72 +19,88 @@ MOST_EMPTY = 16  # places for each code that occurs, beyond so many
 
 
 def compact(values: Sequence[Any]) -> Sequence[Any]:
-    """Return values as a range where they are consecutive integers, which needs no memory for each; else as a tuple."""
+    """Return values as a range, to save memory, if they are consecutive integers; else a tuple."""
     if isinstance(values, range) and values.step == 1 and len(values):
         return values
     if len(values) == 0 or type(values[0]) is not int:
         return tuple(values)
     whole = range(values[0], values[0] + len(values))
-    same = all(type(value) is int and value == place for value, place in zip(values, whole, strict=True))
+    same = all(
+        type(value) is int and value == place for value, place in zip(values, whole, strict=True)
+    )
     return whole if same else tuple(values)
 
 
 def code_of(levels: Levels) -> Callable[[Any, int], int]:
-    """Return a function that gives a value's code among the levels, or a default, as the `get` of a dict does."""
+    """Return a function that gives a value's code among the levels, or a default."""
     if not isinstance(levels, range):
         return {level: code for code, level in enumerate(levels)}.get
 
     def get(value: Any, default: int) -> int:
         try:
             code = int(value) - levels.start
-        except (TypeError, ValueError, OverflowError):  # neither a number nor text that reads as one
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # neither a number nor text that reads as one
             return default
         return code if 0 <= code < len(levels) and levels[code] == value else default
 
     return get
 
 
-def begins(levels: Levels, first: Levels) -> bool:
-    """Return whether the first of the levels are those of `first`; a range is not equal to a tuple."""
+def is_prefix(levels: Levels, first: Levels) -> bool:
+    """Return whether the first of the levels are those of `first`.
+
+    A range is not equal to a tuple.
+    """
     start = levels[: len(first)]
-    return start == first if type(start) is type(first) else len(start) == len(first) and all(map(eq, start, first))
+    return (
+        start == first
+        if type(start) is type(first)
+        else len(start) == len(first) and all(map(eq, start, first))
+    )
 
 
 def extended(known: Levels, more: Levels) -> Levels:
     """Return the known levels, and after them those of `more` that are not known."""
-    if begins(more, known):
+    if is_prefix(more, known):
         return more
     old = set(known)
     return compact((*known, *(level for level in more if level not in old)))
 
 
 def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
-    """Return the levels of two parts of a table, sorted, unless those of one begin like those of the other."""
+    """Return the levels of two parts, sorted, unless those of one begin like those of the other."""
     longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
-    if begins(longer, shorter):
+    if is_prefix(longer, shorter):
         return longer
     try:
         return compact(sorted({*a, *b}))
     except TypeError:
         types = sorted({type(level).__name__ for level in (*a, *b)})
         raise ValueError(
-            f"column {name!r} mixes levels of the types {', '.join(types)}. Convert them to one type, "
-            "for instance with .astype(str)."
+            f"column {name!r} mixes levels of the types {', '.join(types)}. Convert them to one "
+            "type, for instance with .astype(str)."
         ) from None
 
 
 def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Levels:
-    """Return 0, 1, ... up to the largest code, as scikit-learn counts; plain levels if no value is a whole number.
+    """Return 0, 1, ... up to the largest code; plain levels if no value is a whole number.
 
-    Where codes go beyond `MOST_SPANNED`, and few of those up to the largest occur, the levels are those that occur and
-    those below `least`: a table of all would be mostly empty.
+    Where codes go beyond `MOST_SPANNED`, and few of those up to the largest occur, the levels are
+    those that occur and those below `least`: a table of all would be mostly empty.
     """
     old = known if not isinstance(known, range) else (known[0], known[-1])
     levels = (*old, *sorted(set(values) - set(old)))
     whole = [value for value in levels if _is_whole(value)]
     if min(levels) < 0 or max(levels) == np.inf:
         invalid = min(levels) if min(levels) < 0 else max(levels)
-        raise ValueError(f"Negative values in data passed as codes, or infinite ones: column {name!r} holds {invalid}.")
+        raise ValueError(
+            f"Negative values in data passed as codes, or infinite ones: column {name!r} holds "
+            f"{invalid}."
+        )
     if not whole:
         return levels
     if len(whole) < len(levels):
@@ -106,10 +122,15 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
 
 
 def qualified_names(names: Sequence[Hashable], columns: Sequence[Hashable]) -> list[Hashable]:
-    """Return names of words; those that stand twice have their columns before them, as `column=word`."""
+    """Return names of words.
+
+    Those that stand twice have their columns before them, as `column=word`.
+    """
     times = Counter(names)
     pairs = zip(names, columns, strict=True)
-    return [name if times[name] == 1 or name == column else f"{column}={name}" for name, column in pairs]
+    return [
+        name if times[name] == 1 or name == column else f"{column}={name}" for name, column in pairs
+    ]
 
 
 def is_number(value: Any) -> bool:
@@ -120,20 +141,27 @@ def _is_whole(value: Any) -> bool:
     return is_number(value) and float(value).is_integer()
 
 
-def places_among(levels: Sequence[Levels], larger: Sequence[Levels], sizes: Sequence[int], reserve: bool) -> Array:
-    """Return where columns' levels stand among larger sets of them, end to end; the reserved level is the last."""
+def places_among(
+    levels: Sequence[Levels], larger: Sequence[Levels], sizes: Sequence[int], reserve: bool
+) -> Array:
+    """Return where columns' levels stand among larger sets of them, end to end.
+
+    The reserved level is the last.
+    """
     ends = np.cumsum(sizes)
     places: list[Array] = []
     for few, many, size, end in zip(levels, larger, sizes, ends.tolist(), strict=True):
         places.append(end - size + _places_of(few, many))
         places += [np.array([end - 1])] if reserve else []
-        places += [] if few or reserve else [np.array([end - size])]  # a column without levels takes one place
+        places += (
+            [] if few or reserve else [np.array([end - size])]
+        )  # a column without levels takes one place
     return np.concatenate(places)
 
 
 def _places_of(few: Levels, many: Levels) -> Array:
     """Return where levels stand among more of them."""
-    if begins(many, few):
+    if is_prefix(many, few):
         return np.arange(len(few))
     at = {level: place for place, level in enumerate(many)}
     return np.array([at[level] for level in few], np.int64)
@@ -145,10 +173,10 @@ Unseen = dict[Hashable, Counter]
 
 
 class UnseenLevelWarning(UserWarning):
-    """Cells hold levels, or words, that training never saw; they are left out, for all classes alike.
+    """Cells hold levels or words that training never saw; they are left out for all classes.
 
-    One warning names all columns, levels and counts. ``Categorical(unseen="error")`` makes it an error, and
-    ``unseen="reserve"`` counts new levels as one more level.
+    One warning names all columns, levels and counts. ``Categorical(unseen="error")`` makes it an
+    error, and ``unseen="reserve"`` counts new levels as one more level.
 
     Attributes
     ----------
@@ -198,7 +226,9 @@ class UnseenCollector:
             yield
         for warning in caught:
             if not isinstance(warning.message, UnseenLevelWarning):
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+                warnings.warn_explicit(
+                    warning.message, warning.category, warning.filename, warning.lineno
+                )
                 continue
             for name, times in warning.message.unseen.items():
                 self.levels.setdefault(name, Counter()).update(times)

@@ -39,8 +39,7 @@ class CrossValidation(ModelHolder):
         X : table of rows
             The rows that were learnt, or some of them. All rows of a class are checked: it is an error if their
             statistics are not those that were learnt. A part of a class cannot be checked in full, and an
-            `UnverifiedWarning` says so; rows that cannot have been learnt are an error. Rows of Dask are scored where
-            they are, and only the scores are collected.
+            `UnverifiedWarning` says so; rows that cannot have been learnt are an error.
         y : array-like
             Their labels.
         target : {"label", "joint"}, default "label"

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data import Table
-from bayesnb.data.declaration import families_of, undeclared
+from bayesnb.data.checks import warn_of_columns
+from bayesnb.data.families import families_of, undeclared
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
-from bayesnb.data.suspect_columns import warn_of_columns
 from bayesnb.estimators.model_holder import (
     ModelHolder,
     check_estimator,

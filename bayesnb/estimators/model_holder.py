@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
-from bayesnb.data.declaration import near_columns
+from bayesnb.data.families import near_columns
 from bayesnb.data.labels import Labels, weights
 from bayesnb.estimators.tempering import AUTO, COLUMNS, NONE, TemperEstimate, check_temper, exponents_of, restored
 from bayesnb.estimators.training import checked_labels

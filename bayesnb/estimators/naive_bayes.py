@@ -9,7 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import persistence
-from bayesnb.data.declaration import Declared, resolved
+from bayesnb.data.families import Declared, resolve_names
 from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.incremental import IncrementalMixin
 from bayesnb.estimators.inspection import InspectionMixin
@@ -26,7 +26,7 @@ from bayesnb.model.product import Model
 from bayesnb.persistence import Saved
 
 
-@public_methods(*PREDICTIONS, "fit", "partial_fit", "loo")
+@public_methods(*PREDICTIONS, "fit", "partial_fit")
 class NaiveBayes(
     UncertaintyMixin,
     InspectionMixin,
@@ -272,7 +272,7 @@ class NaiveBayes(
         return self
 
     def _families(self) -> Any:
-        return resolved(self.families)
+        return resolve_names(self.families)
 
     def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         if isinstance(self._families(), Family):

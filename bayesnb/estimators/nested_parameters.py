@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-from bayesnb.data.declaration import AUTO, family_named
+from bayesnb.data.families import AUTO, family_named
 from bayesnb.families import BestOf, EmpiricalDirichlet, Family
 from bayesnb.families.base import Belief
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import results
-from bayesnb.data import Table, nested
+from bayesnb.data import Table, to_nested_dict
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.decision import Losses, checked_abstain, decide
 from bayesnb.model.product import most_probable, normalise
@@ -203,7 +203,7 @@ class PredictionMixin(ABC):
         """
         self._check_fitted()
         table = self._table(X)
-        losses, cost = Losses.of(nested(loss), self.classes_.tolist()), checked_abstain(abstain)
+        losses, cost = Losses.of(to_nested_dict(loss), self.classes_.tolist()), checked_abstain(abstain)
         choices = decide(self.predict_proba(table.native), losses.loss, cost)
         return results.datasets.decisions(table.index, losses.actions, choices, cost)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.data.containers import series_by_key
+from bayesnb.data.tables import series_by_key
 from bayesnb.families.base import Array
 from bayesnb.model.powers import ExponentCovariance, Exponents, LengthPower
 from bayesnb.model.product import Model, Rows

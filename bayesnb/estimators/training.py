@@ -10,7 +10,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesnb.data import is_missing
-from bayesnb.data.labels import Labels, Named, distinct, read_labels, united_labels
+from bayesnb.data.labels import EncodedLabels, Labels, distinct, read_labels, united_labels
 from bayesnb.families.base import Array
 from bayesnb.model.shards import Shard
 
@@ -53,13 +53,13 @@ def checked_labels(estimator: Any, y: Any, rows: int) -> Labels:
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
     y = read_labels(y)
-    if not (isinstance(y, Named) or (type(y) is np.ndarray and y.ndim == 1)):
+    if not (isinstance(y, EncodedLabels) or (type(y) is np.ndarray and y.ndim == 1)):
         y = column_or_1d(np.asarray(y), warn=True)
     if len(y) != rows:
         check_consistent_length(range(rows), y)
-    if not isinstance(y, Named) and y.dtype.kind in "OUST":
-        y = Named.of(y)
-    if isinstance(y, Named):
+    if not isinstance(y, EncodedLabels) and y.dtype.kind in "OUST":
+        y = EncodedLabels.of(y)
+    if isinstance(y, EncodedLabels):
         _refuse_missing(y.codes < 0)
         classes = distinct(y)
         if not isinstance(classes[0], str):  # texts that differ in most rows would be taken for a regression's

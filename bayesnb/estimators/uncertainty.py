@@ -236,7 +236,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return self._log_density(cells)
 
     def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
-        """Draw new rows and their labels from the posterior predictive, in a table like the one learnt from.
+        """Draw new rows and their labels from the posterior predictive, as a table.
 
         Every row has parameters of its own, drawn from the posterior: rows are independent given the data, and each
         is an exact draw of the row to come next. `temper` and `estimate` play no part.
@@ -257,9 +257,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Returns
         -------
-        X : a table of the kind that was first learnt from
-            A frame of the same library, with its names, order, types and categories; an array, also for a list of
-            lists; CSR for a sparse table; lists of words for such, in a random order.
+        X : pandas.DataFrame, or an array where an array was fitted
+            A frame has the names of the columns, in their order; `polars.from_pandas(X)` makes one of polars of it.
+            An array also for a list of lists; CSR for a sparse table; lists of words for such, in a random order.
         y : numpy.ndarray of shape (n,)
             The labels of the rows, from `classes_`.
 
@@ -270,8 +270,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        A column keeps its type where that can hold what is drawn: a Gaussian column of integers becomes floats, and
-        integers that are too narrow for a count become wider. Columns without a family (None) are absent. No cell is
+        Columns hold numbers, flags (booleans) or levels, as those that were fitted: real numbers are floats, counts
+        integers. Columns without a family (None) are absent. No cell is
         missing, but for the level that `unseen="reserve"` keeps for whatever is new. Under a `Bernoulli` with a
         threshold, a one is some number above it. With `fractional=True` too the rows hold whole counts: of other
         numbers the family has no distribution.

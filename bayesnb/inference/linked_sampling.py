@@ -43,7 +43,7 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
             of_class = schema.blocks[b], model.posterior.blocks[b][c]
             cells[b][rows, j] = _accepted(*of_class, j, readers[1], table[c, seen[rows]], rng)
     for b in packed:
-        cells[b] = schema.blank.pack(cells[b])
+        cells[b] = schema.template.pack(cells[b])
 
 
 def _levels(at: tuple[int, int], reader: tuple[Block, int], schema: Schema, cells: Sequence[Any]) -> Array:

@@ -64,16 +64,15 @@ def draw_cells(schema: Schema, model: Model, codes: Array, length: Any, rng: Gen
         lengths = None
         if _has_lengths(block):
             lengths = _lengths(length, seen.counts.sum(axis=-1), model.stats.classes.counts, codes, rng)  # type: ignore[attr-defined]
-        cells.append(_draw(block, belief, codes, lengths, schema.blank.pack, rng))
+        cells.append(_draw(block, belief, codes, lengths, schema.template.pack, rng))
     return cells
 
 
 def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
     """Fill a table of the kind that was learnt from."""
     pairs = zip(schema.columns_alone.blocks, cells, strict=True)
-    return schema.blank.filled(
-        [DrawnColumns(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
-    )
+    parts = [DrawnColumns(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
+    return schema.template.fill(schema.columns, parts)
 
 
 def stacked(parts: Sequence[Cells]) -> Cells:

@@ -1,42 +1,38 @@
 """Estimators' methods for Dask's collections: each partition is counted, or answered, where it is.
 
     partition ──▶ shard ┐
-    partition ──▶ shard ┼──▶ FAN_IN of them, one after the other ──▶ ... ──▶ the shard of all rows
+    partition ──▶ shard ┼──▶ FAN_IN of them, one by one ──▶ ... ──▶ the shard of all rows
     partition ──▶ shard ┘
 
-Only stats, answers or scores travel, and rows where exponents are found by them: of each partition as many as may be
-kept of all. A function here has the name and the parameters of the method that it is in place
-of. The order of the sums is that of the partitions alone, so that neither the scheduler nor a worker that is lost on
-the way changes a digit. The workers are the cores: each of them counts on one thread.
+Only stats and answers travel, and rows where exponents are found by them: of each partition as many
+as may be kept of all. A function here has the name and the parameters of the method that it
+replaces. The order of the sums is that of the partitions alone, so that neither the scheduler nor a
+worker that is lost on the way changes a digit. The workers are the cores: each counts on one
+thread.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import batched, count, islice
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
-from bayesnb import results
 from bayesnb.data import is_lazy
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.cross_validation import refuse_stuck
 from bayesnb.estimators.model_holder import unchanged_on_error
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.training import known_classes
-from bayesnb.model.product import ProductStats
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, added
-from bayesnb.selection.leave_one_out import Pointwise, leave_one_out, stuck, warn_undefined, warn_unverified
 
 Array = np.ndarray
 FAN_IN = 8
 ADVICE = (
-    "Take X, y and sample_weight from one dataframe, so that they are cut alike, or of arrays with unknown chunks "
-    "call compute_chunk_sizes()."
+    "Take X, y and sample_weight from one dataframe, so that they are cut alike, or of arrays with "
+    "unknown chunks call compute_chunk_sizes()."
 )
 
 
@@ -50,7 +46,13 @@ def fit(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None) -> NaiveBa
 
 
 def partial_fit(
-    model: NaiveBayes, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, grow_classes: bool = False
+    model: NaiveBayes,
+    X: Any,
+    y: Any,
+    classes: Any = None,
+    sample_weight: Any = None,
+    *,
+    grow_classes: bool = False,
 ) -> NaiveBayes:
     """Learn from the rows of a lazy table besides those learnt before."""
     with unchanged_on_error(model):
@@ -59,7 +61,11 @@ def partial_fit(
 
 
 def learn(
-    model: NaiveBayes, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool = False
+    model: NaiveBayes,
+    rows: tuple[Any, Any, Any],
+    before: Shard | None,
+    declared: Any,
+    grow: bool = False,
 ) -> NaiveBayes:
     """Learn from X, y and sample_weight, after what was learnt before."""
     model._check_arguments()
@@ -69,29 +75,40 @@ def learn(
     schema = None if before is None else before.schema
     total = counted(model._fresh(classes=None) if grow else model, rows, known, schema)
     if total is None:
-        raise ValueError("there is no row to learn from: all partitions are empty, or all weights zero.")
-    return model._adopt(total.among(known_classes(total.classes, before, declared, grow)), more=before is not None)
+        raise ValueError(
+            "there is no row to learn from: all partitions are empty, or all weights zero."
+        )
+    return model._adopt(
+        total.among(known_classes(total.classes, before, declared, grow)), more=before is not None
+    )
 
 
-def shard(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, declared: Any = None) -> Shard | None:
-    """Return the stats of all partitions; None for no row. The model need not be fitted, and does not change."""
+def shard(
+    model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, declared: Any = None
+) -> Shard | None:
+    """Return the stats of all partitions.
+
+    None for no row. The model need not be fitted, and does not change.
+    """
     return counted(model, (X, y, sample_weight), declared, None)
 
 
-def counted(model: NaiveBayes, table: tuple[Any, Any, Any], declared: Any, schema: Schema | None) -> Shard | None:
-    """Return the stats of all partitions, on the grids of a schema or, where they need some, the first partition's."""
+def counted(
+    model: NaiveBayes, table: tuple[Any, Any, Any], declared: Any, schema: Schema | None
+) -> Shard | None:
+    """Return the stats of all partitions, on the grids of a schema or of the first partition."""
     model._check_arguments()
     rows, alone = together(*table), model._fresh(n_jobs=1)
     if schema is None and model._learns_from_first_rows():
         parts = (part.compute() for part in on_each((alone, None), shard_on_grid, rows, declared))
         schema = next((part.schema for part in parts if part is not None), None)
-    return tree(on_each((alone, schema), shard_on_grid, rows, declared))[-1][0].compute()
+    return sum_parts(on_each((alone, schema), shard_on_grid, rows, declared)).compute()
 
 
 def shard_on_grid(
     model: tuple[NaiveBayes, Schema | None], X: Any, y: Any, sample_weight: Any, declared: Any
 ) -> Shard | None:
-    """Return the stats of one partition, on the grids of a schema, which travels with the model, once."""
+    """Return the stats of one partition, on the grids of a schema, which travels with the model."""
     return model[0]._shard((X, y, sample_weight), declared, model[1])
 
 
@@ -110,7 +127,9 @@ def answers(method: str, model: PredictionMixin, X: Any) -> Any:
         return X.map_partitions(answered, worker, method, meta=none, align_dataframes=False)
     chunks = (X.chunks[0], *((size,) for size in none.shape[1:]))
     dropped = [] if none.ndim == 2 else [1]
-    return X.map_blocks(answered, worker, method, dtype=none.dtype, chunks=chunks, drop_axis=dropped, meta=none)
+    return X.map_blocks(
+        answered, worker, method, dtype=none.dtype, chunks=chunks, drop_axis=dropped, meta=none
+    )
 
 
 predict = partial(answers, "predict")
@@ -119,8 +138,13 @@ predict_log_proba = partial(answers, "predict_log_proba")
 predict_joint_log_proba = partial(answers, "predict_joint_log_proba")
 
 
-def answered(x: Any, model: PredictionMixin, method: str, partition_info: Any = None, block_id: Any = None) -> Array:
-    """Return the answers for one partition, which may be empty; Dask says which one it is, of a frame or an array."""
+def answered(
+    x: Any, model: PredictionMixin, method: str, partition_info: Any = None, block_id: Any = None
+) -> Array:
+    """Return the answers for one partition, which may be empty.
+
+    Dask says which one it is, of a frame or an array.
+    """
     if not x.shape[0]:
         return no_answer(model, method)
     with naming(partition_info["number"] if block_id is None else block_id[0]):
@@ -151,101 +175,19 @@ def right(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> 
     """Return the weight of rows that are labelled right, and of all rows."""
     weight = np.ones(len(y)) if sample_weight is None else np.broadcast_to(sample_weight, len(y))
     total = float(weight.sum())
-    return (model.score(X, y, weight) * total, total) if weight.any() else (0.0, 0.0)  # type: ignore[attr-defined]
-
-
-class PartScores(NamedTuple):
-    """Names of a partition's rows, if they have any, their scores, and which of them need other rows' stats."""
-
-    names: Array | None
-    scores: Pointwise
-    stuck: Array
-
-
-def loo(model: NaiveBayes, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
-    """Score every row by all others, where it is; three numbers of each row come back.
-
-    A row that carries so much of its class that it cannot be taken back by arithmetic needs the class's other rows,
-    which may be anywhere. Where there is one, a second pass brings its partition the stats of all others.
-    """
-    model._check_columns(heading(X))
-    model._way(target)
-    worker, rows = model._on_one_thread(), together(X, y, sample_weight)
-    parts, seen = scored(worker, rows, target)
-    if seen is None:
-        raise ValueError("there is no row to score: all partitions are empty.")
-    model._check_covers(seen)
-    warn_unverified(model.model_, seen.classes.counts)
-    again = [number for number, part in enumerate(parts) if part is not None and part.stuck.any()]
-    for number, part in zip(again, scored_again(worker, rows, target, again), strict=True):
-        parts[number] = part
-    index, scores, dominant = joined([part for part in parts if part is not None])
-    refuse_stuck(dominant)
-    warn_undefined(scores.score)
-    return results.elpd.elpd(scores, index)
-
-
-def scored(model: NaiveBayes, rows: Sequence[Any], target: str) -> tuple[list[PartScores | None], Any]:
-    """Return the scores of all partitions, as far as each can be scored alone, and the stats of all rows."""
-    from dask import compute
-
-    pairs = on_each(model, part_scores, rows, target)
-    parts, stats = (planned("part", [(take, pair, place) for pair in pairs]) for place in (0, 1))
-    return compute(parts, tree(stats)[-1][0])
-
-
-def take(pair: Any, place: int) -> Any:
-    return pair and pair[place]
-
-
-def scored_again(model: NaiveBayes, rows: Sequence[Any], target: str, numbers: Sequence[int]) -> Sequence[PartScores]:
-    """Return the scores of some partitions, each with the stats of all others at hand."""
-    from dask import compute, delayed
-
-    if not numbers:
-        return []
-    stats, worker = tree(on_each(model, part_stats, rows)), delayed(model, pure=False, traverse=False)
-    others = planned("others", [(added, siblings(number, stats)) for number in numbers])
-    calls = (partial(scored_with, number=number, target=target) for number in numbers)
-    parts = [rows[number] for number in numbers]
-    return compute(*planned("again", list(zip(calls, [worker] * len(numbers), parts, others, strict=True))))
-
-
-def scored_with(model: NaiveBayes, rows: Any, elsewhere: Any, *, number: int, target: str) -> PartScores:
-    """Return the scores of one partition, where the stats of all others are known."""
-    return on_partition(model, rows, call=part_scores, number=number, more=(target, elsewhere))[0]
-
-
-def part_scores(
-    model: NaiveBayes, X: Any, y: Any, sample_weight: Any, target: str, elsewhere: ProductStats | None = None
-) -> tuple[PartScores, ProductStats]:
-    """Return the scores of one partition's rows, given the stats `elsewhere`, and their own stats."""
-    table, rows, seen = model._observed_again(X, y, sample_weight)
-    rows = replace(rows, elsewhere=elsewhere)
-    joint = leave_one_out(model.model_, rows, model._way(target), n_jobs=model.n_jobs)
-    names = None if table.unnamed else table.index
-    return PartScores(names, model._pointwise(rows, joint, target), stuck(model.model_, rows, joint)), seen
-
-
-def part_stats(model: NaiveBayes, X: Any, y: Any, sample_weight: Any) -> ProductStats:
-    return model._observed_again(X, y, sample_weight)[2]
-
-
-def joined(parts: Sequence[PartScores]) -> tuple[Array, Pointwise, Array]:
-    """Return names, scores and flags of all rows, in their order."""
-    dominant = np.concatenate([part.stuck for part in parts])
-    score, fitted = (np.concatenate([getattr(part.scores, name) for part in parts]) for name in ("score", "fitted"))
-    weights = [part.scores.weight for part in parts if part.scores.weight is not None]
-    names = [part.names for part in parts if part.names is not None]
-    index = np.concatenate(names) if names else np.arange(len(dominant))
-    return index, Pointwise(score, fitted, np.concatenate(weights) if weights else None), dominant
+    if not weight.any():
+        return 0.0, 0.0
+    return model.score(X, y, weight) * total, total  # type: ignore[attr-defined]
 
 
 # Partitions: rows beside their labels and weights, cut alike, and calls on each
 
 
 def together(X: Any, y: Any, sample_weight: Any) -> list[Any]:
-    """Return every partition's rows, labels and weights, not computed yet; shared inputs are computed once."""
+    """Return every partition's rows, labels and weights, not computed yet.
+
+    Shared inputs are computed once.
+    """
     X = checked(X)
     if y is None:
         raise ValueError("y is None: to be learnt from, or scored, every row needs its label.")
@@ -258,23 +200,30 @@ def together(X: Any, y: Any, sample_weight: Any) -> list[Any]:
         return X.map_partitions(
             held, *parts[1:], meta=kind, align_dataframes=False, enforce_metadata=False
         ).to_delayed()
-    columns = [np.ravel(part.to_delayed()) if is_lazy(part) else [part] * partitions(X) for part in parts]
+    columns = [
+        np.ravel(part.to_delayed()) if is_lazy(part) else [part] * partitions(X) for part in parts
+    ]
     return list(map(list, zip(*columns, strict=True)))
 
 
 def blocks_of(*parts: Any) -> list[Any]:
-    """Return the partitions of arrays, which share the first axis, and have one chunk along each of the others."""
+    """Return the partitions of arrays, of which only the first axis is cut."""
     from dask.array import blockwise
 
     free = count(1)
     axes = [(0, *islice(free, part.ndim - 1)) if is_lazy(part) else None for part in parts]
     pairs = [value for pair in zip(parts, axes, strict=True) for value in pair]
     none = np.empty(0, object)
-    return list(blockwise(held, (0,), *pairs, dtype=object, meta=none, align_arrays=False).to_delayed())
+    return list(
+        blockwise(held, (0,), *pairs, dtype=object, meta=none, align_arrays=False).to_delayed()
+    )
 
 
 def held(*parts: Any) -> tuple[Any, ...]:
-    """Return the chunks of one partition together; each comes in a list of one for every axis after the first."""
+    """Return the chunks of one partition together.
+
+    Each comes in a list of one for every axis after the first.
+    """
     chunks = list(parts)
     for place, chunk in enumerate(chunks):
         while isinstance(chunk, list):
@@ -284,15 +233,20 @@ def held(*parts: Any) -> tuple[Any, ...]:
 
 
 def checked(X: Any) -> Any:
-    """Return a dataframe, or an array of which every chunk has all columns; an error for other collections."""
+    """Return a dataframe, or an array of which every chunk has all columns.
+
+    An error for other collections.
+    """
     if not (is_array(X) or is_frame(X)):
         raise TypeError(
-            f"X is a {type(X).__name__}, and of Dask's collections only arrays and dataframes have rows and columns. "
-            "Make it one (of xarray: X.data), or give X.compute()."
+            f"X is a {type(X).__name__}, and of Dask's collections only arrays and dataframes have "
+            "rows and columns. Make it one (of xarray: X.data), or give X.compute()."
         )
     if X.ndim != 2:
         advice = "X.reshape(-1, 1)" if is_array(X) else "X.to_frame()"
-        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {advice} if it is one feature.")
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D array instead: {advice} if it is one feature."
+        )
     return with_whole_rows(X) if is_array(X) else X
 
 
@@ -317,8 +271,8 @@ def beside(X: Any, values: Any, name: str) -> Any:
         return values.rechunk({0: rows})
     if partitions(values) != partitions(X):
         raise ValueError(
-            f"X has {partitions(X)} partitions and {name} {partitions(values)}, whose lengths are not all known, so it "
-            f"is unknown which rows go together. {ADVICE}"
+            f"X has {partitions(X)} partitions and {name} {partitions(values)}, whose lengths are "
+            f"not all known, so it is unknown which rows go together. {ADVICE}"
         )
     return values
 
@@ -329,8 +283,8 @@ def split(values: Array, rows: Sequence[int] | None, name: str) -> Any:
 
     if rows is None:
         raise ValueError(
-            f"{name} is in memory, and how long the partitions of X are is not known, so {name} cannot be cut as they "
-            f"are. {ADVICE}"
+            f"{name} is in memory, and how long the partitions of X are is not known, so {name} "
+            f"cannot be cut as they are. {ADVICE}"
         )
     if len(values) != sum(rows):
         raise ValueError(f"X has {sum(rows)} rows, and {name} {len(values)}.")
@@ -373,16 +327,28 @@ def is_frame(X: Any) -> bool:
 
 
 def on_each(model: Any, call: Callable[..., Any], rows: Sequence[Any], *more: Any) -> list[Any]:
-    """Return `call(model, *rows, *more)` of every partition, not computed yet; the model travels once."""
+    """Return `call(model, *rows, *more)` of every partition, not computed yet.
+
+    The model travels once.
+    """
     from dask import delayed
 
     worker = delayed(model, pure=False, traverse=False)
-    calls = (partial(on_partition, call=call, number=number, more=more) for number in range(len(rows)))
-    return planned("on_partition", [(ask, worker, part) for ask, part in zip(calls, rows, strict=True)])
+    calls = (
+        partial(on_partition, call=call, number=number, more=more) for number in range(len(rows))
+    )
+    return planned(
+        "on_partition", [(ask, worker, part) for ask, part in zip(calls, rows, strict=True)]
+    )
 
 
 def on_partition(
-    model: Any, rows: Sequence[Any], *, call: Callable[..., Any], number: int, more: Sequence[Any] = ()
+    model: Any,
+    rows: Sequence[Any],
+    *,
+    call: Callable[..., Any],
+    number: int,
+    more: Sequence[Any] = (),
 ) -> Any:
     """Return the call's answer for one partition, which errors name; None if it is empty."""
     with naming(number):
@@ -390,26 +356,15 @@ def on_partition(
         return call(model, *rows, *more) if rows[0].shape[0] else None
 
 
-def tree(parts: list[Any]) -> list[list[Any]]:
-    """Return tiers of sums, not computed yet: the parts, sums of FAN_IN of them, sums of those, at last that of all."""
-    tiers = [parts]
-    while len(tiers[-1]) > 1:
-        tiers.append(planned("added", [(added, list(group)) for group in batched(tiers[-1], FAN_IN)]))
-    return tiers
-
-
-def siblings(number: int, tiers: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return what adds up to all parts but one: those beside it, and the sums beside those that it is in."""
-    others = []
-    for tier in tiers[:-1]:
-        first = number - number % FAN_IN
-        others += [part for at, part in enumerate(tier[first : first + FAN_IN], first) if at != number]
-        number //= FAN_IN
-    return others
+def sum_parts(parts: list[Any]) -> Any:
+    """Return the sum of all parts, not computed yet: sums of FAN_IN of them, and sums of those."""
+    while len(parts) > 1:
+        parts = planned("added", [(added, list(group)) for group in batched(parts, FAN_IN)])
+    return parts[0]
 
 
 def planned(what: str, tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return calls to be made later, given as tuples of a function and its arguments: one layer of Dask's graph.
+    """Return calls to be made later, tuples of a function and arguments, as one layer of a graph.
 
     Made one by one with `dask.delayed`, five thousand take a quarter of a minute.
     """
@@ -425,7 +380,9 @@ def planned(what: str, tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
         return [key(item) for item in value] if isinstance(value, list) else value
 
     name = f"{what}-{uuid4().hex}"
-    layer: dict[Any, Any] = {(name, number): tuple(map(key, task)) for number, task in enumerate(tasks)}
+    layer: dict[Any, Any] = {
+        (name, number): tuple(map(key, task)) for number, task in enumerate(tasks)
+    }
     graph = HighLevelGraph.from_collections(name, layer, dependencies=list(graphs.values()))
     return [Delayed(place, graph, layer=name) for place in layer]
 

@@ -9,14 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb import __version__
-from bayesnb.data import LABEL_ADVICE, PLAIN, Reading, is_missing
-from bayesnb.data.frames import PandasTable
+from bayesnb.data import is_missing
+from bayesnb.data.families import declared_families
+from bayesnb.data.files import LABEL_ADVICE, PLAIN, Batch, Reading
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.formatting import list_names, quote
 from bayesnb.integrations.checkpoint import Checkpoint
-from bayesnb.integrations.file_kinds import Reads, decide, declared_families, of_columns, of_labels, refuse_dates
-from bayesnb.integrations.many_files import FileBatch, TableFiles, names_of, refuse_rows
+from bayesnb.integrations.many_files import (
+    TableFiles,
+    as_names,
+    check_batch_rows,
+    kinds_to_learn,
+    rows_at_once,
+)
 from bayesnb.model.shards import Shard, added
 from bayesnb.numerics.threads import ahead, threads_of
 from bayesnb.results.progress import Bar, bar
@@ -44,7 +50,7 @@ class FileFit:
         tables.check_there(weights, "sample_weight")
         names = [name for name in tables.columns if name not in others]
         if self.columns is not None:
-            names = names_of(self.columns)
+            names = as_names(self.columns)
             tables.check_there(names, "columns")
         tables.check_same(None if self.columns is None else {*names, *others})
         taken = [name for name in names if name in others]
@@ -52,58 +58,66 @@ class FileFit:
             raise ValueError(f"columns: {taken[0]!r} holds the labels or the weights.")
         if not names:
             raise ValueError(
-                f"{tables.name}: no column is left to learn from; it has {list_names(tables.columns, to_text=quote)}."
+                f"{tables.name}: no column is left to learn from; it has "
+                f"{list_names(tables.columns, to_text=quote)}."
             )
         return names
 
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Kinds of all columns that are needed: as what each is read."""
-        tables, families = self.tables, self.model._families()
-        declared = declared_families(families, self.names)
-        wanted = of_columns(tables, [name for name in self.names if declared.get(name, ...) is not None], declared)
-        refuse_dates(tables, set(wanted) - set(declared) - set(self.declared_kinds))
-        wanted[self.target] = of_labels(tables, self.target)
+        tables, looks = self.tables, self.tables.kinds
+        families = declared_families(self.model._families(), self.names)
+        names = [name for name in self.names if families.get(name, ...) is not None]
+        kinds, guessed = kinds_to_learn(tables, names, families)
+        tables.refuse_dates(kinds.keys() - families.keys() - self.declared_kinds.keys())
+        is_integer = looks[self.target] == "integer" or not tables.is_text(self.target)
+        kinds[self.target] = looks[self.target] if is_integer else "text"
         if self.sample_weight is not None:
-            wanted[self.sample_weight] = Reads("flag" if tables.kinds[self.sample_weight] == "flag" else "number")
-        tables.check_kinds({name: reads.kind for name, reads in wanted.items() if name not in self.declared_kinds})
-        return decide(tables, wanted, self.declared_kinds)
+            kinds[self.sample_weight] = "flag" if looks[self.sample_weight] == "flag" else "number"
+        tables.check_kinds(
+            {name: kind for name, kind in kinds.items() if name not in self.declared_kinds}
+        )
+        tables.guess({*guessed, self.target} - self.declared_kinds.keys())
+        return tables.declare(kinds, self.declared_kinds)
 
     @cached_property
     def rows(self) -> int:
         """Number of rows of a batch."""
-        return self.batch_rows or self.tables.rows_at_once(self.kinds)
+        return self.batch_rows or rows_at_once(len(self.kinds))
 
-    def batches(self, after: tuple[int, int]) -> Iterator[FileBatch]:
-        """Return the batches of rows after some files and some rows of the next."""
-        read = self.tables.native_batches if self.batch_rows is None else self.tables.batches
-        return read(self.kinds, self.rows, after=after)
-
-    def shard(self, batch: FileBatch, total: Shard | None) -> Shard | None:
+    def shard(self, batch: Batch, total: Shard | None) -> Shard | None:
         """Return the shard of a batch of rows, on the grids of those before."""
-        y, weight = self._labels(batch), None if self.sample_weight is None else batch.frame[self.sample_weight]
-        try:  # columns that are dropped are not read
-            rows = PandasTable(batch.frame.reindex(columns=self.names), batch.coded), y, weight
+        labels = self._labels(batch)
+        weight = None if self.sample_weight is None else batch.frame[self.sample_weight]
+        rows = (
+            batch.frame.reindex(columns=self.names),
+            labels,
+            weight,
+        )  # columns that are dropped are not read
+        try:
             if total is None:
                 return self.model._shard(rows, first=0)
-            first, bound = (None, None) if total.kept is None else (total.kept.rows, total.kept.bound)
+            first, bound = (
+                (None, None) if total.kept is None else (total.kept.rows, total.kept.bound)
+            )
             return self.model._shard(rows, known=total.schema, first=first, bound=bound)
         except ValueError as error:
             raise ValueError(f"{batch.where}: {error}") from error
 
-    def _labels(self, batch: FileBatch) -> Any:
-        target = self.target
-        labels = batch.frame[target]  # as it is: text has codes of its own
+    def _labels(self, batch: Batch) -> Any:
+        labels = batch.frame[self.target]
         missing = is_missing(labels)
         if missing.any():
             raise ValueError(
-                f"{batch.name}: column {target!r}: {missing.sum()} of the labels of rows {batch.start} to "
-                f"{batch.stop - 1} are missing, first at row {batch.start + missing.argmax()}. {LABEL_ADVICE}"
+                f"{batch.name}: column {self.target!r}: {missing.sum()} of the labels of rows "
+                f"{batch.start} to {batch.stop - 1} are missing, first at row "
+                f"{batch.start + missing.argmax()}. {LABEL_ADVICE}"
             )
-        if self.kinds[target] == "integer" and labels.dtype.kind == "f":
+        if self.kinds[self.target] == "integer" and labels.dtype.kind == "f":
             raise ValueError(
-                f"{batch.where}: column {target!r}: a label is not a whole number, unlike those of the first rows. If "
-                f"labels are names: kinds={{{target!r}: 'text'}}."
+                f"{batch.where}: column {self.target!r}: a label is not a whole number, unlike "
+                f"those of the first rows. If labels are names: kinds={{{self.target!r}: 'text'}}."
             )
         return labels
 
@@ -119,7 +133,13 @@ class FileFit:
             "target": self.target,
             "sample_weight": self.sample_weight,
             "kinds": [list(pair) for pair in self.kinds.items()],
-            "reading": [reading.format, reading.delimiter, reading.encoding, reading.decimal, reading.missing],
+            "reading": [
+                reading.format,
+                reading.delimiter,
+                reading.encoding,
+                reading.decimal,
+                reading.missing,
+            ],
             "batch_rows": self.rows,
         }
 
@@ -140,35 +160,37 @@ def fit_files(
 ) -> Any:
     """Fit an estimator to all rows of files, in one pass and bounded memory.
 
-    It is the model that ``fit`` would give on the whole table, except for what the first batch of rows chooses:
-    families that are not declared, cuts, and links between columns.
+    It is the model that ``fit`` would give on the whole table, except for what the first batch of
+    rows chooses: families that are not declared, cuts, and links between columns.
 
     Parameters
     ----------
     model : NaiveBayes or a preset
         The estimator to fit. Its ``n_jobs`` is the number of threads.
     paths : str, os.PathLike or list
-        A file, a folder, a pattern such as ``"2026/*.parquet"``, or a list of those: Parquet, Arrow (Feather), and CSV
-        or TSV, which may be compressed by gzip. In a folder all files with such names are read, also in folders below,
-        whose names may hold columns, ``year=2026/``. All files have the same columns, in any order.
+        A file, a folder, a pattern such as ``"2026/*.parquet"``, or a list of those: Parquet, Arrow
+        (Feather), and CSV or TSV, which may be compressed by gzip. In a folder all files with such
+        names are read, also in folders below, whose names may hold columns, ``year=2026/``. All
+        files have the same columns, in any order.
     target : str
         The column of labels.
     sample_weight : str or None, default=None
         The column of weights.
     columns : sequence of str or None, default=None
-        The columns to learn from. None: all but those two. Others are not read, and may be missing in a part of the
-        files; nor are those read whose family is None.
+        The columns to learn from. None: all but those two. Others are not read, and may be missing
+        in a part of the files; nor are those read whose family is None.
     kinds : dict or None, default=None
-        ``{column: "number", "integer", "flag" or "text"}``, where a column is not to be read as it looks.
+        ``{column: "number", "integer", "flag" or "text"}``, where a column is not to be read as it
+        looks.
     reading : Reading, default=Reading()
-        How text is read: ``scale.Reading(delimiter=..., decimal=..., encoding=..., missing=(...))``.
+        How text is read: ``scale.Reading(delimiter=..., decimal=..., encoding=...,
+        missing=(...))``.
     batch_rows : int or None, default=None
-        Rows that are read at once. None: as many as have some megabytes in the first batch; later ones may be nearly
-        four times as large, as few large ones are read faster.
+        Rows that are read at once. None: as many as have some megabytes.
     checkpoint : str, os.PathLike or None, default=None
-        A file that keeps what was counted so far. A call that finds it goes on from there, and gives the same model as
-        one that was never interrupted, to the last bit. Files, model and options have to be the same. It is removed at
-        the end.
+        A file that keeps what was counted in the files that are done. A call that finds it goes on
+        with the next one, and gives the same model as one that was never interrupted, to the last
+        bit. Files, model and options have to be the same. It is removed at the end.
     checkpoint_seconds : float, default=10.0
         How often it is written, at most.
     progress : bool or None, default=None
@@ -182,8 +204,8 @@ def fit_files(
     Raises
     ------
     ValueError
-        For a cell that cannot be read, a label that is missing, and columns that differ between files. The message
-        names the file, the row and the column.
+        For a cell that cannot be read, a label that is missing, and columns that differ between
+        files. The message names the file, the row and the column.
 
     See Also
     --------
@@ -193,38 +215,49 @@ def fit_files(
 
     Notes
     -----
-    Typed columns stay what they are: integers among levels are integers; dates are an error, as in ``fit``, unless
-    ``kinds`` or a family makes levels of them. A column of text, in CSV or the name of a folder, is what its first rows
-    look like, by the rules of the command line: numbers, unless digits follow a leading zero; ``true`` and ``false``;
-    else levels. A later cell that does not look so is an error that says what to do, as nothing is read twice. Columns
-    that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
+    Typed columns stay what they are: integers among levels are integers; dates are an error, as in
+    ``fit``, unless ``kinds`` or a family makes levels of them. A column of text, in CSV or the name
+    of a folder, is what its first rows look like, by the rules of the command line: numbers, unless
+    digits follow a leading zero; ``true`` and ``false``; else levels. A later cell that does not
+    look so is an error that says what to do, as nothing is read twice. Columns that the model
+    declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
 
-    Families that are not declared, the cuts of a ``Histogram``, and links between columns are those that the first
-    batch of rows gives, and ``fit`` on the whole table may choose others. So the first batch should be like the rest:
-    shuffle a table that is sorted, or declare ``families``, which has no links unless ``dependence`` asks for them.
+    Families that are not declared, the cuts of a ``Histogram``, and links between columns are those
+    that the first batch of rows gives, and ``fit`` on the whole table may choose others. So the
+    first batch should be like the rest: shuffle a table that is sorted, or declare ``families``,
+    which has no links unless ``dependence`` asks for them.
 
-    Exponents, which ``NaiveBayes()`` and ``temper="columns"`` or ``"loo"`` find by rows, are found at the end, by rows
-    that were kept on the way: all up to 10,000, else a part spread over all files, which depends on nothing but the
-    order of the rows. Fewer are kept where they would hold more than 2**24 numbers, or columns and classes are many.
+    Exponents, which ``NaiveBayes()`` and ``temper="columns"`` or ``"loo"`` find by rows, are found
+    at the end, by rows that were kept on the way: all up to 10,000, else a part spread over all
+    files, which depends on nothing but the order of the rows. Fewer are kept where they would hold
+    more than 2**24 numbers, or columns and classes are many.
 
-    Memory is that of a few batches, and of the rows that are kept. A Parquet file's groups of rows may be of any size,
-    but each of its columns takes some megabytes, two or three as a rule; of an Arrow file, its batches are held one at
-    a time. A cell of text has at most 131,072 characters.
+    Memory is that of a few batches, and of the rows that are kept. A Parquet file's groups of rows
+    may be of any size, but each of its columns takes some megabytes, two or three as a rule; of an
+    Arrow file, its batches are held one at a time. A row of text has at most four megabytes.
 
     Examples
     --------
     >>> from bayesnb import NaiveBayes, scale
     >>> from bayesnb.datasets import path
-    >>> scale.fit_files(NaiveBayes(), path("penguins"), "species", columns=["island", "body_mass_g"]).classes_.tolist()
+    >>> columns = ["island", "body_mass_g"]
+    >>> model = scale.fit_files(NaiveBayes(), path("penguins"), "species", columns=columns)
+    >>> model.classes_.tolist()
     ['Adelie', 'Chinstrap', 'Gentoo']
     """
     check_estimator(model, "model: ")
-    refuse_rows(batch_rows)
+    check_batch_rows(batch_rows)
     with bar("fitting", progress) as shown:
-        tables = opened(model, paths, reading, shown)
-        fit = FileFit(model, tables, reading, target, sample_weight, columns, kinds or {}, batch_rows)
-        kept = None if checkpoint is None else Checkpoint(Path(checkpoint), fit.identity, checkpoint_seconds)
-        total, unseen = counted(fit, kept, shown)
+        tables = open_tables(model, paths, reading, shown)
+        fit = FileFit(
+            model, tables, reading, target, sample_weight, columns, kinds or {}, batch_rows
+        )
+        kept = (
+            None
+            if checkpoint is None
+            else Checkpoint(Path(checkpoint), fit.identity, checkpoint_seconds)
+        )
+        total, unseen = count_rows(fit, kept, shown)
     if total is None:
         raise ValueError(f"{fit.tables.name}: there is no row to learn from.")
     model._adopt(total)
@@ -235,26 +268,31 @@ def fit_files(
     return model
 
 
-def counted(fit: FileFit, kept: Checkpoint | None, shown: Bar) -> tuple[Shard | None, UnseenCollector]:
+def count_rows(
+    fit: FileFit, kept: Checkpoint | None, shown: Bar
+) -> tuple[Shard | None, UnseenCollector]:
     """Return the shard of all rows, and levels that are not among the declared ones."""
     unseen = UnseenCollector()
-    total, (file, row) = (None, (0, 0)) if kept is None else kept.resumed(unseen)
+    total, done = (None, 0) if kept is None else kept.resume(unseen)
     tables = fit.tables
-    shown.start(tables.size, sum(sheet.source.size for sheet in tables.sheets[:file]))
-    with closing(read(fit.model, fit.batches((file, row)))) as batches:
-        for batch in batches:
-            with unseen.collected():
-                total = added((total, fit.shard(batch, total)))
-            if kept is not None:
-                kept.keep(total, (batch.file, batch.stop), unseen)
+    shown.start(tables.size, sum(reader.source.size for reader in tables.readers[:done]))
+    for place in range(done, len(tables.files)):
+        with closing(
+            read_ahead(fit.model, tables.file_batches(place, fit.kinds, fit.rows))
+        ) as batches:
+            for batch in batches:
+                with unseen.collected():
+                    total = added((total, fit.shard(batch, total)))
+        if kept is not None:
+            kept.keep(total, place + 1, unseen)
     return total, unseen
 
 
-def opened(model: NaiveBayes, paths: Any, reading: Reading, shown: Bar) -> TableFiles:
+def open_tables(model: NaiveBayes, paths: Any, reading: Reading, shown: Bar) -> TableFiles:
     """Open the tables, which several threads read if the model may use them."""
     return TableFiles.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
 
 
-def read(model: NaiveBayes, batches: Iterator[FileBatch]) -> Any:
+def read_ahead(model: NaiveBayes, batches: Iterator[Batch]) -> Any:
     """Return batches, of which a thread reads the next one if the model may use several."""
     return ahead(batches) if threads_of(model.n_jobs) > 1 else batches

@@ -1,7 +1,9 @@
-"""A model that learns while it answers: one thread changes it, others read it, and no reader sees half a change.
+"""A model that learns while it answers.
 
-Stats are values: a change makes new ones beside the old, however many rows those were of, and then takes their place
-in one assignment.
+One thread changes it, others read it, and no reader sees half a change.
+
+Stats are values: a change makes new ones beside the old, however many rows those were of, and then
+takes their place in one assignment.
 """
 
 import copy
@@ -30,11 +32,13 @@ class Live:
     model : NaiveBayes or a preset
         Fitted or not. A copy of it is held.
     at : object, default=None
-        How far in a stream of rows it has read: None, or plain values such as a number, or offsets by partition.
+        How far in a stream of rows it has read: None, or plain values such as a number, or offsets
+        by partition.
     ready : callable or None, default=None
-        A function of a changed model, called before that takes the old one's place. It may ask what readers will ask:
-        what a model derives to answer at all, such as tables of 50,000 words, is then there, and no reader waits for
-        it. Or it may raise, on a check, and so refuse the change.
+        A function of a changed model, called before that takes the old one's place. It may ask what
+        readers will ask: what a model derives to answer at all, such as tables of 50,000 words, is
+        then there, and no reader waits for it. Or it may raise, on a check, and so refuse the
+        change.
 
     Attributes
     ----------
@@ -52,20 +56,22 @@ class Live:
 
     Notes
     -----
-    Any number of threads may read and change it. (An estimator itself may be asked by many, but not while it learns.) A
-    change is made to a copy, and is there as a whole or, where it fails, not at all. Changes wait for each other;
-    readers wait for nobody. A model that was taken stays what it was, so several questions about one row are best asked
-    of one ``model``.
+    Any number of threads may read and change it. (An estimator itself may be asked by many, but not
+    while it learns.) A change is made to a copy, and is there as a whole or, where it fails, not at
+    all. Changes wait for each other; readers wait for nobody. A model that was taken stays what it
+    was, so several questions about one row are best asked of one ``model``.
 
-    ``save`` writes the model and its position into one file, as a whole or not at all. A service that is killed goes on
-    from there: ``open`` the file, and learn what comes after ``at``. So no row is lost, and none is learnt twice, as
-    long as every change says the position after it, and one service at a time writes the file.
+    ``save`` writes the model and its position into one file, as a whole or not at all. A service
+    that is killed goes on from there: ``open`` the file, and learn what comes after ``at``. So no
+    row is lost, and none is learnt twice, as long as every change says the position after it, and
+    one service at a time writes the file.
 
     Examples
     --------
     >>> import os, tempfile
     >>> from bayesnb import GaussianNB, Live
-    >>> batches = [([[1.0], [3.0]], ["low", "high"]), ([[1.2], [3.1]], ["low", "high"]), ([[9.0]], ["top"])]
+    >>> labels = ["low", "high"]
+    >>> batches = [([[1.0], [3.0]], labels), ([[1.2], [3.1]], labels), ([[9.0]], ["top"])]
     >>> live = Live(GaussianNB(classes=["low", "high"]), at=0)
     >>> for at, (X, y) in enumerate(batches[:2]):
     ...     live.learn(X, y, at=at + 1)
@@ -81,7 +87,9 @@ class Live:
     (3, ['high', 'low', 'top'], ['high', 'low'])
     """
 
-    def __init__(self, model: Any, at: Any = None, *, ready: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self, model: Any, at: Any = None, *, ready: Callable[[Any], Any] | None = None
+    ) -> None:
         check_estimator(model)
         self.ready = ready
         self._now = Moment(copy.copy(model), copy.deepcopy(at))
@@ -94,7 +102,8 @@ class Live:
         Parameters
         ----------
         path : str or os.PathLike
-            A file that ``Live.save`` or an estimator's ``save`` wrote; in the latter, ``at`` is None.
+            A file that ``Live.save`` or an estimator's ``save`` wrote; in the latter, ``at`` is
+            None.
         ready : callable or None, default=None
             As in the class.
 
@@ -169,9 +178,9 @@ class Live:
         Parameters
         ----------
         change : callable
-            A function of a copy of the model, which returns what is to take its place. Only what belongs together is
-            done in one change: where old rows are to count less with every new batch, ``lambda model:
-            model.decay(0.99).partial_fit(X, y)``.
+            A function of a copy of the model, which returns what is to take its place. Only what
+            belongs together is done in one change: where old rows are to count less with every new
+            batch, ``lambda model: model.decay(0.99).partial_fit(X, y)``.
         at : object, default=None
             How far in the stream the model has then read. None: as far as before.
 

@@ -1,4 +1,4 @@
-"""Tables in several files, read as one: which files, their columns, what those hold, and batches of rows."""
+"""Tables in several files, read as one: which files, their columns, and batches of rows."""
 
 import glob
 from collections import Counter
@@ -11,30 +11,36 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from bayesnb.data import (
-    FileSheet,
+from bayesnb.data.families import near_columns
+from bayesnb.data.files import (
+    Batch,
     Reading,
-    cell_kind,
+    TableReader,
+    empty_column,
     format_of_name,
-    joined,
-    nothing,
-    open_stream,
-    read_cells,
-    stacked,
+    kind_of_texts,
+    open_reader,
+    repeat_text,
+    stack_frames,
 )
-from bayesnb.data.declaration import near_columns
-from bayesnb.data.sources import release
+from bayesnb.data.kinds import KINDS, are_contrary, join_kinds
+from bayesnb.families import BestOf, Codes
 from bayesnb.formatting import list_names, quote
 
-NONE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
-BYTES, FEWEST = 1 << 23, 1 << 21  # of a batch: fewer for many columns, as each has buffers of its own
-COLUMN = 1 << 17  # bytes that each takes from a batch
-HOLDS = {"text": "text", "flag": "true and false", "integer": "numbers", "number": "numbers", "empty": "nothing"} | {
-    "words": "lists of words"
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
+HOLDS = {
+    "text": "text",
+    "flag": "true and false",
+    "integer": "numbers",
+    "number": "numbers",
+    "empty": "nothing",
+    "words": "lists of words",
 }
-RELEASED = 8  # batches after which Arrow gives memory back: to ask for it anew takes as long as to read into it
-LEAST, MOST = 1 << 8, 1 << 16  # rows of a batch
-HEAD, FEW = 1 << 12, 1 << 6  # rows by which columns of text are known: of one file, and of each of many
+BATCH_CELLS, MIN_ROWS, MAX_ROWS = 1 << 20, 1 << 8, 1 << 16  # of a batch
+HEAD_ROWS, MIN_HEAD_ROWS = (
+    1 << 12,
+    1 << 6,
+)  # by which columns of text are known: of one file, and of each of many
 
 
 @dataclass(frozen=True)
@@ -42,12 +48,17 @@ class File:
     """A file, and the columns that the names of its folders hold, as text: `year=2026/`."""
 
     path: Path
-    cells: Mapping[str, str] = field(default_factory=dict)
+    folder: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def below(cls, root: Path, path: Path) -> "File":
-        parts = (part.split("=", 1) for part in path.parent.relative_to(root).parts if "=" in part)
-        return cls(path, {unquote(name): "" if value == NONE else unquote(value) for name, value in parts})
+        """Return a file below a folder."""
+        folder = {}
+        for part in path.parent.relative_to(root).parts:
+            name, equals, value = part.partition("=")
+            if equals:
+                folder[unquote(name)] = "" if value == NO_VALUE else unquote(value)
+        return cls(path, folder)
 
     @property
     def stamp(self) -> list[Any]:
@@ -56,33 +67,37 @@ class File:
         return [str(self.path.resolve()), state.st_size, state.st_mtime_ns]
 
 
-def files_of(paths: Any) -> list[File]:
-    """Return the files of a name, a folder, a pattern, or several of those; an error for none, or one named twice."""
+def find_files(paths: Any) -> list[File]:
+    """Return the files of a name, a folder, a pattern, or several of those.
+
+    An error for none, or one named twice.
+    """
     if isinstance(paths, str) and not paths:
         raise FileNotFoundError("there are no files to read: `paths` is an empty text.")
-    several = paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)) else [paths]
-    files = [file for path in several for file in _files(Path(path))]
+    several = (
+        paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)) else [paths]
+    )
+    files = [file for path in several for file in files_at(Path(path))]
     if not files:
         raise ValueError("there are no files to read: `paths` is empty.")
     path, times = Counter(file.path.resolve() for file in files).most_common(1)[0]
     if times > 1:
-        raise ValueError(f"the file {str(path)!r} is named {times} times: its rows would count as often.")
-    keys = {tuple(file.cells) for file in files}
-    if len(keys) > 1:
-        each = " and ".join(", ".join(map(repr, key)) or "none" for key in sorted(keys))
-        raise ValueError(f"the names of folders give different columns for different files: {each}.")
+        raise ValueError(
+            f"the file {str(path)!r} is named {times} times: its rows would count as often."
+        )
+    columns = {tuple(file.folder) for file in files}
+    if len(columns) > 1:
+        each = " and ".join(", ".join(map(repr, names)) or "none" for names in sorted(columns))
+        raise ValueError(
+            f"the names of folders give different columns for different files: {each}."
+        )
     return files
 
 
-def _files(path: Path) -> list[File]:
-    """Return the files of one name; other readers of folders skip hidden ones too: _SUCCESS, .part, _temporary/..."""
+def files_at(path: Path) -> list[File]:
+    """Return the files of one name, folder or pattern."""
     if path.is_dir():
-        inside = [file for file in sorted(path.rglob("*")) if file.is_file() and format_of_name(file.name) is not None]
-        files = [
-            File.below(path, file)
-            for file in inside
-            if not any(part.startswith(("_", ".")) for part in file.relative_to(path).parts)
-        ]
+        files = [File.below(path, file) for file in sorted(path.rglob("*")) if is_table(path, file)]
     elif path.exists():
         files = [File(path)]
     elif glob.has_magic(str(path)):
@@ -96,89 +111,100 @@ def _files(path: Path) -> list[File]:
     return files
 
 
-@dataclass(frozen=True, eq=False)
-class FileBatch:
-    """Some rows of a file."""
-
-    file: int  # its place among the files
-    name: str
-    start: int  # rows of the file before these
-    frame: Any
-    kept: Any
-    coded: frozenset[str] = frozenset()  # columns of text that are there as categories
-
-    @property
-    def stop(self) -> int:
-        return self.start + len(self.frame)
-
-    def cut(self, rows: int) -> Iterator["FileBatch"]:
-        """Yield the first rows, and the others if there are any."""
-        yield replace(self, frame=self.frame.iloc[:rows])
-        if len(self.frame) > rows:
-            yield replace(self, start=self.start + rows, frame=self.frame.iloc[rows:].reset_index(drop=True))
-
-    @property
-    def where(self) -> str:
-        """Place of the rows, in messages."""
-        return where(self.name, self.start, len(self.frame))
+def is_table(root: Path, file: Path) -> bool:
+    """Return whether a file below a folder is a table, and not hidden as _SUCCESS or .part are."""
+    is_hidden = any(part.startswith(("_", ".")) for part in file.relative_to(root).parts)
+    return format_of_name(file.name) is not None and file.is_file() and not is_hidden
 
 
 @dataclass(frozen=True, eq=False)
 class TableFiles:
     """Files with the same columns, as far as those are needed. Empty files are not among them."""
 
-    files: Sequence[File]
-    sheets: Sequence[FileSheet]
+    files: list[File]
+    readers: list[TableReader]
 
     @classmethod
     def open(cls, paths: Any, reading: Reading, on_read: Any, *, use_threads: bool) -> "TableFiles":
-        files = files_of(paths)
-        head = max(HEAD // len(files), FEW)
-        sheets = [open_stream(file.path, reading, on_read, head, use_threads) for file in files]
-        there = [(file, sheet) for file, sheet in zip(files, sheets, strict=True) if sheet is not None]
-        if not there:
-            raise ValueError(f"{str(files[0].path)!r}: there is no row to read: every file is empty.")
-        return cls(*map(list, zip(*there, strict=True)))
+        """Open files to be read in batches; the first rows of text say what columns hold."""
+        files = find_files(paths)
+        head = max(HEAD_ROWS // len(files), MIN_HEAD_ROWS)
+        tables = cls([], [])
+        for file in files:
+            if file.path.is_file() and not file.path.stat().st_size:
+                continue
+            reader = open_reader(file.path, reading, on_read, use_threads=use_threads, head=head)
+            if reader.source.format == "jsonl":
+                raise ValueError(
+                    f"{reader.name}: JSON lines can only be read as a whole. Convert the table to "
+                    "Parquet or CSV."
+                )
+            tables.files.append(file)
+            tables.readers.append(reader)
+        if not tables.files:
+            raise ValueError(
+                f"{str(files[0].path)!r}: there is no row to read: every file is empty."
+            )
+        return tables
 
     @property
     def name(self) -> str:
         """Name of the first file, by which messages call the table."""
-        return self.sheets[0].name
-
-    def is_text(self, name: str) -> bool:
-        """Return whether a column has no type anywhere."""
-        return name not in self.inside or all(sheet.is_text for sheet in self.sheets)
+        return self.readers[0].name
 
     @property
     def size(self) -> int:
         """Number of bytes, as they lie."""
-        return sum(sheet.source.size for sheet in self.sheets)
+        return sum(reader.source.size for reader in self.readers)
 
     @property
-    def inside(self) -> tuple[str, ...]:
-        """Names of the columns in the files, in the order of the first."""
-        return self.sheets[0].columns
+    def folder_columns(self) -> Sequence[str]:
+        """Names of the columns that the names of folders hold."""
+        return list(self.files[0].folder)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of all columns: those that the names of folders hold are the last."""
-        return (*self.inside, *self.files[0].cells)
+    def columns(self) -> list[str]:
+        """Names of all columns: those of the first file, and of folders."""
+        return [*self.readers[0].columns, *self.folder_columns]
+
+    def is_text(self, name: str) -> bool:
+        """Return whether a column has no type anywhere."""
+        return name in self.folder_columns or all(reader.is_text for reader in self.readers)
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """Kind of each column: what it looks like in all files."""
+        kinds = {}
+        for name in self.readers[0].columns:
+            each = [reader.kinds[name] for reader in self.readers if name in reader.columns]
+            kinds[name] = reduce(join_kinds, each)
+        for name in self.folder_columns:
+            kinds[name] = kind_of_texts([file.folder[name] for file in self.files])
+        return kinds
 
     def check_same(self, needed: Collection[str] | None = None) -> None:
-        """Raise for a file without a column that is needed; None: for one whose columns are not those of the first."""
-        first = self.sheets[0]
-        for sheet in self.sheets:
-            lacks = [name for name in first.columns if name not in sheet.columns and name in (needed or first.columns)]
-            extra = [name for name in sheet.columns if name not in first.columns and needed is None]
+        """Raise for a file without a column that is needed.
+
+        None: for one whose columns are not those of the first.
+        """
+        first = self.readers[0]
+        for reader in self.readers:
+            lacks = [name for name in first.columns if name not in reader.columns]
+            extra = [name for name in reader.columns if name not in first.columns]
+            if needed is not None:
+                lacks, extra = [name for name in lacks if name in needed], []
             what = [f"lacks {list_names(lacks, to_text=quote)}"] if lacks else []
             what += [f"also has {list_names(extra, to_text=quote)}"] if extra else []
             if what:
                 raise ValueError(
-                    f"{sheet.name} {' and '.join(what)}, unlike {first.name}: files need the same columns."
+                    f"{reader.name} {' and '.join(what)}, unlike {first.name}: files need the same "
+                    "columns."
                 )
-        twice = [name for name in self.files[0].cells if name in first.columns]
+        twice = [name for name in self.folder_columns if name in first.columns]
         if twice:
-            raise ValueError(f"the column {twice[0]!r} is both in {first.name} and in the name of its folder.")
+            raise ValueError(
+                f"the column {twice[0]!r} is both in {first.name} and in the name of its folder."
+            )
 
     def check_there(self, names: Sequence[str], whose: str) -> None:
         """Raise for columns that are not there, and say which one may be meant."""
@@ -186,115 +212,163 @@ class TableFiles:
         if lacks:
             others = [name for name in self.columns if name not in names]
             near = near_columns(lacks[0], others)
-            advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(self.columns, 20, quote)}."
-            raise ValueError(f"{whose}: {self.name} has no column {list_names(lacks, to_text=quote)}; {advice}")
-
-    @cached_property
-    def kinds(self) -> dict[str, str]:
-        """Kind of each column: what it looks like in all files."""
-        kinds = {
-            name: reduce(joined, [sheet.summaries[name].kind for sheet in self.sheets if name in sheet.columns])
-            for name in self.inside
-        }
-        return kinds | {name: cell_kind([file.cells[name] for file in self.files]) for name in self.files[0].cells}
+            advice = f"it has {list_names(self.columns, 20, quote)}."
+            if near:
+                advice = f"did you mean {near[0]!r}?"
+            raise ValueError(
+                f"{whose}: {self.name} has no column {list_names(lacks, to_text=quote)}; {advice}"
+            )
 
     def check_kinds(self, kinds: Mapping[str, str]) -> None:
         """Raise for a file whose columns have other types than those of the others."""
         for name, kind in kinds.items():
-            holds = [(sheet, sheet.summaries[name].kind) for sheet in self.sheets] if name in self.inside else []
-            for sheet, present in holds:
-                if sheet.is_text or not differ(present, kind):
+            readers = [] if name in self.folder_columns else self.readers
+            for reader in readers:
+                present = reader.kinds[name]
+                if reader.is_text or not are_contrary(present, kind):
                     continue
-                contrary = ((other, held) for other, held in holds if differ(held, present))
-                unlike = next((f"in {other.name} {HOLDS[held]}" for other, held in contrary), f"{kind}s are needed")
+                unlike = f"{kind}s are needed"
+                for other in readers:
+                    if are_contrary(other.kinds[name], present):
+                        unlike = f"in {other.name} {HOLDS[other.kinds[name]]}"
+                        break
                 raise ValueError(
-                    f"{sheet.name}: column {name!r} holds {HOLDS[present]}, and {unlike}. Say what it is: "
-                    f"kinds={{{name!r}: {kind!r}}}."
+                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, and {unlike}. Say "
+                    f"what it is: kinds={{{name!r}: {kind!r}}}."
                 )
 
+    def refuse_dates(self, names: Collection[str]) -> None:
+        """Raise for columns of dates, as `fit` does: each of them would be a level."""
+        for reader in self.readers:
+            for name in reader.dates:
+                if name in names:
+                    raise ValueError(
+                        f"{reader.name}: column {name!r} holds dates or times. Write them as "
+                        "numbers, such as days since 1970; drop the column; or take each date as "
+                        f"a level, kinds={{{name!r}: 'text'}}."
+                    )
+
+    def declare(self, kinds: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:
+        """Return how columns are read: as a user declares, else by `kinds`."""
+        self.check_there(list(declared), "kinds")
+        for name, kind in declared.items():
+            if kind not in KINDS:
+                raise ValueError(
+                    f"kinds: column {name!r} cannot be {kind!r}; it is one of {', '.join(KINDS)}."
+                )
+        return {name: declared.get(name, kind) for name, kind in kinds.items()}
+
     def guess(self, names: Collection[str]) -> None:
-        """Expect these columns to hold in all rows what the first rows of text look like."""
-        for sheet in self.sheets:
-            sheet.guessed = names
+        """Expect columns to hold in all rows what the first rows of text look like."""
+        for reader in self.readers:
+            reader.guessed = names
 
     def read(self, kinds: Mapping[str, str]) -> Any:
         """Return all rows of all files as one dataframe."""
-        return stacked([sheet.read(kinds) for sheet in self.sheets])
-
-    def native_batches(
-        self, kinds: Mapping[str, str], rows: int, after: tuple[int, int] = (0, 0)
-    ) -> Iterator[FileBatch]:
-        """Yield all rows as they suit the files; the first batch, which decides on families, has `rows` rows."""
-        batches = self.batches(kinds, rows, after=after, native=True)
-        if after == (0, 0) and (first := next(batches, None)) is not None:
-            yield from first.cut(rows)
-        yield from batches
+        return stack_frames([reader.read(kinds) for reader in self.readers])
 
     def batches(
         self,
         kinds: Mapping[str, str],
         rows: int,
-        kept: Sequence[str] = (),
-        after: tuple[int, int] = (0, 0),
+        keep: Sequence[str] = (),
         *,
-        native: bool = False,
         output: str = "parquet",
-    ) -> Iterator[FileBatch]:
-        """Yield all rows of all files, in their order, after some files and some rows of the next.
+    ) -> Iterator[Batch]:
+        """Yield all rows of all files, in their order: see `file_batches`."""
+        for place in range(len(self.files)):
+            yield from self.file_batches(place, kinds, rows, keep, output=output)
 
-        The columns `kept` are as a file of the format `output` needs them: in text, cells stay as they were.
+    def file_batches(
+        self,
+        place: int,
+        kinds: Mapping[str, str],
+        rows: int,
+        keep: Sequence[str] = (),
+        *,
+        output: str = "parquet",
+    ) -> Iterator[Batch]:
+        """Yield the rows of one file: columns of these kinds, and others that are kept.
+
+        Those are as a file of the format `output` needs them: in text, cells stay as they were.
         """
-        inside = {name: kind for name, kind in kinds.items() if name in self.inside}
-        keep = [name for name in kept if name in self.inside]
-        count = 0
-        for place in range(after[0], len(self.files)):
-            sheet, cells = self.sheets[place], self.files[place].cells
-            for part in sheet.parts(inside, rows, keep, after[1] if place == after[0] else 0, native):
-                folder = {name: read_cells([cell] * len(part), kinds.get(name, "text")) for name, cell in cells.items()}
-                frame = beside_folder(part.frame, folder, list(kinds))
-                also = beside_folder(self._carried(sheet, part.kept_for(output)), folder, kept) if kept else None
-                yield FileBatch(place, sheet.name, part.start, frame, also, part.coded)
-                count += 1
-                if count % RELEASED == 0:
-                    release()
+        reader, folder = self.readers[place], self.files[place].folder
+        inside = {name: kind for name, kind in kinds.items() if name not in folder}
+        kept = [name for name in keep if name not in folder]
+        for batch in reader.batches(inside, rows, kept):
+            cells = {
+                name: repeat_text(text, kinds.get(name, "text"), len(batch))
+                for name, text in folder.items()
+            }
+            frame = batch.frame.assign(**cells)[list(kinds)] if cells else batch.frame
+            columns = self._widen(reader, batch.columns_to_write(output)) if keep else batch.kept
+            columns = columns.assign(**cells)[list(keep)] if cells else columns
+            yield replace(batch, frame=frame, kept=columns)
 
-    def _carried(self, sheet: FileSheet, kept: Any) -> Any:
-        """Return columns of a file, which may be narrower than in others, as all files need them."""
+    def _widen(self, reader: TableReader, kept: Any) -> Any:
+        """Return columns of a file with types that hold the cells of all files."""
         columns = {}
-        for name in () if sheet.is_text else kept.columns:
-            kind = sheet.summaries[name].kind
+        for name in () if reader.is_text else kept.columns:
+            kind, needed = reader.kinds[name], self.kinds[name]
             if kind == "empty":
-                columns[name] = nothing(len(kept), self.kinds[name])
-            elif (kind, self.kinds[name]) == ("integer", "number"):
+                columns[name] = empty_column(needed, len(kept))
+            elif kind == "integer" and needed == "number":
                 columns[name] = kept[name].astype(float)
         return kept.assign(**columns) if columns else kept
 
-    def rows_at_once(self, kinds: Mapping[str, str]) -> int:
-        """Return how many rows make a batch of a few megabytes, by the first rows there are."""
-        for batch in self.batches(kinds, LEAST):
-            each = batch.frame.memory_usage(index=False).sum() / len(batch.frame)
-            whole = max(BYTES - COLUMN * len(kinds), FEWEST)
-            return int(min(max(whole / max(each, 1), LEAST), MOST))
-        return LEAST
+
+def rows_at_once(columns: int) -> int:
+    """Return how many rows of so many columns make a batch of a few megabytes."""
+    return min(max(BATCH_CELLS // max(columns, 1), MIN_ROWS), MAX_ROWS)
 
 
-def differ(one: str, other: str) -> bool:
-    """Return whether cells of two kinds, none of them empty, have nothing but text in common."""
-    return "empty" not in (one, other) and one != other and joined(one, other) == "text"
+# How columns are read, for a model
 
 
-def where(name: str, start: int, rows: int) -> str:
-    """Return the place of some rows, before a message about them that counts from the first of these."""
-    return f"{name}: rows {start} to {start + rows - 1}, counted from there" if start else name
+def kind_for_family(kind: str, family: Any) -> str | None:
+    """Return how a family needs a column of text that looks like a kind.
+
+    None if that is left to the rows.
+    """
+    if isinstance(family, BestOf):
+        return None
+    if family.outcomes:
+        return "number" if kind in ("integer", "number", "empty") else "flag"
+    if not family.has_levels:
+        return "integer" if kind == "integer" else "number"
+    if isinstance(family.levels, Codes):
+        return None
+    return kind_of_levels(family.levels or ())
 
 
-def beside_folder(frame: Any, folder: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return columns of a file, and those that the names of its folders hold, in an order."""
-    columns = {name: folder[name] for name in names if name in folder}
-    return frame.assign(**columns)[list(names)] if columns else frame
+def kinds_to_learn(
+    tables: TableFiles, names: Sequence[str], families: Mapping[Any, Any]
+) -> tuple[dict[str, str], set[str]]:
+    """Return how columns to learn from are read, and those whose rows are to look as the first."""
+    kinds, guessed = {}, set()
+    for name in names:
+        kind = tables.kinds[name]
+        if name in families and tables.is_text(name):
+            needed = kind_for_family(kind, families[name])
+            if needed is not None:
+                kinds[name] = needed
+                continue
+        kinds[name] = "number" if kind == "empty" else kind
+        guessed.add(name)
+    return kinds, guessed
 
 
-def names_of(columns: Any) -> list[str]:
+def kind_of_levels(levels: Sequence[Any]) -> str:
+    """Return how cells are read that are looked up among these levels."""
+    if all(isinstance(level, bool) for level in levels):
+        return "flag" if levels else "text"
+    return "text" if any(isinstance(level, str) for level in levels) else "number"
+
+
+# Arguments
+
+
+def as_names(columns: Any) -> list[str]:
     """Return the names of columns as a list, each once; one may stand alone."""
     names = [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
     twice = [name for name in names if names.count(name) > 1]
@@ -303,9 +377,11 @@ def names_of(columns: Any) -> list[str]:
     return names
 
 
-def refuse_rows(batch_rows: Any) -> None:
+def check_batch_rows(batch_rows: Any) -> None:
     """Raise for anything but a number of rows."""
-    if batch_rows is not None and (isinstance(batch_rows, bool) or not isinstance(batch_rows, Integral)):
+    if batch_rows is not None and (
+        isinstance(batch_rows, bool) or not isinstance(batch_rows, Integral)
+    ):
         raise TypeError(f"batch_rows must be a whole number of rows, got {batch_rows!r}.")
     if batch_rows is not None and batch_rows < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")

@@ -5,14 +5,16 @@ from typing import Any
 
 from bayesnb import persistence
 from bayesnb.data import is_lazy
+from bayesnb.data.families import declared_families
 from bayesnb.estimators import check_estimator
 from bayesnb.families import BestOf
 from bayesnb.integrations import dask_tables
-from bayesnb.integrations.file_kinds import declared_families
 from bayesnb.model.shards import Shard, added, alike
 
 
-def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: bool = False) -> Shard | None:
+def shard(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: bool = False
+) -> Shard | None:
     """Count the rows of a part of a table, to be learnt together with other parts.
 
     Parameters
@@ -26,13 +28,14 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: b
     sample_weight : sequence of float or None, default=None
         Weights of the rows.
     keep_rows : bool, default=False
-        Whether a bounded number of the rows stays in the shard, where the model finds exponents by rows.
+        Whether a bounded number of the rows stays in the shard, where the model finds exponents by
+        rows.
 
     Returns
     -------
     Shard or None
-        Statistics of the rows, their labels and levels, and no row that was not to be kept. Shards add up, ``a + b``.
-        None where there are no rows.
+        Statistics of the rows, their labels and levels, and no row that was not to be kept. Shards
+        add up, ``a + b``. None where there are no rows.
 
     See Also
     --------
@@ -41,12 +44,13 @@ def shard(model: Any, X: Any, y: Any, sample_weight: Any = None, *, keep_rows: b
 
     Notes
     -----
-    ``NaiveBayes()``, ``temper="columns"`` and ``temper="loo"`` find exponents by rows. With ``keep_rows`` in all
-    shards, ``fit_shards`` finds them as ``fit_files`` does, by at most 10,000 rows, however many shards there are.
-    Without rows the exponent of ``NaiveBayes()`` is 1, and the other two are an error.
+    ``NaiveBayes()``, ``temper="columns"`` and ``temper="loo"`` find exponents by rows. With
+    ``keep_rows`` in all shards, ``fit_shards`` finds them as ``fit_files`` does, by at most 10,000
+    rows, however many shards there are. Without rows the exponent of ``NaiveBayes()`` is 1, and the
+    other two are an error.
 
-    Declare the families: what the rows of one part suggest may differ from those of another, which is an error in their
-    sum.
+    Declare the families: what the rows of one part suggest may differ from those of another, which
+    is an error in their sum.
 
     Examples
     --------
@@ -134,25 +138,34 @@ def refuse_others(model: Any, shard: Shard) -> None:
     """Raise for a shard that a model of other families counted."""
     if shard.schema.links is not None and model._dependence_rule is None:
         raise ValueError(
-            "the shards have links between columns, and the model has dependence=None: count them by `shard` of the "
-            "same model."
+            "the shards have links between columns, and the model has dependence=None: count them "
+            "by `shard` of the same model."
         )
     counted = shard.schema.families
     for name, family in declared_families(model._families(), shard.schema.columns).items():
         other = counted.get(name)
-        if isinstance(family, BestOf) and any(alike(candidate, other) for candidate in family.candidates):
+        if isinstance(family, BestOf) and any(
+            alike(candidate, other) for candidate in family.candidates
+        ):
             continue
-        if not alike(family.of_lists if other is not None and other.listed and family is not None else family, other):
+        if not alike(
+            family.of_lists
+            if other is not None and other.listed and family is not None
+            else family,
+            other,
+        ):
             raise ValueError(
-                f"column {name!r} is {family} in the model, and {other or 'dropped'} in the shards: count them by "
-                "`shard` of the same model."
+                f"column {name!r} is {family} in the model, and {other or 'dropped'} in the "
+                "shards: count them by `shard` of the same model."
             )
 
 
 def checked(shard: Any) -> Shard:
     """Return a shard, or raise for anything else."""
     if not isinstance(shard, Shard):
-        raise TypeError(f"expected a shard, as bayesnb.scale.shard makes of rows, got {type(shard).__name__}.")
+        raise TypeError(
+            f"expected a shard, as bayesnb.scale.shard makes of rows, got {type(shard).__name__}."
+        )
     return shard
 
 

@@ -4,21 +4,26 @@
 """
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from bayesnb.data import PLAIN, Reading, beside, format_of_name, open_writer
+from bayesnb.data.files import PLAIN, Reading, concat_columns, format_of_name, write_frames
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.families.base import Array
-from bayesnb.integrations.file_kinds import Reads, decide, kind_of_levels
-from bayesnb.integrations.fit_files import opened, read
-from bayesnb.integrations.many_files import TableFiles, names_of, refuse_rows
+from bayesnb.integrations.fit_files import open_tables, read_ahead
+from bayesnb.integrations.many_files import (
+    TableFiles,
+    as_names,
+    check_batch_rows,
+    kind_of_levels,
+    rows_at_once,
+)
 from bayesnb.results.progress import bar
 from bayesnb.safe_output import replacing, visible
 
@@ -48,13 +53,15 @@ def predict_files(
     output : str or os.PathLike
         The file to write: Parquet, unless its name ends in .arrow, .csv, .tsv or .jsonl.
     columns : sequence of str or None, default=None
-        Columns to carry along, before the new ones. From text to text, their cells stay as they are.
+        Columns to carry along, before the new ones. From text to text, their cells stay as they
+        are.
     ci_prob : float or None, default=None
-        The probability of equal-tailed credible intervals, ``lower_CLASS`` and ``upper_CLASS``, beside ``predicted``
-        and ``p_CLASS``; all are then those of ``predict_interval``. None: no intervals. A control character of a label
-        is an escape in these names, such as ``\x1b``.
+        The probability of equal-tailed credible intervals, ``lower_CLASS`` and ``upper_CLASS``,
+        beside ``predicted`` and ``p_CLASS``; all are then those of ``predict_interval``. None: no
+        intervals. A control character of a label is an escape in these names, such as ``\x1b``.
     kinds : dict or None, default=None
-        ``{column: "number", "integer", "flag" or "text"}``, where a column is not to be read as it was learnt.
+        ``{column: "number", "integer", "flag" or "text"}``, where a column is not to be read as it
+        was learnt.
     reading : Reading, default=Reading()
         How text is read, as in ``fit_files``.
     batch_rows : int or None, default=None
@@ -70,7 +77,8 @@ def predict_files(
     Raises
     ------
     ValueError
-        For files that lack a column, a cell that cannot be read, and an output that is one of the files.
+        For files that lack a column, a cell that cannot be read, and an output that is one of the
+        files.
 
     See Also
     --------
@@ -83,35 +91,27 @@ def predict_files(
     >>> from bayesnb.datasets import path
     >>> model = scale.fit_files(NaiveBayes(), path("penguins"), "species")
     >>> with TemporaryDirectory() as folder:
-    ...     scale.predict_files(model, path("penguins"), f"{folder}/answers.parquet", columns=["species"])
+    ...     output = f"{folder}/answers.parquet"
+    ...     scale.predict_files(model, path("penguins"), output, columns=["species"])
     344
     """
     check_estimator(model, "model: ")
     model._check_fitted()
-    refuse_rows(batch_rows)
-    carried = names_of(columns)
+    check_batch_rows(batch_rows)
+    carried = as_names(columns)
     with bar("predicting", progress) as shown:
-        tables = opened(model, paths, reading, shown)
-        wanted = {name: Reads(kind) for name, kind in kinds_of_columns(model, tables).items()}
-        decided = decide(tables, wanted, kinds or {})
+        tables = open_tables(model, paths, reading, shown)
+        decided = tables.declare(kinds_of_columns(model, tables), kinds or {})
         tables.check_same({*decided, *carried} if hasattr(model, "feature_names_in_") else None)
         refuse_input(output, tables)
-        rows = batch_rows or tables.rows_at_once(decided)
+        rows = batch_rows or rows_at_once(len(decided))
         shown.start(tables.size)
         kind = format_of_name(str(output)) or "parquet"
-        answers = predict_tables(model, tables, carried, kinds=decided, rows=rows, ci_prob=ci_prob, output=kind)
+        answers = predict_tables(
+            model, tables, carried, kinds=decided, rows=rows, ci_prob=ci_prob, output=kind
+        )
         with replacing(output) as stream, closing(answers):
-            return write_frames(stream, output, kind, answers)
-
-
-def write_frames(stream: BinaryIO, name: Any, kind: str, frames: Iterable[Any]) -> int:
-    """Write dataframes below each other, and return the number of rows; the name says if they are packed."""
-    rows = 0
-    with closing(open_writer(stream, kind, str(name).endswith(".gz"))) as writer:
-        for frame in frames:
-            writer.write(frame)
-            rows += len(frame)
-    return rows
+            return write_frames(answers, stream, kind, packed=str(output).endswith(".gz"))
 
 
 @dataclass(eq=False)
@@ -164,7 +164,7 @@ def predict_tables(
     tables.check_there(needed, "columns")
     rows = rows if ci_prob is None else min(rows, INTERVAL_ROWS)
     unseen, is_empty = UnseenCollector(), True
-    with closing(read(model, tables.batches(kinds, rows, needed, output=output))) as batches:
+    with closing(read_ahead(model, tables.batches(kinds, rows, needed, output=output))) as batches:
         for batch in batches:
             try:
                 with unseen.collected():
@@ -175,7 +175,7 @@ def predict_tables(
                 score.add(model.classes_, batch.kept[score.target], numbers["p"])
             answers = name_columns(model.classes_, numbers, digits)
             refuse_taken(tables, answers, carried)
-            yield beside(answers, batch.kept[list(carried)] if carried else None)
+            yield concat_columns(answers, batch.kept[list(carried)])
             is_empty = False
     if is_empty:
         raise ValueError(f"{tables.name}: there is no row to predict.")
@@ -186,7 +186,9 @@ def refuse_input(output: Any, tables: TableFiles) -> None:
     """Raise for an output that is one of the files that are read."""
     goal = Path(output).resolve()
     if any(goal == file.path.resolve() for file in tables.files):
-        raise ValueError(f"output: {str(output)!r} is one of the files that are read; give another name.")
+        raise ValueError(
+            f"output: {str(output)!r} is one of the files that are read; give another name."
+        )
 
 
 def kinds_of_columns(model: Any, tables: TableFiles) -> dict[str, str]:
@@ -225,7 +227,7 @@ def as_learnt(model: Any, frame: Any, tables: TableFiles) -> Any:
 
 
 def predict_numbers(model: Any, X: Any, ci_prob: float | None) -> dict[str, Array]:
-    """Return probabilities as `p`, and with `ci_prob` also the ends of their intervals, `(r, c)`."""
+    """Return probabilities as `p`, and with `ci_prob` also ends of their intervals, `(r, c)`."""
     if ci_prob is None:
         return {"p": model.predict_proba(X)}
     intervals = model.predict_interval(X, ci_prob)
@@ -233,7 +235,9 @@ def predict_numbers(model: Any, X: Any, ci_prob: float | None) -> dict[str, Arra
     return {prefix: intervals[name].values for prefix, name in names.items()}
 
 
-def name_columns(classes: Array, numbers: Mapping[str, Array], digits: int | None = None) -> dict[str, Any]:
+def name_columns(
+    classes: Array, numbers: Mapping[str, Array], digits: int | None = None
+) -> dict[str, Any]:
     """Return the most probable labels, and the numbers of each class side by side, as columns."""
     columns = {"predicted": classes[np.argmax(numbers["p"], axis=1)]}
     for c, label in enumerate(column_labels(classes)):
@@ -248,7 +252,10 @@ def column_labels(classes: Array) -> list[str]:
     labels = [visible(str(label)) for label in classes.tolist()]
     label, times = Counter(labels).most_common(1)[0]
     if times > 1:
-        raise ValueError(f"several labels differ by control characters only, and would name one column, {label!r}.")
+        raise ValueError(
+            "several labels differ by control characters only, and would name one column, "
+            f"{label!r}."
+        )
     return labels
 
 
@@ -257,5 +264,6 @@ def refuse_taken(tables: TableFiles, answers: Mapping[str, Any], carried: Sequen
     taken = [name for name in answers if name in carried]
     if taken:
         raise ValueError(
-            f"{tables.name} has a column {taken[0]!r} already: rename it, or write the answers without it."
+            f"{tables.name} has a column {taken[0]!r} already: rename it, or write the answers "
+            "without it."
         )

@@ -8,19 +8,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.data import Blank, Table, blank_of
+from bayesnb.data import Table, TableTemplate
 from bayesnb.data.cells import (
     are_whole,
     as_cells,
     check,
-    coded,
-    counted,
-    listed,
-    of_integers,
+    count_words,
+    encode_levels,
+    integer_lookup,
     read_numbers,
     refuse_extremes,
+    sample_word_lists,
 )
-from bayesnb.data.declaration import FamilyColumns
+from bayesnb.data.families import FamilyColumns
 from bayesnb.data.levels import (
     MOST_SPANNED,
     NEVER_LEARNT,
@@ -124,7 +124,7 @@ class Block:
 
     @cached_property
     def _whole(self) -> Lookup | None:
-        return of_integers(self.levels, self._unknown)
+        return integer_lookup(self.levels, self._unknown)
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_alone(self)
@@ -217,9 +217,9 @@ class Block:
     def read(self, table: Table) -> Cells:
         """Return the block's cells; invalid ones raise later, in `check`."""
         if self.family.has_levels:
-            return coded(table, self.places, self.levels, self._unknown, self._whole)
+            return encode_levels(table, self.places, self.levels, self._unknown, self._whole)
         if self.family.listed:
-            return counted(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
+            return count_words(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
         x = read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
         return x if self.grid is None else self.grid.read(x)
 
@@ -240,7 +240,7 @@ class Block:
         Words of lists come in a random order, without those that have no name.
         """
         if self.family.listed:
-            return listed(drawn, self.levels[0], rng)
+            return sample_word_lists(drawn, self.levels[0], rng)
         if self.family.has_levels:
             return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
         return self.family.written(drawn) if self.grid is None else self.grid.written(drawn, np.random.default_rng(rng))
@@ -257,7 +257,7 @@ class Schema:
 
     columns: Sequence[Hashable]
     blocks: tuple[Block, ...]
-    blank: Blank  # to be filled with new rows
+    template: TableTemplate  # to be filled with new rows
     choices: tuple[Choice, ...] = ()  # of families that were chosen among several
 
     def __post_init__(self) -> None:
@@ -276,23 +276,11 @@ class Schema:
             raise ValueError("all columns are dropped; at least one needs a family.")
         blocks = [Block.of(family, table, places) for family, places in families]
         blocks = [block.on_grids(grids or {}) for block in blocks]
-        return cls(table.columns, tuple(block.learn(table, weight) for block in blocks), table.blank)
+        return cls(table.columns, tuple(block.learn(table, weight) for block in blocks), table.template)
 
     def of_part(self, table: Table) -> Self:
         """Return the schema of another part of the same table: families and grids are these, levels that part's."""
         return replace(self, blocks=tuple(replace(block, levels=()).learn(table) for block in self.blocks))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is copied and pickled: the blank as plain values, if it has such a form."""
-        try:
-            blank: Any = self.blank.recipe({place for block in self.blocks for place in block.places})
-        except ValueError:
-            blank = self.blank
-        return fields_alone(self) | {"blank": blank}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        blank = state["blank"]
-        self.__dict__.update(state, blank=blank_of(blank, len(state["columns"])) if isinstance(blank, dict) else blank)
 
     def grown(self, table: Table) -> Self:
         """Return the schema that also knows this table's levels."""

@@ -25,7 +25,7 @@ from typing import Any, get_args, get_origin
 import numpy as np
 from scipy import sparse
 
-from bayesnb.data import blank_of
+from bayesnb.data import TableTemplate
 from bayesnb.families import FAMILIES, BestOf, Choice, Codes, EmpiricalDirichlet, Vocabulary
 from bayesnb.families.base import Belief
 from bayesnb.families.family import Family
@@ -68,7 +68,8 @@ def list_records() -> dict[str, type]:
     """Return the classes that a file may name: families, stats, beliefs, parts of a model."""
     families = [*FAMILIES.values(), BestOf, Linked]
     modules = {family.__module__ for family in families}
-    kinds = [Block, LinkBlock, Choice, KeptRows, ProductStats, Product, Shard, Saved]
+    kinds = [Block, LinkBlock, Schema, TableTemplate, Choice, KeptRows, ProductStats, Product]
+    kinds += [Shard, Saved]
     kinds += [ExponentCovariance, Codes, EmpiricalDirichlet, Vocabulary, Grid, Pairs, *families]
     for kind in subclasses(Record):
         if kind.__module__ in modules or kind.__module__.startswith("bayesnb.families."):
@@ -118,8 +119,6 @@ class Packer:
         if sparse.issparse(value):
             arrays = [value.data, value.indices, value.indptr]
             return {"$csr": [list(value.shape), *self._pack_all(arrays, where)]}
-        if kind is Schema:
-            return {"$Schema": self._pack_schema(value, where)}
         if self._records.get(kind.__name__) is kind:
             parts = {}
             for name in field_names(kind):
@@ -138,16 +137,6 @@ class Packer:
         for key, item in value.items():
             pairs.append([self.pack(key, where), self.pack(item, f"{where}[{key!r:.50}]")])
         return {"$mapping": pairs}
-
-    def _pack_schema(self, schema: Schema, where: str) -> Json:
-        modelled = {place for block in schema.blocks for place in block.places}
-        parts = {
-            "columns": schema.columns,
-            "blocks": schema.blocks,
-            "table": schema.blank.recipe(modelled),
-            "choices": schema.choices,
-        }
-        return self._pack_mapping(parts, where)
 
     def _pack_array(self, array: Array, where: str) -> Json:
         match array.dtype.kind:
@@ -249,8 +238,6 @@ class Unpacker:
                 return self._unpack_objects(inner).astype(STRINGS)
             case "$csr":
                 return self._unpack_csr(inner)
-            case "$Schema":
-                return self._unpack_schema(inner)
         if tag[1:] in self._records:
             return self._unpack_record(self._records[tag[1:]], inner)
         raise ValueError(f"{tag!r:.50} is not something that a model holds")
@@ -292,12 +279,6 @@ class Unpacker:
         cells = sparse.csr_array(tuple(self._unpack_all(arrays)), shape=shape)
         cells.check_format(full_check=True)
         return cells
-
-    def _unpack_schema(self, packed: Json) -> Schema:
-        columns, blocks, table, choices = (
-            self.unpack(packed[name]) for name in ("columns", "blocks", "table", "choices")
-        )
-        return Schema(columns, blocks, blank_of(expect(table, dict), len(columns)), choices)
 
     def _unpack_record(self, kind: type, packed: Json) -> Any:
         """Return a record, made by its constructor of fields of the declared types."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.data import SparseTable, Table
 from bayesnb.data.cells import are_within
-from bayesnb.data.declaration import DeclaredColumns, FamilyColumns, grouped
+from bayesnb.data.families import DeclaredColumns, FamilyColumns, grouped
 from bayesnb.families import BestOf, Choice
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.criticism.held_out_scores import warn_of_width
 from bayesnb.criticism.tune import Bound
 from bayesnb.criticism.wording import DROP_COPIES, TEST_TABLE
-from bayesnb.data.suspect_columns import RANGES, describe_numeric_labels
+from bayesnb.data.checks import RANGES, describe_numeric_labels
 from bayesnb.estimators.tempering import in_words
 from bayesnb.formatting import count, list_names, percent, shorten
 from bayesnb.report.facts import Facts

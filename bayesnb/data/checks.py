@@ -1,0 +1,490 @@
+"""Columns that most likely are not what they are read as.
+
+They are identifiers, dates, free text, codes, or numbers written for people: money, percentages,
+marks between thousands, units. Numbers written for people stay text, as what 1.234 means is for the
+user to say.
+
+The advice is in words that hold in Python and in the shell, with a line of pandas where that makes
+numbers of a column. Nothing is observed about a column whose family is declared.
+"""
+
+import re
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from bayesnb.data.columns import DistinctValues
+from bayesnb.data.kinds import SAMPLE_ROWS
+from bayesnb.data.levels import HERE
+from bayesnb.data.tables import FrameTable, PandasTable, Table
+
+CURRENCY_CODES = (
+    "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|SEK|SGD|THB|"
+    "TRY|USD|ZAR"
+)
+CURRENCY = rf"[$\u00a2-\u00a5\u20a0-\u20c0]|kr|z\u0142|{CURRENCY_CODES}"
+AMOUNT = (
+    r"(?=[.,]?\d)"
+    r"(?P<whole>[1-9]\d{0,2}(?P<mark>[,.'\u2019 \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|(?!0\d)\d+)?"
+    r"(?:[.,](?P<decimals>\d+))?"
+)
+CELL = re.compile(
+    rf"\(?[+\u2212-]?(?P<before>{CURRENCY})?\s?[+\u2212-]?(?P<number>{AMOUNT})\s?"
+    rf"(?P<after>{CURRENCY}|[%\u2030]|"
+    r"[^\W\d_][^\W\d_/\u00b2\u00b3]{0,9}(?:/[^\W\d_]{1,9})?[\u00b2\u00b3]?)?\)?"
+)
+
+
+DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]*)?")
+DAY_AND_MONTH = re.compile(
+    r"(?P<first>[0-9]{1,2})(?P<mark>[./-])(?P<second>[0-9]{1,2})(?P=mark)[0-9]{4}(?: [0-9:]+)?"
+)
+
+
+class Amounts(NamedTuple):
+    """What all cells of a column are, one of them, and that one as a plain number."""
+
+    what: str
+    example: str
+    plain: str
+    decimal: str = "."  # the decimal mark, "." unless a cell shows a comma
+    is_unclear: bool = False  # whether a cell would be another number if that were another mark
+
+
+def amounts_of(cells: Iterable[Any]) -> Amounts | None:
+    """Return what distinct cells are if all are numbers with a sign, a unit or marks; else None."""
+    matches = []
+    for cell in cells:
+        match = CELL.fullmatch(cell.strip()) if isinstance(cell, str) else None
+        if match is None:
+            return None
+        matches.append(match)
+    what = describe_format(matches) if len(matches) > 1 else None
+    if what is None:
+        return None
+    example = max(
+        matches,
+        key=lambda each: (each["mark"] is not None, bool(unit_of(each)), each["decimals"] or ""),
+    )
+    decimal = "," if "," in map(decimal_mark, matches) else "."
+    return Amounts(
+        what, example[0], to_plain_number(example, decimal), decimal, any(map(is_unclear, matches))
+    )
+
+
+def describe_format(cells: list[re.Match[str]]) -> str | None:
+    """Return what cells are, by what stands beside their numbers and in them.
+
+    None for codes and plain numbers.
+    """
+    signs = {unit_of(cell) for cell in cells}
+    if signs != {""} and all(re.fullmatch(CURRENCY, sign) for sign in signs - {""}):
+        return "amounts of money"
+    if signs != {""} and signs <= {"", "%", "\u2030"}:
+        return "percentages"
+    if len(signs) == 1 and signs != {""}:
+        return (
+            "numbers with a unit" if any(map(str.islower, *signs)) else None
+        )  # 34A and 147 B are seats and rooms
+    marks = {cell["mark"] for cell in cells} - {None}
+    if signs != {""} or len(marks) != 1 or " " in marks:  # 110 001 may be a code
+        return None
+    (mark,) = marks
+    decimals = any(
+        cell["mark"] is None and mark in cell["number"] for cell in cells
+    )  # 1,5 beside 1,234
+    groups = {cell["whole"].count(mark) if cell["mark"] else 0 for cell in cells}
+    if decimals or (
+        len(groups) == 1 and max(groups) > 1
+    ):  # versions and addresses all have as many groups
+        return None
+    return "numbers with marks between thousands"
+
+
+def unit_of(cell: re.Match[str]) -> str:
+    """Return the sign or the unit before or after a number."""
+    return cell["before"] or cell["after"] or ""
+
+
+def to_plain_number(cell: re.Match[str], decimal: str = ".") -> str:
+    """Return a cell's number as a program writes it; `decimal` decides what 1.234 is."""
+    whole, decimals, mark = cell["whole"] or "0", cell["decimals"], cell["mark"]
+    if mark is not None and is_unclear(cell) and mark == decimal:
+        whole, decimals = whole.split(mark)
+    minus = "-" if re.search(r"[\u2212-]|\(", cell[0]) else ""
+    return minus + whole.replace(mark or ",", "") + (f".{decimals}" if decimals else "")
+
+
+def is_unclear(cell: re.Match[str]) -> bool:
+    """Return whether the only mark of a number is before three digits: 1.234 and 1,234."""
+    return (
+        cell["mark"] in (".", ",")
+        and cell["whole"].count(cell["mark"]) == 1
+        and cell["decimals"] is None
+    )
+
+
+def decimal_mark(cell: re.Match[str]) -> str | None:
+    """Return the decimal mark that a number shows, whatever the mark is elsewhere.
+
+    None where it shows none.
+    """
+    if cell["decimals"]:
+        return cell["number"][-len(cell["decimals"]) - 1]
+    repeated = cell["mark"] in (".", ",") and not is_unclear(cell)
+    return {".": ",", ",": "."}[cell["mark"]] if repeated else None
+
+
+Array = np.ndarray
+Remedy = Literal[
+    "drop", "levels", "words", "dates", "write dates", "numbers", "decimal comma", "missing"
+]
+DATES = ("dates", "write dates")
+FEWEST = 10  # rows from which on a column can be recognised as one that identifies them
+LEVELS = 20  # distinct whole numbers that "auto" may take for levels by itself
+PHRASE = 4  # words of a text, on average, from which on it is more than a name
+SPARSEST = 1.5  # numbers between the ends of an identifier for each row: some may be left out
+MOST_INVALID = 0.1  # of a column's cells, for its numbers to be worth a warning
+NUMBER = re.compile(
+    r"[+-]?(?:(?:(?:0|[1-9]\d{0,17})(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.I | re.A
+)
+COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+IDENTIFIERS = {
+    "id",
+    "ids",
+    "uuid",
+    "guid",
+    "key",
+    "isbn",
+    "ean",
+    "sku",
+    "ssn",
+    "phone",
+    "index",
+    "rownames",
+}
+CODES = {"zip", "zipcode", "postcode", "postal", "plz", "code", "codes"}
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """What looks wrong about a column, as a sentence goes on after its name, and the remedy."""
+
+    problem: str
+    remedy: Remedy
+    cell: str = ""  # one that shows it
+    plain: str = ""  # the number that this cell is
+    decimal: str = "."  # the decimal mark
+    is_unclear: bool = False  # whether a cell would be another number if that were another mark
+    has_brackets: bool = False  # whether brackets, or real minus signs, mean a negative number
+    day_first: bool | None = None  # of dates; None where the cells do not show it
+
+
+class ColumnWarning(UserWarning):
+    """Columns look like identifiers, dates, free text, codes, or numbers written for people.
+
+    The message says, for each of them, what looks wrong and what to do.
+    `NaiveBayes.fit` warns once of all such columns of a dataframe whose families are not declared.
+    To keep a column as it is, declare its family, as in `families={"id": "categorical"}`.
+
+    Attributes
+    ----------
+    suspicions : what looks wrong, by column
+
+    See Also
+    --------
+    NaiveBayes : Its parameter `families` declares what a column is.
+    UnseenLevelWarning : The warning about levels that were not learnt.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from bayesnb import ColumnWarning, NaiveBayes
+    >>> X = pd.DataFrame({"id": range(100, 120), "height": [1.5, 1.6, 1.7, 1.9] * 5})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", ColumnWarning)
+    ...     _ = NaiveBayes().fit(X, ["short", "short", "tall", "tall"] * 5)
+    >>> list(caught[0].message.suspicions)
+    ['id']
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ColumnWarning)
+    ...     _ = NaiveBayes({"id": "drop"}).fit(X, ["short", "short", "tall", "tall"] * 5)
+    """
+
+    suspicions: Mapping[Hashable, Suspicion]
+
+    @classmethod
+    def of(cls, suspicions: Mapping[Hashable, Suspicion], is_pandas: bool = True) -> Self:
+        """Return one warning about all columns, a line for each."""
+        lines = [
+            f"column {name!r} {each.problem}. {advise(name, each, is_pandas)}"
+            for name, each in suspicions.items()
+        ]
+        warning = cls("\n".join(lines))
+        warning.suspicions = suspicions
+        return warning
+
+
+def warn_of_columns(table: Table, places: Iterable[int]) -> None:
+    """Warn once, at the caller's line, of columns of a dataframe that look like something else."""
+    if not isinstance(table, FrameTable):
+        return
+    pairs = ((table.columns[place], find_suspicion(table, place)) for place in places)
+    suspicions = {name: each for name, each in pairs if each is not None}
+    if suspicions:
+        warnings.warn(
+            ColumnWarning.of(suspicions, isinstance(table, PandasTable)), skip_file_prefixes=(HERE,)
+        )
+
+
+def find_suspicion(table: FrameTable, place: int) -> Suspicion | None:
+    """Return what looks wrong about a column; None if nothing does."""
+    kind = table.kind(place)
+    if kind == "level" and table.declared(place) is None:
+        return check_text(table.distinct(place))
+    if kind == "number":
+        return check_integers(table.columns[place], table.column_numbers(place))
+    return None
+
+
+# Text
+
+
+def check_text(distinct: DistinctValues) -> Suspicion | None:
+    """Return what looks wrong about a column of text."""
+    texts = distinct.values
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return None
+    cells = [text.strip() for text in texts]
+    times = np.bincount(distinct.codes[distinct.codes >= 0], minlength=len(texts))
+    return (
+        check_dates(cells)
+        or check_amounts(cells)
+        or check_numbers(cells, times, distinct.codes)
+        or check_free_text(cells, times)
+    )
+
+
+def check_dates(cells: Sequence[str]) -> Suspicion | None:
+    """Return that all cells are dates."""
+    if all(map(DATE.fullmatch, cells)):
+        return Suspicion(f"holds dates, read as {len(cells):,} levels", "dates", cells[0])
+    days = list(map(DAY_AND_MONTH.fullmatch, cells))
+    if not all(days):
+        return None
+    first, second = (
+        max(int(each[group]) for each in days if each) for group in ("first", "second")
+    )
+    if min(first, second) > 12 or max(first, second) > 31:
+        return None
+    day_first = None if max(first, second) <= 12 else first > 12
+    unclear = ", in which the day or the month may come first" if day_first is None else ""
+    problem = f"holds dates such as {cells[0]!r}{unclear}, read as {len(cells):,} levels"
+    return Suspicion(problem, "write dates", cells[0], day_first=day_first)
+
+
+def check_amounts(cells: Sequence[str]) -> Suspicion | None:
+    """Return that all cells are numbers written for people, or have a decimal comma."""
+    amounts = amounts_of(cells)
+    if amounts is not None:
+        return Suspicion(
+            f"holds {amounts.what}, such as {amounts.example!r}, read as levels",
+            "numbers",
+            amounts.example,
+            amounts.plain,
+            amounts.decimal,
+            amounts.is_unclear,
+            has_brackets=any(re.search("[(\u2212]", cell) for cell in cells),
+        )
+    if all(map(COMMA.fullmatch, cells)):
+        problem = f"holds numbers with a decimal comma, such as {cells[0]!r}, read as levels"
+        is_unclear = any(len(cell.partition(",")[2]) == 3 for cell in cells)
+        return Suspicion(
+            problem, "decimal comma", cells[0], cells[0].replace(",", "."), ",", is_unclear
+        )
+    return None
+
+
+def check_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion | None:
+    """Return that cells are numbers, all of them or nearly all."""
+    first = cells[:SAMPLE_ROWS]
+    if 10 * sum(map(is_number, first)) < len(first):
+        return None
+    like = np.array(list(map(is_number, cells)))
+    if like.all():
+        if len(cells) <= FEWEST or all(
+            map(str.isdigit, cells)
+        ):  # which may be codes that were made text on purpose
+            return None
+        return Suspicion(
+            f"holds numbers as text, such as {cells[0]!r}, read as levels",
+            "numbers",
+            cells[0],
+            cells[0],
+        )
+    total, numbers = int(times.sum()), int(times[like].sum())
+    if numbers < (1 - MOST_INVALID) * total:
+        return None
+    others = total - numbers
+    example = cells[codes[np.flatnonzero((codes >= 0) & ~like[codes])[0]]]
+    verb = "is not a number" if others == 1 else "are not numbers"
+    return Suspicion(
+        f"is read as levels, because {others:,} of its {total:,} cells {verb}; the first is "
+        f"{example!r}",
+        "missing",
+        example,
+    )
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a text is a plain number, and no code: 007, or a number of too many digits."""
+    return NUMBER.fullmatch(cell) is not None
+
+
+def check_free_text(cells: Sequence[str], times: Array) -> Suspicion | None:
+    """Return that cells are free text, or identify the rows."""
+    total, several = int(times.sum()), len(cells) > times.sum() / 2
+    if (
+        total >= FEWEST
+        and several
+        and sum(cell.count(" ") + 1 for cell in cells) >= PHRASE * len(cells)
+    ):
+        return Suspicion(
+            f"holds {len(cells):,} different texts of several words, read as levels",
+            "words",
+            cells[0],
+        )
+    if total >= FEWEST and len(cells) == total:
+        return Suspicion(
+            f"has a different value in each of its {total:,} rows, so it most likely identifies "
+            "them",
+            "drop",
+            cells[0],
+        )
+    if total >= 2 * FEWEST and several:
+        single = int((times == 1).sum())
+        return Suspicion(
+            f"has {len(cells):,} levels in {total:,} rows, {single:,} of them in one row only, of "
+            "which little can be learnt",
+            "drop",
+            cells[0],
+        )
+    return None
+
+
+# Numbers
+
+
+def check_integers(name: Hashable, x: Array) -> Suspicion | None:
+    """Return that whole numbers count the rows, or are identifiers or codes by their name."""
+    if x.dtype.kind not in "iu" or len(x) < FEWEST:
+        return None
+    rows, span = len(x), int(x.max()) - int(x.min()) + 1
+    if span == rows and (np.diff(x) == 1).all():
+        return Suspicion("goes up by one from row to row, as a row number does", "drop")
+    words = [word.lower() for word in WORD.findall(str(name))]
+    is_dense = rows >= 2 * FEWEST and rows <= span <= SPARSEST * rows
+    if not (is_dense or (words and words[-1] in IDENTIFIERS | CODES)):
+        return None
+    distinct = len(np.unique(x))
+    if is_dense and distinct == rows:
+        return Suspicion(
+            "holds a different whole number in each row, with few left out, as a row number does",
+            "drop",
+        )
+    if not words or words[-1] not in IDENTIFIERS | CODES or distinct <= LEVELS:
+        return None
+    what = "identifiers" if words[-1] in IDENTIFIERS else "codes"
+    remedy: Remedy = "drop" if what == "identifiers" else "levels"
+    return Suspicion(
+        f"holds {what}, to judge by its name, read as numbers: {distinct:,} different ones", remedy
+    )
+
+
+# Labels
+
+
+def describe_numeric_labels(labels: Array) -> str:
+    """Say that the distinct labels are many numbers, each of which is taken as a class.
+
+    Else nothing.
+    """
+    if labels.dtype.kind not in "iuf" or len(labels) <= LEVELS:
+        return ""
+    return (
+        f"The labels are numbers, {len(labels):,} different ones. Each is taken as a class of its "
+        "own, and that one is close to another does not count: to predict a number is a regression "
+        "problem."
+    )
+
+
+# Advice
+
+KEEP = "Drop it, or declare it categorical to keep it"
+RANGES = (
+    "Make classes of ranges of the numbers, such as low and high, unless these are the codes of "
+    "classes."
+)
+
+
+def advise(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:
+    """Return what to do about a column, as sentences."""
+    column = f"table[{name!r}]"
+    match suspicion.remedy:
+        case "drop":
+            return f"{KEEP}."
+        case "levels":
+            return "Declare it categorical if these are codes, or drop it."
+        case "words":
+            words = f": {column} = {column}.str.split()" if is_pandas else ""
+            return f"{KEEP}; a text that is to be read word by word is split first{words}."
+    if not is_pandas:
+        such = f", such as {suspicion.plain} for {suspicion.cell!r}" if suspicion.plain else ""
+        return f"{KEEP}; if it should be numbers, convert it first{such}."
+    code = f"{column} = {conversion(column, suspicion)}"
+    if suspicion.remedy == "missing":
+        return (
+            f"If that means that the cell is missing, list {suspicion.cell!r} among the `missing` "
+            f"texts, or with pandas: {code}."
+        )
+    if suspicion.remedy in DATES:
+        return f"{KEEP}; to make numbers of it with pandas, days since 1970: {code}."
+    advice = (
+        f"{KEEP}; to make numbers of it with pandas, {suspicion.plain} for {suspicion.cell!r}: "
+        f"{code}."
+    )
+    if suspicion.remedy == "decimal comma":
+        advice += (
+            " If all numbers of a file have one, say so when it is read: the decimal mark is ','."
+        )
+    elif suspicion.is_unclear and suspicion.decimal == ".":
+        advice += f" With a decimal comma: {conversion(column, replace(suspicion, decimal=','))}."
+    return advice
+
+
+def conversion(column: str, suspicion: Suspicion) -> str:
+    """Return the expression of pandas that makes numbers of a column."""
+    match suspicion.remedy:
+        case "dates":
+            start = "pandas.Timestamp('1970-01-01', tz='UTC')"
+            return f"(pandas.to_datetime({column}, utc=True) - {start}) / pandas.Timedelta(days=1)"
+        case "write dates":
+            dates = f"pandas.to_datetime({column}, dayfirst={suspicion.day_first is not False})"
+            days = f"({dates} - pandas.Timestamp('1970-01-01')).dt.days"
+            return days + ", with dayfirst=False if the month comes first" * (
+                suspicion.day_first is None
+            )
+        case "missing":
+            return f"pandas.to_numeric({column}, errors='coerce')"
+    if suspicion.plain == suspicion.cell:
+        return f"{column}.astype(float)"
+    text = (
+        f"{column}.str.replace('[(\u2212]', '-', regex=True)" if suspicion.has_brackets else column
+    )
+    text += rf".str.replace(r'[^\d{suspicion.decimal}-]', '', regex=True)"
+    return f"{text}{".str.replace(',', '.')" if suspicion.decimal == ',' else ''}.astype(float)"

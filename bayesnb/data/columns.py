@@ -1,0 +1,385 @@
+"""The values of one column: levels, numbers, or lists of words; columns of text as codes.
+
+A list, a tuple, or an array of one axis is a cell of words; a text is not, as nothing says where
+its words begin.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from functools import wraps
+from itertools import chain
+from numbers import Real
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
+
+from bayesnb.data.kinds import is_text
+
+WIDE_INTEGERS = (nw.Int128, nw.UInt128)
+
+
+def with_plain_types(frame: nw.DataFrame) -> nw.DataFrame:
+    """Return a frame whose wide integers are narrowed, and whose runs of Arrow are unpacked."""
+    if frame.implementation.is_pyarrow():
+        native = frame.to_native()
+        for place, name in enumerate(native.column_names):
+            column = plain_arrow(name, native.column(place))
+            if column is not native.column(place):
+                native = native.set_column(place, name, column)
+        return nw.from_native(native, eager_only=True)
+    wide = [name for name, dtype in frame.schema.items() if dtype in WIDE_INTEGERS]
+    return frame.with_columns(*[_narrow(frame[name]) for name in wide]) if wide else frame
+
+
+def _narrow(column: nw.Series) -> nw.Series:
+    """Return integers of 128 bits as such of 64 if these hold them, else as floats."""
+    cells = column.drop_nulls()
+    fits = not len(cells) or (cells.min() >= -(1 << 63) and cells.max() < 1 << 63)
+    return column.cast(nw.Int64 if fits else nw.Float64)
+
+
+def plain_arrow(name: Hashable, column: Any) -> Any:
+    """Return a column of Arrow without runs; one whose dictionary holds no text is an error."""
+    kind = str(column.type)
+    if kind.startswith("run_end_encoded<"):
+        return plain_arrow(name, compute.run_end_decode(column))
+    if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
+        value = column.type.value_type
+        raise ValueError(
+            f"column {name!r} is an Arrow dictionary of {value}, which has levels only if they are "
+            "text. Make it numbers, "
+            f"column.cast(pyarrow.{'int64' if pa.types.is_integer(value) else 'float64'}()), or "
+            "levels, by a dictionary of strings."
+        )
+    return column
+
+
+Array = np.ndarray
+Texts = tuple[
+    Array, list[str]
+]  # where each cell's text stands among the distinct ones, -1 if it is missing
+TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a datetime is a date
+
+
+def is_missing(values: Array) -> Array:
+    """Return where values are NaN, None or NA."""
+    return np.asarray(pd.isna(values))
+
+
+def naming_cells(read: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a column's name and values whose errors of arithmetic name the cell."""
+
+    @wraps(read)
+    def checked(name: Hashable, values: Array) -> Any:
+        try:
+            return read(name, values)
+        except ArithmeticError:  # a signaling NaN, or an integer beyond floats
+            row = next((row for row, value in enumerate(values) if not _is_readable(value)), None)
+            if row is None:
+                raise
+            kind = type(values[row]).__name__
+            raise ValueError(
+                f"column {name!r}: a cell of the type {kind} is no number that a float can hold, "
+                f"first at row {row}. Make it NaN if it is missing, or a float; or make the column "
+                "text, if it has levels."
+            ) from None
+
+    return checked
+
+
+def _is_readable(value: Any) -> bool:
+    """Return whether a value is a float, or no number at all."""
+    try:
+        float(value)
+    except ArithmeticError:
+        return False
+    except (TypeError, ValueError):
+        return not (isinstance(value, Decimal) and value.is_snan())
+    return True
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """The values of a column, each once, and where they stand: -1 is a missing cell."""
+
+    values: tuple[Any, ...]
+    codes: Array
+
+
+@naming_cells
+def factorize(name: Hashable, values: Array) -> DistinctValues:
+    """Return the distinct values of a column as plain Python ones, all of one type."""
+    values = values.astype(object) if values.dtype.kind in "UST" else values
+    try:
+        codes, uniques = pd.factorize(values)
+    except TypeError:
+        raise _mixed(name, values) from None
+    return distinct(name, codes, uniques)
+
+
+def factorize_labels(labels: Array) -> tuple[Array, Array]:
+    """Return where each label stands among the distinct ones, -1 if missing, and those."""
+    if labels.dtype.kind not in "OUST":
+        distinct, codes = np.unique(labels, return_inverse=True)
+        return codes, distinct
+    codes, uniques = pd.factorize(labels.astype(object))
+    return codes, np.fromiter(uniques, object, len(uniques)).astype(labels.dtype)
+
+
+def distinct(name: Hashable, codes: Array, uniques: Any) -> DistinctValues:
+    """Return the values behind codes, as plain Python ones, all of one type."""
+    plain = tuple(np.asarray(uniques, object).tolist())
+    plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
+    try:
+        hash(plain)
+    except TypeError:
+        raise _mixed(name, plain) from None
+    if len({_species(value) for value in plain}) > 1:
+        raise _mixed(name, plain)
+    return DistinctValues(plain, codes)
+
+
+def _mixed(name: Hashable, values: Any) -> ValueError:
+    values = np.array([None, *values], object)[1:]
+    kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
+    if len(kinds) == 1:
+        return ValueError(
+            f"column {name!r} holds {kinds[0]} objects, which cannot be levels. If they are lists "
+            "of words, declare it multinomial."
+        )
+    return ValueError(
+        f"column {name!r} mixes levels of the types {', '.join(kinds)}. Convert them to one type, "
+        "for instance with .astype(str)."
+    )
+
+
+def _species(value: Any) -> str:
+    """Return the species of a value: only values of one species may stand together in a column."""
+    if isinstance(value, bool | np.bool_):
+        return "bool"
+    return (
+        "number"
+        if isinstance(value, Real)
+        else "str"
+        if isinstance(value, str)
+        else type(value).__name__
+    )
+
+
+def time_error(what: str, kind: str, name: Hashable = None, days: str = "") -> ValueError:
+    """Return an error that says what to do with dates, times and durations.
+
+    `days` is code that makes numbers of dates.
+    """
+    if "timedelta" in kind.lower() or "duration" in kind.lower():
+        advice = "Make it a number of one unit, such as days or seconds"
+    elif kind.lower().startswith("time"):
+        advice = "Make it a number, such as hours since midnight, or a level, such as morning"
+    else:
+        shown = f", {days}" if days else ""
+        advice = (
+            f"Make it a number, such as days since a date{shown}, or a level, such as the month"
+        )
+    column = "its column" if name is None else "it"
+    return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop {column}.")
+
+
+@naming_cells
+def refuse_times(name: Hashable, values: Array) -> None:
+    """Raise for a column of objects of which the first that is not missing is a date or time."""
+    first = next((value for value in values if not np.all(is_missing(value))), None)
+    if isinstance(first, TIMES):
+        raise time_error(f"column {name!r}", type(first).__name__, name)
+
+
+@naming_cells
+def floats(name: Hashable, values: Array) -> Array:
+    """Return a column of objects or text as floats, if its values are numbers."""
+    if values.dtype.kind in "Mm":
+        raise time_error(f"column {name!r}", str(values.dtype), name)
+    if values.dtype.kind == "O":
+        refuse_times(name, values)
+    if values.dtype.kind in "UST":
+        raise ValueError(
+            f"column {name!r} holds {values.dtype}, not numbers. Declare it categorical, or drop "
+            "it."
+        )
+    try:
+        missing = pd.isna(values)
+        if any(isinstance(value, str) for value in values[~missing]):
+            raise ValueError("it holds text")
+        return np.where(missing, np.nan, values).astype(float)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"column {name!r} is not numeric: {error}. "
+            "If it has levels, declare it categorical; if it is free "
+            "text, split it into lists of words: text.split()."
+        ) from None
+
+
+@naming_cells
+def kind_of_objects(name: Hashable, values: Array) -> str:
+    """Return the kind of a column of objects by its values."""
+    refuse_times(name, values)
+    kinds = {_species(value) for value in values[~pd.isna(values)]}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"column {name!r} mixes {', '.join(sorted(kinds))} values. Convert them to one type."
+        )
+    return "number" if kinds <= {"number"} else "flag" if kinds == {"bool"} else "level"
+
+
+def coded_text(column: Any) -> Texts | None:
+    """Return the codes of a column of text, and the texts that occur, each once.
+
+    None for any other column.
+    """
+    column = nw.to_native(column, pass_through=True)
+    if isinstance(column, pd.Series):
+        dtype = column.dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            dtype = dtype.categories.dtype
+        if not isinstance(dtype, pd.StringDtype):
+            return None
+        codes, texts = column.factorize()
+        return codes, texts.tolist()
+    column = as_arrow(column)
+    if column is None or not is_text(getattr(column.type, "value_type", column.type)):
+        return None
+    if not is_text(column.type):
+        if not pa.types.is_dictionary(column.type):
+            return None
+        column = column.cast(
+            pa.large_string()
+        )  # of a dictionary not all texts may occur, and some twice
+    coded = column.dictionary_encode()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = coded.combine_chunks()
+    return coded.indices.fill_null(-1).to_numpy(), coded.dictionary.to_pylist()
+
+
+def as_arrow(column: Any) -> Any:
+    """Return a column of polars or Arrow as an array of Arrow; None for any other."""
+    if nw.dependencies.is_polars_series(column):
+        return column.to_arrow()
+    return column if isinstance(column, pa.Array | pa.ChunkedArray) else None
+
+
+LISTS = (list, tuple, np.ndarray)
+ADVICE = (
+    "Split a text into its words, text.split(), or count them with scikit-learn's CountVectorizer."
+)
+
+
+class Lists(NamedTuple):
+    """The distinct words of all rows, the code of each word, end to end, and where rows end."""
+
+    words: tuple[Any, ...]
+    codes: Array
+    ends: Array  # `(r + 1,)`, the first is 0
+
+    @classmethod
+    def of(cls, name: Hashable, distinct: DistinctValues, lengths: Array) -> "Lists":
+        """Make lists of `(r,)` lengths of distinct words, none of which may be missing."""
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        if (missing := distinct.codes < 0).any():
+            raise ValueError(
+                f"column {name!r}: a word is missing (None, NaN), first at row "
+                f"{np.searchsorted(ends, missing.argmax(), 'right') - 1} ({missing.sum()} such "
+                "words). Leave such words out."
+            )
+        return cls(distinct.values, distinct.codes, ends)
+
+
+def lists_of_objects(name: Hashable, cells: Array) -> Lists:
+    """Return the words of cells that are Python's objects; a ValueError where one is not a list."""
+    if not set(map(type, cells)) <= set(LISTS):
+        refuse_others(name, cells)
+    lengths = np.fromiter(map(len, cells), np.int64, len(cells))
+    flat = np.fromiter(chain.from_iterable(cells), object, int(lengths.sum()))
+    return Lists.of(name, factorize(name, flat), lengths)
+
+
+def lists_of_series(name: Hashable, series: nw.Series) -> Lists:
+    """Return the words of a dataframe's column of lists."""
+    if series.null_count():
+        refuse_missing(name, series.is_null().to_numpy(), len(series))
+    cells = as_arrow(series.to_native())
+    if cells is None:
+        return lists_of_objects(name, series.to_numpy())
+    lengths = np.asarray(compute.list_value_length(cells)).astype(np.int64)
+    words = compute.list_flatten(cells)
+    texts = coded_text(words)
+    if texts is None:
+        return Lists.of(name, factorize(name, np.asarray(words)), lengths)
+    return Lists.of(name, DistinctValues(tuple(texts[1]), texts[0]), lengths)
+
+
+def refuse_others(name: Hashable, cells: Array) -> None:
+    """Raise for the first cell that is not a list."""
+    missing = np.array(
+        [not isinstance(cell, LISTS) and bool(np.all(is_missing(cell))) for cell in cells], bool
+    )
+    refuse_missing(name, missing, len(cells))
+    row, cell = next((row, cell) for row, cell in enumerate(cells) if not isinstance(cell, LISTS))
+    advice = ADVICE if isinstance(cell, str) else "Give every row a list of words."
+    raise ValueError(
+        f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
+        f"({type(cell).__name__}). {advice}"
+    )
+
+
+def refuse_missing(name: Hashable, missing: Array, rows: int) -> None:
+    """Raise for a document that is not there."""
+    if missing.any():
+        raise ValueError(
+            f"column {name!r}: a cell is missing (None, NaN), first at row {missing.argmax()} "
+            f"({missing.sum()} such cells in {rows} rows). This family does not accept missing "
+            "cells: drop the row, or use [] for a text without words."
+        )
+
+
+def first_list(cells: Iterable[Any]) -> Any:
+    """Return the first cell that is not missing, if that is a list; else None."""
+    for cell in cells:
+        if isinstance(cell, LISTS):
+            return cell
+        if not bool(np.all(is_missing(cell))):
+            return None
+    return None
+
+
+def begins_with_text(words: Iterable[Any]) -> bool:
+    """Return whether words are text, by the first of them."""
+    return isinstance(next(iter(words), ""), str)
+
+
+def kind_of_lists(name: Hashable, cells: Iterable[Any]) -> str:
+    """Return what a column of lists holds, "" if it has none.
+
+    An error where that may be anything but words.
+    """
+    first = first_list(cells)
+    if first is None:
+        return ""
+    words = chain.from_iterable(cell for cell in cells if isinstance(cell, LISTS))
+    return words_of(name, begins_with_text(words))
+
+
+def words_of(name: Hashable, texts: bool) -> str:
+    """Return the kind of a column of lists of texts.
+
+    An error for other lists, which may be measurements.
+    """
+    if texts:
+        return "words"
+    raise ValueError(
+        f"column {name!r} holds lists that are not of text, so no family can be inferred. If they "
+        f"are words, or codes of words, declare it multinomial; else split them into columns."
+    )

@@ -1,0 +1,673 @@
+"""Tables that a user has, seen one way: rows, and columns with names, as numbers or as values.
+
+There are four: arrays, documents, SciPy's sparse tables, and dataframes (pandas, and whatever else
+narwhals reads). Missing cells (NaN, None, NA, masked) come out as NaN among numbers, and as None or
+NaN among values. Columns that have names are never read by their positions, as in another order
+they would be other columns: what has names becomes a dataframe (`frame_of`), or an error says what
+to do.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from scipy import sparse
+
+from bayesnb import numerics
+from bayesnb.data.columns import (
+    DistinctValues,
+    Lists,
+    coded_text,
+    distinct,
+    factorize,
+    first_list,
+    floats,
+    kind_of_lists,
+    kind_of_objects,
+    lists_of_objects,
+    lists_of_series,
+    plain_arrow,
+    refuse_times,
+    time_error,
+    with_plain_types,
+    words_of,
+)
+from bayesnb.numerics.threads import FEWEST, in_order
+from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, Picked, integers, pieces_of
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnColumns:
+    """Columns that were drawn together, `(r, f)` or CSR: numbers, or codes of each one's levels."""
+
+    places: Sequence[int]
+    cells: Any
+    levels: Sequence[Sequence[Any]] = ()
+
+    def column(self, j: int) -> Array:
+        """Return the values of a column; the code -1 is a missing cell."""
+        cells = self.cells[:, j]
+        if not self.levels:
+            return cells
+        values = [*self.levels[j], None]
+        return pd.Series([values[code] for code in cells.tolist()]).to_numpy()
+
+
+@dataclass(frozen=True)
+class TableTemplate:
+    """What is kept of a table to make others like it: its container, and which columns are flags.
+
+    The container is "frame", "array", "sparse" or "documents", a list of lists of words.
+    """
+
+    container: str
+    flags: tuple[int, ...] = ()  # places of the columns of true and false
+
+    def pack(self, cells: Array) -> Any:
+        """Return drawn cells as they are kept until all are drawn."""
+        return sparse.csr_array(cells) if self.container == "sparse" else cells
+
+    def fill(self, names: Sequence[Hashable], parts: Sequence[DrawnColumns]) -> Any:
+        """Return the table of these columns; those that no part has are absent."""
+        if self.container == "sparse":
+            order = np.argsort(np.concatenate([part.places for part in parts]))
+            return sparse.hstack([part.cells for part in parts], format="csr")[:, order]
+        columns = {}
+        for part in parts:
+            for j, place in enumerate(part.places):
+                column = part.column(j)
+                is_number = column.dtype == bool and place not in self.flags
+                columns[place] = column.astype(np.int64) if is_number else column
+        columns = dict(sorted(columns.items()))
+        if self.container == "frame":
+            frame = pd.DataFrame(columns)
+            frame.columns = pd.Index([names[place] for place in columns], dtype=object)
+            return frame
+        if self.container == "documents":
+            return columns[0].tolist()
+        return np.column_stack(list(columns.values()))
+
+
+def refuse_damaged(x: Any) -> None:
+    """Raise if the arrays of a SciPy sparse table contradict each other or its shape."""
+    try:
+        if hasattr(x, "check_format"):
+            copy(x).check_format(full_check=True)  # it cuts arrays off that are too long
+        elif x.format == "coo":
+            check_coordinates(x)
+    except ValueError as error:
+        raise ValueError(
+            f"X is a damaged sparse table: {error}. Build it anew from its rows, columns and "
+            f"values: scipy.sparse.csr_array((values, (rows, columns)), shape={x.shape})."
+        ) from None
+
+
+def check_coordinates(x: Any) -> None:
+    """Raise for places of a table in coordinate format that are outside of it."""
+    for places, length in zip((x.row, x.col), x.shape, strict=True):
+        if len(places) != len(x.data):
+            raise ValueError(f"it has {len(places)} places and {len(x.data)} values")
+        if len(places) and not (places.min() >= 0 and places.max() < length):
+            raise ValueError(f"a place is not within 0 to {length - 1}")
+
+
+MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
+
+
+class Table(ABC):
+    """Rows and named columns.
+
+    A column has a kind, `"flag"`, `"level"`, `"number"` or `"words"`, its lists' own.
+    """
+
+    container: ClassVar[str] = "array"  # see `TableTemplate`
+    x: Any
+    native: Any  # what scikit-learn is to see
+    rows: int
+    width: int  # how many columns
+    unnamed: bool = True  # whether columns have no names but their positions
+    n_jobs: int | None = 1  # threads that may read it
+
+    @abstractmethod
+    def __init__(self, x: Any) -> None:
+        """Take what the user has; it is read when it is asked for."""
+
+    @cached_property
+    def columns(self) -> Sequence[Hashable]:
+        """Names of the columns; positions, where they have none."""
+        return range(self.width)
+
+    @property
+    def index(self) -> Array:
+        """Names of the rows; positions, where they have none."""
+        return np.arange(self.rows)
+
+    def take(self, keep: Array) -> Self:
+        """Return the rows where `keep` is true."""
+        taken = type(self)(self._rows_of(keep))
+        taken.n_jobs = self.n_jobs
+        return taken
+
+    def _rows_of(self, keep: Array) -> Any:
+        return self.x[keep]
+
+    @property
+    def flags(self) -> Sequence[int]:
+        """Places of the columns of true and false."""
+        return ()
+
+    @property
+    def template(self) -> TableTemplate:
+        """What to keep of the table to make others like it."""
+        return TableTemplate(self.container, tuple(self.flags))
+
+    @abstractmethod
+    def kind(self, column: int) -> str:
+        """Return what a column seems to hold."""
+
+    @abstractmethod
+    def numbers(self, columns: Sequence[int]) -> Any:
+        """Return some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
+
+    @abstractmethod
+    def values(self, column: int) -> Array:
+        """Return the values of a column."""
+
+    def has_lists(self, column: int) -> bool:
+        """Return whether the cells of a column are lists of words."""
+        return False
+
+    def lists(self, column: int) -> Lists:
+        """Return the words of a column of lists, split once."""
+        if column not in self._lists:
+            self._lists[column] = self._split(column)
+        return self._lists[column]
+
+    def _split(self, column: int) -> Lists:
+        return lists_of_objects(self.columns[column], self.values(column))
+
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        """Return the levels that a column's type declares, used or not."""
+        return None
+
+    def distinct(self, column: int) -> DistinctValues:
+        """Return a column's distinct values and where they stand, factorized once."""
+        if column not in self._factorizations:
+            self._factorizations[column] = self._factorized(column)
+        return self._factorizations[column]
+
+    def _factorized(self, column: int) -> DistinctValues:
+        return factorize(self.columns[column], self.values(column))
+
+    def distinct_of(self, columns: Sequence[int]) -> list[DistinctValues]:
+        """Return the distinct values of some columns and where they stand, by several threads."""
+        return list(
+            in_order(
+                self.distinct, columns, self.n_jobs if self.rows * len(columns) > FEWEST else 1
+            )
+        )
+
+    def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+        """Return the distinct values of some columns."""
+        return [seen.values for seen in self.distinct_of(columns)]
+
+    def integers(self, columns: Sequence[int]) -> Any:
+        """Return some columns as an `(r, f)` array, if they are integers; else None."""
+        return None
+
+    def extent(self, column: int) -> tuple[int, int] | None:
+        """Return the least and the largest value of a column of integers."""
+        return None
+
+    @cached_property
+    def _factorizations(self) -> dict[int, DistinctValues]:
+        return {}
+
+    @cached_property
+    def _lists(self) -> dict[int, Lists]:
+        return {}
+
+
+class ArrayTable(Table):
+    """A two-dimensional NumPy array, or what becomes one. Columns are named by position."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = self.native = _as_array(x)
+        refuse_texts(self.x)
+        refuse_invalid_shape(self.x.shape)
+        self.rows, self.width = self.x.shape
+
+    @property
+    def flags(self) -> Sequence[int]:
+        if self.x.dtype.kind != "O":
+            return range(self.width) if self.x.dtype == bool else ()
+        kinds = (pd.api.types.infer_dtype(column, skipna=True) for column in self.x.T)
+        return [place for place, kind in enumerate(kinds) if kind == "boolean"]
+
+    def kind(self, column: int) -> str:
+        if self.x.dtype.kind == "O":
+            return kind_of_lists(column, self.x[:, column]) or kind_of_objects(
+                column, self.x[:, column]
+            )
+        return {"b": "flag", "U": "level", "S": "level", "T": "level"}.get(
+            self.x.dtype.kind, "number"
+        )
+
+    def numbers(self, columns: Sequence[int]) -> Any:
+        if self.x.dtype.kind not in "biuf":
+            return np.column_stack([floats(column, self.x[:, column]) for column in columns])
+        return self.x if is_all_columns(columns, self.width) else Picked(self.x, columns)
+
+    def has_lists(self, column: int) -> bool:
+        return self.x.dtype.kind == "O" and first_list(self.x[:, column]) is not None
+
+    def values(self, column: int) -> Array:
+        return self.x[:, column]
+
+    def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+        if self._extents is None or self._seen is None:
+            return super().distinct_values(columns)
+        seen, sizes, starts = self._seen
+        least = self._extents[0]
+        occurring = (
+            np.flatnonzero(seen[starts[j] : starts[j] + sizes[j]]) + least[j] for j in columns
+        )
+        return [tuple(values.tolist()) for values in occurring]
+
+    def integers(self, columns: Sequence[int]) -> Any:
+        return (
+            self.numbers(columns)
+            if self.x.dtype.kind in "iu" and self.x.dtype != np.uint64
+            else None
+        )
+
+    def extent(self, column: int) -> tuple[int, int] | None:
+        return (
+            None
+            if self._extents is None
+            else (int(self._extents[0][column]), int(self._extents[1][column]))
+        )
+
+    @cached_property
+    def _extents(self) -> tuple[Array, Array] | None:
+        """The least and the largest value of each column, if all are integers that 64 bits hold."""
+        if self.x.dtype.kind not in "iu" or self.x.dtype == np.uint64:
+            return None
+
+        def extent_of(rows: slice) -> tuple[Array, Array]:
+            first = np.array(self.x[rows.start], np.int64)
+            least, most = first, first.copy()
+            numerics.level_kernels.extent(integers(self.x, rows), least, most)
+            return least, most
+
+        parts = list(in_order(extent_of, pieces_of(self.x), self.n_jobs))
+        return np.min([least for least, _ in parts], axis=0), np.max(
+            [most for _, most in parts], axis=0
+        )
+
+    @cached_property
+    def _seen(self) -> tuple[Array, Array, Array] | None:
+        """Which integers occur, of all columns end to end.
+
+        Each column's number of candidates, and its start.
+        """
+        least, most = self._extents  # type: ignore[misc]
+        sizes = most - least + 1
+        if (sizes < 1).any() or (sizes > MOST_LEVELS).any():
+            return None
+        starts = np.cumsum(sizes) - sizes
+        seen = np.zeros(int(sizes.sum()), bool)
+        for rows in pieces_of(self.x):
+            numerics.level_kernels.mark(integers(self.x, rows), least, starts, seen)
+        return seen, sizes, starts
+
+
+class DocumentTable(ArrayTable):
+    """Lists of words, one a row. The only column is named by its position, 0."""
+
+    container = "documents"
+
+    def __init__(self, x: Any) -> None:
+        if not (isinstance(x, np.ndarray) and x.ndim == 2):
+            x = np.fromiter(x, object, len(x))[:, None]
+        super().__init__(x)
+
+
+class SparseTable(Table):
+    """SciPy sparse, matrix or array, any format. A cell that is not stored is zero."""
+
+    container = "sparse"
+
+    def __init__(self, x: Any) -> None:
+        if x.dtype.kind == "c":
+            raise ValueError("Complex data not supported\n")
+        refuse_invalid_shape(x.shape)
+        refuse_damaged(x)
+        self.x = (
+            _sparse_numbers(x) if x.dtype.kind == "O" else x
+        ).tocsr()  # the same one if it is CSR
+        if self.x is not x:
+            refuse_damaged(self.x)
+        data = _native(self.x.data)
+        if data is not self.x.data:
+            self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
+        if not self.x.has_canonical_format:
+            self.x = self.x.copy()  # the user's arrays stay as they are
+            self.x.sum_duplicates()
+        self.native = self.x
+        self.rows, self.width = self.x.shape
+
+    def kind(self, column: int) -> str:
+        return "number"
+
+    def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
+        return self.x if is_all_columns(columns, self.width) else self.x[:, columns]
+
+    def values(self, column: int) -> Array:
+        raise TypeError(
+            "Sparse input cannot have levels: use a dense array for a Categorical column, "
+            "X.toarray()."
+        )
+
+
+def _sparse_numbers(x: Any) -> Any:
+    """Return a sparse table of Python objects as one of floats."""
+    try:
+        return x.astype(float)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ValueError(f"X is a sparse table of objects that are not numbers: {error}.") from None
+
+
+def is_all_columns(columns: Sequence[int], width: int) -> bool:
+    """Return whether columns are all that there are, in their order."""
+    return columns == range(width) or (
+        len(columns) == width and list(columns) == list(range(width))
+    )
+
+
+def _as_array(x: Any) -> Array:
+    if type(x) is np.ndarray and x.dtype == float:  # a shortcut: most tables are
+        return x
+    if isinstance(x, np.ma.MaskedArray):
+        is_object = x.dtype.kind in "OUST"
+        gone, x = np.ma.getmaskarray(x), x.data.astype(object if is_object else float)
+        x[gone] = None if is_object else np.nan
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"X is not a table: {error}") from None
+    if array.dtype.kind in "UST" and not isinstance(x, np.ndarray):
+        array = np.array(x, dtype=object)  # a list of mixed lists, which NumPy made all text
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported\n")
+    if array.dtype.kind in "Mm":
+        raise time_error("X", str(array.dtype))
+    if array.dtype.kind == "V":
+        raise ValueError(
+            f"X holds {array.dtype}, which is neither numbers nor levels: split it into columns."
+        )
+    return _native(array)
+
+
+def _native(array: Array) -> Array:
+    """Return numbers in this machine's byte order, in single or double precision."""
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        return array.astype(float)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def refuse_texts(x: Array) -> None:
+    """Raise for texts where rows belong."""
+    if x.ndim == 1 and are_texts(x):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: a list of {len(x)} texts. Split each into "
+            "its words, [text.split() for text in X], or count them: Pipeline([('words', "
+            "CountVectorizer()), ('model', MultinomialNB())]). If a text is a level: [[text] for "
+            "text in X]; if they are the cells of one row: [X]."
+        )
+
+
+def refuse_invalid_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). Reshape your "
+            "data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
+        )
+    if shape[0] == 0:
+        raise ValueError(
+            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required."
+        )
+    if shape[1] == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
+        )
+
+
+def are_texts(cells: Any) -> bool:
+    """Return whether there is a cell, and all of them are texts."""
+    return len(cells) > 0 and all(isinstance(cell, str) for cell in cells)
+
+
+def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:
+    """Return numbers of features as a series by their names, which may be tuples of columns."""
+    index = pd.Index(
+        keys, dtype=object, tupleize_cols=False, name="feature"
+    )  # Arrow refuses texts with surrogates
+    return pd.Series(np.asarray(values, float), index, name=name)
+
+
+HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
+FEW = 1 << 10  # cells of a frame that are read as one array
+OF_LISTS = (nw.List, nw.Array)
+OF_TEXTS = (
+    nw.String,
+    nw.Categorical,
+    nw.Enum,
+    nw.Unknown,
+)  # the last is that of lists that are all empty
+
+
+class FrameTable(Table):
+    """A dataframe. Columns are named by label."""
+
+    container = "frame"
+    unnamed = False
+
+    def __init__(self, x: nw.DataFrame) -> None:
+        self.x, self.native = with_plain_types(x), x.to_native()
+        refuse_invalid_shape(x.shape)
+        self.rows, self.width = x.shape
+        self.columns = tuple(x.columns)
+
+    @property
+    def flags(self) -> Sequence[int]:
+        return [place for place, series in enumerate(self.series) if series.dtype == nw.Boolean]
+
+    def _rows_of(self, keep: Array) -> Any:
+        return self.x.filter(keep.tolist())
+
+    @cached_property
+    def series(self) -> list[nw.Series]:
+        return list(self.x.iter_columns())
+
+    @cached_property
+    def natives(self) -> list[Any]:
+        """The columns as the library has them."""
+        return [series.to_native() for series in self.series]
+
+    def kind(self, column: int) -> str:
+        name, dtype = self.columns[column], self.series[column].dtype
+        if dtype == nw.Boolean:
+            return "flag"
+        if dtype.is_temporal():
+            raise time_error(f"column {name!r}", type(dtype).__name__, name, self._days(column))
+        if isinstance(dtype, OF_LISTS):
+            return words_of(name, dtype.inner in OF_TEXTS)
+        if dtype in (nw.Object, nw.Unknown):
+            refuse_times(name, self.values(column))
+        if dtype == nw.Object and (kind := kind_of_lists(name, self.values(column))):
+            return kind
+        if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
+            raise ValueError(
+                f"column {name!r} holds {self._type_name(self.series[column])}, for which no "
+                "family can be inferred: declare one, or convert the column."
+            )
+        return "number" if dtype.is_numeric() else "level"
+
+    def _days(self, column: int) -> str:
+        """Return code that makes days since 1970 of a column of dates.
+
+        Nothing for another library's.
+        """
+        return ""
+
+    def has_lists(self, column: int) -> bool:
+        dtype = self.series[column].dtype
+        return isinstance(dtype, OF_LISTS) or (
+            dtype == nw.Object and first_list(self.values(column)) is not None
+        )
+
+    def _split(self, column: int) -> Lists:
+        return lists_of_series(self.columns[column], self.series[column])
+
+    @property
+    def array(self) -> Array | None:
+        """The table as one array, where its columns by themselves would take longer; else None."""
+        return None
+
+    def numbers(self, columns: Sequence[int]) -> Any:
+        """Return columns as they lie, bytes where all are booleans."""
+        if (array := self.array) is not None:
+            return array if is_all_columns(columns, self.width) else array[:, columns]
+        parts = [self.column_numbers(column) for column in columns]
+        (dtype, *others) = {part.dtype for part in parts}
+        is_narrow = not others and dtype in (np.float32, np.uint8)
+        return Columns(parts, dtype if is_narrow else np.dtype(float))
+
+    def column_numbers(self, column: int) -> Array:
+        """Return a column as floats, or as narrower numbers where it has them."""
+        series = self.series[column]
+        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+            return floats(self.columns[column], self._cells(column, series))
+        if series.null_count():
+            return series.cast(nw.Float64).to_numpy()
+        plain = series.to_numpy()
+        if plain.dtype == bool:
+            return plain.view(np.uint8)
+        return plain if plain.dtype.kind in "iuf" else plain.astype(float)
+
+    def _factorized(self, column: int) -> DistinctValues:
+        native = self.natives[column]
+        if self._categories(column) is not None:
+            return distinct(
+                self.columns[column], native.cat.codes.to_numpy(), native.cat.categories
+            )
+        text = coded_text(native)
+        return (
+            super()._factorized(column) if text is None else DistinctValues(tuple(text[1]), text[0])
+        )
+
+    def values(self, column: int) -> Array:
+        series = self.series[column]
+        if series.dtype in (nw.Categorical, nw.Enum) and not self._categories(column):
+            series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
+        return self._cells(column, series)
+
+    def _cells(self, column: int, series: nw.Series) -> Array:
+        """Return the cells of a column, or raise where its library has none for NumPy."""
+        advice = (
+            f"column {self.columns[column]!r} holds {self._type_name(series)}, which cannot be read"
+        )
+        try:
+            cells = series.to_numpy()
+        except Exception as error:  # every library has errors of its own
+            raise TypeError(f"{advice}: {error}. Make it numbers or text.") from error
+        if cells.ndim != 1:
+            raise TypeError(f"{advice}. Make its parts columns.")
+        return cells
+
+    def _type_name(self, series: nw.Series) -> Any:
+        native = series.to_native()
+        return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
+
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        dtype = self.series[column].dtype
+        return tuple(dtype.categories) if isinstance(dtype, nw.Enum) else self._categories(column)
+
+    def _categories(self, column: int) -> tuple[Any, ...] | None:
+        """Return the categories of pandas, which need not be text."""
+        native = self.natives[column]
+        is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
+        return tuple(native.cat.categories.tolist()) if is_pandas else None
+
+
+class PandasTable(FrameTable):
+    """A dataframe of pandas, asked without narwhals: single rows would wait for a detour."""
+
+    def __init__(self, native: pd.DataFrame) -> None:
+        if not native.columns.is_unique:
+            twice = native.columns[native.columns.duplicated()].tolist()
+            raise ValueError(f"X has columns of the same name, {twice[0]!r}; rename them.")
+        refuse_invalid_shape(native.shape)
+        self.native = native
+        self.rows, self.width = native.shape
+        self.columns = tuple(native.columns.tolist())
+
+    @cached_property
+    def natives(self) -> list[Any]:
+        return [
+            plain_arrow(name, pa.chunked_array(pa.array(column)))
+            if isinstance(column.dtype, pd.ArrowDtype)
+            else column
+            for name, column in self.native.items()
+        ]
+
+    @cached_property
+    def series(self) -> list[nw.Series]:
+        return [nw.from_native(column, series_only=True) for column in self.natives]
+
+    def declared(self, column: int) -> tuple[Any, ...] | None:
+        return self._categories(column)
+
+    @property
+    def index(self) -> Array:
+        """Names of the rows, those of an index of several levels as tuples."""
+        return self.native.index.to_numpy()
+
+    def _rows_of(self, keep: Array) -> pd.DataFrame:
+        return self.native[keep]
+
+    def _days(self, column: int) -> str:
+        dtype = self.series[column].dtype
+        zone = ", tz='UTC'" if isinstance(dtype, nw.Datetime) and dtype.time_zone else ""
+        return (
+            f"(X[{self.columns[column]!r}] - pandas.Timestamp(0{zone})).dt.days"
+            if dtype == nw.Datetime
+            else ""
+        )
+
+    @cached_property
+    def array(self) -> Array | None:
+        array = self.native.to_numpy() if self.rows * self.width <= FEW else None
+        return array if array is not None and array.dtype in (*FLOATS, *INTEGERS) else None
+
+    def column_numbers(self, column: int) -> Array:
+        native = self.natives[column]
+        if not (isinstance(native, pd.Series) and is_plain_number(native.dtype)):
+            return super().column_numbers(column)
+        plain = native.to_numpy()
+        return plain.view(np.uint8) if plain.dtype == bool else plain
+
+
+def is_plain_number(dtype: Any) -> bool:
+    """Return whether a type is one of NumPy's numbers or flags."""
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
