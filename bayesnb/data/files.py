@@ -48,6 +48,7 @@ from bayesnb.data.kinds import (
     kind_of_cells,
     kind_of_type,
     may_have_codes,
+    may_have_hexadecimals,
     parse_as_asked,
     parse_cells,
 )
@@ -194,10 +195,10 @@ class Source:
         stream = pa.CompressedInputStream(file, "gzip")
         return pa.BufferReader(stream.read()) if seekable else stream
 
-    def read(self, size: int | None = None, *, counted: bool = True) -> bytes:
+    def read(self, size: int | None = None, *, counted: bool = True) -> Any:
         """Return the first bytes, or all, unpacked."""
         if size is None and not self.is_packed:
-            data = Path(self.path).read_bytes()
+            data = pa.OSFile(self.path).read_buffer()  # in memory that Arrow uses again
             self.on_read(len(data))
             return data
         with named_errors(self.name), self.open(counted=counted) as stream:
@@ -624,17 +625,17 @@ class TextReader(TableReader):
             )
 
     @cached_property
-    def _data(self) -> bytes:
+    def _data(self) -> Any:
         """The whole text, as UTF-8."""
         data = self.source.read()
         if self.encoding == "utf8":
             return data
         with self._named_rows():
-            return data.decode(self.encoding).encode()
+            return str(data, self.encoding).encode()
 
     def _parse_whole(self, types: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         options = self._options(types, names)
-        options["parse_options"].newlines_in_values = b'"' in self._data
+        options["parse_options"].newlines_in_values = bool(re.search(b'"', self._data))
         try:
             table = arrow_csv.read_csv(pa.BufferReader(self._data), **options)
         except pa.ArrowInvalid:
@@ -650,7 +651,8 @@ class TextReader(TableReader):
         with ThreadPoolExecutor(1) as thread:
             has_codes = thread.submit(may_have_codes, self._data)
             columns = self._parse_whole({}, names)
-        if has_codes.result():
+        are_whole = any(column.type == pa.int64() for column in columns.values())
+        if has_codes.result() or (are_whole and may_have_hexadecimals(self._data)):
             columns = self._read_as_text(names)
         columns |= self._read_as_text([name for name in names if not is_plain(columns[name])])
         if is_text(columns[names[-1]].type):
@@ -707,8 +709,8 @@ def is_plain(column: Any) -> bool:
         return is_text(column.type)
     if column.type == pa.float64() and compute.any(compute.is_nan(column)).as_py():
         return False
-    ends = compute.min_max(column).as_py()
-    return ends["min"] is None or (ends["min"] > -MIN_CODE and ends["max"] < MIN_CODE)
+    sizes = compute.abs(column.cast(pa.float64(), safe=False))
+    return not compute.any(compute.greater_equal(sizes, MIN_CODE)).as_py()
 
 
 def split_lines(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

@@ -6,6 +6,7 @@ Digits after a leading zero are a code (007, 01234), and so are whole numbers of
 digits: one such cell makes the column text. Flags are true and false.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -155,13 +156,11 @@ def has_codes(cells: Any, values: Any) -> bool:
     return bool(compute.any(compute.match_substring_regex(large, LONG_CODE)).as_py())
 
 
-def may_have_codes(data: bytes) -> bool:
-    """Return whether a number in a text may be a code: 0x1F, or a zero and then a digit.
+def may_have_codes(data: Any) -> bool:
+    """Return whether a number in a text may begin with a zero and then a digit: 007.
 
     The zero in the exponent of 1e-05 begins none.
     """
-    if any(letter in data and b"0" + letter in data for letter in (b"x", b"X")):
-        return True
     view = np.frombuffer(data, np.uint8)
     for start in range(0, len(view), BLOCK_BYTES):
         block = view[start : start + BLOCK_BYTES + 2]
@@ -178,3 +177,9 @@ def may_have_codes(data: bytes) -> bool:
         if not is_exponent.all():
             return True
     return False
+
+
+def may_have_hexadecimals(data: Any) -> bool:
+    """Return whether a text may hold 0x1F, which Arrow takes for an integer."""
+    has_letter = re.search(b"x", data) or re.search(b"X", data)
+    return bool(has_letter and re.search(b"0[xX]", data))
