@@ -18,7 +18,7 @@ def describe_model(model: Any) -> list[str]:
 
 def describe_scores(facts: Facts) -> list[str]:
     """Return lines about the rows, each predicted by the model of all others."""
-    observed = facts.held_out.observed
+    observed = facts.observed
     if observed is None:
         return [
             "Leave-one-out: no score, as the other rows leave no distribution of a row's class."

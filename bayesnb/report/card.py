@@ -1,0 +1,117 @@
+"""A short model card, and how the page was made, with code that makes the model again.
+
+Mitchell et al. (2019), Model Cards for Model Reporting.
+"""
+
+import platform
+import re
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from importlib.metadata import version
+from inspect import signature
+from typing import Any, cast
+
+import numpy as np
+
+from bayesnb.families.family import Family
+from bayesnb.families.record import Record
+from bayesnb.formatting import count, list_names, percent
+from bayesnb.report.checks import WARNING, run_checks
+from bayesnb.report.facts import Facts
+from bayesnb.report.page import Code, Items, Section, Table, name
+
+FEW_ROWS = 30  # of a class, below which scores of it are rough
+MAX_NAMED = 6
+MAX_CODE = 20_000  # letters
+PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas", "matplotlib")
+
+
+def card(facts: Facts) -> Section:
+    """What the model is for, what it was fitted to, how good it is, and its limits."""
+    about, counts = facts.about, facts.counts
+    shares, few = [], []
+    for c in np.argsort(-counts, kind="stable").tolist():
+        label = name(facts.classes[c], 40)
+        shares.append(f"{label} {percent(counts[c] / counts.sum())}")
+        few += [label] if counts[c] < FEW_ROWS else []
+    warned = [check.name for check in run_checks(facts) if check.state == WARNING]
+    verdict = str(facts.verdict or "not known")
+    terms = [
+        ("Model", f"{name(facts.title)}: naive Bayes"),
+        ("Author, date", f"{name(about.author) or 'not stated'}, {name(about.date)}".strip(", ")),
+        ("Intended use", name(about.use, 4000) or "Not stated. `use='...'` writes it here."),
+        ("Data", f"{count(len(facts.codes), 'row')}: {list_names(shares, MAX_NAMED)}."),
+        ("Verdict", f"{verdict[0].upper()}{verdict[1:]}."),
+        (
+            "Limits",
+            "The scores hold for new rows from the same source. The model describes how columns "
+            "and labels occur together, not what would happen if someone changed a column. Classes "
+            f"with fewer than {FEW_ROWS} rows: {list_names(few, MAX_NAMED) or 'none'}. Open "
+            f"warnings: {list_names(warned, MAX_NAMED) or 'none'}.",
+        ),
+    ]
+    return Section("card", "Model card", [Items(terms)])
+
+
+def made(facts: Facts) -> Section:
+    """Versions, command, date, and code that makes the model again."""
+    call = name(write_model(facts.model), MAX_CODE)
+    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", call)))
+    code = [
+        f"from bayesnb import {', '.join(names)}",
+        "from bayesnb.report import report",
+        "",
+        f"model = {call}.fit(X, y)",
+        "html = report(model, X, y)",
+    ]
+    versions = {
+        "Package": [*PACKAGES, "Python"],
+        "Version": [*map(version, PACKAGES), platform.python_version()],
+    }
+    command = name(facts.about.command, 4000)
+    content = [
+        "All random numbers have fixed seeds: the same table, settings and versions give the same "
+        "page, but for its date, on the same kind of machine. The same model in Python, from a "
+        "table X and labels y:",
+        Code(code),
+        *(["It was made by this command:", Code([command])] if command else []),
+        Table("Versions", versions),
+    ]
+    return Section("made", "How this page was made", content)
+
+
+def write_model(model: Any) -> str:
+    """Return the call that makes an estimator: the parameters that are not their defaults."""
+    args = []
+    for key, parameter in signature(type(model)).parameters.items():
+        value, default = getattr(model, key), parameter.default
+        is_plain = type(value) is type(default) and isinstance(value, (str, int, float))
+        if value is not default and not (is_plain and value == default):  # arrays: not compared
+            args.append(f"{key}={write_value(value)}")
+    return f"{type(model).__name__}({', '.join(args)})"
+
+
+def write_value(value: Any) -> str:
+    """Return a value as Python, also families with their priors, and arrays."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        items = [f"{write_value(key)}: {write_value(each)}" for key, each in value.items()]
+        return "{" + ", ".join(items) + "}"
+    if isinstance(value, list | tuple):
+        start, end = "()" if isinstance(value, tuple) else "[]"
+        return start + "".join(f"{write_value(each)}, " for each in value) + end
+    if isinstance(value, Family | Record):
+        keys, one = getattr(value, "__match_args__", ()), cast(Any, value)
+        if isinstance(value, Family):
+            keys = [field.name for field in fields(one) if is_changed(field, value)]
+        renamed = getattr(value, "renamed", {})
+        args = [f"{renamed.get(key, key)}={write_value(getattr(value, key))}" for key in keys]
+        return f"{type(value).__name__}({', '.join(args)})"
+    return repr(value)
+
+
+def is_changed(field: Any, family: Family) -> bool:
+    """Return whether a field of a family is not its default; a prior is always written."""
+    value = getattr(family, field.name)
+    return is_dataclass(value) or value is not field.default
