@@ -138,7 +138,7 @@ def priors(it: Reported) -> Columns:
 def overview(it: Reported) -> Columns:
     return {
         "Column": list(it.X),
-        "Missing": it.X.isna().sum().values,
+        "Missing cells": 100 * it.X.isna().mean().values,
         "Distinct values": it.X.nunique().values,
     }
 
@@ -248,7 +248,6 @@ def uncertainty(it: Reported) -> Columns:
 BY_REFITS: dict[str, Callable[[Reported], Columns]] = {
     "Rows with the least probable labels, held out": predictions,
     "Least typical rows, held out": untypical,
-    "Mean uncertainty about the label, in nats": uncertainty,
 }
 
 

@@ -45,7 +45,7 @@ def _draw_numbers(cells: Array, effect: Array, colours: Sequence[str]) -> Axes:
     order = np.argsort(cells, kind="stable")
     groups = np.array_split(order, min(GROUPS, len(order)))
     for k, values in enumerate(effect.T):
-        dots: Any = {"markersize": 3, "alpha": 0.4, "markeredgewidth": 0}
+        dots: Any = {"markersize": 5, "alpha": 0.4, "markeredgewidth": 0}
         ax.plot(cells, values, ".", color=colours[k], **dots)
         x = [cells[group].mean() for group in groups]
         means = [values[group].mean() for group in groups]

@@ -112,10 +112,10 @@ def report(
     if ci_prob is not None:
         checked_ci_prob(ci_prob)
     about = about or About(label=str(getattr(y, "name", None) or ""))
-    given: dict[str, Any] = {"title": title, "author": author, "use": use, "ci_prob": ci_prob}
-    about = replace(about, **{name: value for name, value in given.items() if value})
-    if positive is not None:
-        about = replace(about, positive=positive)
+    given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob, "positive": positive}
+    about = replace(
+        about, **{key: value for key, value in given.items() if value not in ("", None)}
+    )
     with Stages(progress) as stages:
         return render(gather(model, X, y, test, about, stages), brief=brief, stages=stages)
 

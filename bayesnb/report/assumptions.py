@@ -1,5 +1,7 @@
 """What the assumptions decide: the smoothing, and that columns are independent."""
 
+from typing import Any
+
 import numpy as np
 
 from bayesnb import plots
@@ -24,6 +26,13 @@ from bayesnb.report.page import (
 
 MAX_PAIRS = MAX_LINKS = 12
 MAX_NOTE = 400  # letters
+SETTINGS = {
+    "Log score": ("elpd_loo", show_evidence),
+    "Log evidence": ("log_evidence", show_evidence),
+    "Accuracy": ("accuracy", show_percent),
+    "Brier": ("brier", show_loss),
+    "Calibration error": ("ece", show_loss),
+}
 PANELS = ("log score", "evidence", "calibration error")
 
 
@@ -42,21 +51,11 @@ def smoothing(facts: Facts) -> Section:
     columns = {
         "Smoothing": table["smoothing"].map("{:g}".format).tolist(),
         "Estimate": table["estimate"].tolist(),
-        "Log score": table["elpd_loo"].tolist(),
         "Difference": list(zip(table["elpd_diff"], table["diff_se"], strict=True)),
-        "Log evidence": table["log_evidence"].tolist(),
-        "Accuracy": table["accuracy"].tolist(),
-        "Brier": table["brier"].tolist(),
-        "Calibration error": table["ece"].tolist(),
     }
-    formats = {
-        "Log score": show_evidence,
-        "Difference": plus_minus,
-        "Log evidence": show_evidence,
-        "Accuracy": show_percent,
-        "Brier": show_loss,
-        "Calibration error": show_loss,
-    }
+    formats: dict[str, Any] = {"Difference": plus_minus}
+    for title, (key, show) in SETTINGS.items():
+        columns[title], formats[title] = table[key].tolist(), show
     settings = Table("Settings of the smoothing, held out", columns, formats, "sortable")
     elpd = fixed(float(facts.label_log_proba.sum()), 1)
     content = [
@@ -110,17 +109,11 @@ def list_links(facts: Facts) -> list:
     if facts.model.schema_.links is None:
         return []
     links = facts.model.links_
-    order = np.argsort(-links["log_bayes_factor"].values, kind="stable")[:MAX_LINKS]
-    shown = links.isel(link=order)
-    firsts, seconds, factors, tempers, sds = (
-        shown[key].values.tolist()
-        for key in ("first", "second", "log_bayes_factor", "temper", "temper_sd")
-    )
-    ends = zip(firsts, seconds, strict=True)
+    frame = links.to_frame()[:MAX_LINKS]
     columns = {
-        "Link": [ARROW.join(name_column(end, 40) for end in pair) for pair in ends],
-        "Log Bayes factor": factors,
-        "Exponent": list(zip(tempers, sds, strict=True)),
+        "Link": [ARROW.join(map(name_column, pair)) for pair in frame[["first", "second"]].values],
+        "Log Bayes factor": frame["log_bayes_factor"].tolist(),
+        "Exponent": list(zip(frame["temper"], frame["temper_sd"], strict=True)),
     }
     about = "The strongest links between columns and their log Bayes factors."
     formats = {"Log Bayes factor": nats, "Exponent": show_exponent}
@@ -130,6 +123,6 @@ def list_links(facts: Facts) -> list:
         f"within a class. This model has {count(links.sizes['link'], 'link')}, {forest:,} of them "
         "in a forest; the others add evidence about the class. The exponent is the weight of the "
         "evidence of a link.",
-        Figures([draw(plots.plot_dependence(shown), about)]),
+        Figures([draw(plots.plot_dependence(links.isel(link=slice(MAX_LINKS))), about)]),
         Table("The strongest links", columns, formats, "sortable"),
     ]

@@ -8,19 +8,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
-from inspect import signature
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from bayesnb.families.family import Family
-from bayesnb.families.record import Record
 from bayesnb.formatting import count, list_names, percent
 from bayesnb.report.checks import WARNING, run_checks
 from bayesnb.report.facts import Facts
 from bayesnb.report.page import Code, Items, Section, Table, name
 
-FEW_ROWS = 30  # of a class, below which scores of it are rough
 MAX_NAMED = 6
 MAX_CODE = 20_000  # letters
 PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas", "matplotlib")
@@ -29,24 +25,20 @@ PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas", "mat
 def card(facts: Facts) -> Section:
     """What the model is for, what it was fitted to, how good it is, and its limits."""
     about, counts = facts.about, facts.counts
-    shares, few = [], []
+    shares = []
     for c in np.argsort(-counts, kind="stable").tolist():
-        label = name(facts.classes[c], 40)
-        shares.append(f"{label} {percent(counts[c] / counts.sum())}")
-        few += [label] if counts[c] < FEW_ROWS else []
+        shares.append(f"{name(facts.classes[c], 40)} {percent(counts[c] / counts.sum())}")
     warned = [check.name for check in run_checks(facts) if check.state == WARNING]
     verdict = str(facts.verdict or "not known")
     terms = [
-        ("Model", f"{name(facts.title)}: naive Bayes"),
-        ("Author, date", f"{name(about.author) or 'not stated'}, {name(about.date)}".strip(", ")),
+        ("Model", f"{name(facts.title)}: naive Bayes. {name(about.author)} {name(about.date)}"),
         ("Intended use", name(about.use, 4000) or "Not stated. `use='...'` writes it here."),
         ("Data", f"{count(len(facts.codes), 'row')}: {list_names(shares, MAX_NAMED)}."),
         ("Verdict", f"{verdict[0].upper()}{verdict[1:]}."),
         (
             "Limits",
             "The scores hold for new rows from the same source. The model describes how columns "
-            "and labels occur together, not what would happen if someone changed a column. Classes "
-            f"with fewer than {FEW_ROWS} rows: {list_names(few, MAX_NAMED) or 'none'}. Open "
+            "and labels occur together, not what would happen if someone changed a column. Open "
             f"warnings: {list_names(warned, MAX_NAMED) or 'none'}.",
         ),
     ]
@@ -82,11 +74,10 @@ def made(facts: Facts) -> Section:
 
 def write_model(model: Any) -> str:
     """Return the call that makes an estimator: the parameters that are not their defaults."""
+    defaults = type(model)().get_params(deep=False)
     args = []
-    for key, parameter in signature(type(model)).parameters.items():
-        value, default = getattr(model, key), parameter.default
-        is_plain = type(value) is type(default) and isinstance(value, (str, int, float))
-        if value is not default and not (is_plain and value == default):  # arrays: not compared
+    for key, value in model.get_params(deep=False).items():
+        if repr(value) != repr(defaults[key]):
             args.append(f"{key}={write_value(value)}")
     return f"{type(model).__name__}({', '.join(args)})"
 
@@ -101,17 +92,12 @@ def write_value(value: Any) -> str:
     if isinstance(value, list | tuple):
         start, end = "()" if isinstance(value, tuple) else "[]"
         return start + "".join(f"{write_value(each)}, " for each in value) + end
-    if isinstance(value, Family | Record):
-        keys, one = getattr(value, "__match_args__", ()), cast(Any, value)
-        if isinstance(value, Family):
-            keys = [field.name for field in fields(one) if is_changed(field, value)]
-        renamed = getattr(value, "renamed", {})
-        args = [f"{renamed.get(key, key)}={write_value(getattr(value, key))}" for key in keys]
+    if is_dataclass(value):
+        args = []
+        for field in fields(value):
+            part = getattr(value, field.name)
+            if field.init and repr(part) != repr(field.default):
+                key = getattr(value, "renamed", {}).get(field.name, field.name)
+                args.append(f"{key}={write_value(part)}")
         return f"{type(value).__name__}({', '.join(args)})"
     return repr(value)
-
-
-def is_changed(field: Any, family: Family) -> bool:
-    """Return whether a field of a family is not its default; a prior is always written."""
-    value = getattr(family, field.name)
-    return is_dataclass(value) or value is not field.default

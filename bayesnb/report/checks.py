@@ -4,7 +4,7 @@ Columns that look like something else than they are read as are found by what `f
 """
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayesnb.criticism.held_out_scores import CopiedRows, row_keys, warn_of_width
-from bayesnb.criticism.tune import Bound, prior_bounds
+from bayesnb.criticism.tune import prior_bounds
 from bayesnb.criticism.wording import DROP_COPIES, TEST_TABLE
 from bayesnb.data import open_table
 from bayesnb.data.frames import FrameTable
@@ -27,7 +27,6 @@ from bayesnb.data.suspect_columns import (
 )
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.base import Array
-from bayesnb.families.family import joint_family
 from bayesnb.formatting import count, fixed, list_names, percent
 from bayesnb.report.facts import Column, Facts, attempt
 from bayesnb.report.page import Heading, Items, Section, Table, name, name_column
@@ -123,22 +122,6 @@ def find_missed_classes(facts: Facts) -> Outcome:
         "If a miss costs more than a false alarm, decide by costs instead of by the most probable "
         "label: `model.decide(X, loss=...)`.",
     )
-
-
-def find_overconfidence(facts: Facts) -> Outcome:
-    observed, answered = facts.observed, facts.answered
-    if observed is None or not answered.any():
-        return SKIPPED, "no row has a held-out probability"
-    mean = float(np.exp(facts.left_out[answered].max(axis=1)).mean())
-    sure, right = percent(mean), percent(mean - observed.surplus.value)
-    if not observed.is_too_sure:
-        return OK, f"{right} of held-out labels are right, their mean probability is {sure}"
-    what = f"Held-out predictions have a mean probability of {sure}, but only {right} are right."
-    advice = advise_temper(facts)
-    if not observed.is_mended_by_temper:
-        advice += " Calibrate on held-out rows, for example with scikit-learn's "
-        advice += "CalibratedClassifierCV."
-    return WARNING, what, advice
 
 
 # Columns, one by one
@@ -320,8 +303,12 @@ def find_dependence(facts: Facts) -> Outcome:
     )
     if is_tempered_by_rows(facts):
         return OK, f"{what} Exponents correct for that"
-    advice = f"Evidence that such columns share is counted twice. {advise_temper(facts)}"
-    return LOOK, what, f"{advice} {advise_block(facts)}"
+    return (
+        LOOK,
+        what,
+        f"Evidence that such columns share is counted twice. {advise_temper(facts)} Or declare "
+        "columns of one kind together, as a block that is modelled jointly.",
+    )
 
 
 def find_bounds(facts: Facts) -> Outcome:
@@ -335,26 +322,13 @@ def find_bounds(facts: Facts) -> Outcome:
     if not bounds:
         return OK, "no parameter of the priors with the largest evidence is at a boundary"
     places = [f"{name(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in bounds]
-    advice = dict.fromkeys(advise_bound(end) for end in bounds)
     return (
         LOOK,
         f"The best priors have a parameter at a boundary. {list_names(places, MAX_NAMED)}",
-        f"This concerns that parameter only, and the model keeps its priors. {' '.join(advice)}",
+        "This concerns that parameter only, and the model keeps its priors. Look at the columns "
+        "with `plot_column`: one variance for all classes ('gaussian:shared'), another family or "
+        "the logarithm may fit better.",
     )
-
-
-def advise_bound(end: Bound) -> str:
-    """Return what to do about a parameter at a boundary."""
-    if end.dial == "shape" and end.infinite and end.family.shareable():
-        if end.shared:
-            return "The model already has one variance for all classes: nothing needs to be done."
-        option = f"'{end.family.word}:shared'"
-        return f"One variance for all classes fits the data: declare these columns {option}."
-    if end.infinite and end.dial in ("shape", "count", "concentration"):
-        return "Its log Bayes factor shows whether such a column depends on the class."
-    if end.dial == "concentration":
-        return "Keep a smoothing above 0 nevertheless, unless other levels are impossible."
-    return "Another family, or the logarithm, may fit these columns better: see `plot_column`."
 
 
 def find_copies(facts: Facts) -> Outcome:
@@ -382,14 +356,14 @@ def find_shift(facts: Facts) -> Outcome:
     learnt, test = facts.log_density, attempt(facts.model.log_density, facts.test[0])
     if isinstance(test, str) or not np.isfinite([*learnt, *test]).all() or len(test) < 2:
         return SKIPPED, "some rows have no density under these priors, or there is only one of them"
-    error = np.sqrt(learnt.var(ddof=1) / len(learnt) + test.var(ddof=1) / len(test))
+    error = np.hypot(*(x.std(ddof=1) / np.sqrt(len(x)) for x in (learnt, test)))
     gap = learnt.mean() - test.mean()
     if gap <= FAR * error:
         return OK, "its rows are not clearly less typical than the training rows"
     return (
         WARNING,
-        f"Its rows are less typical: their mean log density is {fixed(test.mean(), 2)}, that of "
-        f"held-out training rows {fixed(learnt.mean(), 2)} ({gap / error:.1f} standard errors).",
+        f"Its rows are less typical: their mean log density is {fixed(gap, 2)} nats below that of "
+        f"held-out training rows ({fixed(gap / error, 1)} standard errors).",
         "Compare how the two tables were made: the probabilities hold only for rows like the "
         "training rows.",
     )
@@ -400,7 +374,6 @@ CHECKS: dict[str, Callable[[Facts], Outcome]] = {
     "Numbers as labels": find_numeric_labels,
     "Impossible labels": find_impossible_labels,
     "Missed classes": find_missed_classes,
-    "Overconfident probabilities": find_overconfidence,
     "Columns that separate classes perfectly": find_separation,
     "Columns that look like something else": find_suspicious_columns,
     "Columns with a single value": find_constant_columns,
@@ -436,20 +409,6 @@ def advise_temper(facts: Facts) -> str:
 def is_tempered_by_rows(facts: Facts) -> bool:
     """Return whether the exponents were chosen by the rows."""
     return facts.model._temper_rule in (COLUMNS, LOO)
-
-
-def advise_block(facts: Facts) -> str:
-    """Return how the most dependent pair of one kind is modelled jointly, or nothing."""
-    columns = {str(one.key): one for one in facts.columns}
-    for first, second, factor, has_it in facts.pairs:
-        families = [columns[key].family for key in (first, second)]
-        joint = joint_family(families[0])
-        if joint is None or type(families[0]) is not type(families[1]):
-            continue
-        if factor > STRONG and not has_it:
-            names = f"{name_column(first, 40)} and {name_column(second, 40)}"
-            return f"Or model {names} jointly: declare them together as {joint.word}."
-    return ""
 
 
 def advise_possible(facts: Facts) -> str:
@@ -497,30 +456,9 @@ def find_useless_columns(facts: Facts) -> list[Hashable]:
     return useless
 
 
-class Remedies(NamedTuple):
-    """Changes that the page is sure of: columns to leave out, and parameters of the estimator."""
-
-    dropped: Sequence[Hashable]
-    params: Mapping[str, Any]
-
-    def write_call(self, X: Any) -> str:
-        """Return the line of Python that makes the model with all of them."""
-        changes = ", ".join(f"{key}={value!r}" for key, value in self.params.items())
-        model = f"model.set_params({changes})" if changes else "model"
-        rest, dropped = "X", list(self.dropped)
-        if dropped and hasattr(X, "columns"):
-            rest = f"X.drop({'columns=' if hasattr(X, 'iloc') else ''}{dropped!r})"
-        elif dropped:
-            rest = f"np.delete(X, {dropped!r}, axis=1)"
-        return f"{model}.fit({rest}, y)"
-
-
-def find_remedies(facts: Facts) -> Remedies:
-    """Return every change that is sure to help; the last column stays."""
+def write_remedies(facts: Facts) -> str:
+    """Return the line of Python that makes the model with all changes that are sure to help."""
     params: dict[str, Any] = {}
-    dropped = find_useless_columns(facts)
-    if len(dropped) == len(facts.columns) and not facts.has_words:
-        dropped = []
     if facts.verdict is not None and facts.verdict.probabilities == TEMPERED:
         params["temper"] = LOO
     if facts.observed is not None and not isfinite(facts.observed.log_loss):
@@ -528,7 +466,16 @@ def find_remedies(facts: Facts) -> Remedies:
             params["estimate"] = "predictive"
         elif has_proper_priors(facts.model):
             params["class_prior"] = 1.0
-    return Remedies(dropped, params)
+    changes = ", ".join(f"{key}={value!r}" for key, value in params.items())
+    model = f"model.set_params({changes})" if changes else "model"
+    table, useless = "X", find_useless_columns(facts)
+    if len(useless) == len(facts.columns) and not facts.has_words:
+        useless = []  # the last column stays
+    if useless and hasattr(facts.X, "columns"):
+        table = f"X.drop({'columns=' if hasattr(facts.X, 'iloc') else ''}{useless!r})"
+    elif useless:
+        table = f"np.delete(X, {useless!r}, axis=1)"
+    return f"{model}.fit({table}, y)" if changes or useless else ""
 
 
 # The section of the page

@@ -8,7 +8,6 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.formatting import SPACE, count, fixed, list_names, nats, number, percent, plus_minus
 from bayesnb.plots.effect_plot import plot_effect
-from bayesnb.plots.words_plot import class_words
 from bayesnb.report.checks import STRONG, count_columns, declared_columns
 from bayesnb.report.facts import Column, Facts, attempt
 from bayesnb.report.page import (
@@ -22,8 +21,8 @@ from bayesnb.report.page import (
     draw,
     name,
     name_column,
-    show_interval,
     show_loss,
+    show_percent,
 )
 
 MAX_PICTURED = 5  # columns, the most important
@@ -31,7 +30,7 @@ MAX_LISTED, MAX_OPEN = 1000, 12  # rows of a table; of a longer one it is folded
 MAX_NAMED = 12
 MAX_LEVELS = 4  # of a column, in a table
 MAX_WORDS = 10  # of a class
-MAX_WEIGHTS, MAX_ABREAST = 30, 4  # weights that are listed, and classes beside each other
+MAX_WEIGHTS = 30
 WIDE = 5.0  # inches of bars, which a phone has room for
 
 
@@ -78,10 +77,9 @@ def fold_long(table: Table) -> Table | Fold:
 def overview(facts: Facts) -> Section:
     """What the columns hold: missing cells, distinct values, and the range or commonest levels."""
     counted = count_columns(facts)
-    rows = len(facts.codes)
     columns = {
         "Column": [name_column(one.key) for one, _ in counted],
-        "Missing": [(rows - counts.known, rows) for _, counts in counted],
+        "Missing cells": [1 - counts.known / len(facts.codes) for _, counts in counted],
         "Distinct values": [counts.distinct for _, counts in counted],
         "Range or levels": [describe_cells(one) for one, _ in counted],
     }
@@ -152,29 +150,17 @@ def show_exponent(value: float, sd: float) -> str:
     return plus_minus(value, sd, 2) if sd > 0 else fixed(value, 2)
 
 
-def show_missing(cells: float, rows: int = 0) -> str:
-    """Format how many cells are missing, and their share where the rows are known."""
-    share = f" ({percent(cells / rows)})" if cells and rows else ""
-    return f"{cells:,.0f}{share}"
-
-
-def show_times(ratio: float, lower: float, upper: float) -> str:
-    """Format how many times as often, with its interval."""
-    return f"{number(ratio)} ({number(lower)}{SPACE}to{SPACE}{number(upper)})"
-
-
 def show_evidence(value: float) -> str:
     """Format log evidence."""
     return fixed(value, 1)
 
 
 SHOWN = {
-    "Missing": show_missing,
+    "Missing cells": show_percent,
     "Log evidence": show_evidence,
     "Importance, nats a row": show_loss,
     "Exponent": show_exponent,
     "Evidence that it depends on the class": nats,
-    "Times as often": show_times,
 }
 
 
@@ -183,13 +169,6 @@ SHOWN = {
 
 def picture_columns(facts: Facts) -> list:
     """Return what is expected of the most important columns, and what they add to the log-odds."""
-    keys = {}
-    for block in facts.model.schema_.columns_alone.blocks:
-        if not block.family.words:
-            for key in block.keys:
-                is_block = isinstance(key, tuple) and block.family.multivariate
-                keys[", ".join(map(str, key)) if is_block else str(key)] = key
-    pictured = [key for key in facts.features.index if str(key) in keys][:MAX_PICTURED]
     pair = "each class against the average of all"
     if len(facts.classes) == 2:
         pair = f"{name(facts.classes[1], 40)} against {name(facts.classes[0], 40)}"
@@ -200,13 +179,12 @@ def picture_columns(facts: Facts) -> list:
         f"log-odds of {pair}. Half of what a link adds is counted in each of its two columns, so "
         "that dots scatter. `plot_column` draws any column.",
     ]
-    for feature in pictured:
-        key = keys[str(feature)]
+    for key in facts.features["key"][:MAX_PICTURED]:
         pictures = [draw_distribution(key, facts), draw_effect(key, facts)]
         shown = [picture for picture in pictures if picture is not None]
         if shown:
-            content += [Claim(name_column(feature)), Figures(shown)]
-    return content if pictured else []
+            content += [Claim(name_column(key)), Figures(shown)]
+    return content
 
 
 def draw_distribution(key: Hashable, facts: Facts) -> Any:
@@ -222,18 +200,18 @@ def draw_distribution(key: Hashable, facts: Facts) -> Any:
 
 def draw_effect(key: Hashable, facts: Facts) -> Any:
     """Draw what a column adds to the log-odds against its cells; None of a block."""
-    explained = facts.explained
-    one = next((one for one in facts.columns if one.key == key), None)
-    if one is None or isinstance(explained, str) or str(key) not in explained["feature"].values:
+    columns, explained = {one.key: one for one in facts.columns}, facts.explained
+    if key not in columns or isinstance(explained, str):
         return None
-    places = facts.spaced(explained.sizes["obs_id"])
-    evidence = explained["predictive"].sel(feature=str(key)).values
+    one, places = columns[key], facts.spaced(explained.sizes["obs_id"])
+    features = [str(feature) for feature in explained["feature"].values.tolist()]
+    evidence = explained["predictive"].values[..., features.index(str(key))]
     known = one.known[places] & np.isfinite(evidence).all(axis=1)
-    if not known.any() or len(facts.classes) < 2:
+    if not known.any():
         return None
-    cells, shown = one.cells[places][known], name_column(key, 40)
-    ax = plot_effect(cells, evidence[known], facts.counts, one.levels, shown)
-    about = f"What {name_column(key)} adds to the log-odds of each class, against its cells."
+    shown = name_column(key, 40)
+    ax = plot_effect(one.cells[places][known], evidence[known], facts.counts, one.levels, shown)
+    about = f"What {shown} adds to the log-odds of each class, against its cells."
     return draw(ax, about, key)
 
 
@@ -244,58 +222,39 @@ def compare_words(facts: Facts) -> list:
     """Return the words that speak for each class, and how sure that is."""
     if not facts.has_words or len(facts.classes) < 2:
         return []
-    titles = ("Word", "Evidence for", "Times as often", "In the class", "Elsewhere")
-    columns: dict[str, list] = {title: [] for title in titles}
-    pictures = []
-    labels = facts.model.classes_.tolist()
-    order = np.sort(np.argsort(-facts.counts, kind="stable")[: plots.MOST_CLASSES]).tolist()
-    for words in class_words(facts.model, order, MAX_WORDS, facts.prob):
-        label = labels[words.place]
-        ax = plots.plot_words(facts.model, [label], most=MAX_WORDS, ci_prob=facts.prob)
-        about = f"Words that speak for {name(label, 40)}, as dots with intervals."
-        pictures.append(draw(ax, about, words.place))
-        ratios = np.exp(np.minimum([words.ratio, words.lower, words.upper], 700.0))
-        columns["Word"] += [name(word, 40) for word in words.words]
-        columns["Evidence for"] += [name(label, 40)] * len(words.words)
-        columns["Times as often"] += list(map(tuple, ratios.T.tolist()))
-        columns["In the class"] += words.counts.tolist()
-        columns["Elsewhere"] += words.rest.tolist()
-    caption = f"Words and how many times as often, {show_interval(facts.prob)} intervals"
+    axes = np.atleast_1d(plots.plot_words(facts.model, most=MAX_WORDS, ci_prob=facts.prob))
+    about = "Words that speak for each class, as dots with intervals."
     return [
         Heading("Words that tell the classes apart"),
         "For each class, the words that it uses more often than all other classes together: how "
         "many times as often, with an interval. Words are sorted by the lower end of the interval, "
         "so that a word seen only a few times does not come first by chance. A dot is hollow where "
-        "the interval spans more than a factor of ten.",
-        Figures(pictures),
-        fold_long(Table(caption, columns, SHOWN, "sortable")),
+        "the interval spans more than a factor of ten. `relevance(model)` has all words.",
+        Figures([draw(axes[0], about)]),
     ]
 
 
 def list_weights(facts: Facts) -> list:
     """Return the weights of a linear model that are furthest from 0 in their sds."""
-    order = np.argsort(-facts.counts, kind="stable")[: MAX_ABREAST + 1]
-    against, *others = facts.model.classes_[order].tolist()
+    against = facts.model.classes_[facts.counts.argmax()]
     form = attempt(facts.model.linear_form, against=against)
-    if not others or isinstance(form, str):
+    if len(facts.classes) < 2 or isinstance(form, str):
         return []
-    form = form.sel({"class": others})
-    with np.errstate(all="ignore"):
-        clear = np.nan_to_num(np.abs(form["w"].values) / form["w_sd"].values).max(axis=0)
-    shown = form.isel(feature=np.argsort(-clear, kind="stable")[:MAX_WEIGHTS])
-    features = [name_column(key) for key in shown["feature"].values.tolist()]
-    columns: dict[str, list] = {"Weight of": [*features, "b"]}
-    for c, label in enumerate(others):
-        values, sds = (
-            [*shown[key].values[c].tolist(), float(form["b" + key[1:]][c])] for key in ("w", "w_sd")
-        )
-        columns[name(label, 40)] = list(zip(values, sds, strict=True))
+    frame = form.to_frame()
+    frame = frame[frame["w_sd"] > 0]
+    clear = (frame["w"].abs() / frame["w_sd"]).sort_values(ascending=False, kind="stable")
+    shown = frame.loc[clear.index[:MAX_WEIGHTS]]
+    columns = {
+        "Feature": [name_column(feature) for _, feature in shown.index],
+        "Class": [name(label, 40) for label, _ in shown.index],
+        "Weight": list(zip(shown["w"], shown["w_sd"], strict=True)),
+    }
     return [
         Heading("The model as a formula"),
         "This model is linear, like a logistic regression, but its weights are in closed form. The "
-        f"log-odds of a class against {name(against, 40)} are the intercept b plus, for every "
+        f"log-odds of a class against {name(against, 40)} are the intercept plus, for every "
         "column, a weight times the number or count, a weight if the cell is yes, or the weight of "
-        "its level; ± is the posterior standard deviation. `model.linear_form()` has "
-        f"{count(form.sizes['feature'], 'weight')}.",
-        Table("Weights, the clearest first", columns, dict.fromkeys(columns, plus_minus)),
+        "its level; ± is the posterior standard deviation. `model.linear_form()` has all "
+        f"{len(frame):,}.",
+        fold_long(Table("Weights, the clearest first", columns, {"Weight": plus_minus})),
     ]

@@ -183,8 +183,8 @@ class Facts:
 
     @cached_property
     def importance(self) -> Any:
-        most = int(max(MAX_SCORES / self.row_size, GROUPS))
-        return attempt(importance, self.model, *self.take_spaced(most), ci_prob=self.prob)
+        places = self.spaced(int(MAX_SCORES / self.row_size))
+        return attempt(importance, self.model, *self.take(places), ci_prob=self.prob)
 
     @cached_property
     def summary(self) -> Any:
@@ -194,6 +194,7 @@ class Facts:
     def features(self) -> Any:
         """`summary` as a frame, beside `importance`; the most important first."""
         frame, order = self.summary.to_frame(), "log_bayes_factor"
+        frame["key"] = [key for key, *_ in self.model.schema_.columns_alone.keys]
         if not isinstance(self.importance, str):
             frame = frame.join(self.importance.to_frame()[["importance", "lower", "upper"]])
             order = "importance"
@@ -225,7 +226,8 @@ class Facts:
         ranks = {str(feature): rank for rank, feature in enumerate(self.features.index)}
         keys = [one.key for one in self.columns]
         keys.sort(key=lambda key: ranks.get(str(key), 0))  # a column of a block is important
-        return attempt(dependence, self.model, self.X, self.y, keys[:MAX_PAIRED], progress=False)
+        given = self.model, self.X, self.y, keys[:MAX_PAIRED]
+        return attempt(dependence, *given, progress=False)
 
     @cached_property
     def pairs(self) -> list[tuple[str, str, float, bool]]:
@@ -235,16 +237,13 @@ class Facts:
         """
         if isinstance(self.dependence, str):
             return []
-        names = [str(feature) for feature in self.dependence["feature"].values.tolist()]
-        factors = self.dependence["log_bayes_factor"].values
+        factors = self.dependence.to_frame()["log_bayes_factor"].dropna()
         groups = self.connected_columns
         pairs = []
-        for i, first in enumerate(names):
-            for j in range(i + 1, len(names)):
-                if np.isfinite(factors[i, j]):
-                    has_it = names[j] in groups.get(first, ())
-                    pairs.append((first, names[j], float(factors[i, j]), has_it))
-        return sorted(pairs, key=lambda pair: -pair[2])
+        for (first, second), factor in factors.sort_values(ascending=False).items():
+            has_it = str(second) in groups.get(str(first), ())
+            pairs.append((str(first), str(second), float(factor), has_it))
+        return pairs
 
     @property
     def connected_columns(self) -> dict[str, set[str]]:
@@ -315,10 +314,6 @@ class Facts:
         keep[places] = True
         return open_table(self.X).take(keep), self.model.classes_[self.codes[keep]]
 
-    def take_spaced(self, most: int) -> tuple[Any, Any]:
-        """Evenly spaced rows and their labels; all of them as they were given."""
-        return (self.X, self.y) if most >= len(self.codes) else self.take(self.spaced(most))
-
     def hold_out(self, places: Any) -> Any:
         """The model of all other rows; the reason where it has no answers."""
         return attempt(copy.deepcopy(self.model).forget, *self.take(places))
@@ -342,7 +337,7 @@ def fold_links(explained: Any, model: Any) -> Any:
     width = explained.sizes["feature"] - len(links.keys)
     columns, predictive = explained.isel(feature=slice(width)), explained["predictive"].values
     folded = predictive[..., :width].copy()
-    places = {feature: place for place, feature in enumerate(columns["feature"].values.tolist())}
+    places = {str(key): place for place, key in enumerate(columns["feature"].values.tolist())}
     for place, ends in enumerate(links.keys, width):
         for end in ends:
             folded[..., places[str(end)]] += predictive[..., place] / 2
@@ -376,11 +371,9 @@ def gather(
 def check_positive(positive: Any, y: Any) -> None:
     """Raise for a positive class that is not one of two labels."""
     labels = sorted(set(map(str, np.asarray(y).ravel().tolist())))
-    if len(labels) != 2:
+    if len(labels) != 2 or str(positive) not in labels:
+        names = list_names([shorten(label, 80) for label in labels])
         raise ValueError(
-            f"positive={positive!r} is for two classes, and there are {len(labels)}. Leave it out: "
-            "the confusion matrix has the recall of each class."
+            f"positive={positive!r} is none of the classes: {names}. It names one of two classes; "
+            "leave it out where there are more."
         )
-    if str(positive) not in labels:
-        names = list_names([shorten(label, 80) for label in labels], 2)
-        raise ValueError(f"positive={positive!r} is none of the classes: {names}.")

@@ -53,15 +53,15 @@ TERMS = (
 )
 CONCLUSIONS = {
     verdict.UNEVEN: "The probabilities are not well calibrated: too high or too low for some rows.",
-    verdict.TOO_SURE: (
-        "The probabilities are right on average, but too extreme at the ends: labels with a "
-        "probability close to 0 came more often than that."
-    ),
+    verdict.TOO_SURE: "The model is overconfident, or its probabilities are too close to 0.",
     verdict.TOO_CAUTIOUS: (
         "The model is underconfident: it is right more often than its probabilities say."
     ),
-    verdict.UNSETTLED: "Nothing speaks against the probabilities, but they may still be off by",
-    verdict.USABLE: "The probabilities can be trusted, as far as",
+    verdict.UNSETTLED: (
+        "Nothing speaks against the probabilities, but with {rows} they may still be off by "
+        "{points} percentage points on average."
+    ),
+    verdict.USABLE: "The probabilities can be trusted, as far as {rows} can tell.",
 }
 
 
@@ -157,8 +157,9 @@ def reliability(facts: Facts) -> Section:
         fixed(100 * float(result[f"ece{end}"]), 1)
         for end in ("", "_lower", "_upper", "_if_calibrated")
     )
-    claim, is_fine = conclude(facts)
-    advice = "" if is_fine else advise_temper(facts)
+    state = verdict.calibration_state(facts.observed)
+    claim = CONCLUSIONS[state].format(rows=count(facts.observed.rows, "row"), points=high)
+    advice = advise_temper(facts) if state == verdict.TOO_SURE else ""
     text = (
         f"On average, the predicted label had a probability of {percent(mean)} and was right "
         f"{percent(accuracy)} of the time. The calibration error, the mean gap between the two "
@@ -202,21 +203,6 @@ def zoom_to_rows(ax: Any, bins: Any) -> Any:
     return ax
 
 
-def conclude(facts: Facts) -> tuple[str, bool]:
-    """Return whether the probabilities come true, in a sentence, and whether nothing is wrong."""
-    observed = facts.observed
-    state = verdict.calibration_state(observed)
-    claim = CONCLUSIONS[state]
-    if state == verdict.TOO_SURE and observed.is_too_sure:
-        claim = "The model is overconfident."
-    if state == verdict.UNSETTLED:
-        points = fixed(100 * float(facts.calibration["ece_upper"]), 0)
-        claim += f" {points} percentage points on average."
-    if state == verdict.USABLE:
-        claim += f" {count(observed.rows, 'row')} can tell."
-    return claim, state in (verdict.UNSETTLED, verdict.USABLE)
-
-
 def confusion(facts: Facts) -> Section:
     """True labels against predicted ones, held out and on the test table."""
     title, result = "Confusion matrix", facts.calibration
@@ -253,7 +239,8 @@ def tabulate_recall(where: str, counts: Array, facts: Facts) -> Table:
     """Return the recall of each class, and the label that it is most often taken for."""
     columns: dict[str, list] = {"Class": [], "Rows": [], "Recall": [], "Most often taken for": []}
     for c, row in enumerate(counts):
-        wrong = np.where(np.arange(len(row)) == c, 0, row)
+        wrong = row.copy()
+        wrong[c] = 0
         other = name(facts.classes[int(wrong.argmax())], 40)
         columns["Class"].append(name(facts.classes[c], 40))
         columns["Rows"].append(int(row.sum()))
@@ -277,9 +264,6 @@ def thresholds(facts: Facts) -> Section:
     if not facts.positive:
         labels.reverse()
     no, yes = (name(label, 40) for label in labels)
-    rarer = ""
-    if facts.about.positive is None:
-        rarer = f" It is the rarer class; positive={labels[0]!r} shows the other one."
     pictures = []
     for plot in (plot_roc, plot_precision_recall, plot_thresholds):
         kind = plot.__name__.removeprefix("plot_").replace("_", " and ")
@@ -290,7 +274,8 @@ def thresholds(facts: Facts) -> Section:
         f"ranks above a row of class {no} with probability {fixed(curves.area, 3)} (the area under "
         "the ROC curve; a random order has 0.5). The average precision is "
         f"{fixed(curves.average_precision, 3)}; a random order has "
-        f"{fixed(curves.total / curves.rows, 3)}, the share of class {yes}.{rarer}",
+        f"{fixed(curves.total / curves.rows, 3)}, the share of class {yes}. "
+        f"positive={labels[0]!r} shows the other class.",
         Figures(pictures),
         f"Which threshold is best depends on what errors cost. If a missed row of class {yes} "
         f"costs as much as k false alarms, predict {yes} where its probability is at least "
@@ -309,15 +294,15 @@ def tabulate_thresholds(proba: Array, is_positive: Array, positive: str) -> Tabl
     called = proba >= 1 / (1 + costs[:, None])
     missed, alarms = (~called & is_positive).sum(axis=1), (called & ~is_positive).sum(axis=1)
     share, total = is_positive.mean(), called.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        precision = (total - alarms) / total
     numbers = {
         "Threshold": 1 / (1 + costs),
         f"Predicted {positive}": total,
         "Missed": missed,
         "False alarms": alarms,
         "Recall": 1 - missed / is_positive.sum(),
-        "Precision": np.divide(
-            total - alarms, total, out=np.full(len(costs), np.nan), where=total > 0
-        ),
+        "Precision": precision,
         "Cost per row": (costs * missed + alarms) / len(proba),
         "Without columns": np.minimum(costs * share, 1 - share),
     }

@@ -20,7 +20,6 @@ from bayesnb.report.page import (
     name,
     name_column,
     show_interval,
-    show_loss,
     show_percent,
 )
 from bayesnb.selection.verdict import entropy_of
@@ -40,13 +39,6 @@ def uncertainty(facts: Facts) -> Section:
     if isinstance(parts, str):
         return Section("uncertainty", title, [f"Not known: {parts}"])
     rows = len(parts["entropy"])
-    worst = np.argsort(-parts["entropy"], kind="stable")[: max(1, rows // 10)]
-    columns: dict[str, list] = {
-        "Rows": ["All rows", f"The most uncertain tenth, {count(len(worst), 'row')}"]
-    }
-    titles = ("Uncertainty", "Classes overlap", "Too few rows")
-    for heading, key in zip(titles, UNCERTAINTY, strict=True):
-        columns[heading] = [float(parts[key].mean()), float(parts[key][worst].mean())]
     labels = np.array(facts.classes, object)
     dataset = results.datasets.dataset(np.arange(rows), labels, parts, {}, {})
     about = "The uncertainty of each row's label in nats, in two parts, the most uncertain first."
@@ -58,9 +50,6 @@ def uncertainty(facts: Facts) -> Section:
         "tenths.",
         judge_uncertainty(parts, facts),
         Figures([draw(plots.plot_uncertainty(dataset), about, wide=WIDE)]),
-        Table(
-            "Mean uncertainty about the label, in nats", columns, dict.fromkeys(titles, show_loss)
-        ),
     ]
     return Section("uncertainty", title, content)
 
@@ -217,18 +206,16 @@ def compare_evidence(row: int, explained: Any, facts: Facts) -> str:
     first, *others = list_labels(row, facts)
     if not others:
         return "there is one class only"
-    second = others[-1] if facts.codes[row] in others else others[0]
+    second = others[-1]  # the given label, unless it is predicted
     terms = explained["predictive"].values
     with np.errstate(invalid="ignore"):
         gap = terms[first] - terms[second]
     if not np.isfinite(gap).all():
         return "a cell is impossible under one of the two labels"
-    order = np.argsort(-np.abs(gap), kind="stable").tolist()
-    lines = [f"{name(facts.classes[first], 40)} against {name(facts.classes[second], 40)}:"]
-    for sign in (1, -1):
-        side = [j for j in order if sign * gap[j] > LEAST][:MAX_REASONS]
-        lines += [f"{signed(gap[j], 2)} {show_cell(explained, j)}" for j in side]
-    return "\n".join(lines)
+    pair = " against ".join(name(facts.classes[c], 40) for c in (first, second))
+    return "\n".join(
+        [f"{pair}:", *list_largest(gap, explained), *list_largest(-gap, explained, -1)]
+    )
 
 
 def list_unusual_cells(row: int, explained: Any, facts: Facts) -> str:
@@ -238,10 +225,15 @@ def list_unusual_cells(row: int, explained: Any, facts: Facts) -> str:
         places = facts.spaced(facts.explained.sizes["obs_id"])
         usual = facts.explained["predictive"].values[np.arange(len(places)), facts.codes[places]]
         excess += np.where(np.isfinite(usual), usual, 0.0).mean(axis=0)
-    order = np.argsort(-excess, kind="stable").tolist()
-    cells = [j for j in order if excess[j] > LEAST][:MAX_REASONS]
-    lines = [f"{fixed(excess[j], 1)} nats: {show_cell(explained, j)}" for j in cells]
-    return "\n".join(lines) or "no cell is unusual"
+    return "\n".join(list_largest(excess, explained)) or "no cell is unusual"
+
+
+def list_largest(nats: Array, explained: Any, sign: int = 1) -> list[str]:
+    """Return the cells that have most nats, with these numbers times the sign."""
+    largest = np.argsort(-nats, kind="stable")[:MAX_REASONS].tolist()
+    return [
+        f"{signed(sign * nats[j], 2)} {show_cell(explained, j)}" for j in largest if nats[j] > LEAST
+    ]
 
 
 def show_cell(explained: Any, j: int) -> str:

@@ -1,12 +1,13 @@
 """The head of the page: the verdict and what to do next, warnings, and three numbers."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bayesnb.formatting import count, fixed, list_names, percent
-from bayesnb.report.checks import WARNING, Check, find_problems, find_remedies
+from bayesnb.report.checks import WARNING, Check, find_problems, write_remedies
 from bayesnb.report.facts import Facts
 from bayesnb.report.page import Code, Section, name, show_interval, show_loss, show_percent
+from bayesnb.report.performance import score
 from bayesnb.selection import verdict as words
 from bayesnb.selection.verdict import Observed, judge
 
@@ -44,7 +45,7 @@ class Verdict(NamedTuple):
 
 def headline(facts: Facts) -> Section:
     """Verdict, what to do next, warnings, numbers and remedies."""
-    about, problems, remedies = facts.about, find_problems(facts), find_remedies(facts)
+    about, remedies = facts.about, write_remedies(facts)
     lines = [*judge_model(facts), Line("What to do next", find_next_step(facts))]
     source = f" of {name(about.source)}" if about.source else ""
     author = f" By {name(about.author)}." if about.author else ""
@@ -52,11 +53,11 @@ def headline(facts: Facts) -> Section:
         f"A naive Bayes model that distinguishes {count(len(facts.classes), 'class')}. Fitted to "
         f"{count(len(facts.codes), 'row')} and "
         f"{count(len(facts.model.schema_.families), 'column')}{source}.{author}",
-        Verdict(lines, list_tiles(facts), problems),
+        Verdict(lines, list_tiles(facts), find_problems(facts)),
     ]
-    if remedies.dropped or remedies.params:
+    if remedies:
         content.append("One call makes the model again with every remedy that is sure to help:")
-        content.append(Code([name(remedies.write_call(facts.X), 4000)]))
+        content.append(Code([name(remedies, 4000)]))
     return Section("headline", facts.title, content)
 
 
@@ -95,10 +96,6 @@ def explain_labels(observed: Observed, verdict: words.Verdict, facts: Facts) -> 
         sentences.append(f"Missed most is the class {verdict.missed}.")
     if verdict.labels in (words.FAIR, words.SLIGHT) and not observed.more_right.is_clear:
         sentences.append("The labels are not clearly better, but the probabilities are.")
-    elif verdict.labels == words.NOT_SHOWN:
-        sentences.append("So few rows cannot show whether the model is better than a guess.")
-    elif verdict.labels == words.TOO_FEW:
-        sentences.append(f"No verdict is given on fewer than {words.FEW_ROWS} rows.")
     return " ".join(sentences)
 
 
@@ -109,46 +106,36 @@ def most_frequent(facts: Facts) -> str:
 
 def explain_probabilities(observed: Observed, facts: Facts) -> str:
     """Return what the probabilities promised and what came."""
-    judgement = words.probabilities_verdict(observed)
-    before, shares = fixed(observed.log_loss, 3), fixed(observed.shares_loss, 3)
-    losses = f"log loss {before}, that of the class shares {shares}"
-    if judgement == words.TEMPERED and observed.tempered_gain is not None:
-        after = fixed(observed.log_loss - observed.tempered_gain.value, 3)
-        return f"They are too extreme. temper='loo' takes the log loss from {before} to {after}."
-    if judgement == words.SHARES:
-        return f"They are not clearly better than the shares of the classes: {losses}."
-    if judgement == words.UNEVEN:
-        error, chance = (
-            fixed(100 * x, 1) for x in (observed.calibration.value, observed.calibration_by_chance)
-        )
-        return (
-            "They are too high for some rows and too low for others: "
-            f"{error} percentage points off on average, where chance explains at most {chance}."
-        )
-    if judgement == words.TOO_SURE and not observed.is_too_sure:
-        return f"True labels too often had a probability close to 0: {losses}."
     hits = facts.left_out.argmax(axis=1)[facts.answered] == facts.codes[facts.answered]
     right = float(hits.mean()) if len(hits) else 0.0
-    promised = (
+    loss = fixed(observed.log_loss, 3)
+    text = (
         f"The predicted label was given {percent(right + observed.surplus.value)} on average, and "
-        f"was right {percent(right)} of the time"
+        f"was right {percent(right)} of the time. The log loss is {loss}, that of the class shares "
+        f"{fixed(observed.shares_loss, 3)}."
     )
-    if judgement == words.UNSETTLED:
-        return f"{promised}; {losses}. {count(observed.rows, 'row')} cannot show more."
-    return f"{promised}."
+    if observed.is_mended_by_temper and observed.tempered_gain is not None:
+        after = fixed(observed.log_loss - observed.tempered_gain.value, 3)
+        text += f" temper='loo' takes the log loss from {loss} to {after}."
+    return text
 
 
 def find_next_step(facts: Facts) -> str:
-    """Return what to do next, in a sentence."""
-    warned = [f"'{each.name}'" for each in find_problems(facts) if each.state == WARNING]
-    if warned:
-        return f"See what helps under warnings and checks: {list_names(warned, MAX_NAMED)}."
-    if facts.verdict is None or facts.verdict.labels in (words.TOO_FEW, words.NOT_SHOWN):
+    """Return what to do next."""
+    verdict = facts.verdict
+    if verdict is None or verdict.labels in (words.TOO_FEW, words.NOT_SHOWN):
         return "Collect more rows: these are too few to judge the model."
-    if facts.verdict.labels == words.GUESSING:
+    if verdict.labels == words.GUESSING:
         return "Look for columns that have to do with the label: these say hardly anything of it."
-    if facts.verdict.probabilities == words.TEMPERED:
-        return "Fit the model again with temper='loo', or with temper='columns'."
+    steps = {
+        words.TEMPERED: "Fit the model again with temper='loo' or temper='columns'.",
+        words.TOO_SURE: "Calibrate it on held-out rows, as with CalibratedClassifierCV.",
+    }
+    step = steps.get(verdict.probabilities, "")
+    warned = [f"'{each.name}'" for each in find_problems(facts) if each.state == WARNING]
+    if warned or step:
+        look = f"See what helps against {list_names(warned, MAX_NAMED)}." if warned else ""
+        return f"{step} {look}"
     if not isinstance(facts.uncertainty, str):
         share = facts.uncertainty["epistemic"].mean() / facts.uncertainty["entropy"].mean()
         if share > LITTLE:
@@ -164,18 +151,21 @@ def list_tiles(facts: Facts) -> list[Tile]:
     observed, result = facts.observed, facts.calibration
     if observed is None or isinstance(result, str):
         return []
-    prob = f"{show_interval(facts.prob)} interval"
-    chance = fixed(100 * float(result["ece_if_calibrated"]), 1)
-    majority = f"{percent(observed.majority)} by always answering {most_frequent(facts)}"
-    shares = f"{fixed(observed.shares_loss, 3)} by the shares of the classes"
+    estimates: dict[str, Any] = score(facts.left_out, facts.codes, facts.prob)
+    estimates["Calibration error"] = [
+        float(result[f"ece{end}"]) for end in ("", "_lower", "_upper")
+    ]
+    baselines = {
+        "Accuracy": f"{percent(observed.majority)} by always answering {most_frequent(facts)}",
+        "Log loss": f"{fixed(observed.shares_loss, 3)} by the shares of the classes",
+        "Calibration error": (
+            f"a perfect model would show about {percent(float(result['ece_if_calibrated']))}"
+        ),
+    }
     tiles = []
-    for title, key, show, baseline in (
-        ("Accuracy", "accuracy", show_percent, majority),
-        ("Log loss", "log_loss", show_loss, shares),
-        ("Calibration error", "ece", show_percent, f"a perfect model would show about {chance} %"),
-    ):
-        shown = show(*(float(result[key + end]) for end in ("", "_lower", "_upper")))
-        value, _, ends = shown.partition(" (")
-        interval = f"\n{prob}: {ends.rstrip(')')}" if ends else ""
+    for title, baseline in baselines.items():
+        show = show_loss if title == "Log loss" else show_percent
+        value, _, ends = show(*estimates[title]).partition(" (")
+        interval = f"\n{show_interval(facts.prob)} interval: {ends.rstrip(')')}" if ends else ""
         tiles.append(Tile(title, value, f"{baseline}{interval}"))
     return tiles
