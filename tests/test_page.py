@@ -156,7 +156,7 @@ def importance(it: Reported) -> Columns:
 
 
 def mislabelled(it: Reported) -> Columns:
-    rows = np.argsort(it.label_proba, kind="stable")[:5]
+    rows = np.argsort(it.label_proba, kind="stable")[:4]
     return {"Row": rows, "Label": it.y[rows], "Probabilities": 100 * it.held_out[rows].max(axis=1)}
 
 

@@ -54,8 +54,8 @@ def smoothing(facts: Facts) -> Section:
         "Difference": list(zip(table["elpd_diff"], table["diff_se"], strict=True)),
     }
     formats: dict[str, Any] = {"Difference": plus_minus}
-    for title, (key, show) in SETTINGS.items():
-        columns[title], formats[title] = table[key].tolist(), show
+    for heading, (key, show) in SETTINGS.items():
+        columns[heading], formats[heading] = table[key].tolist(), show
     settings = Table("Settings of the smoothing, held out", columns, formats, "sortable")
     elpd = fixed(float(facts.label_log_proba.sum()), 1)
     content = [
@@ -81,7 +81,7 @@ def dependence(facts: Facts) -> Section:
     _, what, *advice = find_dependence(facts)
     claim = Claim(f"{what[0].upper()}{what[1:].rstrip('.')}.", " ".join(advice))
     if isinstance(result, str):
-        return Section("dependence", title, [*links, "No pair was compared here:", claim])
+        return Section("dependence", title, [*links, claim])
     positive = [pair for pair in facts.pairs[:MAX_PAIRS] if pair[2] > 0]
     columns = {
         "Column": [name_column(first, 40) for first, *_ in positive],
@@ -117,12 +117,11 @@ def list_links(facts: Facts) -> list:
     }
     about = "The strongest links between columns and their log Bayes factors."
     formats = {"Log Bayes factor": nats, "Exponent": show_exponent}
-    forest = int(links["in_forest"].sum())
     return [
         "A link between two columns models how the cell of one depends on the cell of the other "
-        f"within a class. This model has {count(links.sizes['link'], 'link')}, {forest:,} of them "
-        "in a forest; the others add evidence about the class. The exponent is the weight of the "
-        "evidence of a link.",
+        f"within a class. This model has {count(links.sizes['link'], 'link')}; those that do not "
+        "belong to its forest are pale, and add evidence about the class. The exponent is the "
+        "weight of the evidence of a link.",
         Figures([draw(plots.plot_dependence(links.isel(link=slice(MAX_LINKS))), about)]),
         Table("The strongest links", columns, formats, "sortable"),
     ]

@@ -47,7 +47,7 @@ def card(facts: Facts) -> Section:
 
 def made(facts: Facts) -> Section:
     """Versions, command, date, and code that makes the model again."""
-    call = name(write_model(facts.model), MAX_CODE)
+    call = name(write_value(facts.model), MAX_CODE)
     names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", call)))
     code = [
         f"from bayesnb import {', '.join(names)}",
@@ -72,32 +72,33 @@ def made(facts: Facts) -> Section:
     return Section("made", "How this page was made", content)
 
 
-def write_model(model: Any) -> str:
-    """Return the call that makes an estimator: the parameters that are not their defaults."""
-    defaults = type(model)().get_params(deep=False)
-    args = []
-    for key, value in model.get_params(deep=False).items():
-        if repr(value) != repr(defaults[key]):
-            args.append(f"{key}={write_value(value)}")
-    return f"{type(model).__name__}({', '.join(args)})"
-
-
 def write_value(value: Any) -> str:
-    """Return a value as Python, also families with their priors, and arrays."""
+    """Return a value as Python, also estimators, families with their priors, and arrays."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        items = [f"{write_value(key)}: {write_value(each)}" for key, each in value.items()]
+        items = []
+        for key, each in value.items():
+            items.append(f"{write_value(key)}: {write_value(each)}")
         return "{" + ", ".join(items) + "}"
     if isinstance(value, list | tuple):
         start, end = "()" if isinstance(value, tuple) else "[]"
         return start + "".join(f"{write_value(each)}, " for each in value) + end
+    if hasattr(value, "get_params"):
+        defaults = type(value)().get_params(deep=False)
+        return write_call(value, defaults)
     if is_dataclass(value):
-        args = []
-        for field in fields(value):
-            part = getattr(value, field.name)
-            if field.init and repr(part) != repr(field.default):
-                key = getattr(value, "renamed", {}).get(field.name, field.name)
-                args.append(f"{key}={write_value(part)}")
-        return f"{type(value).__name__}({', '.join(args)})"
+        defaults = {field.name: field.default for field in fields(value) if field.init}
+        return write_call(value, defaults)
     return repr(value)
+
+
+def write_call(value: Any, defaults: Mapping[str, Any]) -> str:
+    """Return the call that makes a value: the arguments that are not their defaults."""
+    renamed = getattr(value, "renamed", {})
+    args = []
+    for key, default in defaults.items():
+        part = getattr(value, key)
+        if repr(part) != repr(default):
+            args.append(f"{renamed.get(key, key)}={write_value(part)}")
+    return f"{type(value).__name__}({', '.join(args)})"

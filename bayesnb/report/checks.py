@@ -73,7 +73,10 @@ def find_problems(facts: Facts) -> list[Check]:
 
 def list_named(remarks: Mapping[Any, str]) -> str:
     """Return the first names of columns or classes, each with its remark in brackets."""
-    return list_names([f"{name_column(key, 40)} ({remarks[key]})" for key in remarks], MAX_NAMED)
+    names = []
+    for key, remark in remarks.items():
+        names.append(f"{name_column(key, 40)} ({remark})")
+    return list_names(names, MAX_NAMED)
 
 
 # Classes and labels
@@ -290,14 +293,14 @@ def find_dependence(facts: Facts) -> Outcome:
         return SKIPPED, name(reason, 200)
     strong = [pair for pair in facts.pairs if pair[2] > STRONG]
     if not strong:
-        return OK, f"none of {pairs} shows strong evidence of dependence"
+        return OK, f"no strong evidence of dependence in {pairs}"
     open_pairs = [pair for pair in strong if not pair[3]]
-    found = f"{len(strong):,} of {pairs} {'shows' if len(strong) == 1 else 'show'} strong evidence"
+    found = f"strong evidence of dependence in {len(strong):,} of {pairs}"
     if not open_pairs:
-        return OK, f"{found} of dependence, and links or blocks connect all of these"
+        return OK, f"{found}, and links or blocks connect all of these"
     first, second, factor, _ = open_pairs[0]
     what = (
-        f"{found} of dependence. The model takes {len(open_pairs):,} of these to be independent, "
+        f"{found.capitalize()}. The model takes {len(open_pairs):,} of these to be independent, "
         f"most of all {name_column(first, 40)} and {name_column(second, 40)} (log Bayes factor "
         f"{fixed(factor, 1)})."
     )
@@ -314,14 +317,18 @@ def find_dependence(facts: Facts) -> Outcome:
 def find_bounds(facts: Facts) -> Outcome:
     """Find parameters of priors that the data want as large, or as small, as can be."""
     blocks = facts.model.schema_.columns_alone.blocks
-    if len(facts.classes) * sum(map(sum, (block.sizes for block in blocks))) > MAX_TUNED:
+    levels = sum(sum(block.sizes) for block in blocks)
+    if len(facts.classes) * levels > MAX_TUNED:
         return SKIPPED, "the search for the best priors takes too long with so many levels"
     bounds = attempt(prior_bounds, facts.model)
     if isinstance(bounds, str):
         return SKIPPED, "these priors cannot be tuned"
     if not bounds:
         return OK, "no parameter of the priors with the largest evidence is at a boundary"
-    places = [f"{name(end.where, 200)}: {end.dial} {end.goal}, as {end.meaning}." for end in bounds]
+    places = []
+    for end in bounds:
+        goal = "infinite" if end.infinite else "0"
+        places.append(f"{name(end.where, 200)}: {end.dial} {goal}, as {end.meaning}.")
     return (
         LOOK,
         f"The best priors have a parameter at a boundary. {list_names(places, MAX_NAMED)}",
@@ -356,7 +363,8 @@ def find_shift(facts: Facts) -> Outcome:
     learnt, test = facts.log_density, attempt(facts.model.log_density, facts.test[0])
     if isinstance(test, str) or not np.isfinite([*learnt, *test]).all() or len(test) < 2:
         return SKIPPED, "some rows have no density under these priors, or there is only one of them"
-    error = np.hypot(*(x.std(ddof=1) / np.sqrt(len(x)) for x in (learnt, test)))
+    errors = [x.std(ddof=1) / np.sqrt(len(x)) for x in (learnt, test)]
+    error = np.hypot(*errors)
     gap = learnt.mean() - test.mean()
     if gap <= FAR * error:
         return OK, "its rows are not clearly less typical than the training rows"
@@ -484,8 +492,8 @@ def write_remedies(facts: Facts) -> str:
 def list_checks(facts: Facts) -> Section:
     """Return the results of all checks: problems, and, shortly, what was fine or not done."""
     checks, problems = run_checks(facts), find_problems(facts)
-    found = f"{len(problems)} found a problem" if problems else "none found a problem"
-    content: list = [f"Of {count(len(checks), 'check')} of the table and the model, {found}."]
+    done = count(len(checks), "check")
+    content: list = [f"Of {done} of the table and the model, {len(problems)} found a problem."]
     if problems:
         columns = {
             "Check": [check.name for check in problems],

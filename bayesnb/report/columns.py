@@ -47,11 +47,9 @@ def modelled(facts: Facts) -> Section:
         "Column": [name_column(key) for key in frame.index],
         "Family": frame["family"].tolist(),
         "Chosen": ["declared" if str(key) in declared else "" for key in frame.index],
-        "Missing": frame["missing"].tolist(),
-        "Prior": frame["prior"].tolist(),
-        "Log evidence": frame["log_evidence"].tolist(),
-        "Chosen over": frame["chosen_over"].tolist(),
     }
+    for title in ("Missing", "Prior", "Log evidence", "Chosen over"):
+        columns[title] = frame[title.lower().replace(" ", "_")].tolist()
     dropped = [name_column(key) for key in schema.columns if key not in schema.families]
     content = [
         "For every class the model learns the distribution of each column's values, or of a block "
@@ -71,7 +69,9 @@ def modelled(facts: Facts) -> Section:
 def fold_long(table: Table) -> Table | Fold:
     """Fold a table that is long."""
     rows = len(next(iter(table.columns.values())))
-    return table if rows <= MAX_OPEN else Fold(f"{table.caption}: {rows:,} rows", [table])
+    if rows <= MAX_OPEN:
+        return table
+    return Fold(f"{table.caption}: {rows:,} rows", [table])
 
 
 def overview(facts: Facts) -> Section:
@@ -96,7 +96,8 @@ def describe_cells(one: Column) -> str:
     if not len(known):
         return ""
     if not one.levels:
-        low, middle, high = (number(x, 5) for x in np.quantile(known, [0, 0.5, 1]).tolist())
+        ends = np.quantile(known, [0, 0.5, 1])
+        low, middle, high = (number(x, 5) for x in ends.tolist())
         return f"{low} to {high}, median{SPACE}{middle}"
     levels, times = np.unique(known.astype(int), return_counts=True)
     shown = []
@@ -184,7 +185,7 @@ def picture_columns(facts: Facts) -> list:
         shown = [picture for picture in pictures if picture is not None]
         if shown:
             content += [Claim(name_column(key)), Figures(shown)]
-    return content
+    return content if len(content) > 2 else []
 
 
 def draw_distribution(key: Hashable, facts: Facts) -> Any:

@@ -240,9 +240,9 @@ class Facts:
         factors = self.dependence.to_frame()["log_bayes_factor"].dropna()
         groups = self.connected_columns
         pairs = []
-        for (first, second), factor in factors.sort_values(ascending=False).items():
-            has_it = str(second) in groups.get(str(first), ())
-            pairs.append((str(first), str(second), float(factor), has_it))
+        for ends, factor in factors.sort_values(ascending=False).items():
+            first, second = map(str, ends)
+            pairs.append((first, second, float(factor), second in groups.get(first, ())))
         return pairs
 
     @property

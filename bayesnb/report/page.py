@@ -80,7 +80,7 @@ class Table:
     @property
     def rows(self) -> list[list[tuple[str, str]]]:
         """Each cell as it is shown, and the number that it is sorted by."""
-        formats = [self.formats.get(title, show_count) for title in self.columns]
+        formats = [self.formats.get(title, "{:,.0f}".format) for title in self.columns]
         rows = []
         for cells in zip(*self.columns.values(), strict=True):
             pairs = zip(cells, formats, strict=True)
@@ -131,11 +131,6 @@ def show_cell(cell: Any, to_text: Callable[..., str]) -> tuple[str, str]:
         return NOTHING, ""
     value = repr(float(numbers[0])).replace("inf", "Infinity")
     return to_text(*numbers), value
-
-
-def show_count(n: float) -> str:
-    """Format a number of rows, or of anything else."""
-    return f"{n:,.0f}"
 
 
 def show_percent(p: float, lower: float = 0.0, upper: float = 0.0) -> str:

@@ -122,7 +122,8 @@ def score(log_proba: Array, codes: Array, prob: float) -> dict[str, Estimate]:
 def estimate_share(hits: int, rows: int, prob: float) -> Estimate:
     """Return a share with its interval under Jeffreys' prior, Beta(1/2, 1/2)."""
     low, high = share_interval(np.asarray(hits), np.asarray(rows - hits), prob)
-    return Estimate(float(hits / rows) if rows else np.nan, float(low), float(high))
+    share = float(hits / rows) if rows else np.nan
+    return Estimate(share, float(low), float(high))
 
 
 def compare_with_guess(facts: Facts) -> Any:
@@ -134,16 +135,18 @@ def compare_with_guess(facts: Facts) -> Any:
     if observed.less_loss.is_clear:
         removed = percent(1 - loss / shares)
         return f"Held out, the columns remove {removed} of the log loss of a constant guess."
-    worse = "worse" if observed.is_harmful else "not clearly better"
-    text = f"log loss of {fixed(loss, 3)} is {worse} than that of the best constant guess, "
-    text += f"{fixed(shares, 3)}. {advise_temper(facts)}"
+    claim = "The columns do not visibly help."
     if observed.more_right.is_clear:
         claim = "The labels are better than guessing, the probabilities are not."
-        extreme = "The probabilities are too extreme. " if observed.is_too_sure else ""
-        return Claim(claim, f"{extreme}Their {text}")
-    if observed.is_harmful:
-        return Claim("The probabilities are harmful as they stand:", f"their {text}")
-    return f"The columns do not visibly help: held out, the {text}"
+    elif observed.is_harmful:
+        claim = "The probabilities are harmful as they stand."
+    worse = "worse" if observed.is_harmful else "not clearly better"
+    extreme = "The probabilities are too extreme." if observed.is_too_sure else ""
+    return Claim(
+        claim,
+        f"Held out, the log loss of {fixed(loss, 3)} is {worse} than that of the best constant "
+        f"guess, {fixed(shares, 3)}. {extreme} {advise_temper(facts)}",
+    )
 
 
 def reliability(facts: Facts) -> Section:
@@ -268,7 +271,10 @@ def thresholds(facts: Facts) -> Section:
     for plot in (plot_roc, plot_precision_recall, plot_thresholds):
         kind = plot.__name__.removeprefix("plot_").replace("_", " and ")
         pictures.append(draw(plot(curves), f"Curve of {kind} of class {yes}."))
-    loss = {labels[0]: {labels[0]: 0, labels[1]: 5}, labels[1]: {labels[0]: 1, labels[1]: 0}}
+    loss = {
+        labels[0]: {labels[0]: 0, labels[1]: 5},
+        labels[1]: {labels[0]: 1, labels[1]: 0},
+    }
     content = [
         f"How well do the held-out probabilities of {yes} rank the rows? A row of class {yes} "
         f"ranks above a row of class {no} with probability {fixed(curves.area, 3)} (the area under "

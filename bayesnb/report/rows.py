@@ -24,7 +24,7 @@ from bayesnb.report.page import (
 )
 from bayesnb.selection.verdict import entropy_of
 
-MAX_MISLABELLED, MAX_OTHERS = 5, 3  # rows of a table
+MAX_ROWS = 4  # of a table
 MAX_REASONS = 3  # columns for, and as many against
 LEAST = 0.05  # nats that are worth a line
 CERTAIN = 1e-3  # nats of entropy, which are next to none
@@ -92,23 +92,20 @@ def rows_to_look_at(facts: Facts) -> Section:
         *list_mislabelled(facts),
     ]
     entropy = np.where(facts.answered, entropy_of(facts.left_out), 0.0)
-    order = np.argsort(-entropy, kind="stable")[: int((entropy > CERTAIN).sum())]
-    most = fixed(float(np.log(len(facts.classes))), 3)
+    uncertain = np.argsort(-entropy, kind="stable")[: int((entropy > CERTAIN).sum())]
+    density = facts.log_density
+    surprising = np.argsort(density, kind="stable")[: int(np.isfinite(density).sum())]
     content += [
         Heading("Most uncertain"),
-        f"The rows with the largest entropy of the held-out probabilities (at most {most} nats). "
-        "An uncertain prediction is not a wrong one.",
+        "The rows with the largest entropy of the held-out probabilities. An uncertain prediction "
+        "is not a wrong one.",
         tabulate_rows(
             "Rows with the most uncertain label, held out",
-            {row: f"{fixed(entropy[row], 3)} nats" for row in order[: MAX_OTHERS * 10].tolist()},
-            MAX_OTHERS,
+            uncertain,
+            [("{} nats", entropy)],
             compare_evidence,
             facts,
         ),
-    ]
-    density = facts.log_density
-    order = np.argsort(density, kind="stable")[: int(np.isfinite(density).sum())]
-    content += [
         Heading("Most surprising"),
         "The rows that are least like any class, with the lowest log p(x | all other rows). Look "
         "for typing errors, other units, or rows of a class that is not in the table. The most "
@@ -116,11 +113,8 @@ def rows_to_look_at(facts: Facts) -> Section:
         "than is usual for their column.",
         tabulate_rows(
             "Least typical rows, held out",
-            {
-                row: f"log p(x) = {number(density[row])}"
-                for row in order[: MAX_OTHERS * 10].tolist()
-            },
-            MAX_OTHERS,
+            surprising,
+            [("log p(x) = {}", density)],
             list_unusual_cells,
             facts,
         ),
@@ -136,7 +130,8 @@ def list_mislabelled(facts: Facts) -> list:
         return [Heading("Likely mislabelled"), "No label is suspect."]
     proba = np.exp(facts.left_out[answered])
     few = int((log_proba[answered] < np.log(UNLIKELY)).sum())
-    order = np.flatnonzero(wrong)[np.argsort(log_proba[wrong], kind="stable")].tolist()
+    order = np.flatnonzero(wrong)[np.argsort(log_proba[wrong], kind="stable")]
+    caption = "Rows with the least probable labels, held out"
     return [
         Heading("Likely mislabelled"),
         f"For {count(len(order), 'row')}, the predicted label differs from the observed one. The "
@@ -144,40 +139,34 @@ def list_mislabelled(facts: Facts) -> list:
         f"wrong, or a cell. {few:,} held-out labels had a probability below "
         f"{percent(UNLIKELY, 0)}; if all probabilities were right, about "
         f"{number(float(proba[proba < UNLIKELY].sum()), 2)} such rows would be expected.",
-        tabulate_rows(
-            "Rows with the least probable labels, held out",
-            dict.fromkeys(order, ""),
-            MAX_MISLABELLED,
-            compare_evidence,
-            facts,
-        ),
+        tabulate_rows(caption, order, [], compare_evidence, facts),
     ]
 
 
 def tabulate_rows(
     caption: str,
-    remarks: dict[int, str],
-    most: int,
+    order: Array,
+    remarks: list[tuple[str, Array]],
     explain: Callable[[int, Any, Facts], str],
     facts: Facts,
 ) -> Table:
-    """Return the first rows that differ, with remarks, their probabilities, and why."""
-    keys = row_keys(facts.rows.cells, facts.codes)
-    distinct = {keys[row]: row for row in reversed(remarks)}  # of identical rows the first
+    """Return the first rows that differ, with numbers of them, their probabilities, and why."""
+    _, first = np.unique(row_keys(facts.rows.cells, facts.codes)[order], return_index=True)
     columns: dict[str, list] = {"Row": [], "Label": [], "Probabilities": [], "Evidence": []}
-    for row in sorted(distinct.values(), key=list(remarks).index)[:most]:
+    for row in order[np.sort(first)[:MAX_ROWS]].tolist():
         other = facts.hold_out([row])
         interval = explained = other
         if not isinstance(other, str):
             interval = attempt(other.predict_interval, facts.take([row])[0], ci_prob=facts.prob)
             explained = facts.explain(other, [row])
-        label = name(facts.classes[facts.codes[row]], 40)
         if isinstance(explained, str):
             why = f"not known: {name(explained, 200)}"
         else:
             why = explain(row, explained.isel(obs_id=0), facts)
+        label = [name(facts.classes[facts.codes[row]], 40)]
+        label += [pattern.format(number(values[row])) for pattern, values in remarks]
         columns["Row"].append(row)
-        columns["Label"].append(f"{label}\n{remarks[row]}".strip())
+        columns["Label"].append("\n".join(label))
         columns["Probabilities"].append(list_probabilities(row, interval, facts))
         columns["Evidence"].append(why)
     return Table(caption, columns, kind="cards")
@@ -230,10 +219,11 @@ def list_unusual_cells(row: int, explained: Any, facts: Facts) -> str:
 
 def list_largest(nats: Array, explained: Any, sign: int = 1) -> list[str]:
     """Return the cells that have most nats, with these numbers times the sign."""
-    largest = np.argsort(-nats, kind="stable")[:MAX_REASONS].tolist()
-    return [
-        f"{signed(sign * nats[j], 2)} {show_cell(explained, j)}" for j in largest if nats[j] > LEAST
-    ]
+    lines = []
+    for j in np.argsort(-nats, kind="stable")[:MAX_REASONS].tolist():
+        if nats[j] > LEAST:
+            lines.append(f"{signed(sign * nats[j], 2)} {show_cell(explained, j)}")
+    return lines
 
 
 def show_cell(explained: Any, j: int) -> str:

@@ -45,14 +45,13 @@ class Verdict(NamedTuple):
 
 def headline(facts: Facts) -> Section:
     """Verdict, what to do next, warnings, numbers and remedies."""
-    about, remedies = facts.about, write_remedies(facts)
+    remedies = write_remedies(facts)
     lines = [*judge_model(facts), Line("What to do next", find_next_step(facts))]
-    source = f" of {name(about.source)}" if about.source else ""
-    author = f" By {name(about.author)}." if about.author else ""
+    source = f" of {name(facts.about.source)}" if facts.about.source else ""
     content: list = [
         f"A naive Bayes model that distinguishes {count(len(facts.classes), 'class')}. Fitted to "
         f"{count(len(facts.codes), 'row')} and "
-        f"{count(len(facts.model.schema_.families), 'column')}{source}.{author}",
+        f"{count(len(facts.model.schema_.families), 'column')}{source}.",
         Verdict(lines, list_tiles(facts), find_problems(facts)),
     ]
     if remedies:
