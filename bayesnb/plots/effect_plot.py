@@ -1,19 +1,16 @@
 """What a column adds to the log-odds, against its cells: its shape in an additive model."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from bayesnb.families.base import Array
-from bayesnb.formatting import shorten
-from bayesnb.plots.column_data import shown_classes
-from bayesnb.plots.style import COLOURS, DASHES, INK, list_names, new_axes, styled
+from bayesnb.plots.column_data import choose_classes
+from bayesnb.plots.style import COLOURS, INK, class_line, new_axes, short, styled
 
 GROUPS = 20  # of equally many rows, whose means are joined by a line
 MAX_LEVELS = 12
-LEVEL_LETTERS = 20
 
 
 @styled
@@ -26,50 +23,46 @@ def plot_effect(
     their mean; `counts` are the rows of each. Numbers are dots, and a line joins their means.
     Levels, of which cells are codes, have bars.
     """
-    shown = shown_classes(counts)
-    effect = (evidence - evidence.mean(axis=1, keepdims=True))[:, shown]
-    colours: Sequence[str] = COLOURS
+    shown = choose_classes(counts)
+    effects = dict(enumerate((evidence - evidence.mean(axis=1, keepdims=True)).T[shown]))
     if len(counts) == 2:
-        effect, colours = evidence[:, [1]] - evidence[:, [0]], COLOURS[1:]
+        effects = {1: evidence[:, 1] - evidence[:, 0]}
     if len(levels):
-        ax = _draw_levels(cells.astype(int), effect, levels, colours)
+        ax = _draw_levels(cells.astype(int), effects, levels)
     else:
-        ax = _draw_numbers(cells, effect, colours)
+        ax = _draw_numbers(cells, effects)
         ax.set_xlabel(name)
     ax.set_title("Log-odds that the column adds")
     return ax
 
 
-def _draw_numbers(cells: Array, effect: Array, colours: Sequence[str]) -> Axes:
+def _draw_numbers(cells: Array, effects: dict[int, Array]) -> Axes:
     ax = new_axes()
     order = np.argsort(cells, kind="stable")
     groups = np.array_split(order, min(GROUPS, len(order)))
-    for k, values in enumerate(effect.T):
-        dots: Any = {"markersize": 5, "alpha": 0.4, "markeredgewidth": 0}
-        ax.plot(cells, values, ".", color=colours[k], **dots)
+    for place, values in effects.items():
+        ax.plot(cells, values, ".", color=COLOURS[place], markersize=5, alpha=0.4, mew=0)
         x = [cells[group].mean() for group in groups]
         means = [values[group].mean() for group in groups]
-        ax.plot(x, means, color=colours[k], dashes=DASHES[k], linewidth=1.8)
+        ax.plot(x, means, **class_line(place))
     ax.axhline(0, color=INK, linewidth=0.7)
     ax.set_ylabel("log-odds")
     ax.locator_params(axis="x", nbins=6)
     return ax
 
 
-def _draw_levels(
-    codes: Array, effect: Array, levels: Sequence[object], colours: Sequence[str]
-) -> Axes:
+def _draw_levels(codes: Array, effects: dict[int, Array], levels: Sequence[object]) -> Axes:
     distinct, times = np.unique(codes, return_counts=True)
     frequent = np.sort(distinct[np.argsort(-times, kind="stable")[:MAX_LEVELS]])
-    classes = effect.shape[1]
-    height = 0.84 / classes
-    ax = new_axes(0.6 + len(frequent) * (0.16 * classes + 0.12))
-    for k, values in enumerate(effect.T):
+    height = 0.84 / len(effects)
+    ax = new_axes(0.6 + len(frequent) * (0.16 * len(effects) + 0.12))
+    for k, (place, values) in enumerate(effects.items()):
         means = [values[codes == code].mean() for code in frequent]
-        y = np.arange(len(frequent)) + (k - (classes - 1) / 2) * height
-        ax.barh(y, means, 0.9 * height, color=colours[k], alpha=0.85)
+        y = np.arange(len(frequent)) + (k - (len(effects) - 1) / 2) * height
+        ax.barh(y, means, 0.9 * height, color=COLOURS[place], alpha=0.85)
     names = [levels[code] if code < len(levels) else "new" for code in frequent]
-    list_names(ax, [shorten(each, LEVEL_LETTERS) for each in names])
+    ax.set_yticks(range(len(names)), [short(each) for each in names])
+    ax.invert_yaxis()
     ax.axvline(0, color=INK, linewidth=0.7)
     ax.set_xlabel("log-odds")
     return ax
