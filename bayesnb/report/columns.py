@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.formatting import SPACE, count, fixed, list_names, nats, number, percent, plus_minus
 from bayesnb.plots.effect_plot import plot_effect
-from bayesnb.report.checks import STRONG, count_columns, declared_columns
+from bayesnb.report.checks import STRONG, count_columns
 from bayesnb.report.facts import Column, Facts, attempt
 from bayesnb.report.page import (
     Claim,
@@ -38,7 +38,6 @@ def modelled(facts: Facts) -> Section:
     """Rows, classes, families, priors and evidence: `model.summary()`."""
     frame, schema = facts.summary.to_frame()[:MAX_LISTED], facts.model.schema_
     families = {}
-    declared = {str(key) for key in declared_columns(facts.model)}
     for family in schema.families.values():
         content = family.content or str(family.support)
         content += ", all of one width" * bool(family.shared)
@@ -46,7 +45,6 @@ def modelled(facts: Facts) -> Section:
     columns = {
         "Column": [name_column(key) for key in frame.index],
         "Family": frame["family"].tolist(),
-        "Chosen": ["declared" if str(key) in declared else "" for key in frame.index],
     }
     for title in ("Missing", "Prior", "Log evidence", "Chosen over"):
         columns[title] = frame[title.lower().replace(" ", "_")].tolist()
