@@ -5,7 +5,6 @@ Columns that look like something else than they are read as are found by what `f
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -59,7 +58,18 @@ class Check(NamedTuple):
 Outcome = tuple[str, ...]  # a state, what was seen and, of problems, what to do
 
 
-@lru_cache(maxsize=1)
+def remember(function: Callable[[Facts], Any]) -> Callable[[Facts], Any]:
+    """Decorate a function of facts, which is called once for a page."""
+
+    def run(facts: Facts) -> Any:
+        if function not in facts.memo:
+            facts.memo[function] = function(facts)
+        return facts.memo[function]
+
+    return run
+
+
+@remember
 def run_checks(facts: Facts) -> list[Check]:
     """Return the results of all checks, problems first."""
     checks = [Check(title, *find(facts)) for title, find in CHECKS.items()]
@@ -71,11 +81,11 @@ def find_problems(facts: Facts) -> list[Check]:
     return [check for check in run_checks(facts) if check.state in (WARNING, LOOK)]
 
 
-def list_named(remarks: Mapping[Any, str]) -> str:
-    """Return the first names of columns or classes, each with its remark in brackets."""
+def list_named(remarks: Mapping[Any, str], show: Callable[..., str] = name_column) -> str:
+    """Return the first names of columns, or of what `show` names, each with its remark."""
     names = []
     for key, remark in remarks.items():
-        names.append(f"{name_column(key, 40)} ({remark})")
+        names.append(f"{show(key, 40)} ({remark})")
     return list_names(names, MAX_NAMED)
 
 
@@ -89,7 +99,7 @@ def find_rare_classes(facts: Facts) -> Outcome:
         return OK, f"every class has {min(rows.values()):,} rows or more"
     return (
         WARNING if min(rows.values()) < 2 else LOOK,
-        f"{count(len(few), 'class')} with fewer than {FEW_ROWS} rows: {list_named(few)}.",
+        f"{count(len(few), 'class')} with fewer than {FEW_ROWS} rows: {list_named(few, name)}.",
         "Collect more rows, or merge these classes with similar ones: their predictions rest on "
         "few rows and on the prior.",
     )
@@ -117,7 +127,7 @@ def find_missed_classes(facts: Facts) -> Outcome:
     if worst is None:
         return OK, "no class is missed"
     missed = worst.describe(name(facts.classes[worst.code], 40))
-    if worst.recall >= LEAST_RECALL or len(facts.classes) < 2:
+    if worst.recall >= LEAST_RECALL:
         return OK, f"missed most is {missed}"
     return (
         WARNING,
@@ -140,7 +150,7 @@ class ColumnCounts(NamedTuple):
     singles: int  # cells whose value no other row has
 
 
-@lru_cache(maxsize=1)
+@remember
 def count_columns(facts: Facts) -> list[tuple[Column, ColumnCounts]]:
     """Count each column, words left out."""
     columns = facts.columns[:MAX_COLUMNS]
@@ -200,7 +210,7 @@ def find_separation(facts: Facts) -> Outcome:
     )
 
 
-@lru_cache(maxsize=1)
+@remember
 def find_suspicions(facts: Facts) -> Mapping[Hashable, Any]:
     """Return what looks wrong about columns whose family is not declared, as `fit` sees it."""
     table, declared = open_table(facts.X), declared_columns(facts.model)
@@ -341,10 +351,8 @@ def find_bounds(facts: Facts) -> Outcome:
 def find_copies(facts: Facts) -> Outcome:
     """Find rows that are in the table more than once."""
     copies = CopiedRows.of(facts.rows.cells, row_keys(facts.rows.cells, facts.codes))
-    if not len(copies.rows):
-        return OK, "no two rows are equal"
     if copies.are_few or copies.by_chance:
-        return OK, f"{copies.describe()}, which can happen by chance"
+        return OK, copies.describe()
     if copies.flatter:
         return WARNING, copies.describe_scores(), DROP_COPIES
     return LOOK, f"{copies.describe()} (the first is row {copies.rows[0]:,}).", DROP_COPIES

@@ -3,7 +3,7 @@
 import copy
 import warnings
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -106,6 +106,7 @@ class Facts:
     fitted: Array  # by the model that has seen the row
     left_out: Array  # by the model of all other rows; NaN where these leave no distribution
     test: tuple[Any, Array, Array] | None  # a table that it never saw, log p(y | x), codes
+    memo: dict[Any, Any] = field(default_factory=dict)  # results of checks
 
     @property
     def title(self) -> str:
