@@ -214,4 +214,5 @@ def render_page(title: str, author: str, sections: Sequence[Section], is_open: A
         "style": style,
         "script": script,
     }
-    return Page(templates().get_template("page.html").render(page=page))
+    html = templates().get_template("page.html").render(page=page)
+    return Page(html.lstrip())
