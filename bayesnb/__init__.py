@@ -12,7 +12,7 @@ draws, `r` rows, `c` classes, `f` features, `k` levels.
 Rooms, from top to bottom; a room imports only from those below it (tests/test_layers.py):
 
     cli           commands on click, their options, how tables are read and results written
-    report        facts (what is asked of the model), sections (numbers, no markup), templates (Jinja2)
+    report        facts (results of functions), sections (sentences, figures, tables), one template (Jinja2)
     mcmc          the same models in PyMC, those that are not conjugate, the logistic twin
     integrations  Dask, files past memory, models that learn while they answer; `bayesnb.scale` is the public face
     plots         one file per picture, and their shared style

@@ -18,7 +18,7 @@ def describe_model(model: Any) -> list[str]:
 
 def describe_scores(facts: Facts) -> list[str]:
     """Return lines about the rows, each predicted by the model of all others."""
-    observed = facts.held_out.observed
+    observed = facts.observed
     if observed is None:
         return [
             "Leave-one-out: no score, as the other rows leave no distribution of a row's class."
@@ -32,7 +32,7 @@ def describe_scores(facts: Facts) -> list[str]:
         facts.model._selection_note(),
         f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most "
         f"frequent class, log loss {observed.shares_loss:.4f} a row by the shares of the classes",
-        f"Verdict: {facts.held_out.verdict}",
+        f"Verdict: {facts.verdict}",
     ]
 
 

@@ -1,20 +1,48 @@
-"""One HTML page about a fitted model: what was modelled, how good it is, what it learnt, where it is unsure.
+"""One HTML page about a fitted model: how good it is, what it learnt, where it is unsure.
 
-`facts` asks the model, `sections` say in numbers and sentences what the facts are, and `templates` lay that out.
-Most need one function of it: `from bayesnb.report import report`.
+`facts` asks the model. A section is a function of the facts that returns a title, sentences,
+figures, and tables of what public functions return. One template renders them. Most need one
+function of it: `from bayesnb.report import report`.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from bayesnb.plots import off_screen
+from bayesnb.report.assumptions import dependence, smoothing
+from bayesnb.report.card import card, made
+from bayesnb.report.checks import list_checks
+from bayesnb.report.columns import contributions, modelled, overview
 from bayesnb.report.facts import About, Facts, gather
-from bayesnb.report.html_page import Page, page
-from bayesnb.report.sections import FOLDED, section, sections_of
+from bayesnb.report.page import Page, Section, render_page, render_section
+from bayesnb.report.performance import confusion, has_two_classes, reliability, scores, thresholds
+from bayesnb.report.rows import rows_to_look_at, uncertainty
+from bayesnb.report.verdict import headline
 from bayesnb.results.datasets import ci_prob as checked_ci_prob
 from bayesnb.stages import Stages
 
 __all__ = ["About", "Facts", "Page", "gather", "render", "report", "section"]
+
+SECTIONS: dict[str, Callable[[Facts], Section]] = {
+    "headline": headline,
+    "scores": scores,
+    "reliability": reliability,
+    "confusion": confusion,
+    "checks": list_checks,
+    "thresholds": thresholds,
+    "modelled": modelled,
+    "columns": overview,
+    "learnt": contributions,
+    "uncertainty": uncertainty,
+    "rows": rows_to_look_at,
+    "smoothing": smoothing,
+    "dependence": dependence,
+    "card": card,
+    "made": made,
+}
+BRIEF = ("headline", "scores", "reliability", "confusion", "checks", "modelled", "made")
+OPEN = ("scores", "reliability", "confusion", "checks")  # the others start closed
 
 
 def report(
@@ -47,9 +75,9 @@ def report(
     about : About or None, default=None
         What only the caller knows, such as the table's name.
     brief : bool, default=False
-        Whether the page ends after the sections that take the least time: the scores, what to check, the model.
+        Whether the page has only sections that take little time: scores, checks, the model.
     progress : bool or None, default=None
-        Whether lines on stderr say what is being done. None: where that is a terminal, after two seconds.
+        Whether lines on stderr say what is being done. None: on a terminal, after two seconds.
     title : str, default=""
         Title of the page. Empty: "Predicting" and the name of the labels.
     author : str, default=""
@@ -59,8 +87,8 @@ def report(
     ci_prob : float or None, default=None
         Probability of the intervals. None: 0.89, the default of ArviZ.
     positive : label or None, default=None
-        The class of two that the ROC curve, precision and recall, and the costs of errors are about. None: the rarer
-        one.
+        The class of two that the ROC curve, precision and recall, and the costs of errors are
+        about. None: the rarer one.
 
     Returns
     -------
@@ -84,19 +112,29 @@ def report(
     if ci_prob is not None:
         checked_ci_prob(ci_prob)
     about = about or About(label=str(getattr(y, "name", None) or ""))
-    given: dict[str, Any] = {"title": title, "author": author, "use": use, "ci_prob": ci_prob}
-    about = replace(about, **{name: value for name, value in given.items() if value})
-    if positive is not None:
-        about = replace(about, positive=positive)
+    given = {"title": title, "author": author, "use": use, "ci_prob": ci_prob, "positive": positive}
+    about = replace(
+        about, **{key: value for key, value in given.items() if value not in ("", None)}
+    )
     with Stages(progress) as stages:
         return render(gather(model, X, y, test, about, stages), brief=brief, stages=stages)
 
 
 def render(facts: Facts, *, brief: bool = False, stages: Stages | None = None) -> Page:
-    """Write the page that the facts make, all of it or the first sections alone."""
+    """Write the page that the facts make, all of it or the sections that take little time."""
+    sections = []
     with off_screen(), stages or Stages() as stages:
-        parts = []
-        for name, title in sections_of(facts, brief):
-            stages.begin(f"report: {title if title[1].isupper() else title[0].lower() + title[1:]}")
-            parts.append((name, title, section(name, facts)))
-        return page(facts.title, section("headline", facts), parts, FOLDED, facts.about.author)
+        for anchor, write in SECTIONS.items():
+            if brief and anchor not in BRIEF:
+                continue
+            if anchor == "thresholds" and not has_two_classes(facts):
+                continue
+            stages.begin(f"report: {anchor}")
+            sections.append(write(facts))
+    return render_page(facts.title, facts.about.author, sections, OPEN)
+
+
+def section(anchor: str, facts: Facts) -> str:
+    """Return one section as HTML, by its anchor."""
+    with off_screen():
+        return render_section(SECTIONS[anchor](facts))

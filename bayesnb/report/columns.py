@@ -1,0 +1,259 @@
+"""What was modelled, and what each column says about the class."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from bayesnb import plots
+from bayesnb.formatting import SPACE, count, fixed, list_names, nats, number, percent, plus_minus
+from bayesnb.plots.effect_plot import plot_effect
+from bayesnb.report.checks import STRONG, count_columns
+from bayesnb.report.facts import Column, Facts, attempt
+from bayesnb.report.page import (
+    Claim,
+    Figures,
+    Fold,
+    Heading,
+    Items,
+    Section,
+    Table,
+    draw,
+    name,
+    name_column,
+    show_loss,
+    show_percent,
+)
+
+MAX_PICTURED = 5  # columns, the most important
+MAX_LISTED, MAX_OPEN = 1000, 12  # rows of a table; of a longer one it is folded
+MAX_NAMED = 12
+MAX_LEVELS = 4  # of a column, in a table
+MAX_WORDS = 10  # of a class
+MAX_WEIGHTS = 30
+WIDE = 5.0  # inches of bars, which a phone has room for
+
+
+def modelled(facts: Facts) -> Section:
+    """Rows, classes, families, priors and evidence: `model.summary()`."""
+    frame, schema = facts.summary.to_frame()[:MAX_LISTED], facts.model.schema_
+    families = {}
+    for family in schema.families.values():
+        content = family.content or str(family.support)
+        content += ", all of one width" * bool(family.shared)
+        families[type(family).__name__] = content
+    columns = {
+        "Column": [name_column(key) for key in frame.index],
+        "Family": frame["family"].tolist(),
+    }
+    for title in ("Missing", "Prior", "Log evidence", "Chosen over"):
+        columns[title] = frame[title.lower().replace(" ", "_")].tolist()
+    dropped = [name_column(key) for key in schema.columns if key not in schema.families]
+    content = [
+        "For every class the model learns the distribution of each column's values, or of a block "
+        "of columns jointly, and it multiplies the evidence of columns and blocks. A missing cell "
+        "is ignored, and the rest of the row still counts. The prior is what was assumed about "
+        "every class before seeing the data; a prior worth a few rows is soon outweighed. The log "
+        "evidence measures how well the assumptions predict a column: higher is better, between "
+        "two models of the same column.",
+        *(name(note, 4000) for note in facts.about.notes),
+        Items([*facts.summary.lines, f"Not used: {list_names(dropped, MAX_NAMED) or 'none'}"]),
+        Items(list(families.items())),
+        fold_long(Table("Columns and their priors", columns, SHOWN, "cards sortable")),
+    ]
+    return Section("modelled", "Model and priors", content)
+
+
+def fold_long(table: Table) -> Table | Fold:
+    """Fold a table that is long."""
+    rows = len(next(iter(table.columns.values())))
+    if rows <= MAX_OPEN:
+        return table
+    return Fold(f"{table.caption}: {rows:,} rows", [table])
+
+
+def overview(facts: Facts) -> Section:
+    """What the columns hold: missing cells, distinct values, and the range or commonest levels."""
+    counted = count_columns(facts)
+    columns = {
+        "Column": [name_column(one.key) for one, _ in counted],
+        "Missing cells": [1 - counts.known / len(facts.codes) for _, counts in counted],
+        "Distinct values": [counts.distinct for _, counts in counted],
+        "Range or levels": [describe_cells(one) for one, _ in counted],
+    }
+    content = [
+        "Every column that the model uses, as it is in the table; words of texts are not listed.",
+        fold_long(Table("Column overview", columns, SHOWN, "cards sortable")),
+    ]
+    return Section("columns", "Column overview", content)
+
+
+def describe_cells(one: Column) -> str:
+    """Return the commonest levels with their shares, or the range and the median of numbers."""
+    known = one.cells[one.known]
+    if not len(known):
+        return ""
+    if not one.levels:
+        ends = np.quantile(known, [0, 0.5, 1])
+        low, middle, high = (number(x, 5) for x in ends.tolist())
+        return f"{low} to {high}, median{SPACE}{middle}"
+    levels, times = np.unique(known.astype(int), return_counts=True)
+    shown = []
+    for k in np.argsort(-times, kind="stable").tolist():
+        level = one.levels[levels[k]] if levels[k] < len(one.levels) else "new"
+        shown.append(f"{name(level, 30)} {percent(times[k] / len(known))}")
+    return list_names(shown, MAX_LEVELS)
+
+
+def contributions(facts: Facts) -> Section:
+    """How important each column is, and what the model expects of the five that matter most."""
+    features, result = facts.features[:MAX_LISTED], facts.importance
+    content: list = [f"The importance of the columns is not known: {result}"]
+    columns: dict[str, Any] = {"Column": [name_column(key) for key in features.index]}
+    order = "those with the most evidence first"
+    if not isinstance(result, str):
+        order = "the most important first"
+        spans = features[["importance", "lower", "upper"]].itertuples(index=False, name=None)
+        columns["Importance, nats a row"] = list(spans)
+        about = "What held-out log loss loses without each column, as bars."
+        content = [
+            "How much worse are the predictions without a column? Every row is predicted by the "
+            "model of all other rows, once with the column and once without it and its links. The "
+            "importance of the column is how much larger the log loss is without it; that of the "
+            f"whole model is {fixed(result.attrs['log_loss'], 3)} nats a row. A column that only "
+            "repeats what others say is of no importance, however strongly it depends on the "
+            "class.",
+            Figures([draw(plots.plot_relevance(result), about, wide=WIDE)]),
+        ]
+    columns["Exponent"] = list(zip(features["temper"], features["temper_sd"], strict=True))
+    factors = features["log_bayes_factor"]
+    columns["Evidence that it depends on the class"] = factors.tolist()
+    strong, against = (factors > STRONG).sum(), (factors < 0).sum()
+    content += [
+        fold_long(Table(f"Columns, {order}", columns, SHOWN, "sortable")),
+        "The exponent is the weight of the column's evidence. The evidence that a column depends "
+        "on the class is a log Bayes factor, in nats: above 0 the data speak for a dependence, 3 "
+        "is strong evidence; hundreds of nats say that it is certain, not that the column is "
+        "important. A wrong shape of the distribution makes large factors too. There is strong "
+        f"evidence for {strong:,} of {count(len(factors), 'column')}, and evidence against it for "
+        f"{against:,}.",
+        *picture_columns(facts),
+        *compare_words(facts),
+        *list_weights(facts),
+    ]
+    return Section("learnt", "What does each column contribute?", content)
+
+
+def show_exponent(value: float, sd: float) -> str:
+    """Format an exponent with its standard deviation where it was found by the rows."""
+    return plus_minus(value, sd, 2) if sd > 0 else fixed(value, 2)
+
+
+def show_evidence(value: float) -> str:
+    """Format log evidence."""
+    return fixed(value, 1)
+
+
+SHOWN = {
+    "Missing cells": show_percent,
+    "Log evidence": show_evidence,
+    "Importance, nats a row": show_loss,
+    "Exponent": show_exponent,
+    "Evidence that it depends on the class": nats,
+}
+
+
+# Pictures
+
+
+def picture_columns(facts: Facts) -> list:
+    """Return what is expected of the most important columns, and what they add to the log-odds."""
+    pair = "each class against the average of all"
+    if len(facts.classes) == 2:
+        pair = f"{name(facts.classes[1], 40)} against {name(facts.classes[0], 40)}"
+    content: list = [
+        Heading("The columns that matter most"),
+        "On the left is the predictive distribution of a new row of each class. Where classes "
+        "overlap, the column cannot tell them apart. On the right is what the column adds to the "
+        f"log-odds of {pair}. Half of what a link adds is counted in each of its two columns, so "
+        "that dots scatter. `plot_column` draws any column.",
+    ]
+    for key in facts.features["key"][:MAX_PICTURED]:
+        pictures = [draw_distribution(key, facts), draw_effect(key, facts)]
+        shown = [picture for picture in pictures if picture is not None]
+        if shown:
+            content += [Claim(name_column(key)), Figures(shown)]
+    return content if len(content) > 2 else []
+
+
+def draw_distribution(key: Hashable, facts: Facts) -> Any:
+    """Draw the predictive distribution of a column, or of two of a block; None if there is none."""
+    for columns in (key, key[:2] if isinstance(key, tuple) else key):
+        given = facts.model, columns, facts.X, facts.y
+        ax = attempt(plots.plot_column, *given, ci_prob=facts.prob)
+        if not isinstance(ax, str):
+            about = f"Predictive distribution of {name_column(columns)} in each class."
+            return draw(ax, about, key)
+    return None
+
+
+def draw_effect(key: Hashable, facts: Facts) -> Any:
+    """Draw what a column adds to the log-odds against its cells; None of a block."""
+    columns, explained = {one.key: one for one in facts.columns}, facts.explained
+    if key not in columns or isinstance(explained, str):
+        return None
+    one, places = columns[key], facts.spaced(explained.sizes["obs_id"])
+    features = [str(feature) for feature in explained["feature"].values.tolist()]
+    evidence = explained["predictive"].values[..., features.index(str(key))]
+    known = one.known[places] & np.isfinite(evidence).all(axis=1)
+    if not known.any():
+        return None
+    shown = name_column(key, 40)
+    ax = plot_effect(one.cells[places][known], evidence[known], facts.counts, one.levels, shown)
+    about = f"What {shown} adds to the log-odds of each class, against its cells."
+    return draw(ax, about, key)
+
+
+# Words and weights
+
+
+def compare_words(facts: Facts) -> list:
+    """Return the words that speak for each class, and how sure that is."""
+    if not facts.has_words or len(facts.classes) < 2:
+        return []
+    axes = np.atleast_1d(plots.plot_words(facts.model, most=MAX_WORDS, ci_prob=facts.prob))
+    about = "Words that speak for each class, as dots with intervals."
+    return [
+        Heading("Words that tell the classes apart"),
+        "For each class, the words that it uses more often than all other classes together: how "
+        "many times as often, with an interval. Words are sorted by the lower end of the interval, "
+        "so that a word seen only a few times does not come first by chance. A dot is hollow where "
+        "the interval spans more than a factor of ten. `relevance(model)` has all words.",
+        Figures([draw(axes[0], about)]),
+    ]
+
+
+def list_weights(facts: Facts) -> list:
+    """Return the weights of a linear model that are furthest from 0 in their sds."""
+    against = facts.model.classes_[facts.counts.argmax()]
+    form = attempt(facts.model.linear_form, against=against)
+    if len(facts.classes) < 2 or isinstance(form, str):
+        return []
+    frame = form.to_frame()
+    frame = frame[frame["w_sd"] > 0]
+    clear = (frame["w"].abs() / frame["w_sd"]).sort_values(ascending=False, kind="stable")
+    shown = frame.loc[clear.index[:MAX_WEIGHTS]]
+    columns = {
+        "Feature": [name_column(feature) for _, feature in shown.index],
+        "Class": [name(label, 40) for label, _ in shown.index],
+        "Weight": list(zip(shown["w"], shown["w_sd"], strict=True)),
+    }
+    return [
+        Heading("The model as a formula"),
+        "This model is linear, like a logistic regression, but its weights are in closed form. The "
+        f"log-odds of a class against {name(against, 40)} are the intercept plus, for every "
+        "column, a weight times the number or count, a weight if the cell is yes, or the weight of "
+        "its level; ± is the posterior standard deviation. `model.linear_form()` has all "
+        f"{len(frame):,}.",
+        fold_long(Table("Weights, the clearest first", columns, {"Weight": plus_minus})),
+    ]

@@ -1,0 +1,380 @@
+"""What the page asks of a model, each once: held-out predictions, and results of functions."""
+
+import copy
+import warnings
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesnb.criticism.calibration import calibration
+from bayesnb.criticism.compare_smoothing import compare_smoothing
+from bayesnb.criticism.dependence import dependence
+from bayesnb.criticism.fitted_rows import fit_rows
+from bayesnb.criticism.held_out_scores import observe_held_out, one_exponent, row_widths
+from bayesnb.criticism.importance import importance
+from bayesnb.data import open_table
+from bayesnb.data.labels import encode
+from bayesnb.families.base import Array
+from bayesnb.formatting import list_names, shorten
+from bayesnb.model.product import Rows, normalised
+from bayesnb.model.schema import Block
+from bayesnb.numerics.views import column
+from bayesnb.selection.verdict import Verdict, judge
+from bayesnb.stages import Stages
+
+INTERVAL = 0.89  # the probability of intervals, as ArviZ has it
+MAX_SCORES = 2e7  # rows x classes x columns; importance is that of fewer rows of larger tables
+MAX_SETTINGS = 1e6  # the same, for a comparison of many settings of the smoothing
+MAX_EXPLAINED, MAX_UNCERTAIN = 200, 60  # evenly spaced rows
+GROUPS = 10  # in which the rows whose uncertainty is computed are held out
+MAX_PAIRED = 40  # columns of which all pairs are compared
+SMOOTHINGS: tuple[float, ...] = (0, 0.01, 0.1, 0.5, 1, 2, 10)
+FEW_SMOOTHINGS: tuple[float, ...] = (0.01, 0.1, 1, 10)
+ESTIMATES: tuple[str, ...] = ("predictive", "mean", "map")
+UNCERTAINTY = ("entropy", "aleatoric", "epistemic")
+
+
+@dataclass(frozen=True)
+class About:
+    """What only the caller knows: the name of the label, the source of the table, the author.
+
+    Attributes
+    ----------
+    label : the name of the column of labels
+    source : the name of the table
+    notes : sentences about the table
+    command : the command that made the page, if one did
+    date : when it was made
+    title : of the page; default: "Predicting" and the label
+    author : who answers for the model
+    use : what the model is intended for
+    ci_prob : probability of the intervals; None: 0.89, the default of ArviZ
+    positive : the class of two that ROC, precision and costs are about; None: the rarer one
+    """
+
+    label: str = ""
+    source: str = ""
+    notes: tuple[str, ...] = ()
+    command: str = ""
+    date: str = ""
+    title: str = ""
+    author: str = ""
+    use: str = ""
+    ci_prob: float | None = None
+    positive: Any = None
+
+
+class Column(NamedTuple):
+    """A column that is not one of many words, whether it is modelled alone or in a block."""
+
+    key: Hashable
+    block: Block
+    place: int  # in the block
+    cells: Array  # `(r,)`; a missing level is negative, a missing number NaN
+
+    @property
+    def family(self) -> Any:
+        return self.block.family
+
+    @property
+    def known(self) -> Array:
+        """Which cells are not missing."""
+        return self.cells >= 0 if self.family.has_levels else np.isfinite(self.cells)
+
+    @property
+    def levels(self) -> Any:
+        """The names of levels, or of the values of a flag; nothing of numbers."""
+        return self.block.levels[self.place] if self.family.has_levels else self.family.outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`.
+
+    Every label of a row is minus infinity where the row is impossible under every class. In place
+    of a result that is not defined stands the reason, a text.
+    """
+
+    model: Any
+    X: Any  # the table and the labels, as they were given
+    y: Any
+    about: About
+    rows: Rows
+    fitted: Array  # by the model that has seen the row
+    left_out: Array  # by the model of all other rows; NaN where these leave no distribution
+    test: tuple[Any, Array, Array] | None  # a table that it never saw, log p(y | x), codes
+    memo: dict[Any, Any] = field(default_factory=dict)  # results of checks
+
+    @property
+    def title(self) -> str:
+        return self.about.title or f"Predicting {self.about.label or 'the label'}"
+
+    @property
+    def prob(self) -> float:
+        """Probability of the intervals."""
+        return INTERVAL if self.about.ci_prob is None else self.about.ci_prob
+
+    @property
+    def codes(self) -> Array:
+        return self.rows.codes
+
+    @property
+    def classes(self) -> list[str]:
+        return [str(label) for label in self.model.classes_.tolist()]
+
+    @cached_property
+    def counts(self) -> Array:
+        """Rows of each class."""
+        return np.bincount(self.codes, minlength=len(self.classes))
+
+    @property
+    def positive(self) -> int:
+        """The place of the class of two that ROC, precision and costs are about."""
+        if self.about.positive is not None:
+            return self.classes.index(str(self.about.positive))
+        return int(self.counts[1] <= self.counts[0])
+
+    # Held-out rows
+
+    @property
+    def label_log_proba(self) -> Array:
+        """log p(true label) of each held-out row, `(r,)`."""
+        return self.left_out[np.arange(len(self.codes)), self.codes]
+
+    @property
+    def answered(self) -> Array:
+        """The rows that are possible under some class when they are held out."""
+        return np.isfinite(self.left_out.max(axis=1))
+
+    @cached_property
+    def tempered(self) -> Any:
+        """The exponent of temper="loo" and what it predicts; None where that is not known."""
+        if np.isnan(self.left_out).any():
+            return None
+        return one_exponent(self.model, self.rows, self.left_out)
+
+    @cached_property
+    def observed(self) -> Any:
+        """The numbers of the verdict; None, where no row can be held out."""
+        return observe_held_out(self.model, self.rows, self.left_out, self.tempered)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """Words for labels and probabilities; None, where no row can be held out."""
+        names = [shorten(label, 40) for label in self.classes]
+        return None if self.observed is None else judge(self.observed, names)
+
+    @cached_property
+    def log_density(self) -> Array:
+        """log p(x | all other rows) of each row, whatever its class; NaN where it is undefined."""
+        with np.errstate(invalid="ignore"):
+            joint = self.model._joint_left_out(self.rows, "joint")
+            posterior = self.model.model_.posterior
+            return np.logaddexp.reduce(posterior.with_base(joint, self.rows.cells), axis=1)
+
+    # Results of functions
+
+    @cached_property
+    def calibration(self) -> Any:
+        options = {"ci_prob": self.prob, "progress": False}
+        return attempt(calibration, self.model, self.X, self.y, **options)
+
+    @cached_property
+    def importance(self) -> Any:
+        places = self.spaced(int(MAX_SCORES / self.row_size))
+        return attempt(importance, self.model, *self.take(places), ci_prob=self.prob)
+
+    @cached_property
+    def summary(self) -> Any:
+        return self.model.summary()
+
+    @cached_property
+    def features(self) -> Any:
+        """`summary` as a frame, beside `importance`; the most important first."""
+        frame, order = self.summary.to_frame(), "log_bayes_factor"
+        frame["key"] = [key for key, *_ in self.model.schema_.columns_alone.keys]
+        if not isinstance(self.importance, str):
+            frame = frame.join(self.importance.to_frame()[["importance", "lower", "upper"]])
+            order = "importance"
+        return frame.sort_values(order, ascending=False, kind="stable")
+
+    @cached_property
+    def explained(self) -> Any:
+        """`model.explain` of evenly spaced rows, with links folded into their columns."""
+        return self.explain(self.model, self.spaced(MAX_EXPLAINED))
+
+    def explain(self, model: Any, places: Any) -> Any:
+        """Explain rows by a model, with links folded into their columns."""
+        explained = attempt(model.explain, self.take(places)[0])
+        return explained if isinstance(explained, str) else fold_links(explained, model)
+
+    @cached_property
+    def smoothing(self) -> Any:
+        is_large = len(self.codes) * self.row_size > MAX_SETTINGS
+        sizes = FEW_SMOOTHINGS if is_large else SMOOTHINGS
+        estimates = ESTIMATES
+        if is_large or self.model.schema_.links is not None:  # which have no other estimate
+            estimates = ("predictive",)
+        given = self.model, self.X, self.y, sizes, estimates
+        return attempt(compare_smoothing, *given, progress=False)
+
+    @cached_property
+    def dependence(self) -> Any:
+        """`dependence` of the most important columns."""
+        ranks = {str(feature): rank for rank, feature in enumerate(self.features.index)}
+        keys = [one.key for one in self.columns]
+        keys.sort(key=lambda key: ranks.get(str(key), 0))  # a column of a block is important
+        given = self.model, self.X, self.y, keys[:MAX_PAIRED]
+        return attempt(dependence, *given, progress=False)
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str, float, bool]]:
+        """Pairs of columns, the log Bayes factor of a dependence, and whether the model has it.
+
+        The strongest is first. The model has it where a block or links connect the pair.
+        """
+        if isinstance(self.dependence, str):
+            return []
+        factors = self.dependence.to_frame()["log_bayes_factor"].dropna()
+        groups = self.connected_columns
+        pairs = []
+        for ends, factor in factors.sort_values(ascending=False).items():
+            first, second = map(str, ends)
+            pairs.append((first, second, float(factor), second in groups.get(first, ())))
+        return pairs
+
+    @property
+    def connected_columns(self) -> dict[str, set[str]]:
+        """Column -> all columns to which blocks and links connect it."""
+        joined: list[Any] = []
+        for block in self.model.schema_.blocks:
+            if block.is_linked:
+                joined += block.keys
+            elif block.family.multivariate and not block.family.words:
+                joined.append(block.names)
+        groups: dict[str, set[str]] = {}
+        for names in joined:
+            group = {str(name) for name in names}
+            group = group.union(*(groups.get(name, ()) for name in group))
+            groups |= dict.fromkeys(group, group)
+        return groups
+
+    @cached_property
+    def uncertainty(self) -> Any:
+        """Parts of `model.uncertainty` of evenly spaced rows: entropy, aleatoric, epistemic.
+
+        Each tenth of the rows is held out of the model that is asked about it.
+        """
+        places = self.spaced(MAX_UNCERTAIN)
+        parts = []
+        for start in range(min(GROUPS, len(places))):
+            group = places[start::GROUPS]
+            other = self.hold_out(group)
+            if not isinstance(other, str):
+                other = attempt(other.uncertainty, self.take(group)[0])
+            if isinstance(other, str):
+                return other
+            parts.append([other[name].values for name in UNCERTAINTY])
+        return dict(zip(UNCERTAINTY, np.concatenate(parts, axis=1), strict=True))
+
+    # Rows and columns
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """Columns in the table's order, words left out."""
+        columns = []
+        for b, block in enumerate(self.model.schema_.columns_alone.blocks):
+            if not block.family.words:
+                for place, key in enumerate(block.names):
+                    cells = column(self.rows.cells[b], place)
+                    columns.append(Column(key, block, place, cells))
+        order = {key: place for place, key in enumerate(self.model.schema_.columns)}
+        return sorted(columns, key=lambda one: order[one.key])
+
+    @property
+    def has_words(self) -> bool:
+        """Whether some columns are counts of words."""
+        return any(block.family.words for block in self.model.schema_.blocks)
+
+    @property
+    def row_size(self) -> float:
+        """Classes x columns."""
+        return len(self.classes) * max(sum(row_widths(self.model, self.rows.cells)), 1.0)
+
+    def spaced(self, most: int) -> Array:
+        """Places of evenly spaced rows, at most so many."""
+        rows = len(self.codes)
+        return np.unique(np.linspace(0, rows - 1, min(most, rows)).round().astype(int))
+
+    def take(self, places: Any) -> tuple[Any, Array]:
+        """The rows in some places, in the table's order, and their labels."""
+        keep = np.zeros(len(self.codes), bool)
+        keep[places] = True
+        return open_table(self.X).take(keep), self.model.classes_[self.codes[keep]]
+
+    def hold_out(self, places: Any) -> Any:
+        """The model of all other rows; the reason where it has no answers."""
+        return attempt(copy.deepcopy(self.model).forget, *self.take(places))
+
+
+def attempt(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Return what a function returns, without its warnings; where it refuses, the reason."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return function(*args, **options)
+        except (TypeError, ValueError) as error:
+            return str(error)
+
+
+def fold_links(explained: Any, model: Any) -> Any:
+    """Return an explanation in which half of what a link adds goes to each of its two columns."""
+    links = model.schema_.links
+    if links is None:
+        return explained
+    width = explained.sizes["feature"] - len(links.keys)
+    columns, predictive = explained.isel(feature=slice(width)), explained["predictive"].values
+    folded = predictive[..., :width].copy()
+    places = {str(key): place for place, key in enumerate(columns["feature"].values.tolist())}
+    for place, ends in enumerate(links.keys, width):
+        for end in ends:
+            folded[..., places[str(end)]] += predictive[..., place] / 2
+    return columns.assign(predictive=(columns["predictive"].dims, folded))
+
+
+def gather(
+    model: Any,
+    X: Any,
+    y: Any,
+    test: tuple[Any, Any] | None = None,
+    about: About | None = None,
+    stages: Stages | None = None,
+) -> Facts:
+    """Return the facts about a model and its rows. One that is not fitted is fitted, as a copy."""
+    about = about or About(label=str(getattr(y, "name", None) or ""))
+    if about.positive is not None:
+        check_positive(about.positive, y)
+    (stages or Stages(False)).begin("report: predicting each row by the model of all others")
+    fitted = fit_rows(model, X, y, needed_by="the report")
+    model = fitted.estimator
+    left_out = normalised(model._joint_left_out(fitted.rows))
+    seen = normalised(model.predict_joint_log_proba(X))
+    tested = None
+    if test is not None:
+        log_proba = normalised(model.predict_joint_log_proba(test[0]))
+        tested = test[0], log_proba, encode(np.asarray(test[1]).ravel(), model.classes_)
+    return Facts(model, X, y, about, fitted.rows, seen, left_out, tested)
+
+
+def check_positive(positive: Any, y: Any) -> None:
+    """Raise for a positive class that is not one of two labels."""
+    labels = sorted(set(map(str, np.asarray(y).ravel().tolist())))
+    if len(labels) != 2 or str(positive) not in labels:
+        names = list_names([shorten(label, 80) for label in labels])
+        raise ValueError(
+            f"positive={positive!r} is none of the classes: {names}. It names one of two classes; "
+            "leave it out where there are more."
+        )

@@ -1,0 +1,233 @@
+"""Where the uncertainty comes from, and rows to look at, by models that have not seen them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bayesnb import plots, results
+from bayesnb.criticism.held_out_scores import row_keys
+from bayesnb.families.base import Array
+from bayesnb.formatting import count, fixed, number, percent, signed
+from bayesnb.report.facts import UNCERTAINTY, Facts, attempt
+from bayesnb.report.page import (
+    Claim,
+    Figures,
+    Heading,
+    Section,
+    Table,
+    draw,
+    name,
+    name_column,
+    show_interval,
+    show_percent,
+)
+from bayesnb.selection.verdict import entropy_of
+
+MAX_ROWS = 4  # of a table
+MAX_REASONS = 3  # columns for, and as many against
+LEAST = 0.05  # nats that are worth a line
+CERTAIN = 1e-3  # nats of entropy, which are next to none
+LITTLE, MUCH = 0.1, 0.5  # of the uncertainty, that more rows would remove
+UNLIKELY = 0.01  # probability of a label
+WIDE = 5.5  # inches of a picture, which a phone has room for
+
+
+def uncertainty(facts: Facts) -> Section:
+    """How much of the uncertainty is in the data, and how much would more rows remove."""
+    title, parts = "Where does the uncertainty come from?", facts.uncertainty
+    if isinstance(parts, str):
+        return Section("uncertainty", title, [f"Not known: {parts}"])
+    rows = len(parts["entropy"])
+    labels = np.array(facts.classes, object)
+    dataset = results.datasets.dataset(np.arange(rows), labels, parts, {}, {})
+    about = "The uncertainty of each row's label in nats, in two parts, the most uncertain first."
+    content = [
+        "A label can be uncertain because the classes overlap, which more rows cannot change "
+        "(aleatoric), or because too few rows were seen to know the classes (epistemic). The two "
+        "parts add up to the entropy of the predicted label. Each row is predicted by a model that "
+        f"has not seen it: {count(rows, 'row')}, evenly spaced in the table, are held out in "
+        "tenths.",
+        judge_uncertainty(parts, facts),
+        Figures([draw(plots.plot_uncertainty(dataset), about, wide=WIDE)]),
+    ]
+    return Section("uncertainty", title, content)
+
+
+def judge_uncertainty(parts: dict[str, Array], facts: Facts) -> Claim:
+    """Return what the uncertainty is made of, and what follows."""
+    entropy, stays, removable = (float(parts[key].mean()) for key in UNCERTAINTY)
+    if entropy < CERTAIN:
+        return Claim("There is next to no uncertainty.")
+    share = removable / entropy
+    account = (
+        f"Of a mean uncertainty of {fixed(entropy, 3)} nats a row, {fixed(stays, 3)} "
+        f"({percent(1 - share)}) stay however many rows are seen, and {fixed(removable, 3)} "
+        f"({percent(share)}) would be removed by more rows."
+    )
+    observed = facts.observed
+    if observed is not None and observed.unforeseen.lower > 0:
+        return Claim(
+            "The model understates its uncertainty.",
+            f"Held out, the log loss is {fixed(observed.unforeseen.value, 3)} nats a row above "
+            "what its probabilities expect. What the model ignores, such as dependence between "
+            f"columns, is in neither part. According to the model: {account}",
+        )
+    if share < LITTLE:
+        return Claim("The classes overlap: better columns would help, more rows hardly.", account)
+    if share < MUCH:
+        claim = "Mostly, the classes overlap: more rows would help a little, better columns more."
+        return Claim(claim, account)
+    return Claim("The model has seen too few rows: more would help most.", account)
+
+
+def rows_to_look_at(facts: Facts) -> Section:
+    """Rows that are likely mislabelled, uncertain, or least like any class."""
+    content: list = [
+        "Each row is held out: the predictions are those of the model of all other rows. Brackets "
+        f"show the {show_interval(facts.prob)} interval of a probability, given what is still "
+        "unknown about the classes. Evidence is what a cell adds to the log-odds of the first of "
+        "two labels against the second: 0.7 doubles the odds, 2.3 multiplies them by ten. Row 0 is "
+        "the first below the header; of identical rows one is shown.",
+        *list_mislabelled(facts),
+    ]
+    entropy = np.where(facts.answered, entropy_of(facts.left_out), 0.0)
+    uncertain = np.argsort(-entropy, kind="stable")[: int((entropy > CERTAIN).sum())]
+    density = facts.log_density
+    surprising = np.argsort(density, kind="stable")[: int(np.isfinite(density).sum())]
+    content += [
+        Heading("Most uncertain"),
+        "The rows with the largest entropy of the held-out probabilities. An uncertain prediction "
+        "is not a wrong one.",
+        tabulate_rows(
+            "Rows with the most uncertain label, held out",
+            uncertain,
+            [("{} nats", entropy)],
+            compare_evidence,
+            facts,
+        ),
+        Heading("Most surprising"),
+        "The rows that are least like any class, with the lowest log p(x | all other rows). Look "
+        "for typing errors, other units, or rows of a class that is not in the table. The most "
+        "unusual cells are listed beside each row, with the nats by which they are less expected "
+        "than is usual for their column.",
+        tabulate_rows(
+            "Least typical rows, held out",
+            surprising,
+            [("log p(x) = {}", density)],
+            list_unusual_cells,
+            facts,
+        ),
+    ]
+    return Section("rows", "Rows to look at", content)
+
+
+def list_mislabelled(facts: Facts) -> list:
+    """Return rows of whose label the other rows say that it is unlikely."""
+    log_proba, answered = facts.label_log_proba, facts.answered
+    wrong = answered & (facts.left_out.argmax(axis=1) != facts.codes)
+    if not wrong.any():
+        return [Heading("Likely mislabelled"), "No label is suspect."]
+    proba = np.exp(facts.left_out[answered])
+    few = int((log_proba[answered] < np.log(UNLIKELY)).sum())
+    order = np.flatnonzero(wrong)[np.argsort(log_proba[wrong], kind="stable")]
+    caption = "Rows with the least probable labels, held out"
+    return [
+        Heading("Likely mislabelled"),
+        f"For {count(len(order), 'row')}, the predicted label differs from the observed one. The "
+        "rows with the least probable observed labels come first. Check these: the label may be "
+        f"wrong, or a cell. {few:,} held-out labels had a probability below "
+        f"{percent(UNLIKELY, 0)}; if all probabilities were right, about "
+        f"{number(float(proba[proba < UNLIKELY].sum()), 2)} such rows would be expected.",
+        tabulate_rows(caption, order, [], compare_evidence, facts),
+    ]
+
+
+def tabulate_rows(
+    caption: str,
+    order: Array,
+    remarks: list[tuple[str, Array]],
+    explain: Callable[[int, Any, Facts], str],
+    facts: Facts,
+) -> Table:
+    """Return the first rows that differ, with numbers of them, their probabilities, and why."""
+    _, first = np.unique(row_keys(facts.rows.cells, facts.codes)[order], return_index=True)
+    columns: dict[str, list] = {"Row": [], "Label": [], "Probabilities": [], "Evidence": []}
+    for row in order[np.sort(first)[:MAX_ROWS]].tolist():
+        other = facts.hold_out([row])
+        interval = explained = other
+        if not isinstance(other, str):
+            interval = attempt(other.predict_interval, facts.take([row])[0], ci_prob=facts.prob)
+            explained = facts.explain(other, [row])
+        if isinstance(explained, str):
+            why = f"not known: {name(explained, 200)}"
+        else:
+            why = explain(row, explained.isel(obs_id=0), facts)
+        label = [name(facts.classes[facts.codes[row]], 40)]
+        label += [pattern.format(number(values[row])) for pattern, values in remarks]
+        columns["Row"].append(row)
+        columns["Label"].append("\n".join(label))
+        columns["Probabilities"].append(list_probabilities(row, interval, facts))
+        columns["Evidence"].append(why)
+    return Table(caption, columns, kind="cards")
+
+
+def list_labels(row: int, facts: Facts) -> list[int]:
+    """Return the two most probable classes of a row, and the given one."""
+    best = np.argsort(-facts.left_out[row], kind="stable")[:2].tolist()
+    return list(dict.fromkeys([*best, int(facts.codes[row])]))
+
+
+def list_probabilities(row: int, interval: Any, facts: Facts) -> str:
+    """Return the most probable labels, and always the given one, with intervals."""
+    lines = []
+    for c in list_labels(row, facts):
+        ends = (0.0, 0.0)
+        if not isinstance(interval, str):
+            ends = float(interval["lower"][0, c]), float(interval["upper"][0, c])
+        shown = show_percent(float(np.exp(facts.left_out[row, c])), *ends)
+        lines.append(f"{name(facts.classes[c], 40)}: {shown}")
+    return "\n".join(lines)
+
+
+def compare_evidence(row: int, explained: Any, facts: Facts) -> str:
+    """Return the columns that speak most for the predicted label, and those against it."""
+    first, *others = list_labels(row, facts)
+    if not others:
+        return "there is one class only"
+    second = others[-1]  # the given label, unless it is predicted
+    terms = explained["predictive"].values
+    with np.errstate(invalid="ignore"):
+        gap = terms[first] - terms[second]
+    if not np.isfinite(gap).all():
+        return "a cell is impossible under one of the two labels"
+    pair = " against ".join(name(facts.classes[c], 40) for c in (first, second))
+    return "\n".join(
+        [f"{pair}:", *list_largest(gap, explained), *list_largest(-gap, explained, -1)]
+    )
+
+
+def list_unusual_cells(row: int, explained: Any, facts: Facts) -> str:
+    """Return the cells of a row that are less probable than cells of their columns usually are."""
+    excess = -explained["predictive"].values[facts.left_out[row].argmax()]
+    if not isinstance(facts.explained, str) and not facts.has_words:
+        places = facts.spaced(facts.explained.sizes["obs_id"])
+        usual = facts.explained["predictive"].values[np.arange(len(places)), facts.codes[places]]
+        excess += np.where(np.isfinite(usual), usual, 0.0).mean(axis=0)
+    return "\n".join(list_largest(excess, explained)) or "no cell is unusual"
+
+
+def list_largest(nats: Array, explained: Any, sign: int = 1) -> list[str]:
+    """Return the cells that have most nats, with these numbers times the sign."""
+    lines = []
+    for j in np.argsort(-nats, kind="stable")[:MAX_REASONS].tolist():
+        if nats[j] > LEAST:
+            lines.append(f"{signed(sign * nats[j], 2)} {show_cell(explained, j)}")
+    return lines
+
+
+def show_cell(explained: Any, j: int) -> str:
+    """Return a column and its cell; of a block, whose cell has the names, the cell alone."""
+    feature, cell = (str(explained[key].values[j]) for key in ("feature", "cell"))
+    is_block = feature in np.atleast_1d(explained["cell"].attrs.get("blocks", []))
+    return name(cell, 44) if is_block else f"{name_column(feature, 40)} {name(cell, 44)}"
