@@ -4,9 +4,9 @@
     Density  p(x | theta), theta known
     Belief   p(theta): prior and posterior are the same type, they differ by when
 
-A belief has a core of ten members, `BeliefCore`. What follows from it is written once, in a mixin for each question:
-`BeliefScores` (rows), `LeaveOneOut`, `Contributing` (explanations), `Repeatable` (many models side by side). A family
-overrides what it can do faster. What only some families can answer is in capabilities.py.
+A belief has a core of ten abstract members. What follows from it is written once, in `Belief`: scores of rows and
+their cumulants, leave-one-out, explanations. A family overrides what it can do faster. What only some families can
+answer is in capabilities.py.
 
 One order of axes, here and everywhere: `s` draws, `r` rows, `c` classes, `f` features, `k` levels. Values broadcast;
 only `Stats.of` contracts rows.
@@ -33,7 +33,14 @@ from bayesnb.families.record import (
     of_powers,
     raised,
 )
-from bayesnb.families.removal import Leaving, Removal, left_out_by_definition
+from bayesnb.families.removal import (
+    PREDICTIVE,
+    Removal,
+    RowsLeftOut,
+    left_out_by_definition,
+    log_moment_left,
+    missing_cells,
+)
 from bayesnb.families.sums import by_rows, summed
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
@@ -120,6 +127,10 @@ class RowScores(Record):
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         """Spell `add_scores` in NumPy."""
 
+    @abstractmethod
+    def cell_scores(self, x: Cells) -> Array:
+        """Log density of each cell, or its log predictive, `(r, f) -> (r, c, f)`."""
+
 
 class Density(RowScores, ABC):
     """p(x | theta) for a known theta. Where theta is one number a feature, `numpy.asarray` gives it."""
@@ -166,17 +177,21 @@ class Density(RowScores, ABC):
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
         return summed(lambda record: raised(power, record.log_density(x)), self, len(x))
 
+    def cell_scores(self, x: Cells) -> Array:
+        part = x[:]
+        return self.log_density((part.toarray() if sparse.issparse(part) else np.asarray(part))[:, None])
+
     def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
         """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
         return raised(power, self.log_density(x[:, None]))
 
 
-class BeliefCore[S: Stats, D: Density](Record, ABC):
-    """p(theta), prior or posterior: what a family must say.
+class Belief[S: Stats, D: Density](RowScores, ABC):
+    """p(theta), prior or posterior. A family says its abstract members; the others follow from them.
 
-    `log_moment` does nearly everything. With K(s) = log E[p(x | theta)**s], K(1) is the predictive, -K(-1)
-    the predictive with this row left out, the derivatives at 0 are the cumulants of the log-density, exp K(it)
-    is its characteristic function, and K(1 + s) - K(1) is K once the belief has also seen x.
+    `log_moment` does nearly everything. With K(s) = log E[p(x | theta)**s], K(1) is the predictive, the derivatives at
+    0 are the cumulants of the log-density, exp K(it) is its characteristic function, and K(1 + s) - K(1) is K once the
+    belief has also seen x. Without a row of weight w that it has seen, the predictive is K(1 - w) - K(-w).
     """
 
     multivariate: ClassVar[bool] = False  # a cell is a whole row of the block
@@ -452,10 +467,6 @@ class BeliefCore[S: Stats, D: Density](Record, ABC):
         """Name of the belief's type, as users write it."""
         return type(self).__name__
 
-
-class BeliefScores[S: Stats, D: Density](BeliefCore[S, D], RowScores):
-    """Predictive, cumulants and transform of rows: sums over features of the core's functions of a cell."""
-
     def log_predictive(self, x: Array) -> Array:
         """Return log p(x), with theta integrated out under this belief. Exact.
 
@@ -509,25 +520,8 @@ class BeliefScores[S: Stats, D: Density](BeliefCore[S, D], RowScores):
         cells, places = self.broadcast(x), np.asarray(s, complex)
         return np.stack([self.log_moment(cells, each * power).sum(axis=-1) for each in places], axis=-1)
 
-
-class LeaveOneOut[S: Stats, D: Density](BeliefScores[S, D]):
-    """Exact leave-one-out: by definition a row's class is updated by all of its rows but this one."""
-
-    def left_out(self, stats: S, reader: RowScores, leaving: Leaving) -> Array:
-        """Scores of rows once each has left its class, this being the prior: `(r, f) -> (r, c)`.
-
-        Of the other classes they are those of `reader`, which predicts. NaN where the class must be counted again.
-        """
-        every = reader.score(leaving.x, 1.0, None, leaving.n_jobs)
-        return leaving.scored(lambda c, rows: self[c : c + 1].score_left_out(stats[c : c + 1], rows), every)
-
-    def score_left_out(self, stats: S, leaving: Leaving) -> Array:
-        """Scores of rows that are all of this one class, `(1, f)`, once each has left it: `(r, f) -> (r,)`."""
-        return left_out_by_definition(self, stats, leaving)
-
-
-class Contributing[S: Stats, D: Density](BeliefScores[S, D]):
-    """Explanation of scores: each cell's cumulants and moment."""
+    def cell_scores(self, x: Cells) -> Array:
+        return self.log_predictive(self.broadcast(x))
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
         """What each cell, or each word's, adds to the scores of the classes; nothing, where it is missing."""
@@ -538,14 +532,78 @@ class Contributing[S: Stats, D: Density](BeliefScores[S, D]):
         total = each.sum(axis=-1) if np.ndim(power) else power**2 * variance.sum(axis=-1)
         return Contributions(raised(power, mean), each, gain, total)
 
-
-class Repeatable[S: Stats, D: Density](BeliefCore[S, D]):
-    """Many models side by side: the classes of one after those of another, each with a theta drawn for it."""
-
     def repeated(self, times: int) -> Self:
         """Return the classes of this model, repeated so many times: models side by side."""
         return self[np.tile(np.arange(len(self)), times)]
 
+    def missing(self, x: Cells) -> Array:
+        """Which cells are missing, `(r, f)`; in a block that is modelled jointly, which rows lack all, `(r, 1)`."""
+        lacks = missing_cells(x)
+        return lacks.all(axis=1, keepdims=True) if self.multivariate else lacks
 
-class Belief[S: Stats, D: Density](LeaveOneOut[S, D], Contributing[S, D], Repeatable[S, D]):
-    """p(theta), prior or posterior: the core, and what is derived from it."""
+    def is_counted(self, x: Cells) -> Array:
+        """Which rows are learnt, `(r,)`: in a block that is modelled jointly, those without a missing cell."""
+        if not self.multivariate or sparse.issparse(x):
+            return np.ones(x.shape[0], bool)
+        return ~missing_cells(x).any(axis=1)
+
+    def left_out(self, stats: S, reader: Any, rows: RowsLeftOut) -> Array:
+        """Scores of rows once each has left its class, this being the prior: `(r, f) -> (r, c)`.
+
+        A row touches its class alone: scores of the others are those of `reader`, which predicts. NaN where too few
+        digits are left, and the class must be counted again, or where nothing proper is left.
+        """
+        scores, counted = self._read(reader, rows)
+
+        def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
+            scores[places, c] = self[c : c + 1].score_left_out(stats[c : c + 1], part)
+
+        rows.for_classes(score_rows, counted)
+        return scores
+
+    def _read(self, reader: Any, rows: RowsLeftOut) -> tuple[Array, Array]:
+        """Scores by what predicts, `(r, c)`, NaN where it is improper; and which rows were counted, and can leave."""
+        scores, counted = reader.score(rows.x, 1.0, None, rows.n_jobs), self.is_counted(rows.x)
+        if not counted.all():
+            undefined = np.flatnonzero(~(counted | self.missing(rows.x)[:, 0] | reader.proper[rows.codes, 0]))
+            scores[undefined, rows.codes[undefined]] = np.nan
+        return scores, counted
+
+    def features_left_out(self, stats: S, reader: Any, rows: RowsLeftOut) -> Array:
+        """The scores by feature of which those of `left_out` are the sums, `(r, f) -> (r, c, f)`."""
+        if self.multivariate:
+            return self.left_out(stats, reader, rows)[..., None]
+        scores = reader.cell_scores(rows.x)
+
+        def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
+            scores[places, c] = self[c : c + 1].cells_left_out(stats[c : c + 1], part)
+
+        rows.for_classes(score_rows, self.is_counted(rows.x))
+        return scores
+
+    def score_left_out(self, stats: S, rows: RowsLeftOut) -> Array:
+        """Scores of rows that are all of this one class, `(1, f)`, once each has left it: `(r, f) -> (r,)`."""
+        if rows.kind != PREDICTIVE:
+            return self.estimate_left_out(stats, rows).sum(axis=1)
+        return self.update(stats).score_without(rows.x, rows.each)
+
+    def cells_left_out(self, stats: S, rows: RowsLeftOut) -> Array:
+        """The scores of their cells, `(r, f) -> (r, f)`."""
+        if rows.kind != PREDICTIVE:
+            return self.estimate_left_out(stats, rows)
+        seen, w, cells = self.update(stats), rows.each, self.broadcast(rows.x)[:, 0]
+        score = log_moment_left(lambda s: seen.log_moment(cells, s), w)
+        return np.where(seen.is_fragile(rows.x, w), np.nan, score)
+
+    def score_without(self, x: Cells, w: Any) -> Array:
+        """Log predictive of rows that this belief, of one class, has seen with a weight, without each: `(r,)`."""
+        score = log_moment_left(lambda s: self.row_log_moment(x, s), w)[:, 0]
+        return np.where(np.any(self.is_fragile(x, w), axis=-1), np.nan, score)
+
+    def estimate_left_out(self, stats: S, rows: RowsLeftOut) -> Array:
+        """The scores of their cells under an estimate, which has no K: that of the rows which stay."""
+        return left_out_by_definition(self, stats, rows)
+
+    def is_fragile(self, x: Cells, w: Any) -> Any:
+        """Whether too few digits of this posterior are left without a row, of the weight that it has seen, `(r, f)`."""
+        return False

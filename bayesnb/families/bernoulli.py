@@ -31,7 +31,7 @@ from bayesnb.families.record import (
     raised,
     silent,
 )
-from bayesnb.families.removal import Leaving, RemainingLevels
+from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.sums import made_at, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.weight import Weight, grouped_sum
@@ -366,22 +366,20 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         side = np.where(np.equal(x, 1), self.a, self.b)
         return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
 
-    def score_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
-        one, zero = self._sides_left_out(stats, leaving)
-        if leaving.alike and not np.isnan(one).any():
-            return SideTables(one, zero).score_rows(leaving.x)[:, 0]
-        return score_cells(leaving.x, one, zero).sum(axis=1)
+    def score_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
+        one, zero = self._sides_left_out(stats, rows)
+        if rows.alike and not np.isnan(one).any():  # by products of matrices, as a sparse table's zeros are many
+            return SideTables(one, zero).score_rows(rows.x)[:, 0]
+        return score_cells(rows.x, one, zero).sum(axis=1)
 
-    def cells_left_out(self, stats: BernoulliStats, leaving: Leaving) -> Array:
-        return score_cells(leaving.x, *self._sides_left_out(stats, leaving))
+    def cells_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
+        return score_cells(rows.x, *self._sides_left_out(stats, rows))
 
-    def _sides_left_out(self, stats: BernoulliStats, leaving: Leaving) -> tuple[Array, Array]:
-        """Scores of a one and of a zero that leaves, `(1, f)` or `(r, f)`."""
-        prior, counts = np.stack([self.a, self.b], axis=-1), np.stack([stats.ones, stats.zeros], axis=-1)
-        remaining = RemainingLevels.of(prior, counts, leaving.kind, lambda sides: sides.sum(axis=-1, keepdims=True))
-        weight = leaving.each if leaving.alike else leaving.weight[:, None, None]
-        one, zero = np.moveaxis(remaining.worth(weight, leaving.kind), -1, 0)
-        return one, zero
+    def _sides_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
+        """Scores of a one and of a zero that leaves, `(2, 1, f)` or `(2, r, f)`."""
+        prior, counts = np.concatenate([self.a, self.b]), np.concatenate([stats.ones, stats.zeros])
+        sides = np.arange(2)[:, None]
+        return log_shares_left(prior, counts, lambda each: each.sum(axis=0), rows.each, rows.kind, sides)
 
     @property
     def sides(self) -> tuple[Array, Array]:  # type: ignore[override]

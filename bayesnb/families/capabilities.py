@@ -117,17 +117,6 @@ class PseudoCounts:
 
 
 @runtime_checkable
-class HasCellsLeftOut(Protocol):
-    """A belief about columns that scores the cells of rows that leave one by one, all columns at once."""
-
-    def cells_left_out(self, stats: Any, leaving: Any) -> Array:
-        """Scores of the cells of rows of one class, `(1, f)`, of which `score_left_out` is the sum, `(r, f) -> (r, f)`.
-
-        0 for a missing cell; NaN where no distribution is left, or the class must be counted again.
-        """
-
-
-@runtime_checkable
 class HasSlip(Protocol):
     """Stats in coordinates in which subtraction loses digits, as those of Gaussians do."""
 

@@ -39,13 +39,13 @@ from bayesnb.families.dirichlet import (
 )
 from bayesnb.families.family import Seen, unless_alike
 from bayesnb.families.record import Power, VariableNames, of_powers, raised, silent
-from bayesnb.families.removal import Leaving, RemainingLevels
+from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.sums import Entries, KernelTables, by_tables, distinct_places, made_at, nodes
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics.special import less, log_gamma_ratio
 from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import INTEGERS, Coded, integers, lanes, readable
+from bayesnb.numerics.views import EVERY, INTEGERS, Coded, integers, lanes, readable
 
 
 class CodedStats(LevelStats):
@@ -299,20 +299,20 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
         levels, index = distinct_places(self.at(x))
         return np.stack([pick(table, index) for table in self._cumulants_at(levels, order, tilt)])
 
-    def score_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
-        if not leaving.alike:
-            return self.cells_left_out(stats, leaving).sum(axis=1)
-        remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
-        worth = remaining.worth(leaving.each, leaving.kind)
-        return self.added(leaving.x, tables_of(worth), 1, None, 1)[:, 0]
+    def score_left_out(self, stats: CategoricalStats, rows: RowsLeftOut) -> Array:
+        if not rows.alike:
+            return self.cells_left_out(stats, rows).sum(axis=1)
+        table = self.levels_left_out(stats, rows.each, rows.kind)  # looked up by a kernel: five times as fast
+        return self.added(rows.x, tables_of(table[None]), 1, None, 1)[:, 0]
 
-    def cells_left_out(self, stats: CategoricalStats, leaving: Leaving) -> Array:
-        remaining = RemainingLevels.of(self.concentration, stats.counts, leaving.kind, self.total_of_levels)
-        index = self.at(leaving.x[:])
-        if leaving.alike:
-            return pick(remaining.worth(leaving.each, leaving.kind)[0], index)
-        cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
-        return silent(index < 0, cells.worth(leaving.each, leaving.kind))
+    def cells_left_out(self, stats: CategoricalStats, rows: RowsLeftOut) -> Array:
+        places = self.at(rows.x[:])
+        if rows.alike:
+            return pick(self.levels_left_out(stats, rows.each, rows.kind), places)
+        return silent(places < 0, self.levels_left_out(stats, rows.each, rows.kind, np.maximum(places, 0)))
+
+    def levels_left_out(self, stats: CategoricalStats, w: Any, kind: str, places: Any = EVERY) -> Array:
+        return log_shares_left(self.concentration[0], stats.counts[0], self.total_of_levels, w, kind, places)
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""

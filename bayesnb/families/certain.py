@@ -13,7 +13,7 @@ from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, 
 from bayesnb.families.capabilities import words_of
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.families.record import Parameter, Parts, VariableNames, lead
-from bayesnb.families.removal import Leaving
+from bayesnb.families.removal import RowsLeftOut
 from bayesnb.numerics import special
 from bayesnb.numerics.special import log, ratio
 
@@ -96,8 +96,8 @@ class Certain(CertainBelief):
         nothing = np.zeros_like(each)
         return Contributions(each, nothing, each, nothing[..., 0])
 
-    def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
-        return self.theta.score(leaving.x, 1.0, None, leaving.n_jobs)
+    def left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
+        return self.theta.score(rows.x, 1.0, None, rows.n_jobs)
 
     def sample(self, rng: Rng, size: Any = None) -> Density:
         return self.theta.moved(lambda array: np.broadcast_to(array, lead(size) + array.shape))

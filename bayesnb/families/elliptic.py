@@ -1,37 +1,15 @@
-"""What a normal inverse Wishart needs besides its moments: draws, rounding errors, and rows that leave.
+"""What a normal inverse Wishart needs besides its moments: draws and rounding errors."""
 
-Once so much weight w of a row x has left a belief with parameters (location, count, dof, scale) over d columns, and
-with a = x - location and u = a' scale**-1 a,
-
-    count' = count - w      dof' = dof - w      scale' = scale - g a a',  g = w count / count'
-
-The scale changes by one outer product, so no new factor is needed. The matrix determinant lemma gives
-
-    det scale' = det scale (1 - g u)
-
-and Sherman and Morrison's identity, (S - g a a')**-1 = S**-1 + g S**-1 a a' S**-1 / (1 - g u), the squared distance
-(count / count')**2 u / (1 - g u) of x from what is left: its score is a function of u alone, as for a single column.
-
-That is stable as long as 1 - g u is. It is the share of the determinant that stays, between 0 and 1, and subtraction
-leaves it an absolute error of some 1e-16. Where it is below `student.FRAGILE`, 1e-4, fewer than some twelve digits
-would be left: such rows are NaN, and whoever asked counts their class again without them. Where a count or dof would
-be used up, g is infinite, which marks all rows: see `gone`.
-"""
-
-from dataclasses import replace
 from math import factorial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import multigammaln, polygamma, psi
 
-from bayesnb.families import student
 from bayesnb.families.normal_inverse_gamma import LOG_2PI, Slip
 from bayesnb.families.record import Array, Parts, VariableNames
-from bayesnb.families.removal import PREDICTIVE, Leaving
-from bayesnb.families.vectors import VectorDensity, VectorStats, patterns_of, square, turned
-from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
-from bayesnb.numerics.views import EVERY, numbers
+from bayesnb.families.vectors import VectorDensity, VectorStats, square, turned
+from bayesnb.numerics.special import log_gamma_ratio, ratio
 
 LOG_PI = float(np.log(np.pi))
 
@@ -129,75 +107,6 @@ def rounding_error(belief: Any, stats: VectorStats, slip: Slip) -> Array:
         turned_sizes = [turned(np.abs(after.whitening), each) for each in sizes]
         off_by = np.stack([np.sqrt((turned_sizes[0] ** 2).sum(axis=-1)), (turned_sizes[1] ** 2).sum(axis=-1)])
         return np.where(np.all([each == 0 for each in sizes], axis=(0, -1)), 0.0, off_by.max(axis=0))
-
-
-def left_out(belief: Any, leaving: Leaving, beyond: float) -> Array:
-    """The scores of rows of one class, a `(1, 1)` belief that has seen them: `(r, d) -> (r,)`; NaN where marked.
-
-    A row that lacks a cell taught nothing, so that it takes nothing away. For `beyond` see `NormalInverseWishart`.
-    """
-    x, total = numbers(leaving.x, EVERY), np.zeros(len(leaving.codes))
-    for rows, there in patterns_of(x):
-        complete = isinstance(there, slice)
-        narrowed, part = (belief, leaving[rows]) if complete else (belief.of_columns(there), unmoved(leaving[rows]))
-        terms = left_out_terms(narrowed, part, beyond, belief.width - narrowed.width)
-        total[rows] = student.scored(narrowed.distances(x[rows][:, there]), terms)[:, 0]
-    return total
-
-
-def unmoved(leaving: Leaving) -> Leaving:
-    """Return these rows as ones of which nothing leaves."""
-    return replace(leaving, weight=np.zeros(len(leaving.codes)))
-
-
-def gone(belief: Any, w: Any, kind: str) -> tuple[Array, Array, Array]:
-    """g, the dof that are left, and where enough is left; g is infinite elsewhere, so that 1 - g u marks every row."""
-    count, dof = belief.count - w, belief.dof - w
-    fine = (count > student.LEAST * belief.count) & (dof > (belief.width - 1 if kind == PREDICTIVE else 0))
-    with np.errstate(all="ignore"):
-        return np.where(fine, w * (belief.count / count), np.inf), dof, fine
-
-
-def worth(dof: Array, kind: str, width: int, beyond: float) -> Array:
-    """What a scale is divided by to be the covariance that is plugged in."""
-    free = dof - width - 1
-    return {"mean": np.where(free > 0, free, dof), "map": dof + beyond, "mle": dof}[kind]
-
-
-def left_out_terms(belief: Any, leaving: Leaving, beyond: float, hidden: int = 0) -> tuple[Array, ...]:
-    """height, a, g, b, c and k of: height + a log(1 - g u) - b log(1 + c u) - k u / (1 - g u).
-
-    An estimate is that of the whole block, of which so many columns are hidden.
-    """
-    w, kind, width = leaving.each, leaving.kind, belief.width
-    (g, dof, fine), count = gone(belief, w, kind), belief.count - w
-    with np.errstate(all="ignore"):
-        if kind == PREDICTIVE:
-            gain = multi_gamma_ratio(dof / 2, 0.5, width) - (width * LOG_PI + belief.log_det) / 2
-            height = gain - width / 2 * accurate_log1p(1 / count)
-            c = (1 - w) * (belief.count / (count + 1))
-            a, b, k = dof / 2, np.where(c == 0, 0.0, (dof + 1) / 2), np.zeros_like(g)
-        else:
-            worthy = worth(dof + hidden, kind, width + hidden, beyond)
-            height = -(width * (LOG_2PI - np.log(worthy)) + belief.log_det) / 2
-            a, k = np.full_like(g, -0.5), worthy * (belief.count / count) ** 2 / 2
-            b = c = np.zeros_like(g)
-    return np.where(fine, height, np.nan), a, g, b, c, k
-
-
-def stayed(belief: Any, distance: Array, rest: Array, dof: Array, leaving: Leaving) -> Array:
-    """Scores by classes whose location and count stay, `(r, c)`, of rows at a squared distance from each.
-
-    `rest` is log(1 - g u), by the determinant lemma the log of what is left of the shared scale's, `(r, 1)`.
-    """
-    width, count = belief.width, np.where(belief.count > 0, belief.count, np.nan)[:, 0]
-    log_det = belief.log_det[:, 0] + rest
-    if leaving.kind != PREDICTIVE:
-        worthy = worth(dof, leaving.kind, width, belief.beyond)
-        return -(width * (LOG_2PI - np.log(worthy)) + log_det + worthy * distance) / 2 + 0 * count
-    still = multi_gamma_ratio(dof / 2, 0.5, width) - (width * LOG_PI + log_det) / 2
-    still = still - width / 2 * accurate_log1p(1 / count)
-    return still - (dof + 1) / 2 * np.log1p(count / (count + 1) * distance)
 
 
 def variables(belief: Any, pm: Any, names: VariableNames, classes: int = 1) -> VectorDensity:

@@ -36,7 +36,7 @@ from bayesnb.families.dirichlet import draw_level, pick
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
 from bayesnb.families.grid import MAX_DEPTH, Grid
 from bayesnb.families.record import Parameter, Power, checked, raised, silent
-from bayesnb.families.removal import Leaving, RemainingLevels, staying
+from bayesnb.families.removal import RowsLeftOut, log_shares_left, staying
 from bayesnb.families.sums import Entries, nodes
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.weight import Weight
@@ -593,21 +593,21 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         prior = ColumnDirichlets(np.concatenate(concentration, axis=1), sizes)
         return np.stack(first, axis=1), prior
 
-    def score_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
-        if not leaving.alike or leaving.kind in ("map", "mle"):
-            return self.cells_left_out(stats, leaving).sum(axis=1)
-        table = self.update(stats)._log_left_out(leaving.weight[:1])
-        return self.added(leaving.x, tables_of(table), 1, None, 1)[:, 0]
+    def score_left_out(self, stats: GridStats, rows: RowsLeftOut) -> Array:
+        if not rows.alike or rows.kind in ("map", "mle"):
+            return self.cells_left_out(stats, rows).sum(axis=1)
+        table = self.update(stats)._log_left_out(rows.weight[:1])
+        return self.added(rows.x, tables_of(table), 1, None, 1)[:, 0]
 
-    def cells_left_out(self, stats: GridStats, leaving: Leaving) -> Array:
-        if leaving.kind == "mle":
-            return self._left_out_of_counts(stats, leaving)
-        codes, posterior = self.at(leaving.x[:]), self.update(stats)
-        weights, which = np.unique(leaving.weight, return_inverse=True)
-        if leaving.kind != "map" and len(weights) <= MAX_WEIGHTS:
+    def cells_left_out(self, stats: GridStats, rows: RowsLeftOut) -> Array:
+        if rows.kind == "mle":
+            return self._left_out_of_counts(stats, rows)
+        codes, posterior = self.at(rows.x[:]), self.update(stats)
+        weights, which = np.unique(rows.weight, return_inverse=True)
+        if rows.kind != "map" and len(weights) <= MAX_WEIGHTS:
             return silent(codes < 0, posterior._log_left_out(weights)[which[:, None], codes])
         cells = np.zeros(codes.shape)
-        left_out = posterior._modes_left_out if leaving.kind == "map" else posterior._rows_left_out
+        left_out = posterior._modes_left_out if rows.kind == "map" else posterior._rows_left_out
         for columns, levels, bins in posterior._averages():
             for f, j in enumerate(columns):
                 known = codes[:, j] >= 0
@@ -636,14 +636,13 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         each = self.only(j)[np.zeros(len(level), int)]
         return replace(each, counts=counts)._log_mode()[rows, level]
 
-    def _left_out_of_counts(self, stats: GridStats, leaving: Leaving) -> Array:
+    def _left_out_of_counts(self, stats: GridStats, rows: RowsLeftOut) -> Array:
         """Logs of shares of the rows that stay, over those of all rows."""
-        prior = np.zeros_like(stats.counts)
-        remaining = RemainingLevels.of(prior, stats.counts, leaving.kind, self.total_of_levels)
-        index = self.at(leaving.x[:])
-        cells = RemainingLevels(*(pick(table[0], np.maximum(index, 0)) for table in remaining))
-        scores = cells.worth(leaving.each, leaving.kind) - pick(self.grid.log_share, index)
-        return silent(index < 0, scores)
+        places, counts = self.at(rows.x[:]), stats.counts[0]
+        at, weight = np.maximum(places, 0), rows.weight[:, None]
+        prior = np.zeros_like(counts)
+        scores = log_shares_left(prior, counts, self.total_of_levels, weight, rows.kind, at)
+        return silent(places < 0, scores - self.grid.log_share[at])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -39,7 +39,7 @@ from bayesnb.families.dirichlet import (
 )
 from bayesnb.families.family import Family, Seen
 from bayesnb.families.record import VariableNames, of_powers, raised, silent
-from bayesnb.families.removal import SLACK, Leaving, RemainingLevels, reader_of
+from bayesnb.families.removal import SLACK, RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.numerics import special
@@ -288,18 +288,11 @@ class JointDirichlet(Combined, DirichletBelief):
         values, which = np.unique(self.gathered(self.concentration[:, 0], as_level(x[:])), return_inverse=True)
         return worth(np.nan_to_num(values, nan=1.0))[:, which.reshape(len(self), -1).T]
 
-    def score_left_out(self, stats: JointStats, leaving: Leaving) -> Array:
-        """A row with missing cells has not been counted, so it leaves nothing behind, and takes nothing away."""
-        codes, reader = as_level(leaving.x[:]), reader_of(self, stats, leaving.kind)
-        out = reader.score(codes)[:, 0]
-        out[(codes >= 0).any(axis=1) & ~reader.proper[0, 0]] = np.nan
+    def score_left_out(self, stats: JointStats, rows: RowsLeftOut) -> Array:
         wide, stats = self.aligned(stats)
-        remaining = RemainingLevels.of(wide.concentration, stats.counts, leaving.kind, wide.total_of_levels)
-        rows = np.flatnonzero((codes >= 0).all(axis=1))
-        at = wide.places(codes[rows])
-        cells = RemainingLevels(*(np.broadcast_to(each, wide.concentration.shape)[0, 0, at] for each in remaining))
-        out[rows] = cells.worth(leaving.weight[rows], leaving.kind)
-        return out
+        prior, counts = wide.concentration[0, 0], stats.counts[0, 0]
+        places = wide.places(as_level(rows.x[:]))
+        return log_shares_left(prior, counts, wide.total_of_levels, rows.weight, rows.kind, places)
 
     def sample(self, rng: Rng, size: Any = None) -> JointDensity:
         logs = self.entries.sample(rng, size).log_probability

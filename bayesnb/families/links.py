@@ -40,7 +40,7 @@ from bayesnb.families.record import (
     raised,
     silent,
 )
-from bayesnb.families.removal import PREDICTIVE, Leaving, staying
+from bayesnb.families.removal import PREDICTIVE, RowsLeftOut, staying
 from bayesnb.families.sums import Entries, KernelTables, nodes
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
@@ -375,38 +375,26 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         pairs = zip(tables, self.pairs.shapes, strict=True)
         return [dirichlet_multinomial(each.reshape(*each.shape[:-1], *shape), 1) for each, shape in pairs]
 
-    def score_left_out(self, stats: LinkStats, leaving: Leaving) -> Array:
-        return self.cells_left_out(stats, leaving).sum(axis=1)
+    def score_left_out(self, stats: LinkStats, rows: RowsLeftOut) -> Array:
+        return self.cells_left_out(stats, rows).sum(axis=1)
 
-    def cells_left_out(self, stats: LinkStats, leaving: Leaving) -> Array:
-        if leaving.kind not in (PREDICTIVE, "mean"):
-            return self._left_out_of_estimate(stats, leaving)
-        level = self.at(leaving.x[:])
-        at, weight = np.maximum(level, 0), leaving.weight[:, None]
-        counts = self.counts[0] + stats.counts[0]
+    def cells_left_out(self, stats: LinkStats, rows: RowsLeftOut) -> Array:
+        """A row takes its part of the margins with it, so that no K of the tables alone is enough."""
+        if rows.kind not in (PREDICTIVE, "mean"):
+            return self.estimate_left_out(stats, rows)
+        level = self.at(rows.x[:])
+        at, weight = np.maximum(level, 0), rows.weight[:, None]
 
         def left(sums: Array) -> Array:
             return staying(sums[at] - weight, sums[at])
 
-        pairs, strength = self.pairs, self.expand(self.strength)[0][at]
-        prior, of_children = self.margin[0], pairs.of_children(stats.counts[0])
-        every = prior[at] + left(of_children), pairs.of_parents(prior)[at] + left(pairs.of_parents(of_children))
-        margin = ratio(*every)
+        pairs, strength, prior = self.pairs, self.expand(self.strength)[0][at], self.margin[0]
+        counts, of_children = self.counts[0] + stats.counts[0], pairs.of_children(stats.counts[0])
+        margin = ratio(prior[at] + left(of_children), pairs.of_parents(prior)[at] + left(pairs.of_parents(of_children)))
         expected = ratio(strength * margin + left(counts), strength + left(pairs.of_parents(counts)))
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(margin > 0, np.log(expected) - np.log(margin), -np.inf)
         return silent(level < 0, value)
-
-    def _left_out_of_estimate(self, stats: LinkStats, leaving: Leaving) -> Array:
-        """Row by row: the estimate is made again without each."""
-        cells = np.zeros(leaving.x.shape)
-        for i in range(len(cells)):
-            one = leaving[[i]]
-            alone = stats.alone(one.x[:], Weight(np.zeros(1, np.int64), one.weight, 1))
-            rest = stats - alone
-            reader: Any = rest.mle() if leaving.kind == "mle" else self.update(rest).estimate(leaving.kind)
-            cells[i] = reader.log_density(one.x[:])[0]
-        return cells
 
 
 class KnownMargins(Links):

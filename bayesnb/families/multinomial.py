@@ -32,7 +32,7 @@ from bayesnb.families.dirichlet import (
 )
 from bayesnb.families.family import Seen, shaped
 from bayesnb.families.record import Power, Record, VariableNames, is_by_row, of_powers, raised
-from bayesnb.families.removal import PREDICTIVE, Leaving, extra_of
+from bayesnb.families.removal import PREDICTIVE, RowsLeftOut, extra_of, staying
 from bayesnb.families.sums import (
     DistinctCells,
     Entries,
@@ -46,6 +46,7 @@ from bayesnb.families.sums import (
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
+from bayesnb.numerics.count_kernels import log_rising_binomials
 from bayesnb.numerics.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio, times
 from bayesnb.numerics.threads import in_order
 from bayesnb.numerics.views import EVERY, entries, lanes, pieces_of, sweeps_of
@@ -239,15 +240,28 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
 
         return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
-    def score_left_out(self, stats: MultinomialStats, leaving: Leaving) -> Array:
-        extra, counts = extra_of(self.concentration[0, 0], leaving.kind), stats.counts[0, 0]
-        totals = np.array([np.maximum(extra + counts, 0.0).sum(), extra.sum(), counts.sum()])
-        totals[1] = -1.0 if (extra < 0).any() else totals[1]
-        even, known = -np.log(len(extra)) if leaving.kind == "map" else np.nan, leaving.kind != PREDICTIVE
-        tables = np.ascontiguousarray(extra), np.ascontiguousarray(counts), totals
-        out = np.empty(len(leaving.codes))
-        numerics.count_kernels.left_out(entries(leaving.x), leaving.weight, *tables, known, even, out)
-        return self.in_order(leaving.x, out[:, None], 1)[:, 0]
+    def score_left_out(self, stats: MultinomialStats, rows: RowsLeftOut) -> Array:
+        """From prior and counts, as `log_shares_left` of levels; of words a row takes several with it."""
+        x, weight = as_csr(rows.x[EVERY]), rows.weight
+        row, length = row_of_entry(x), np.asarray(x.sum(axis=1)).ravel()
+        prior, counts = extra_of(self.concentration[0, 0], rows.kind), stats.counts[0, 0]
+        seen, total = counts[x.indices], counts.sum()
+        left = prior[x.indices] + staying(seen - weight[row] * x.data, seen)
+        if (prior < 0).any():  # of a mode's words none has less than nothing
+            left, above = np.maximum(left, 0.0), np.maximum(prior + counts, 0.0)
+            rest = above.sum() - np.bincount(row, above[x.indices] - left, len(length))
+        else:
+            rest = prior.sum() + staying(total - weight * length, total)
+        with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
+            if rows.kind == PREDICTIVE:
+                words = log_rising_binomials(left, x.data)
+                of_length = log_rising_binomials(np.maximum(rest, 0.0), length)
+            else:
+                words = times(x.data, np.log(left)) - gammaln(x.data + 1)
+                of_length = times(length, np.log(rest)) - gammaln(length + 1)
+        score = np.bincount(row, words, len(length)) - of_length
+        even = length * -np.log(len(prior)) + log_orders(x) if rows.kind == "map" else np.nan
+        return self.in_order(rows.x, np.where(rest > 0, score, even)[:, None], 1)[:, 0]
 
     @cached_property
     def _totals(self) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
-from bayesnb.families import quantiles, student
+from bayesnb.families import gaussian_removal, quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LinearDensity, NumberUnit
 from bayesnb.families.record import (
@@ -32,7 +32,7 @@ from bayesnb.families.record import (
     of_powers,
     silent,
 )
-from bayesnb.families.removal import SLACK, Leaving, left_of, slack
+from bayesnb.families.removal import SLACK, RowsLeftOut, left_of, slack
 from bayesnb.families.sums import by_rows, made_at
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.numerics import special
@@ -194,12 +194,14 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
     return count, (start + shift) + slip, np.maximum(ssd, 0.0)
 
 
-def kernel_scores(kernel: Callable[..., bool], terms: tuple[Any, ...], scored: Any, x: Array, power: Power) -> Array:
-    """Scores by a kernel with its terms; by definition, where a square left the range of floats."""
-    total = np.zeros((len(x), len(scored)))
+def kernel_scores(
+    kernel: Callable[..., bool], terms: tuple[Any, ...], define: Callable[[Array], Array], x: Array
+) -> Array:
+    """Scores by a kernel with its terms; by `define`, where a square left the range of floats."""
+    total = np.zeros((len(x), len(terms[0])))
     if not kernel(x, *terms, total):
         overflowed = ~np.isfinite(total).all(axis=1)
-        total[overflowed] = scored.defined_score(x[overflowed], power)
+        total[overflowed] = define(x[overflowed])
     return total
 
 
@@ -218,8 +220,9 @@ class GaussianDensity(LinearDensity, Density):
         with np.errstate(divide="ignore"):
             height = -power * (LOG_2PI + np.log(self.variance)) / 2
             terms = (np.array(self.mean), power / self.variance, height)
-        score = partial(kernel_scores, numerics.gaussian_kernels.normal, terms, self)
-        return by_rows(lambda rows: score(numbers(x, rows), power), x.shape, len(self), out, n_jobs)
+        define = partial(self.defined_score, power=power)
+        score = partial(kernel_scores, numerics.gaussian_kernels.normal, terms, define)
+        return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
     def linear(self) -> Linear | None:
         """Linear where all classes have one variance: the square of a cell is then worth the same to each of them."""
@@ -337,12 +340,17 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return parameter
 
     @property
-    def beyond(self) -> float:
-        """A mode divides the scale by the shape and this: the mean, at its mode, adds a factor variance**-0.5."""
-        return 1.5
+    def beyond(self) -> int:
+        """What a mode adds to the dof by which it divides: the mean, at its mode, adds a factor variance**-0.5."""
+        return 3
 
     def mode(self) -> Moments:
-        return Moments(self.location, self.scale / (self.shape + self.beyond))
+        return Moments(self.location, self.scale / (self.shape + self.beyond / 2))
+
+    @property
+    def as_scale(self) -> gaussian_removal.Scale:
+        """What rows take from when they leave: that of a block of one column."""
+        return gaussian_removal.Scale(1, self.beyond, self.count, 2 * self.shape, log(2 * self.scale))
 
     @property
     def proper(self) -> Array:
@@ -410,29 +418,45 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return silent(np.isnan(x), value)
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        kernel, terms = numerics.gaussian_kernels.student, made_at(self, power, self._student)
-        return by_rows(
-            lambda rows: kernel_scores(kernel, terms, self, numbers(x, rows), power), x.shape, len(self), out, n_jobs
-        )
+        terms = made_at(self, power, lambda power: self._student(1.0, power))
+        define = partial(self.defined_score, power=power)
+        score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, define)
+        return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
-    def _student(self, power: Power) -> tuple[Any, ...]:
-        """Student's t, times exponents, as height - exponent * log1p(width * (x - location)**2).
+    def row_log_moment(self, x: Cells, s: Any) -> Array:
+        if np.ndim(s) > 1:
+            return super().row_log_moment(x, s)
+        define = partial(super().row_log_moment, s=s)
+        return kernel_scores(numerics.gaussian_kernels.student, self._student(s), define, numbers(x, EVERY))
 
-        And whether a class's exponents are alike.
+    def _student(self, s: Any, power: Any = 1.0) -> tuple[Any, ...]:
+        """K(s) times a power, as height - exponent * log1p(width * (x - location)**2); at s = 1 it is Student's t.
+
+        And whether a class's exponents are alike, and no square is subtracted.
         """
-        exponent = power * (self.shape + 0.5)
-        width = 1 / ((1 + 1 / self.count) * 2 * self.scale)
-        height = log_gamma_ratio(self.shape, 0.5) - (LOG_2PI + np.log(self.scale)) / 2
-        height = power * (height - np.log1p(1 / self.count) / 2)
-        return np.array(self.location), width, exponent, height, bool((exponent == exponent[:, :1]).all())
+        with np.errstate(all="ignore"):
+            exponent = power * (self.shape + s / 2)
+            width = s / ((1 + s / self.count) * 2 * self.scale)
+            height = log_gamma_ratio(self.shape, s / 2) - s / 2 * (LOG_2PI + np.log(self.scale))
+            height = power * (height - np.log1p(s / self.count) / 2)
+        alike = bool((exponent == exponent[:, :1]).all() and (width >= 0).all())
+        return np.array(self.location), width, exponent, height, alike
 
-    def score_left_out(self, stats: GaussianStats, leaving: Leaving) -> Array:
-        prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
-        return student.left_out(prior.update(stats), leaving)
+    def is_fragile(self, x: Cells, w: Any) -> Array:
+        reach = self.as_scale.farthest(w)
+        with np.errstate(invalid="ignore"):
+            reach = np.where(reach < 0, reach, np.sqrt(2 * self.scale * reach))
+        return np.abs(numbers(x, EVERY) - self.location) > reach
 
-    def cells_left_out(self, stats: GaussianStats, leaving: Leaving) -> Array:
-        prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
-        return student.cells_left_out(prior.update(stats), leaving)
+    def estimate_left_out(self, stats: GaussianStats, rows: RowsLeftOut) -> Array:
+        belief, cells = gaussian_removal.learnt(self, stats, rows.kind), numbers(rows.x, EVERY)
+        score = belief.as_scale.estimate_left_out(rows.kind, rows.each, belief.distances(cells))
+        return silent(np.isnan(cells), score)
+
+    def distances(self, x: Array) -> Array:
+        """Squared distances of cells from the location, in units of the scale."""
+        with np.errstate(all="ignore"):
+            return (x - self.location) ** 2 / (2 * self.scale)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         shape = self.shape + tilt / 2

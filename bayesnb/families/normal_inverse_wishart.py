@@ -13,13 +13,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families import elliptic, quantiles
+from bayesnb.families import elliptic, gaussian_removal, quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
 from bayesnb.families.capabilities import Narrowed, NumberUnit
 from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
 from bayesnb.families.normal_inverse_gamma import Moments, NormalInverseGamma, Slip
 from bayesnb.families.record import FARTHEST, Expected, VariableNames, checked, lead, of_powers, raised
-from bayesnb.families.removal import Leaving
+from bayesnb.families.removal import RowsLeftOut
 from bayesnb.families.sums import by_rows
 from bayesnb.families.vectors import (
     There,
@@ -182,6 +182,11 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         """The number added to dof in the divisor that makes of the scale its mode."""
         return self.width + 2
 
+    @property
+    def as_scale(self) -> gaussian_removal.Scale:
+        """What rows take from when they leave."""
+        return gaussian_removal.Scale(self.width, self.beyond, self.count, self.dof, self.log_det)
+
     def mode(self) -> MeanCovariance:
         return MeanCovariance(self.location, self.scale / (self.dof + self.beyond)[..., None, None])
 
@@ -323,7 +328,7 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
     def row_log_moment(self, x: Cells, s: Any) -> Array:
         total = np.zeros((x.shape[0], len(self)))
         for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
-            at = np.broadcast_to(s, (x.shape[0], 1))[rows][..., None]
+            at = s[rows][..., None] if np.ndim(s) == 2 else s
             total[rows] = narrowed.moment_at(narrowed.distances(cells)[..., None], at)[..., 0]
         return total
 
@@ -334,9 +339,13 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         return raised(power, self.log_predictive(np.asarray(x[:], float)[:, None, None])[..., 0])
 
-    def score_left_out(self, stats: VectorStats, leaving: Leaving) -> Array:
-        prior = self.map(np.zeros_like) if leaving.kind == "mle" else self
-        return elliptic.left_out(prior.update(stats), leaving, self.beyond)
+    def is_fragile(self, x: Cells, w: Any) -> Array:
+        return self.distances(numbers(x, EVERY)) > self.as_scale.farthest(w)
+
+    def estimate_left_out(self, stats: VectorStats, rows: RowsLeftOut) -> Array:
+        belief = gaussian_removal.learnt(self, stats, rows.kind)
+        own = belief.distances(numbers(rows.x, EVERY))
+        return belief.as_scale.estimate_left_out(rows.kind, rows.each, own)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         return self.at_distances(x, lambda belief, u, _: elliptic.cumulants(belief, u, order, tilt))

@@ -29,13 +29,12 @@ from bayesnb.families.record import (
     raised,
     silent,
 )
-from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, extra_of, slack
+from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, extra_of, slack, staying
 from bayesnb.families.sums import DistinctCells, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.formatting import number_range
 from bayesnb.numerics import special
-from bayesnb.numerics.count_kernels import what_remains
 from bayesnb.numerics.special import (
     accurate_log1p,
     draw_log_gamma,
@@ -216,23 +215,23 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         scores = self[:, cells.feature].log_predictive(cells.value)
         return cells.sum_scores(raised(by_feature(power, x.shape[1])[cells.feature], scores))
 
-    def score_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
-        if not leaving.alike:
-            return self.cells_left_out(stats, leaving).sum(axis=1)
-        cells = DistinctCells.of_table(leaving.x[:])
-        scores = self._score_without(stats, cells.feature, cells.value, leaving.each, leaving.kind)
+    def score_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
+        if not rows.alike:
+            return self.cells_left_out(stats, rows).sum(axis=1)
+        cells = DistinctCells.of_table(rows.x[:])
+        scores = self._score_without(stats, cells.feature, cells.value, rows.each, rows.kind)
         return cells.sum_scores(scores[None])[:, 0]
 
-    def cells_left_out(self, stats: PoissonStats, leaving: Leaving) -> Array:
-        x = np.asarray(leaving.x[:], float)
-        scores = self._score_without(stats, np.arange(x.shape[1]), x, leaving.each, leaving.kind)
+    def cells_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
+        x = np.asarray(rows.x[:], float)
+        scores = self._score_without(stats, np.arange(x.shape[1]), x, rows.each, rows.kind)
         return silent(np.isnan(x), scores)
 
     def _score_without(self, stats: PoissonStats, feature: Array, x: Array, weight: Any, kind: str) -> Array:
         """Score cells of the first class's rows once that weight of each has left; NaN where nothing proper is left."""
-        prior = np.zeros_like(self.rate) if kind == "mle" else self.rate
-        shape = extra_of(self.shape, kind)[0, feature] + what_remains(stats.events[0, feature], weight * x)
-        rate = prior[0, feature] + what_remains(stats.count[0, feature], weight)
+        events, count, prior = stats.events[0, feature], stats.count[0, feature], self.rate[0, feature]
+        shape = extra_of(self.shape, kind)[0, feature] + staying(events - weight * x, events)
+        rate = (0.0 if kind == "mle" else prior) + staying(count - weight, count)
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
             if kind == PREDICTIVE:
                 is_proper = (shape > 0) & (rate > 0)

@@ -12,15 +12,15 @@ which subtraction loses digits, as those of Gaussians do, bound the error: see `
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.record import Array, Record
+from bayesnb.families.record import Array, Record, is_one
 from bayesnb.families.weight import one_hot
-from bayesnb.numerics.special import log
 from bayesnb.numerics.threads import blocks, in_order
+from bayesnb.numerics.views import EVERY
 
 PREDICTIVE = "predictive"
 CELLS = 1 << 19  # that leave at once
@@ -32,10 +32,10 @@ EXACT = 2.0**53  # whole numbers below are floats
 
 
 @dataclass(frozen=True, eq=False)
-class Leaving:
-    """Rows that leave, their classes, and how much of each goes; how they are scored.
+class RowsLeftOut:
+    """Rows that leave one by one, their classes, and how much weight of each leaves.
 
-    `kind` is whether theta is integrated out of their scores, or which estimate of it is plugged in.
+    `kind` says whether theta is integrated out of their scores, or which estimate of it is plugged in.
     """
 
     x: Any
@@ -46,100 +46,109 @@ class Leaving:
 
     @property
     def alike(self) -> bool:
-        """Whether the same goes of every row."""
+        """Whether the same weight of every row leaves."""
         return bool((self.weight == self.weight[:1]).all())
 
     @property
     def each(self) -> Any:
-        """What goes of the rows: a number where that is the same, else `(r, 1)`."""
+        """The weight that leaves, a number where it is the same for all rows, else `(r, 1)`."""
         return float(self.weight[0]) if self.alike else self.weight[:, None]
 
     def __getitem__(self, rows: Any) -> Self:
         return replace(self, x=self.x[rows], codes=self.codes[rows], weight=self.weight[rows], n_jobs=1)
 
-    def scored(self, score: Callable[[int, "Leaving"], Array], out: Array) -> Array:
-        """Write `score(class, rows of it)` into the rows' entries of their class, `(r, c)`."""
+    def for_classes(self, work: Callable[[int, Array, Any], None], chosen: Array) -> None:
+        """Call `work(class, places, rows)` for groups of the chosen rows, in threads."""
 
-        def score_group(group: tuple[int, Array]) -> None:
-            c, rows = group
-            out[rows, c] = score(c, self[rows])
+        def work_on(group: tuple[int, Array]) -> None:
+            c, places = group
+            work(c, places, self[places])
 
-        list(in_order(score_group, list(self.groups()), self.n_jobs))
-        return out
+        list(in_order(work_on, list(self._groups(chosen)), self.n_jobs))
 
-    def groups(self) -> Iterator[tuple[int, Array]]:
-        """Places of rows of one class, not too many at once, of which the same goes if few weights occur."""
+    def _groups(self, chosen: Array) -> Iterator[tuple[int, Array]]:
+        """Yield a class and places of its rows, of which the same leaves if few weights occur."""
         weights, which = np.unique(self.weight, return_inverse=True)
         groups = self.codes * len(weights) + which if len(weights) <= FEW else self.codes
         order = np.argsort(groups, kind="stable")
+        order = order[chosen[order]]
+        step = max(CELLS // self.x.shape[1], 1 << 8)
         for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-            for part in blocks(len(rows), max(CELLS // self.x.shape[1], 1 << 8)):
+            for part in blocks(len(rows), step) if len(rows) else ():
                 yield int(self.codes[rows[0]]), rows[part]
 
 
 def extra_of(prior: Array, kind: str) -> Array:
-    """The pseudo-counts of a prior: a mode has one less than its concentration, the MLE none at all."""
+    """Return a prior's pseudo-counts: a mode has one less than its concentration, the MLE none."""
     return prior - 1 if kind == "map" else np.zeros_like(prior) if kind == "mle" else prior
 
 
 def staying(left: Array, total: Array, rounding: float = ROUNDING) -> Array:
-    """What is left of a part of a total: nothing, if it is no more than the rounding of a sum of weights."""
+    """Return what is left of a total, 0 if it is no more than the rounding of a sum of weights."""
     return np.where(left > rounding * total, left, 0.0)
 
 
-class RemainingLevels(NamedTuple):
-    """Pseudo-counts and counts of levels from which rows leave; all broadcast against cells, or against levels."""
+def log_shares_left(
+    prior: Array,
+    counts: Array,
+    sum_levels: Callable[[Array], Array],
+    weight: Any,
+    kind: str,
+    places: Any = EVERY,
+) -> Array:
+    """Log share of the levels at some places, each once so much of its own weight has left, `(k,)`.
 
-    extra: Array  # of the prior
-    counts: Array
-    column_extra: Array  # sums over the levels of a column
-    column_counts: Array
-    column_total: Array  # of both, none of a level's below zero
-    levels: Array  # their number
+    That is K(1 - w) - K(-w) of a Dirichlet, and of its estimates. It is taken from prior and
+    counts: of a prior of 1e-8, no digit is left in what both make together. NaN where no
+    distribution is left. `sum_levels` gives each level the sum over those of its column.
+    """
+    prior = extra_of(prior, kind)
 
-    @classmethod
-    def of(cls, prior: Array, counts: Array, kind: str, level_sums: Callable[[Array], Array]) -> Self:
-        """`level_sums` gives each level its column's sum."""
-        extra = extra_of(prior, kind)
-        ones = np.ones(np.broadcast_shapes(extra.shape, counts.shape))
-        total = level_sums(np.maximum(extra + counts, 0.0))
-        return cls(extra, counts, level_sums(ones * extra), level_sums(ones * counts), total, level_sums(ones))
+    def sums(values: Array) -> Array:
+        return np.broadcast_to(sum_levels(values), values.shape)
 
-    def worth(self, weight: Any, kind: str) -> Array:
-        """The score of a level once so much of it has left; NaN where no distribution is left."""
-        left = np.maximum(self.extra + staying(self.counts - weight, self.column_counts), 0.0)
-        rest = self.column_extra + staying(self.column_counts - weight, self.column_counts)
-        if (self.extra < 0).any():
-            rest = self.column_total - (np.maximum(self.extra + self.counts, 0.0) - left)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            nothing = -np.log(self.levels) if kind == "map" else np.nan
-            return np.where(rest > 0, log(left) - log(rest), nothing)
+    totals, extra = sums(counts), sums(prior)
+    left = prior[places] + staying(counts[places] - weight, totals[places])
+    if (prior < 0).any():  # of a mode's levels none has less than nothing
+        left, above = np.maximum(left, 0.0), np.maximum(prior + counts, 0.0)
+        rest = (sums(above) - above)[places] + left
+    else:
+        rest = extra[places] + staying(totals[places] - weight, totals[places])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        even = -np.log(sums(np.ones_like(prior))[places]) if kind == "map" else np.nan
+        return np.where(rest > 0, np.log(left) - np.log(rest), even)
 
 
-def left_out_by_definition(prior: Any, stats: Any, leaving: Leaving) -> Array:
-    """Define `score_left_out` of rows that each are a class, `(1, f)` -> `(r,)`: NaN where nothing proper is left."""
-    rows = len(leaving.codes)
-    every, alone = np.zeros(rows, np.intp), stats.alone(leaving.x, one_hot(np.arange(rows), rows, leaving.weight))
-    reader = reader_of(prior[every], stats[every] - alone, leaving.kind)
-    x = leaving.x[:, None] if prior.multivariate else leaving.x
-    value = reader.log_predictive(x) if leaving.kind == PREDICTIVE else reader.log_density(x)
-    return np.where(reader.proper | missing(leaving.x, prior.multivariate), value, np.nan).sum(axis=-1)
+def log_moment_left(log_moment: Callable[[Any], Array], weight: Any) -> Array:
+    """K(1 - w) - K(-w); NaN where K(-w) is infinite, as no distribution is left without the row."""
+    without = log_moment(-weight)
+    rest = 0.0 if is_one(weight) else log_moment(1.0 - weight)
+    return np.where(np.isfinite(without), rest - without, np.nan)
+
+
+def left_out_by_definition(prior: Any, stats: Any, rows: RowsLeftOut) -> Array:
+    """Score cells of one class's rows by beliefs that learn all of its rows but one, `(r, f)`."""
+    places, alone = np.zeros(len(rows.codes), np.intp), np.arange(len(rows.codes))
+    leaving = stats.alone(rows.x[:], one_hot(alone, len(alone), rows.weight))
+    rest = stats[places].remains(leaving, ROUNDING)
+    reader = reader_of(prior[places], rest, rows.kind)
+    cells = rows.x[:, None] if prior.multivariate else rows.x[:]
+    score = reader.log_predictive if rows.kind == PREDICTIVE else reader.log_density
+    return np.where(reader.proper | prior.missing(rows.x), score(cells), np.nan)
 
 
 def reader_of(prior: Any, stats: Any, kind: str) -> Any:
-    """What predicts: the posterior, or its parameters plugged in."""
+    """Return what predicts: the posterior, or its parameters plugged in."""
     if kind == "mle":
         return stats.mle()
     return prior.update(stats) if kind == PREDICTIVE else prior.update(stats).estimate(kind)
 
 
-def missing(x: Any, multivariate: bool) -> Any:
-    """Which cells are missing, `(r, f)`; of a multivariate block which rows lack all, and of counts none."""
-    if multivariate and sparse.issparse(x):
-        return False
-    x = x.toarray() if sparse.issparse(x) else np.asarray(x[:])
-    gone = x < 0 if x.dtype.kind == "i" else np.isnan(x)
-    return gone.all(axis=1, keepdims=True) if multivariate else gone
+def missing_cells(x: Any) -> Array:
+    """Which cells are missing, `(r, f)`."""
+    part = x[:]
+    cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
+    return cells < 0 if cells.dtype.kind == "i" else np.isnan(cells)
 
 
 class Removal(Record):

@@ -24,14 +24,14 @@ discriminant function, 'naive Bayes'.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import factorial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families import student
+from bayesnb.families import gaussian_removal
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
 from bayesnb.families.normal_inverse_gamma import (
     LOG_2PI,
@@ -40,11 +40,10 @@ from bayesnb.families.normal_inverse_gamma import (
     NormalInverseGamma,
     of_variance,
 )
-from bayesnb.families.record import Linear, VariableNames, by_feature, lead, of_powers
-from bayesnb.families.removal import Leaving
+from bayesnb.families.record import Linear, VariableNames, by_feature, lead, of_powers, silent
+from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
-from bayesnb.numerics.threads import in_order
 from bayesnb.numerics.views import EVERY, numbers
 
 
@@ -59,6 +58,8 @@ class Sharing(Belief):
     alone: ClassVar[type[Belief]]  # the belief about one class, whatever the others are
     layout: ClassVar[tuple[str, ...]] = ("models",)
     models: int
+    as_scale: Any  # what rows take from when they leave
+    distances: Any  # squared ones of rows from the classes, in units of the scale
 
     def check_common(self) -> None:
         """Raise if the parameters of the common part differ between classes."""
@@ -111,33 +112,61 @@ class Sharing(Belief):
         """No units: a parameter for all classes ties their rows together, so no class has an evidence by itself."""
         return []
 
-    def left_out(self, stats: Any, reader: Any, leaving: Leaving) -> Array:
+    def left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
         """A row that leaves changes the common part, and so the scores of all classes."""
-        seen = (self.map(np.zeros_like) if leaving.kind == "mle" else self).update(stats)
-        out = np.empty((len(leaving.codes), len(self)))
+        scores, counted = self._read(reader, rows)
+        belief = gaussian_removal.learnt(self, stats, rows.kind)
 
-        def score_group(group: tuple[int, Array]) -> None:
-            c, rows = group
-            scores = seen.left_by(c, leaving[rows])
-            scores[np.isnan(scores[:, c])] = np.nan
-            out[rows] = scores
+        def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
+            part_scores = belief.scores_without(c, part)
+            part_scores[np.isnan(part_scores[:, c])] = np.nan
+            scores[places] = part_scores
 
-        list(in_order(score_group, list(leaving.groups()), leaving.n_jobs))
-        return out
+        rows.for_classes(score_rows, counted)
+        return scores
+
+    def scores_without(self, c: int, rows: RowsLeftOut) -> Array:
+        """Scores by all classes of rows that this belief has seen in class c, once each has left it: `(r, c)`.
+
+        J(1, -w) - K(-w), by which an independent class would have K(1); or by the estimate that is left.
+        """
+        x, w, one = numbers(rows.x, EVERY), rows.each, self[c : c + 1]
+        scores, others = np.empty((len(x), len(self))), [k for k in range(len(self)) if k != c]
+        if rows.kind == PREDICTIVE:
+            scores[:, c] = one.score_without(x, w)
+            gone, once = one.row_log_moment(x, -w), np.ones(1)
+            for k in others:
+                scores[:, [k]] = self[[c, k]].pair_moment(x, once, np.atleast_1d(-w)) - gone
+        else:
+            scale, missing = self.as_scale, self.missing(x)
+            each = scale.only(c).estimate_left_out(rows.kind, w, one.distances(x))
+            scores[:, c] = silent(missing, each).sum(axis=1)
+            for k in others:
+                distances = self[[c, k]].pair_distances(x)
+                each = scale.only(k).other_estimate_left_out(rows.kind, w, distances, scale.only(c))
+                scores[:, k] = silent(missing, each).sum(axis=1)
+        scores[:, ~self.proper.all(axis=1)] = np.nan
+        return scores
 
     @abstractmethod
-    def left_by(self, c: int, leaving: Leaving) -> Array:
-        """Scores of rows of class c that this belief has seen, once each of them has left it, `(r, f) -> (r, c)`.
+    def pair_distances(self, x: Array) -> gaussian_removal.Distances:
+        """|b|**2, |a|**2 and |a|**2 |b|**2 - (a b)**2, a and b from two classes, in units of the scale."""
 
-        NaN of its own class where the class must be counted again.
-        """
+    def features_left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
+        if self.multivariate:
+            return super().features_left_out(stats, reader, rows)
+        x = numbers(rows.x, EVERY)
+        columns = [
+            self.only(j).left_out(stats.only(j), reader.only(j), replace(rows, x=x[:, [j]])) for j in range(x.shape[1])
+        ]
+        return np.stack(columns, axis=-1)
 
     @abstractmethod
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
         """J(power * s, power * u), of the second class and the first, summed over features, `-> (r, n)`.
 
-        Of `(r, f)` cells at `(n,)` and `(n,)` places, which are both real, or have real parts of 0 or more; infinite
-        where the moment does not exist.
+        Of `(r, f)` cells at `(n,)` and `(n,)` places, or `(r, 1)`, one for each row. They are both real, or have real
+        parts of 0 or more. Infinite where the moment does not exist.
         """
 
     @abstractmethod
@@ -198,9 +227,9 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         self.check_common()
 
     @property
-    def beyond(self) -> float:
+    def beyond(self) -> int:
         """Every mean, at its mode, adds a factor variance**-0.5 to the density of them all and of the variance."""
-        return self.classes / 2 + 1
+        return self.classes + 2
 
     def update(self, stats: GaussianStats) -> Self:
         gap, share = stats.mean - self.location, ratio(stats.count, self.count + stats.count)
@@ -220,31 +249,35 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         every = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
         return of_variance(self.once(self.shape), self.once(self.scale), tuple(map(self.pooled, every)), xp)
 
-    def left_by(self, c: int, leaving: Leaving) -> Array:
-        return student.left_by(self, c, leaving)
-
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
-        """Integrate the means out as in `mean_series`, then the precision, which is Gamma(shape, scale)."""
-        w = by_feature(power, self.shape.shape[1])[:, None]
-        cells, s, u = numbers(x, EVERY), w * s, w * u
-        both = (s + u) / 2
-        total = np.zeros((len(cells), s.shape[1]), np.result_type(s, u, float))
-        with np.errstate(all="ignore"):
-            widen, other = 1 + s / self.count[1][:, None], 1 + u / self.count[0][:, None]
-            still = log_gamma_ratio(self.shape[1][:, None], both) - both * (LOG_2PI + np.log(self.scale[1]))[:, None]
-            still = still - (accurate_log1p(widen - 1) + accurate_log1p(other - 1)) / 2
-            still = np.where((widen.real > 0) & (other.real > 0), still, np.inf)
-            for j in range(cells.shape[1]):
-                far, near = (self._reach(cells, c)[:, j, None] for c in (1, 0))
-                reach = far * (s[j] / widen[j]) + near * (u[j] / other[j])
-                tail = np.where(reach.real > -1, (self.shape[1, j] + both[j]) * accurate_log1p(reach), -np.inf)
-                total += np.where(np.isnan(far), 0.0, still[j] - tail)
+        w, cells = by_feature(power, self.shape.shape[1]), numbers(x, EVERY)
+        total: Any = 0.0
+        for j in range(cells.shape[1]):
+            column = cells[:, [j]]
+            total = total + silent(np.isnan(column), self.only(j)._pair_moment(column, w[j] * s, w[j] * u))
         return total
+
+    def _pair_moment(self, x: Array, s: Array, u: Array) -> Array:
+        """Integrate the means out as in `mean_series`, then the precision, which is Gamma(shape, scale)."""
+        both, shape = (s + u) / 2, self.shape[1]
+        with np.errstate(all="ignore"):
+            widen, other = s / self.count[1], u / self.count[0]
+            still = log_gamma_ratio(shape, both) - both * (LOG_2PI + np.log(self.scale[1]))
+            still = still - (accurate_log1p(widen) + accurate_log1p(other)) / 2
+            far, near, _ = self.pair_distances(x)
+            reach = far * (s / (1 + widen)) + near * (u / (1 + other))
+            exists = (widen.real > -1) & (other.real > -1) & (reach.real > -1)
+            return np.where(exists, still - (shape + both) * accurate_log1p(reach), np.inf)
+
+    def pair_distances(self, x: Array) -> gaussian_removal.Distances:
+        with np.errstate(all="ignore"):
+            near, far = ((x - self.location[c]) ** 2 / (2 * self.scale[c]) for c in (0, 1))
+        return far, near, np.zeros(1)
 
     def pair_cumulants(self, x: Any, t: Any, v: Any, power: Any = 1.0) -> Array:
         cells, t, v = numbers(x, EVERY), t * power, v * power
         both = (t + v) / 2
-        far, near = self._reach(cells, 1), self._reach(cells, 0)
+        far, near, _ = self.pair_distances(cells)
         widen, other = 1 + t / self.count[1], 1 + v / self.count[0]
         r, q = 1 / (self.count[1] + t), 1 / (self.count[0] + v)
         steps = (self.count[1] ** 2 * mean_series(r))[:, None] * far + (self.count[0] ** 2 * mean_series(q, -1))[
@@ -253,10 +286,6 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         moving = (self.shape[1] + both) * log_series(steps / (1 + far * (t / widen) + near * (v / other)))
         still = np.add(*(log_series(np.stack([rate, *np.zeros((3, *rate.shape))])) for rate in (r, -q))) / 2
         return -of_powers(np.where(np.isnan(cells), 0.0, moving + still[:, None]), power).sum(axis=-1)
-
-    def _reach(self, cells: Array, c: int) -> Array:
-        """Squared distances from the location of a class, in units of the scale, `(r, f)`."""
-        return (cells - self.location[c]) ** 2 / (2 * self.scale[c])
 
     def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
         """Draw one variance for all classes, and means for every class."""

@@ -22,9 +22,8 @@ from bayesnb.families.base import ORDER, Array, Parts, Rng
 from bayesnb.families.elliptic import LOG_PI, multi_gamma_ratio
 from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart
 from bayesnb.families.record import Linear, VariableNames, lead, of_powers
-from bayesnb.families.removal import Leaving
 from bayesnb.families.sharing import Sharing, log_series, mean_series
-from bayesnb.families.vectors import VectorDensity, VectorStats, distances, patterns_of, turned
+from bayesnb.families.vectors import VectorDensity, VectorStats, distances, turned
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
@@ -86,42 +85,18 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         gain = gain - half * (self.width * LOG_PI + self.once(after.log_det))
         return gain - self.width * self.pooled(np.log1p(stats.count / self.count)) / 2
 
-    def left_by(self, c: int, leaving: Leaving) -> Array:
-        """Scores by all classes: as the covariance is shared, that of class k changes when a row of class c leaves.
-
-        With a = x - location_c, b = x - location_k and inner products in units of the scale, the scale loses g a a',
-        and by Sherman and Morrison's identity |b|**2 becomes |b|**2 + g (a b)**2 / (1 - g |a|**2). Both terms are
-        positive, so nothing cancels but in 1 - g |a|**2 itself: where that has too few digits, `elliptic.left_out`
-        makes NaN of the row's score by its own class, and the class is counted again. A row that lacks a cell was
-        never counted, so that nothing leaves with it.
-        """
-        x, total = numbers(leaving.x, EVERY), np.empty((len(leaving.codes), len(self)))
-        total[:, c] = elliptic.left_out(self[c : c + 1], leaving, self.beyond)
-        others = [k for k in range(len(self)) if k != c]
-        total[:, others] = 0.0
-        for rows, there in patterns_of(x):
-            if isinstance(there, slice):
-                total[np.ix_(rows, others)] = self._others(c, x[rows], leaving[rows])[:, others]
-            else:
-                for k in others:
-                    total[rows, k] = elliptic.left_out(self[k : k + 1], elliptic.unmoved(leaving[rows]), self.beyond)
-        return total
-
-    def _others(self, c: int, x: Array, leaving: Leaving) -> Array:
-        """Scores of complete rows by all classes, that of class c itself being meaningless."""
-        g, dof, _ = elliptic.gone(self[c : c + 1], leaving.each, leaving.kind)
-        with np.errstate(all="ignore"):
-            white = [(x - self.location[k, 0]) @ self.whitening[c, 0].T for k in range(len(self))]
-            along = np.stack([(each * white[c]).sum(axis=1) for each in white], axis=-1)
-            distance, lost = np.stack([(each * each).sum(axis=1) for each in white], axis=-1), g * along[:, [c]]
-            return elliptic.stayed(self, distance + g * along**2 / (1 - lost), np.log1p(-lost), dof, leaving)
+    def pair_distances(self, x: Array) -> tuple[Array, Array, Array]:
+        far, near, area = _products(self, x)
+        return far[:, None], near[:, None], area[:, None]
 
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
         """The means go as in `mean_series`, and then the precision, which is Wishart: the determinant of its scale
         and two outer products is 1 + p |a|**2 + q |b|**2 + p q (|a|**2 |b|**2 - (a b)**2), in units of the scale."""
-        total = np.zeros((x.shape[0], len(s)), np.result_type(s, u, float))
+        s, u = s * power, u * power
+        total = np.zeros((x.shape[0], s.shape[-1]), np.result_type(s, u, float))
         for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
-            total[rows] = _pair_moment(narrowed, cells, s * power, u * power)
+            at = [each[rows] if each.ndim == 2 else each for each in (s, u)]
+            total[rows] = _pair_moment(narrowed, cells, *at)
         return total
 
     def pair_cumulants(self, x: Any, t: float, v: float, power: Any = 1.0) -> Array:

@@ -42,8 +42,9 @@ class StudentDensity(Density):
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         width, exponent = 1 / (self.freedom * self.variance), power * (self.freedom + 1) / 2
         terms = np.array(self.mean), width, exponent, power * self._height, bool((exponent == exponent[:, :1]).all())
-        score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, self)
-        return by_rows(lambda rows: score(numbers(x, rows), power), x.shape, len(self), out, n_jobs)
+        define = partial(self.defined_score, power=power)
+        score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, define)
+        return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
     def log_likelihood(self, stats: Any, xp: Any = np) -> NoReturn:
         raise TypeError("Student's t has no sufficient statistics: its likelihood needs the rows.")

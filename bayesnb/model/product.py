@@ -200,15 +200,8 @@ def feature_scores(blocks: Sequence[Any], cells: Sequence[Cells], power: Exponen
             share = exponent.shares(x) if isinstance(exponent, LengthPower) else 1.0
             parts.append(block.score(x, share)[:, :, None])
             continue
-        parts.append(cell_scores(block, x))
+        parts.append(block.cell_scores(x))
     return np.concatenate(parts, axis=2)
-
-
-def cell_scores(block: Any, x: Cells) -> Array:
-    """Log density of each cell, or its log predictive, `(r, f) -> (r, c, f)`."""
-    part = x[:]
-    cells = (part.toarray() if sparse.issparse(part) else np.asarray(part))[:, None]
-    return block.log_density(cells) if isinstance(block, Density) else block.log_predictive(cells)
 
 
 def column_of(x: Cells) -> Callable[[int], Array]:

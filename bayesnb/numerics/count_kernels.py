@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from bayesnb.numerics import special
 from bayesnb.numerics.compilation import Array, Csr, compiled, inlined
-from bayesnb.numerics.elementary import ROUNDING, log, remaining
+from bayesnb.numerics.elementary import log
 from bayesnb.numerics.row_kernels import (
     AHEAD,
     CHEAP,
@@ -352,71 +352,3 @@ def gamma_ratio(a: float, s: float) -> float:
     if a >= STIRLING_FROM:
         return log_gamma_ratio(a, s)
     return lgamma(a + s) - lgamma(a) if a > 0.0 else -np.inf
-
-
-@compiled
-def left_out(
-    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, even: float, out: Array
-) -> None:
-    """Scores of rows of one class once each row's weight has left the class's counts, `-> (r,)`.
-
-    A level's concentration is max(extra + count, 0), `(k,)` each: `extra` is the prior, or the prior less one for a
-    mode. `sums` are the sums over levels of that maximum, of `extra`, and of `counts`. Where
-    nothing is left of the total, the score is that of even shares, their logs `even`; NaN if that is impossible.
-    """
-    data, indices, indptr = rows
-    never_clipped = sums[1] >= 0.0  # then the total is a difference of two sums, which rounds less
-    for i in range(len(indptr) - 1):
-        a, b = indptr[i], indptr[i + 1]
-        w, length, removed, total = weight[i], 0.0, 0.0, 0.0
-        for p in range(a, b):
-            x, k = float(data[p]), indices[p]
-            if x == 0.0:
-                continue
-            left = max(extra[k] + remaining(counts[k], w * x), 0.0)
-            length += x
-            removed += max(extra[k] + counts[k], 0.0) - left
-            total += x * np.log(left) - log_factorial(x) if known else log_rising_binomial(left, x)
-        rest = sums[1] + remaining(sums[2], w * length) if never_clipped else sums[0] - removed
-        if rest <= 0.0:
-            no_words = length == 0.0 and even == even
-            out[i] = 0.0 if no_words else length * even + log_orders(data[a:b])
-        elif known:
-            out[i] = total - length * np.log(rest) + log_factorial(length)
-        else:
-            out[i] = total - log_rising_binomial(rest, length)
-
-
-@left_out.defined(1 << 12)
-def left_out_by_definition(
-    rows: Csr, weight: Array, extra: Array, counts: Array, sums: Array, known: bool, even: float, out: Array
-) -> None:
-    x, words, starts = read_entries(rows)
-    orders, row = log_orders_of(x, starts), np.repeat(np.arange(len(out)), np.diff(starts))
-    occurs = x != 0.0
-    x, words, row = x[occurs], words[occurs], row[occurs]
-    left = np.maximum(extra[words] + what_remains(counts[words], weight[row] * x), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
-        if known:
-            terms = x * np.log(left) - gammaln(x + 1.0)
-        else:
-            terms = log_rising_binomials(left, x)
-        # `astype` as there are whole numbers where x is empty
-        length, total = (np.bincount(row, each, len(out)).astype(float) for each in (x, terms))
-        if sums[1] >= 0.0:
-            rest = sums[1] + what_remains(sums[2], weight * length)
-        else:
-            rest = sums[0] - np.bincount(row, np.maximum(extra[words] + counts[words], 0.0) - left, len(out))
-        if known:
-            total = total - length * np.log(rest) + gammaln(length + 1.0)
-        else:
-            total -= log_rising_binomials(np.maximum(rest, 0.0), length)
-        evenly = 0.0 if even == even else np.nan
-        nothing = np.where(length == 0.0, evenly, length * even + orders)
-    out[:] = np.where(rest <= 0.0, nothing, total)
-
-
-def what_remains(count: Array, gone: Array) -> Array:
-    """Return `remaining` of arrays."""
-    left = count - gone
-    return np.where(left > ROUNDING * count, left, 0.0)

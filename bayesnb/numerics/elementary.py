@@ -15,7 +15,6 @@ ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # k * LN2_HIGH is exact: it ends in 21 zeros
 ATANH = tuple(2 / n for n in range(3, 22, 2))  # 2 atanh(s) / s - 2 in powers of s**2; the next term is below 2e-18
 SMALL = 0.41  # up to here 1 + u < sqrt(2), and log1p(u) is series(u / (2 + u))
-ROUNDING = 1e-14  # part of a count that is taken for 0 once the rest has left: 50 ulps of the sums it comes from
 # A small number added to it is rounded to a whole one, which the last bits of the sum are: two instructions, where
 # AVX2 has none that turns doubles into 64-bit integers.
 ROUNDER = 1.5 * 2.0**52
@@ -34,7 +33,7 @@ def series(s: float) -> float:
 
 @compiled
 def log1p(u: float) -> float:
-    """log(1 + u) for u >= 0; NaN if u is infinite."""
+    """log(1 + u) for u > -1; NaN if u is infinite."""
     y = 1.0 + u
     lost = 1.0 - (y - u) if u >= 1.0 else u - (y - 1.0)  # what 1 + u rounded away
     bits = np.float64(y).view(np.int64) + (ONE - ROOT_HALF)
@@ -68,14 +67,3 @@ def exp(x: float) -> float:
         total = total * r + EXP[10 - n]
     scale = np.int64((np.float64(shifted).view(np.int64) << 52) + ONE).view(np.float64)
     return 0.0 if low else (1.0 + (r + r * r * total)) * scale
-
-
-@compiled
-def remaining(count: float, gone: float) -> float:
-    """Return count - gone, or 0 where that is no more than rounding.
-
-    `gone` is a product that the compiler may fuse with the subtraction, unrounded: taking all of a count would leave
-    its last digit.
-    """
-    left = count - gone
-    return left if left > ROUNDING * count else 0.0

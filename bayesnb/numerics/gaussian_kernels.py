@@ -24,6 +24,7 @@ WIDE = 96  # features from which they are the lanes: half of a second LANES is t
 LARGE = 1e60  # product whose logarithm is taken: the next four factors may be 1e62 each before it overflows
 LITTLE = 1 << 15  # numbers: rows x classes x features, some 5e5 logarithms at most, take a few milliseconds
 CELLS = 1 << 14  # of rows, classes and features at once in a definition, which stay in a core's cache
+SMALL_FALL = 0.29  # below -0.29 1 + u < sqrt(1/2), where the series ends on the other side
 LARGE_LANE = 1e4  # factor up to which the product of all LANES lanes fits a double, 1e256
 
 
@@ -179,7 +180,8 @@ def log_of_lanes(q: Array) -> float:
 def sum_of_each(tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array) -> None:
     """Sum of the log-densities of each lane, a logarithm for each feature; a missing cell adds nothing.
 
-    Where all u of a tile are small, log1p is its series, without the part that takes an exponent out.
+    Where all u of a tile are small, log1p is its series, without the part that takes an exponent out. A width below 0,
+    of a row that has left, makes u negative.
     """
     clear(total)
     for j in range(len(tile)):
@@ -188,7 +190,7 @@ def sum_of_each(tile: Array, mean: Array, width: Array, exponent: Array, height:
         for i in range(LANES):
             d = tile[j, i] - m
             u[i] = w * d * d
-            large |= u[i] > SMALL
+            large |= (u[i] > SMALL) | (u[i] < -SMALL_FALL)
         if large != 0:
             for i in range(LANES):
                 value = h - e * log1p(u[i])
@@ -229,53 +231,3 @@ def normal_by_definition(x: Array, mean: Array, precision: Array, height: Array,
             value[np.isnan(d)] = 0.0
             out[rows] += value.sum(axis=2)
     return bool(np.isfinite(out).all())
-
-
-@compiled
-def left_out(x: Array, terms: Array, least: float, out: Array) -> None:
-    """Scores of a class's rows, each once it has left the class, `(r, f), (7, f) -> (r,)`.
-
-    height + a * log1p(-g u) - b * log1p(c u) - k * u / (1 - g u), u = (x - mean)**2, summed over features. The terms
-    are (mean, height, a, g, b, c, k). 1 - g u is the share of the class's scale that stays without the row; below
-    `least` too few of its digits are left, and the score is NaN.
-    """
-    features, tile = x.shape[1], np.empty((x.shape[1], LANES))
-    total, worst = np.empty(LANES), np.empty(LANES)
-    for start in range(0, len(x), LANES):
-        part = x[start : start + LANES]
-        transpose(part, tile)
-        clear(total)
-        clear(worst)
-        for j in range(features):
-            add_left_out(tile[j], terms[:, j], total, worst)
-        for i in range(len(part)):
-            out[start + i] = total[i] if worst[i] >= least - 1.0 else np.nan
-
-
-@left_out.defined(LITTLE)
-def left_out_by_definition(x: Array, terms: Array, least: float, out: Array) -> None:
-    mean, height, a, g, b, c, k = terms
-    with np.errstate(all="ignore"):
-        u = (x - mean) ** 2
-        v = -g * u
-        value = height + a * np.log1p(v) - k * u / (1.0 + v)
-        if b.any():
-            value -= np.where(b != 0.0, b * np.log1p(c * u), 0.0)
-    missing = np.isnan(u)
-    worst = np.where(missing, 0.0, v).min(axis=1, initial=0.0)
-    out[:] = np.where(worst >= least - 1.0, np.where(missing, 0.0, value).sum(axis=1), np.nan)
-
-
-@compiled
-def add_left_out(x: Array, terms: Array, total: Array, worst: Array) -> None:
-    """Add one feature's term of `left_out`, and keep each lane's least -g u; a missing cell adds nothing."""
-    mean, height, a, g, b, c, k = terms
-    for i in range(LANES):
-        d = x[i] - mean
-        u = d * d
-        v = -g * u
-        value = height + a * log1p(v) - k * u / (1.0 + v)
-        if b != 0.0:
-            value -= b * log1p(c * u)
-        total[i] += value if u == u else 0.0
-        worst[i] = min(worst[i], v) if u == u else worst[i]

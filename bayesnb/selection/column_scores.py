@@ -7,17 +7,15 @@ of a row's scores and `log_class_left_out` is `leave_one_out`.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bayesnb.families.base import Array
-from bayesnb.families.capabilities import HasCellsLeftOut
-from bayesnb.families.removal import PREDICTIVE, SLACK, Leaving, missing, reader_of
+from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
-from bayesnb.model.product import Model, Rows, cell_scores, column_of, feature_scores, features_of
+from bayesnb.model.product import Model, Rows, column_of, feature_scores, features_of
 from bayesnb.numerics.threads import blocks
 
 
@@ -47,35 +45,14 @@ def column_scores_by_parts(
     for part in blocks(len(rows.codes), at_once):
         table = np.empty((*log_class[part].shape, sum(widths)))
         for b, x in enumerate(rows.cells):
-            leaving = Leaving(x[part], rows.codes[part], gone[part], kind, n_jobs)
-            scores = features_left_out(model.prior.blocks[b], model.stats.blocks[b], reader.blocks[b], leaving)
+            leaving = RowsLeftOut(x[part], rows.codes[part], gone[part], kind, n_jobs)
+            scores = model.prior.blocks[b].features_left_out(model.stats.blocks[b], reader.blocks[b], leaving)
             places = np.arange(len(leaving.codes)), leaving.codes
             again = np.isnan(scores[places]).any(axis=1) & there[part]
             for i in np.flatnonzero(again):
-                _count_again(model, rows, (b, part.start + int(i), gone, kind), scores[i])
+                count_again(model, rows, b, part.start + int(i), gone, kind, scores[i])
             table[:, :, ends[b] - widths[b] : ends[b]] = scores
         yield part, log_class[part], table
-
-
-def features_left_out(prior: Any, stats: Any, reader: Any, leaving: Leaving) -> Array:
-    """Scores of a block's features, each row having left its class, `(r, f) -> (r, c, f)`.
-
-    NaN where too few digits stay, so that the row's class must be counted again.
-    """
-    if prior.multivariate:
-        return prior.left_out(stats, reader, leaving)[..., None]
-    at_once = isinstance(prior, HasCellsLeftOut)
-    if at_once and prior.independent_classes:
-        out = cell_scores(reader, leaving.x)
-        for c, rows in leaving.groups():
-            out[rows, c] = prior[c : c + 1].cells_left_out(stats[c : c + 1], leaving[rows])
-        return out
-    column = column_of(leaving.x)
-    out = np.empty((len(leaving.codes), len(reader), features_of(reader)))
-    for j in range(out.shape[2]):
-        one = replace(leaving, x=column(j))
-        out[:, :, j] = prior.only(j).left_out(stats.only(j), reader.only(j), one)
-    return out
 
 
 def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
@@ -84,17 +61,20 @@ def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
     return log_class, feature_scores(model.posterior.blocks, rows.cells)
 
 
-def _count_again(model: Model, rows: Rows, at: tuple[int, int, Array, str], scores: Array) -> None:
-    """Write the scores of a row in whose class too few digits would stay, `(c, f)`: all others are counted again."""
-    b, i, gone, kind = at
-    prior, c, x = model.prior.blocks[b], int(rows.codes[i]), rows.cells[b][[i]]
-    rest = stats_without(model, rows, b, i, gone)
+def count_again(model: Model, rows: Rows, b: int, row: int, gone: Array, kind: str, scores: Array) -> None:
+    """Write scores of a row by a block, `(c, f)`, or `(c, 1)` in all, where they are NaN, by counting all others again.
+
+    For rows whose subtraction would leave too few digits. What has no proper distribution stays as it is, and so do
+    classes that do not change.
+    """
+    prior, c, x = model.prior.blocks[b], int(rows.codes[row]), rows.cells[b][[row]]
+    rest = stats_without(model, rows, b, row, gone)
     changed = slice(c, c + 1) if prior.independent_classes else slice(None)
-    reader = reader_of(prior[changed], rest[changed], kind)
-    column, classes = column_of(x), np.arange(len(model.stats.classes))[changed]
-    for j in np.flatnonzero(np.isnan(scores[c])):
-        one, cells = (reader, x) if prior.multivariate else (reader.only(int(j)), column(int(j)))
-        good = (one.proper | missing(cells, prior.multivariate)).all(axis=1)
+    reader, classes = reader_of(prior[changed], rest[changed], kind), np.arange(len(scores))[changed]
+    column = column_of(x)
+    for j in np.flatnonzero(np.isnan(scores[c])).tolist():
+        one, cells = (reader, x) if scores.shape[1] == 1 else (reader.only(j), column(j))
+        good = (one.proper | prior.missing(cells)).all(axis=1)
         if good.any():
             scores[classes[good], j] = one[good].score(cells)[0]
 

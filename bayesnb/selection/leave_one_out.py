@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Rng
 from bayesnb.families.record import raised
-from bayesnb.families.removal import PREDICTIVE, Leaving, missing, reader_of
+from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
 from bayesnb.model.powers import ExponentCovariance, Exponents, feature_exponents, is_silent, length_shares, of_rows
 from bayesnb.model.product import (
     Joint,
@@ -34,7 +34,7 @@ from bayesnb.selection.column_scores import (
     are_there,
     chosen_rows,
     column_scores_by_parts,
-    stats_without,
+    count_again,
 )
 from bayesnb.selection.left_exponents import leave_exponents
 
@@ -162,11 +162,10 @@ def leave_one_out(
     for b, (x, power) in enumerate(zip(rows.cells, of_rows(way.power, rows.cells), strict=True)):
         if is_silent(power):
             continue
-        leaving = Leaving(x, rows.codes, gone, way.kind, n_jobs)
+        leaving = RowsLeftOut(x, rows.codes, gone, way.kind, n_jobs)
         score = model.prior.blocks[b].left_out(model.stats.blocks[b], reader.blocks[b], leaving)
         for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes]) & there):
-            again = counted_again(model, rows, b, int(i), gone, way.kind)
-            score[i] = np.where(np.isnan(again) & (np.arange(len(again)) != rows.codes[i]), score[i], again)
+            count_again(model, rows, b, int(i), gone, way.kind, score[i, :, None])
         total += raised(power, score)
     total[:, ~reader.live] = -np.inf
     return total
@@ -198,22 +197,6 @@ def contributions_left_out(
             left = leave_exponents((log_class, table), rows.codes[part], rows.counts[part], w, way.covariance)
             without = np.where(chose[part, None], left, w)
         yield part, log_class, raised(without[:, None], table)
-
-
-def counted_again(model: Model, rows: Rows, b: int, row: int, gone: Array, kind: str) -> Array:
-    """Scores of a row by a block that all other rows are counted into again, `(c,)`; NaN for no proper distribution.
-
-    For rows whose subtraction would leave too few digits. Classes whose scores do not change are NaN too.
-    """
-    prior, c = model.prior.blocks[b], rows.codes[row]
-    classes, changed = len(model.stats.classes), slice(c, c + 1) if prior.independent_classes else slice(None)
-    rest = stats_without(model, rows, b, row, gone)
-    x, score = [cells[[row]] for cells in rows.cells], np.full(classes, np.nan)
-    reader = reader_of(prior[changed], rest[changed], kind)
-    good = (reader.proper | missing(x[b], prior.multivariate)).all(axis=1)
-    if good.any():
-        score[np.arange(classes)[changed][good]] = reader[good].score(x[b])[0]
-    return score
 
 
 def warn_unverified(model: Model, counts: Array) -> None:
