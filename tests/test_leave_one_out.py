@@ -20,6 +20,7 @@ from bayesnb import (
     Beta,
     Categorical,
     CategoricalNB,
+    Dirichlet,
     Gamma,
     Gaussian,
     GaussianNB,
@@ -52,6 +53,7 @@ TABLES = {
     "poisson": (Poisson(Gamma(0.5, 0.2)), HOLES),
     "bernoulli": (Bernoulli(Beta(0.5, 2.0), threshold=1.5), HOLES),
     "categorical": (Categorical(0.3, levels=range(12)), HOLES),
+    "uneven": (Categorical(Dirichlet(np.repeat([1.5, 0.3], [9, 3])), levels=range(12)), HOLES),
     "multinomial": (Multinomial(0.7), COUNTS),
 }
 
