@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 Array = np.ndarray
-Distances = tuple[Array, Array, Array]  # |b|**2, |a|**2 and |a|**2 |b|**2 - (a b)**2
+Distances = tuple[Array, Array, Array]  # |b|**2, |a|**2 and (a b)**2
 LOG_2PI = float(np.log(2 * np.pi))
 FRAGILE = 1e-4  # the share of a scale below which taking a row back leaves too few digits
 LEAST = 1e-9  # of a count, or of degrees of freedom
@@ -57,10 +57,10 @@ class Scale:
 
     def other_estimate_left_out(self, kind: str, w: Any, distances: Distances, left: Self) -> Array:
         """Log density by the estimate of a class that shares the scale, once a row has `left` another."""
-        other, own, area = distances
+        other, own, along = distances
         with np.errstate(all="ignore"):
             g = w * (left.count / (left.count - w))
-            distance = other + g * (own * other - area) / (1 - g * own)
+            distance = other + g * along / (1 - g * own)
             return self._log_density(kind, w, g * own, distance)
 
     def _log_density(self, kind: str, w: Any, lost: Array, distance: Array) -> Array:

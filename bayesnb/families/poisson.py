@@ -6,6 +6,7 @@ The Gamma's `rate` is how many rows the belief is worth, and its `shape` how man
 predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, section 2.6.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import factorial
@@ -85,6 +86,13 @@ class PoissonStats(Stats):
         return PoissonDensity(np.where(self.count > 0, ratio(self.events, self.count), np.nan))
 
 
+def sum_distinct(score: Callable[[Array, Array], Array], x: Cells, power: Power = 1.0) -> Array:
+    """Scores of rows, `(r, f) -> (r, c)`; `score(feature, count)`, `-> (c, k)`, is asked of the distinct cells."""
+    cells = DistinctCells.of_table(x[:])
+    scores = score(cells.feature, cells.value)
+    return cells.sum_scores(raised(by_feature(power, x.shape[1])[cells.feature], scores))
+
+
 @dataclass(frozen=True, eq=False)
 class PoissonDensity(LinearDensity, Density):
     rate: Array
@@ -112,10 +120,10 @@ class PoissonDensity(LinearDensity, Density):
         return events - stats.count * self.rate - stats.log_factorial
 
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        cells = DistinctCells.of_table(x[:])
-        rate, log_rate = self.rate[:, cells.feature], self.log_rate[:, cells.feature]
-        scores = times(cells.value, log_rate) - rate - gammaln(cells.value + 1)
-        return cells.sum_scores(raised(by_feature(power, x.shape[1])[cells.feature], scores))
+        def score(feature: Array, count: Array) -> Array:
+            return self.moved(lambda array: array[:, feature]).log_density(count)
+
+        return sum_distinct(score, x, power)
 
     def linear(self) -> Linear:
         return Linear(self.log_rate, -self.rate.sum(axis=-1))
@@ -211,16 +219,19 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
 
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        cells = DistinctCells.of_table(x[:])
-        scores = self[:, cells.feature].log_predictive(cells.value)
-        return cells.sum_scores(raised(by_feature(power, x.shape[1])[cells.feature], scores))
+        def score(feature: Array, count: Array) -> Array:
+            return self[:, feature].log_predictive(count)
+
+        return sum_distinct(score, x, power)
 
     def score_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
         if not rows.alike:
             return self.cells_left_out(stats, rows).sum(axis=1)
-        cells = DistinctCells.of_table(rows.x[:])
-        scores = self._score_without(stats, cells.feature, cells.value, rows.each, rows.kind)
-        return cells.sum_scores(scores[None])[:, 0]
+
+        def score(feature: Array, count: Array) -> Array:
+            return self._score_without(stats, feature, count, rows.each, rows.kind)[None]
+
+        return sum_distinct(score, rows.x)[:, 0]
 
     def cells_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
         x = np.asarray(rows.x[:], float)
@@ -234,13 +245,10 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         rate = (0.0 if kind == "mle" else prior) + staying(count - weight, count)
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
             if kind == PREDICTIVE:
-                is_proper = (shape > 0) & (rate > 0)
-                scores = log_rising_binomial(shape, x) - shape * np.log1p(1 / rate) - x * np.log1p(rate)
-            else:
-                is_proper = rate > 0
-                mean = np.maximum(shape, 0.0) / rate
-                scores = times(x, np.log(mean)) - mean - gammaln(x + 1)
-        return np.where(is_proper, scores, np.nan)
+                rest = Gamma.raw(shape, rate)
+                return np.where(rest.proper, rest.log_predictive(x), np.nan)
+            estimate = PoissonDensity(np.maximum(shape, 0.0) / rate)
+            return np.where(rate > 0, estimate.log_density(x), np.nan)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)

@@ -18,7 +18,6 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.record import Array, Record, is_one
-from bayesnb.families.weight import one_hot
 from bayesnb.numerics.threads import blocks, in_order
 from bayesnb.numerics.views import EVERY
 
@@ -124,17 +123,6 @@ def log_moment_left(log_moment: Callable[[Any], Array], weight: Any) -> Array:
     without = log_moment(-weight)
     rest = 0.0 if is_one(weight) else log_moment(1.0 - weight)
     return np.where(np.isfinite(without), rest - without, np.nan)
-
-
-def left_out_by_definition(prior: Any, stats: Any, rows: RowsLeftOut) -> Array:
-    """Score cells of one class's rows by beliefs that learn all of its rows but one, `(r, f)`."""
-    places, alone = np.zeros(len(rows.codes), np.intp), np.arange(len(rows.codes))
-    leaving = stats.alone(rows.x[:], one_hot(alone, len(alone), rows.weight))
-    rest = stats[places].remains(leaving, ROUNDING)
-    reader = reader_of(prior[places], rest, rows.kind)
-    cells = rows.x[:, None] if prior.multivariate else rows.x[:]
-    score = reader.log_predictive if rows.kind == PREDICTIVE else reader.log_density
-    return np.where(reader.proper | prior.missing(rows.x), score(cells), np.nan)
 
 
 def reader_of(prior: Any, stats: Any, kind: str) -> Any:

@@ -150,7 +150,7 @@ class Sharing(Belief):
 
     @abstractmethod
     def pair_distances(self, x: Array) -> gaussian_removal.Distances:
-        """|b|**2, |a|**2 and |a|**2 |b|**2 - (a b)**2, a and b from two classes, in units of the scale."""
+        """|b|**2, |a|**2 and (a b)**2, a and b the distances from two classes, in units of the scale."""
 
     def features_left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
         if self.multivariate:
@@ -272,7 +272,7 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
     def pair_distances(self, x: Array) -> gaussian_removal.Distances:
         with np.errstate(all="ignore"):
             near, far = ((x - self.location[c]) ** 2 / (2 * self.scale[c]) for c in (0, 1))
-        return far, near, np.zeros(1)
+            return far, near, far * near
 
     def pair_cumulants(self, x: Any, t: Any, v: Any, power: Any = 1.0) -> Array:
         cells, t, v = numbers(x, EVERY), t * power, v * power

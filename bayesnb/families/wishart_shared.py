@@ -20,6 +20,7 @@ import numpy as np
 from bayesnb.families import elliptic
 from bayesnb.families.base import ORDER, Array, Parts, Rng
 from bayesnb.families.elliptic import LOG_PI, multi_gamma_ratio
+from bayesnb.families.gaussian_removal import Distances
 from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart
 from bayesnb.families.record import Linear, VariableNames, lead, of_powers
 from bayesnb.families.sharing import Sharing, log_series, mean_series
@@ -85,9 +86,10 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         gain = gain - half * (self.width * LOG_PI + self.once(after.log_det))
         return gain - self.width * self.pooled(np.log1p(stats.count / self.count)) / 2
 
-    def pair_distances(self, x: Array) -> tuple[Array, Array, Array]:
-        far, near, area = _products(self, x)
-        return far[:, None], near[:, None], area[:, None]
+    def pair_distances(self, x: Array) -> Distances:
+        near, far = ((x - self.location[c, 0]) @ self.whitening[0, 0].T for c in (0, 1))
+        other, own, along = ((a * b).sum(axis=1)[:, None] for a, b in ((far, far), (near, near), (far, near)))
+        return other, own, along**2
 
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
         """The means go as in `mean_series`, and then the precision, which is Wishart: the determinant of its scale
