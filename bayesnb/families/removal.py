@@ -1,7 +1,9 @@
 """Rows that leave: one at a time, to be scored by what is left of their class, or for good.
 
-A row that leaves changes only its class. A Dirichlet becomes prior plus counts less the row's: no digit of a small
-prior is lost, as it would be if a part of the posterior were divided out.
+A posterior that is tilted by p(x | theta)**-w is the posterior without a row of weight w, so the row's score without
+itself is K(1 - w) - K(-w), see `Belief`. Where K(-w) is infinite nothing proper is left. Three things are no such
+difference: a small prior keeps its digits only where it is not added to counts first (`log_shares_left`), estimates
+have no K, and a Gaussian of which too little is left marks the row, whose class is then counted again.
 
 The error model of stats from which rows are taken back: whole numbers below 2**53 are floats, so their sums and
 differences are exact. A sum of n other weights is off by at most n * 2**-53 of itself, by about sqrt(n) of that as a
