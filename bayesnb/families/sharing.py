@@ -250,24 +250,25 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         return of_variance(self.once(self.shape), self.once(self.scale), tuple(map(self.pooled, every)), xp)
 
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
-        w, cells = by_feature(power, self.shape.shape[1]), numbers(x, EVERY)
-        total: Any = 0.0
-        for j in range(cells.shape[1]):
-            column = cells[:, [j]]
-            total = total + silent(np.isnan(column), self.only(j)._pair_moment(column, w[j] * s, w[j] * u))
-        return total
-
-    def _pair_moment(self, x: Array, s: Array, u: Array) -> Array:
         """Integrate the means out as in `mean_series`, then the precision, which is Gamma(shape, scale)."""
-        both, shape = (s + u) / 2, self.shape[1]
+        w, cells = by_feature(power, self.shape.shape[1]), numbers(x, EVERY)
+        s, u = (np.multiply.outer(w, at) for at in np.broadcast_arrays(s, u))  # feature by feature
+        total: Any = 0.0
         with np.errstate(all="ignore"):
-            widen, other = s / self.count[1], u / self.count[0]
-            still = log_gamma_ratio(shape, both) - both * (LOG_2PI + np.log(self.scale[1]))
+            both, by_place = (s + u) / 2, (..., *(None,) * (s.ndim - 1))
+            widen, other = s / self.count[1][by_place], u / self.count[0][by_place]
+            shape, scale = self.shape[1][by_place], self.scale[1][by_place]
+            once = slice(1) if np.ptp(self.shape[1]) == np.ptp(w) == 0 else EVERY  # for all features, if they are alike
+            still = log_gamma_ratio(shape[once], both[once]) - both * (LOG_2PI + np.log(scale))
             still = still - (accurate_log1p(widen) + accurate_log1p(other)) / 2
-            far, near, _ = self.pair_distances(x)
-            reach = far * (s / (1 + widen)) + near * (u / (1 + other))
-            exists = (widen.real > -1) & (other.real > -1) & (reach.real > -1)
-            return np.where(exists, still - (shape + both) * accurate_log1p(reach), np.inf)
+            still = np.where((widen.real > -1) & (other.real > -1), still, np.inf)
+            far, near, _ = self.pair_distances(cells)
+            for j in range(cells.shape[1]):
+                a, b = far[:, [j]], near[:, [j]]
+                reach = a * (s[j] / (1 + widen[j])) + b * (u[j] / (1 + other[j]))
+                tail = np.where(reach.real > -1, (shape[j] + both[j]) * accurate_log1p(reach), -np.inf)
+                total = total + np.where(np.isnan(a), 0.0, still[j] - tail)
+        return total
 
     def pair_distances(self, x: Array) -> gaussian_removal.Distances:
         with np.errstate(all="ignore"):
