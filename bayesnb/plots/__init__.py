@@ -10,7 +10,16 @@ from bayesnb.plots.confusion_plot import plot_confusion
 from bayesnb.plots.dependence_plot import plot_dependence
 from bayesnb.plots.nomogram_plot import plot_nomogram
 from bayesnb.plots.relevance_plot import plot_relevance
-from bayesnb.plots.style import COLOURS, DASHES, INK, MOST_CLASSES, new_axes, off_screen, svg
+from bayesnb.plots.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    MOST_CLASSES,
+    clip_artists,
+    new_axes,
+    off_screen,
+    svg,
+)
 from bayesnb.plots.uncertainty_plot import plot_uncertainty
 from bayesnb.plots.waterfall_plot import plot_waterfall
 from bayesnb.plots.words_plot import plot_words
@@ -20,6 +29,7 @@ __all__ = [
     "DASHES",
     "INK",
     "MOST_CLASSES",
+    "clip_artists",
     "new_axes",
     "off_screen",
     "plot_boundary",

@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from bayesnb.families.base import Array
@@ -204,6 +205,14 @@ def class_line(place: int, width: float = 1.8) -> dict[str, Any]:
 def format_tick(value: float, _place: float) -> str:
     """Format a number at an axis."""
     return number(value)
+
+
+def clip_artists(ax: Axes, left: float, bottom: float) -> None:
+    """Hide what is drawn left of or below a point of the data."""
+    visible = Rectangle((left, bottom), 2, 2, transform=ax.transData)
+    for artist in (*ax.lines, *ax.collections):
+        artist.set_clip_path(visible)
+        artist.set_in_layout(False)  # it would need room for what is hidden
 
 
 def mark_shares(ax: Axes) -> None:

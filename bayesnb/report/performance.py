@@ -203,6 +203,7 @@ def zoom_to_rows(ax: Any, bins: Any) -> Any:
     x, y = ax.get_xlim(), ax.get_ylim()  # of probabilities from 0 to 1
     ax.set(xlim=low + room * np.array(x), ylim=low + room * np.array(y))
     ax.set(xticks=ticks, yticks=ticks)
+    plots.clip_artists(ax, ax.get_xlim()[0], low)  # below stands the histogram
     return ax
 
 
