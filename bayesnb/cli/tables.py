@@ -13,7 +13,7 @@ import numpy as np
 from bayesnb.cli.families import list_families, match_columns
 from bayesnb.cli.output import Console
 from bayesnb.data.checks import describe_numeric_labels
-from bayesnb.data.files import LABEL_ADVICE, Reading, open_reader
+from bayesnb.data.files import Reading, open_reader, refuse_missing_labels
 from bayesnb.estimators import NaiveBayes
 from bayesnb.integrations.many_files import File, TableFiles, kind_of_levels, kinds_to_learn
 from bayesnb.integrations.predict_files import as_learnt, kinds_of_columns
@@ -56,7 +56,7 @@ def learn(
         kinds[target] = "integer" if tables.kinds[target] == "integer" else "text"
         frame = tables.read(kinds)
     X, y = frame.drop(columns=target), frame[target]
-    refuse_missing_labels(tables, y)
+    refuse_missing_labels(tables.name, y)
     check_labels(y, is_real=tables.kinds[target] == "number")
     if len(X.columns) > 1 and all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in X.columns):
         warnings.warn(
@@ -71,16 +71,6 @@ def learn(
     families = list_families(X, declared, options["prior"])
     console.stages.begin(f"learning from {len(y):,} rows")
     return X, y, NaiveBayes(families, class_prior=prior, **rules).fit(X, y)
-
-
-def refuse_missing_labels(tables: TableFiles, y: Any) -> None:
-    """Raise for rows without a label."""
-    missing = y.isna().to_numpy()
-    if missing.any():
-        raise ValueError(
-            f"{tables.name}: column {y.name!r}: {missing.sum()} of {len(y)} labels are missing, "
-            f"first at row {missing.argmax()}. {LABEL_ADVICE}"
-        )
 
 
 def check_labels(y: Any, is_real: bool) -> None:
@@ -113,7 +103,7 @@ def read_labelled(
         kind = "integer" if is_integer else kind_of_levels(classes)
         frame = tables.read({**kinds_of_columns(model, tables), target: kind})
     y = frame[target]
-    refuse_missing_labels(tables, y)
+    refuse_missing_labels(tables.name, y)
     unknown = sorted(set(y.tolist()) - set(classes))
     if unknown:
         raise ValueError(

@@ -95,7 +95,6 @@ NULLABLE_TYPES = {str(pa.bool_()): pd.BooleanDtype()} | {
         *(pd.UInt8Dtype, pd.UInt16Dtype, pd.UInt32Dtype, pd.UInt64Dtype),
     )
 }
-LABEL_ADVICE = "Drop those rows from the table, or give them a label."
 ADVICE = "If the file is damaged, download or write it again."
 
 
@@ -696,6 +695,17 @@ class TextReader(TableReader):
         """Whether a text that says that a cell is missing looks like a number."""
         kinds = {kind_of_cells(pa.array([text]), self.decimal) for text in self.missing}
         return not kinds.isdisjoint(("integer", "number"))
+
+
+def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> None:
+    """Raise for rows of a table without a label."""
+    missing = labels.isna().to_numpy()
+    if missing.any():
+        raise ValueError(
+            f"{name}: column {labels.name!r}: {missing.sum()} of {len(labels)} labels are missing, "
+            f"first at row {first_row + missing.argmax()}. Drop those rows from the table, or give "
+            "them a label."
+        )
 
 
 def can_be(column: Any, kind: str) -> bool:

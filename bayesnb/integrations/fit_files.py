@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb import __version__
-from bayesnb.data import is_missing
 from bayesnb.data.families import declared_families
-from bayesnb.data.files import LABEL_ADVICE, PLAIN, Batch, Reading
+from bayesnb.data.files import PLAIN, Batch, Reading, refuse_missing_labels
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.formatting import list_names, quote
@@ -107,13 +106,7 @@ class FileFit:
 
     def _labels(self, batch: Batch) -> Any:
         labels = batch.frame[self.target]
-        missing = is_missing(labels)
-        if missing.any():
-            raise ValueError(
-                f"{batch.name}: column {self.target!r}: {missing.sum()} of the labels of rows "
-                f"{batch.start} to {batch.stop - 1} are missing, first at row "
-                f"{batch.start + missing.argmax()}. {LABEL_ADVICE}"
-            )
+        refuse_missing_labels(batch.name, labels, batch.start)
         if self.kinds[self.target] == "integer" and labels.dtype.kind == "f":
             raise ValueError(
                 f"{batch.where}: column {self.target!r}: a label is not a whole number, unlike "
