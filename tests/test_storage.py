@@ -261,6 +261,13 @@ def test_what_is_no_fitted_model_or_has_no_place_is_refused(tmp_path: Path) -> N
         load(tmp_path / "a.bnb")
     with pytest.raises(ValueError, match="not a regular file"):
         load("/dev/zero")
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"a.csv' is not .*: it is no zip archive"):
+        load(tmp_path / "a.csv")
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.csv", "a,b")
+    with pytest.raises(ValueError, match="there is no model.json in it"):
+        load(tmp_path / "a.zip")
 
 
 def test_a_link_stays_and_a_file_has_the_rights_of_any_file_or_its_own(tmp_path: Path) -> None:

@@ -135,6 +135,8 @@ def read_members(source: Source, kind: str) -> dict[str, Any]:
         for other, reader in READERS.items():
             if f"{kind}.json" not in names and f"{other}.json" in names:
                 raise WrongKindError(f"holds a {other}, not a {kind}: {reader} reads it.")
+        if f"{kind}.json" not in names:
+            raise ValueError(f"there is no {kind}.json in it")
         document = parse_document(archive.read(f"{kind}.json"), kind)
 
         def read(number: int) -> Array:
@@ -151,6 +153,8 @@ def open_archive(source: Source) -> Iterator[tuple[zipfile.ZipFile, int]]:
         if not isinstance(source, bytes) and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("it is not a regular file")
         size = file.seek(0, os.SEEK_END)
+        if not zipfile.is_zipfile(file):
+            raise ValueError("it is no zip archive, or the end of it is missing")
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             if any(each.compress_type != zipfile.ZIP_STORED for each in members):
