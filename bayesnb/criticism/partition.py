@@ -176,10 +176,10 @@ def partition(
 
     Columns of one kind are searched after those of another. The two blocks are joined that gain
     most so; if no two gain, a column is moved to another block, or to one of its own, if that
-    gains. The search is greedy and may miss the best partition: three
-    columns of which any two are independent are not joined, though the third may follow from the
-    other two. Columns that hardly vary within the classes are joined too readily: most of A is then
-    on combinations that never occur (Suzuki 2017).
+    gains. The search is greedy and may miss the best partition: three columns of which any two are
+    independent are not joined, though the third may follow from the other two. Columns that hardly
+    vary within the classes are joined too readily: most of A is then on combinations that never
+    occur (Suzuki 2017).
 
     Links between columns, as `NaiveBayes()` has, are left out, and the estimator looks for none:
     blocks stand in their place.
