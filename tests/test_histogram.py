@@ -275,6 +275,19 @@ def test_a_constant_column_and_a_missing_cell_say_nothing() -> None:
     assert never.predict_proba([[3.0]])[0, 1] == 4 / 7
 
 
+@pytest.mark.parametrize("weight", [np.ones(24), 1 + np.arange(24) % 5, 0.5 + np.arange(24) / 9])
+@pytest.mark.parametrize("estimate", ["predictive", "mean", "map"])
+def test_rows_leave_a_class_without_a_cell_in_a_column(estimate: str, weight: Array) -> None:
+    x = np.column_stack([SMALL, np.where(SMALL_Y == 1, np.nan, SMALL[:, 0])])
+    model = NaiveBayes(Histogram(depth=2), estimate=estimate).fit(x, SMALL_Y, weight)
+    scores = model.loo(x, SMALL_Y, target="joint", sample_weight=weight).elpd_i.values
+    for row in (0, 1, 5, 8):
+        rest = NaiveBayes(Histogram(depth=2), estimate=estimate).fit(x, SMALL_Y, weight)
+        rest.forget(x[[row]], SMALL_Y[[row]], weight[[row]])
+        joint = rest.predict_joint_log_proba(x[[row]])[0]
+        assert_allclose(scores[row], joint[SMALL_Y[row]], rtol=1e-9)
+
+
 def test_an_outlier_costs_no_more_than_its_level() -> None:
     far, edge = X[:1].copy(), X[:1].copy()
     far[0, 1], edge[0, 1] = 1e300, X[:, 1].max()

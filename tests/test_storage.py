@@ -266,7 +266,7 @@ def test_what_is_no_fitted_model_or_has_no_place_is_refused(tmp_path: Path) -> N
         load(tmp_path / "a.csv")
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a.csv", "a,b")
-    with pytest.raises(ValueError, match="there is no model.json in it"):
+    with pytest.raises(ValueError, match=r"there is no model\.json in it"):
         load(tmp_path / "a.zip")
 
 

@@ -611,6 +611,8 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         for columns, levels, bins in posterior._averages():
             for f, j in enumerate(columns):
                 known = codes[:, j] >= 0
+                if not known.any():
+                    continue
                 cell = np.stack([codes[known, j] - levels[f, 0], which[known]])
                 (level, weight), place = np.unique(cell, axis=1, return_inverse=True)
                 cells[known, j] = left_out(j, bins.one(0, f), level, weights[weight])[place.ravel()]
