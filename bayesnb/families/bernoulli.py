@@ -8,7 +8,6 @@ taken from p, which has no digits left when p is nearly 1.
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from operator import iadd
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -47,8 +46,11 @@ from bayesnb.numerics.special import (
     trigamma,
     trigamma_fall,
 )
-from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.threads import blocks, in_order, pieces
 from bayesnb.numerics.views import EVERY, Dense, Flags, pieces_of
+
+TILE = 1 << 16  # cells of an array that are read at once: their numbers stay in a core's cache
+MAX_CLASSES_OF_BLAS = 32  # a matrix of zeros and ones, rows by classes, is small beside the rows
 
 
 def as_flags(x: Cells) -> Flags:
@@ -69,10 +71,14 @@ class Sides(NamedTuple):
         part = flags.numbers[rows]
         is_sparse = sparse.issparse(part)
         cells = part.data if is_sparse else np.asarray(part)
-        is_one = cells > (0.5 if flags.threshold is None else np.float64(flags.threshold))
         is_missing = np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(0, bool)
-        is_invalid = cells != is_one if flags.threshold is None else np.isinf(cells)
-        is_valid = not (is_invalid & ~is_missing if is_missing.any() else is_invalid).any()
+        if flags.threshold is None:
+            is_one = cells == 1
+            is_known = is_one | (cells == 0)
+        else:
+            is_one = cells > np.float64(flags.threshold)
+            is_known = np.isfinite(cells)
+        is_valid = bool((is_known | is_missing if is_missing.any() else is_known).all())
 
         def as_floats(found: Array) -> Any:
             numbers = found.astype(float, order="C")
@@ -129,7 +135,10 @@ class SideTables:
         def add_rows(rows: slice) -> None:
             out[rows] += self.score(Sides.of(flags, rows))
 
-        list(in_order(add_rows, pieces_of(flags.numbers), n_jobs))
+        rows, features = flags.shape
+        is_sparse = sparse.issparse(flags.numbers)
+        parts = pieces_of(flags.numbers) if is_sparse else blocks(rows, max(TILE // features, 1))
+        list(in_order(add_rows, parts, n_jobs))
         return out
 
 
@@ -152,17 +161,22 @@ class BernoulliStats(Stats):
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         flags = as_flags(x)
 
-        def count_rows(rows: slice) -> Array:
+        def count_rows(rows: slice) -> tuple[Array, Any]:
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
             return count_sides(Sides.of(flags, rows), part)
+
+        def add_counts(one: tuple[Array, Any], two: tuple[Array, Any]) -> tuple[Array, Any]:
+            return one[0] + two[0], one[1] + two[1]
 
         cells = flags.numbers
         rows, features = cells.shape
         stored = cells.nnz // max(rows, 1) + 1 if sparse.issparse(cells) else features
-        parts = pieces(rows, stored, 4 * weight.classes * features // stored)  # sums are small beside their rows
-        ones, missing = reduce(iadd, in_order(count_rows, parts, n_jobs))
-        missing += ones  # cells that are no zeros: in place, as words times classes are many numbers
-        return cls(ones, weight.rest(missing))
+        if sparse.issparse(cells):  # sums are small beside their rows
+            parts = pieces(rows, stored, 4 * weight.classes * features // stored)
+        else:
+            parts = blocks(rows, max(TILE // features, 4 * weight.classes))
+        ones, missing = reduce(add_counts, in_order(count_rows, parts, n_jobs))
+        return cls(ones, weight.rest(ones + missing))
 
     @classmethod
     def defined(cls, x: Cells, weight: Weight) -> Self:
@@ -189,19 +203,21 @@ class BernoulliStats(Stats):
         return BernoulliDensity(ratio(self.ones, total) + never, ratio(self.zeros, total) + never)
 
 
-def count_sides(sides: Sides, weight: Weight) -> Array:
-    """Ones and missing cells of each class, `(2, c, f)`; NaN where a cell is not valid."""
-    total = np.zeros((2, weight.classes, sides.ones.shape[1]))
-    for cells, place in zip((sides.ones, sides.missing), total, strict=True):
-        if cells is not None:
-            place[:] = sum_by_class(cells, weight)
-    return total if sides.is_valid else total * np.nan
+def count_sides(sides: Sides, weight: Weight) -> tuple[Array, Any]:
+    """Ones and missing cells of each class, `(c, f)` or 0 for none; NaN where a cell is not valid."""
+    ones = sum_by_class(sides.ones, weight)
+    missing = 0.0 if sides.missing is None else sum_by_class(sides.missing, weight)
+    return ones if sides.is_valid else ones * np.nan, missing
 
 
 def sum_by_class(cells: Any, weight: Weight) -> Array:
     """Weighted sums of the rows of each class, `(r, f) -> (c, f)`."""
     if not sparse.issparse(cells):
-        return grouped_sum(weight, cells)
+        if weight.classes > MAX_CLASSES_OF_BLAS:
+            return grouped_sum(weight, cells)
+        matrix = np.zeros((weight.classes, len(cells)))
+        matrix[weight.codes, np.arange(len(cells))] = weight.counts
+        return matrix @ cells
     features = cells.shape[1]
     stored = np.diff(cells.indptr)
     places = np.repeat(weight.codes * features, stored) + cells.indices
