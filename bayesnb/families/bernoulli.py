@@ -8,18 +8,21 @@ taken from p, which has no digits left when p is nearly 1.
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from math import floor, isfinite
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import betaln
 
+from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import LevelUnit, LinearDensity, PseudoCounts, independent_variances
-from bayesnb.families.categorical import ColumnDirichlets
+from bayesnb.families.categorical import ColumnDirichlets, tables_of
 from bayesnb.families.dirichlet import ALIKE, CONCENTRATION, log_share_cumulants
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, proportions, shaped
+from bayesnb.families.multinomial import MultinomialStats
 from bayesnb.families.record import (
     Linear,
     Parameter,
@@ -46,11 +49,12 @@ from bayesnb.numerics.special import (
     trigamma,
     trigamma_fall,
 )
-from bayesnb.numerics.threads import blocks, in_order, pieces
+from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, Dense, Flags, pieces_of
 
-TILE = 1 << 16  # cells of an array that are read at once: their numbers stay in a core's cache
-MAX_CLASSES_OF_BLAS = 32  # a matrix of zeros and ones, rows by classes, is small beside the rows
+BYTE = 256  # combinations of eight flags
+MOST_BYTES = 1 << 11  # groups of eight features times classes for which there is a table of all bytes
+BITS = np.arange(BYTE)[:, None] >> np.arange(8) & 1  # of each byte
 
 
 def as_flags(x: Cells) -> Flags:
@@ -58,33 +62,62 @@ def as_flags(x: Cells) -> Flags:
 
 
 class Sides(NamedTuple):
-    """Ones and missing cells of rows, as arrays of 0 and 1, dense or CSR; `missing` is None where there are none."""
+    """Ones and missing cells of rows, `missing` being None where there are none.
+
+    Of an array they are booleans, and of a sparse table CSR of 0.0 and 1.0.
+    """
 
     ones: Any
     missing: Any
     is_valid: bool  # without a threshold a cell is 0, 1 or missing, and with one it is not infinite
 
     @classmethod
-    def of(cls, x: Cells, rows: Any = EVERY) -> "Sides":
+    def of(cls, x: Cells, rows: slice = EVERY) -> "Sides":
         """Read rows of flags, or of an array of them."""
         flags = as_flags(x)
-        part = flags.numbers[rows]
-        is_sparse = sparse.issparse(part)
-        cells = part.data if is_sparse else np.asarray(part)
-        is_missing = np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(0, bool)
-        if flags.threshold is None:
-            is_one = cells == 1
-            is_known = is_one | (cells == 0)
+        is_sparse = sparse.issparse(flags.numbers)
+        if is_sparse:
+            cells, places, starts = slice_rows(flags.numbers, rows)
         else:
-            is_one = cells > np.float64(flags.threshold)
+            cells = np.asarray(flags.numbers[rows])
+        level = 0.5 if flags.threshold is None else flags.threshold
+        is_missing = np.zeros(0, bool)
+        if cells.dtype.kind == "f":
+            is_missing = np.isnan(cells)
+            is_one = cells > np.float64(level)
+        else:  # small integers stay what they are
+            is_one = cells > (floor(level) if isfinite(level) else level)
+        if flags.threshold is None:
+            is_known = (cells == 0) | (cells == 1)
+        else:
             is_known = np.isfinite(cells)
         is_valid = bool((is_known | is_missing if is_missing.any() else is_known).all())
 
-        def as_floats(found: Array) -> Any:
-            numbers = found.astype(float, order="C")
-            return sparse.csr_array((numbers, part.indices, part.indptr), part.shape) if is_sparse else numbers
+        def lay_out(found: Array) -> Any:
+            if not is_sparse:
+                return found
+            shape = len(starts) - 1, flags.shape[1]
+            return sparse.csr_array((found.astype(float), places, starts), shape)
 
-        return cls(as_floats(is_one), as_floats(is_missing) if is_missing.any() else None, is_valid)
+        return cls(lay_out(is_one), lay_out(is_missing) if is_missing.any() else None, is_valid)
+
+
+def slice_rows(x: sparse.csr_array, rows: slice) -> tuple[Array, Array, Array]:
+    """Return data, indices and indptr of some rows, the first two without a copy, as SciPy would make."""
+    start, stop, _ = rows.indices(x.shape[0])
+    starts = x.indptr[start : stop + 1]
+    span = slice(starts[0], starts[-1])
+    return x.data[span], x.indices[span], starts - starts[0]
+
+
+def pack(flags: Array) -> Array:
+    """Code eight flags as one byte, `(r, f) -> (r, groups)`: as columns of levels they are looked up at once."""
+    return np.packbits(flags, axis=1, bitorder="little").astype(np.int32)
+
+
+def bounds_of_bytes(features: int) -> Array:
+    """Where the levels of each group of eight features start, and the last end."""
+    return np.arange(0, BYTE * (-(-features // 8) + 1), BYTE)
 
 
 class SideTables:
@@ -114,6 +147,19 @@ class SideTables:
         """These tables, with zeros for what is impossible."""
         return SideTables(*(np.where(np.isneginf(each), 0.0, each) for each in (self.one, self.zero)))
 
+    @cached_property
+    def of_bytes(self) -> list[tuple[int, Array]]:
+        """First class and sums of every byte of eight features, `(groups * 256, lanes)`; none where they are many."""
+        classes, features = self.one.shape
+        groups = -(-features // 8)
+        if groups * classes > MOST_BYTES:
+            return []
+        sides = np.zeros((2, classes, groups * 8))
+        sides[:, :, :features] = self.zero, self.one
+        zero, one = sides.reshape(2, classes, groups, 1, 8)
+        table = np.where(BITS, one, zero).sum(axis=-1).reshape(classes, -1)
+        return [(first, part) for first, (part,) in tables_of(table)]
+
     def add_up(self, sides: Sides) -> Array:
         """Sum finite numbers, real or complex, `(r, f) -> (r, k)`."""
         total = sides.ones @ self.gain + self.base
@@ -131,14 +177,19 @@ class SideTables:
         """Sum scores of blocks of rows."""
         out = np.zeros((x.shape[0], len(self.one))) if out is None else out
         flags = as_flags(x)
+        tables = [] if sparse.issparse(flags.numbers) else self.of_bytes
+        bounds = bounds_of_bytes(x.shape[1])
 
         def add_rows(rows: slice) -> None:
-            out[rows] += self.score(Sides.of(flags, rows))
+            sides = Sides.of(flags, rows)
+            if not tables or sides.missing is not None or not sides.is_valid:
+                out[rows] += self.score(sides)
+                return
+            codes = pack(sides.ones)
+            for first, table in tables:
+                numerics.level_kernels.score(codes, bounds, table, first, out[rows])
 
-        rows, features = flags.shape
-        is_sparse = sparse.issparse(flags.numbers)
-        parts = pieces_of(flags.numbers) if is_sparse else blocks(rows, max(TILE // features, 1))
-        list(in_order(add_rows, parts, n_jobs))
+        list(in_order(add_rows, pieces_of(flags.numbers), n_jobs))
         return out
 
 
@@ -163,24 +214,24 @@ class BernoulliStats(Stats):
 
         def count_rows(rows: slice) -> tuple[Array, Any]:
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
-            return count_sides(Sides.of(flags, rows), part)
+            return count_sides(Sides.of(flags, rows), part, n_jobs)
 
         def add_counts(one: tuple[Array, Any], two: tuple[Array, Any]) -> tuple[Array, Any]:
             return one[0] + two[0], one[1] + two[1]
 
         cells = flags.numbers
-        rows, features = cells.shape
-        stored = cells.nnz // max(rows, 1) + 1 if sparse.issparse(cells) else features
-        if sparse.issparse(cells):  # sums are small beside their rows
-            parts = pieces(rows, stored, 4 * weight.classes * features // stored)
+        if sparse.issparse(cells):  # in threads by class, as words are; sums are small beside the rows
+            rows, features = cells.shape
+            stored = cells.nnz // max(rows, 1) + 1
+            parts: Any = map(count_rows, pieces(rows, stored, 4 * weight.classes * features // stored))
         else:
-            parts = blocks(rows, max(TILE // features, 4 * weight.classes))
-        ones, missing = reduce(add_counts, in_order(count_rows, parts, n_jobs))
+            parts = in_order(count_rows, pieces_of(cells), n_jobs)
+        ones, missing = reduce(add_counts, parts)
         return cls(ones, weight.rest(ones + missing))
 
     @classmethod
     def defined(cls, x: Cells, weight: Weight) -> Self:
-        ones, missing = count_sides(Sides.of(x), weight)
+        ones, missing = count_sides(Sides.of(x), weight, 1)
         return cls(ones, weight.rest(ones + missing))
 
     @property
@@ -203,26 +254,25 @@ class BernoulliStats(Stats):
         return BernoulliDensity(ratio(self.ones, total) + never, ratio(self.zeros, total) + never)
 
 
-def count_sides(sides: Sides, weight: Weight) -> tuple[Array, Any]:
+def count_sides(sides: Sides, weight: Weight, n_jobs: int | None) -> tuple[Array, Any]:
     """Ones and missing cells of each class, `(c, f)` or 0 for none; NaN where a cell is not valid."""
-    ones = sum_by_class(sides.ones, weight)
-    missing = 0.0 if sides.missing is None else sum_by_class(sides.missing, weight)
+    ones = sum_by_class(sides.ones, weight, n_jobs)
+    missing = 0.0 if sides.missing is None else sum_by_class(sides.missing, weight, n_jobs)
     return ones if sides.is_valid else ones * np.nan, missing
 
 
-def sum_by_class(cells: Any, weight: Weight) -> Array:
+def sum_by_class(flags: Any, weight: Weight, n_jobs: int | None) -> Array:
     """Weighted sums of the rows of each class, `(r, f) -> (c, f)`."""
-    if not sparse.issparse(cells):
-        if weight.classes > MAX_CLASSES_OF_BLAS:
-            return grouped_sum(weight, cells)
-        matrix = np.zeros((weight.classes, len(cells)))
-        matrix[weight.codes, np.arange(len(cells))] = weight.counts
-        return matrix @ cells
-    features = cells.shape[1]
-    stored = np.diff(cells.indptr)
-    places = np.repeat(weight.codes * features, stored) + cells.indices
-    sums = np.bincount(places, np.repeat(weight.counts, stored) * cells.data, weight.classes * features)
-    return sums.reshape(weight.classes, features)
+    if sparse.issparse(flags):
+        return MultinomialStats.counted(flags, weight, n_jobs).counts[:, 0]
+    features = flags.shape[1]
+    bounds = bounds_of_bytes(features)
+    if (len(bounds) - 1) * weight.classes > MOST_BYTES:
+        return grouped_sum(weight, flags.astype(float))
+    counts = np.zeros((bounds[-1], weight.classes))
+    numerics.level_kernels.tally(pack(flags), bounds, weight.codes, weight.counts, counts)
+    by_bit = BITS.T @ counts.reshape(-1, BYTE, weight.classes)
+    return by_bit.reshape(-1, weight.classes)[:features].T
 
 
 class ScoredSides:

@@ -221,6 +221,32 @@ class CategoricalStats(Row, CodedStats):
         return CategoricalDensity(self.mle_share(), self.sizes)
 
 
+class LaidOutStats(CodedStats):
+    """Counts of levels, `(c, k)`, of which another value has the sizes: a grid, or pairs, the field in `layout`."""
+
+    counts: Array
+
+    @classmethod
+    def of(cls, x: Cells, weight: Any, laid_out: Any, n_jobs: int | None = 1) -> Self:  # type: ignore[override]
+        """Count codes of levels, `(r, f)`, in one pass."""
+        return cls(CategoricalStats.of(x, weight, laid_out.sizes, n_jobs).counts, laid_out)  # type: ignore[call-arg]
+
+    @classmethod
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, laid_out: Any = None) -> Self:
+        return cls.of(x, weight, laid_out, n_jobs)
+
+    @classmethod
+    def defined(cls, x: Array, weight: Weight, laid_out: Any = None) -> Self:
+        return cls(CategoricalStats.defined(x, weight, laid_out.sizes).counts, laid_out)  # type: ignore[call-arg]
+
+    def alone(self, x: Array, weight: Weight) -> Self:
+        return self.defined(x, weight, getattr(self, self.layout[0]))
+
+    @property
+    def cells(self) -> Array:
+        return self.level_sums(self.counts)
+
+
 @dataclass(frozen=True, eq=False)
 class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
     probability: Array

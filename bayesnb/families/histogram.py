@@ -25,9 +25,8 @@ import numpy as np
 from bayesnb import formatting, numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.categorical import (
-    CategoricalStats,
-    CodedStats,
     ColumnDirichlets,
+    LaidOutStats,
     LevelTables,
     Row,
     tables_of,
@@ -100,37 +99,15 @@ class RelativeScores(OnGrid, LevelTables):
 
 
 @dataclass(frozen=True, eq=False)
-class GridStats(OnGrid, CodedStats):
+class GridStats(OnGrid, LaidOutStats):
     """Rows on each level, `(c, k)`."""
 
     counts: Array
     grid: Grid
 
-    @classmethod
-    def of(  # type: ignore[override]
-        cls, x: Cells, weight: Any, grid: Grid, n_jobs: int | None = 1
-    ) -> Self:
-        """Count rows on levels, `(r, f)`, in one pass."""
-        return cls(CategoricalStats.of(x, weight, grid.sizes, n_jobs).counts, grid)
-
-    @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, grid: Any = None) -> Self:
-        return cls(CategoricalStats.counted(x, weight, n_jobs, grid.sizes).counts, grid)
-
-    @classmethod
-    def defined(cls, x: Array, weight: Weight, grid: Any = None) -> Self:
-        return cls(CategoricalStats.defined(x, weight, grid.sizes).counts, grid)
-
-    def alone(self, x: Array, weight: Weight) -> Self:
-        return self.defined(x, weight, self.grid)
-
     def check(self) -> None:
         if not isinstance(self.grid, Grid):
             raise ValueError("its cells are on no grid.")
-
-    @property
-    def cells(self) -> Array:
-        return self.level_sums(self.counts)
 
     def mle(self) -> "GridDensity":
         return GridDensity(self.mle_share() / self.grid.share, self.grid)

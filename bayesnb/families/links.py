@@ -20,8 +20,7 @@ declared prior that disagrees with the rows makes m explain them badly, and p_a 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,7 +29,7 @@ from scipy.special import gammaln
 from bayesnb.families import quantiles
 from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng
 from bayesnb.families.capabilities import Narrowed
-from bayesnb.families.categorical import CategoricalStats, CodedStats, LevelTables, Row, ScoredLevels, tables_of
+from bayesnb.families.categorical import LaidOutStats, LevelTables, Row, ScoredLevels, tables_of
 from bayesnb.families.dirichlet import draw_level, log_share_cumulants, pick
 from bayesnb.families.record import (
     Exponent,
@@ -42,7 +41,6 @@ from bayesnb.families.record import (
 )
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut, staying
 from bayesnb.families.sums import Entries, KernelTables, nodes
-from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio
 
@@ -128,35 +126,15 @@ class OnPairs(Row):
 
 
 @dataclass(frozen=True, eq=False)
-class LinkStats(OnPairs, CodedStats):
+class LinkStats(OnPairs, LaidOutStats):
     """Rows on each pair of levels, `(c, k)`; a row that lacks one of both is on none."""
 
     counts: Array
     pairs: Pairs
 
-    @classmethod
-    def of(cls, x: Cells, weight: Any, pairs: Pairs, n_jobs: int | None = 1) -> Self:  # type: ignore[override]
-        """One pass over codes of pairs, `(r, f)`."""
-        return reduce(add, (cls.counted(x, labels, n_jobs, pairs) for labels in hard(weight)))
-
-    @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, pairs: Any = None) -> Self:
-        return cls(CategoricalStats.counted(x, weight, n_jobs, pairs.sizes).counts, pairs)
-
-    @classmethod
-    def defined(cls, x: Array, weight: Weight, pairs: Any = None) -> Self:
-        return cls(CategoricalStats.defined(x, weight, pairs.sizes).counts, pairs)
-
-    def alone(self, x: Array, weight: Weight) -> Self:
-        return self.defined(x, weight, self.pairs)
-
     def check(self) -> None:
         if not isinstance(self.pairs, Pairs):
             raise ValueError("its cells are not pairs of levels.")
-
-    @property
-    def cells(self) -> Array:
-        return self.level_sums(self.counts)
 
     def mle(self) -> "LinkDensity":
         of_parents, of_children = self.pairs.of_parents(self.counts), self.pairs.of_children(self.counts)
