@@ -35,7 +35,7 @@ ROOMS = [
 ]
 HEIGHT = {room: -level for level, rooms in enumerate(ROOMS) for room in rooms}
 HOMES = {
-    "sklearn": {"estimators", "report"},  # a page has logistic regression as a baseline
+    "sklearn": {"estimators"},
     "numba": {"numerics"},
     "narwhals": {"data"},
     "pandas": {"data", "results"},

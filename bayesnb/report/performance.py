@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots
+from bayesnb.estimators.baseline import FOLDS, predict_by_logistic_regression
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, fixed, percent
 from bayesnb.plots.ranking_plots import plot_precision_recall, plot_roc, plot_thresholds
-from bayesnb.report.baseline import FOLDS, predict_by_logistic_regression
 from bayesnb.report.checks import TEMPER, WARNING, advise_temper, find_impossible_labels
 from bayesnb.report.facts import Facts, attempt
 from bayesnb.report.page import (
@@ -99,7 +99,8 @@ def list_predictions(facts: Facts) -> dict[str, tuple[Array, Array]]:
     if facts.tempered is not None:
         power = fixed(facts.tempered.power, 2)
         lines[f"Held out, with {TEMPER} ({power})"] = facts.tempered.log_proba, codes
-    regression = attempt(predict_by_logistic_regression, facts)
+    table = facts.model.schema_, facts.rows, len(facts.counts)
+    regression = attempt(predict_by_logistic_regression, *table)
     if isinstance(regression, np.ndarray):
         lines[f"Logistic regression, held out in {FOLDS} folds"] = regression, codes
     with np.errstate(divide="ignore"):

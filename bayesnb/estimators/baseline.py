@@ -6,22 +6,24 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array
+from bayesnb.model.product import Rows
+from bayesnb.model.schema import Schema
 from bayesnb.numerics.views import as_numbers
-from bayesnb.report.facts import Facts
 
 FOLDS = 5
 MAX_CELLS = 500_000  # rows x classes x columns of the regression: a second or two
 
 
-def predict_by_logistic_regression(facts: Facts) -> Array | None:
+def predict_by_logistic_regression(schema: Schema, rows: Rows, classes: int) -> Array | None:
     """Return log p(y | x) of each row by a regression on the other folds, `(r, c)`.
 
     None where the table is large, or a class has fewer rows than there are folds.
     """
-    present = facts.counts > 0
-    if present.sum() < 2 or facts.counts[present].min() < FOLDS:
+    counts = np.bincount(rows.codes, minlength=classes)
+    present = counts > 0
+    if present.sum() < 2 or counts[present].min() < FOLDS:
         return None
-    x = make_design(facts)
+    x = make_design(schema, rows)
     if x.shape[0] * x.shape[1] * present.sum() > MAX_CELLS:
         return None
     from sklearn.linear_model import LogisticRegression
@@ -29,19 +31,17 @@ def predict_by_logistic_regression(facts: Facts) -> Array | None:
 
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     regression = LogisticRegression(solver="newton-cg", max_iter=1000)
-    log_proba = np.full(facts.left_out.shape, -np.inf)
-    log_proba[:, present] = cross_val_predict(
-        regression, x, facts.codes, cv=folds, method="predict_log_proba"
-    )
+    log_proba = np.full((len(rows.codes), classes), -np.inf)
+    log_proba[:, present] = cross_val_predict(regression, x, rows.codes, cv=folds, method="predict_log_proba")
     return log_proba
 
 
-def make_design(facts: Facts) -> Any:
+def make_design(schema: Schema, rows: Rows) -> Any:
     """Return a flag for each level, standardised numbers, and counts of words."""
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
     parts = []
-    for block, x in zip(facts.model.schema_.columns_alone.blocks, facts.rows.cells, strict=False):
+    for block, x in zip(schema.columns_alone.blocks, rows.cells, strict=False):
         cells = as_numbers(x)[:]
         if block.family.has_levels:
             cells = OneHotEncoder().fit_transform(cells)
