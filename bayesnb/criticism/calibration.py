@@ -28,7 +28,7 @@ def calibration(
     """Compare predicted probabilities of held-out rows with observed shares.
 
     Of the rows for which a label is predicted with probability 0.8, four in five should have it.
-    Leave-one-out is exact and needs no refit.
+    Leave-one-out is in closed form, without a refit.
 
     Parameters
     ----------

@@ -154,8 +154,9 @@ def row_keys(cells: Sequence[Cells], codes: Array) -> Array:
     for x in cells:
         factors = 2 * rng.integers(1 << 63, size=x.shape[1], dtype=np.uint64) + 1
         for rows in pieces_of(x):
-            part = x[rows] if sparse.issparse(x) else np.asarray(x[rows])
-            part = sparse.csr_array(part, dtype=float)
+            part = x[rows]
+            dense_or_sparse = part if sparse.issparse(part) else np.asarray(part)
+            part = sparse.csr_array(dense_or_sparse, dtype=float)
             hashed = _hash_numbers(part.data), part.indices, part.indptr
             keys[rows] += sparse.csr_array(hashed, part.shape) @ factors
     return keys

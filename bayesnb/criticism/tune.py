@@ -177,7 +177,7 @@ def tune(
     diff, se = tuning.elpd_diff["after"], tuning.diff_se["after"]
     is_worse = diff == -np.inf or diff < -max(2 * se, SMALL_DIFFERENCE)
     if is_worse and not force:
-        warning: Warning = RefusedWarning(explain_refusal(tuning))
+        warning: Warning = RefusedWarning(explain_refusal(tuning, criterion))
         warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
         tuned = model._fresh()
     elif ends:

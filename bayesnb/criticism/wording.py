@@ -120,16 +120,19 @@ def explain_settings(fitted: FittedRows, outcomes: Sequence[Outcome], best: Any)
         notes.append(POWER_LIKELIHOOD)
     if any(np.isnan(outcome.log_evidence) for outcome in outcomes):
         notes.append(NO_EVIDENCE)
+    settings: dict[str, list[str]] = {}
     for outcome in outcomes:
         if not np.isfinite(outcome.log_scores).all():
             smoothing, estimate = outcome.setting
             reason = _explain_scores(fitted, outcome)
-            notes.append(f"Under smoothing {smoothing:g} ({estimate}), {reason}.")
-            break
+            settings.setdefault(reason, []).append(f"{smoothing:g} ({estimate})")
+    for reason, names in settings.items():
+        notes.append(f"Under smoothing {list_names(names)}, {reason}.")
     tried = sorted({outcome.setting.smoothing for outcome in outcomes})
     size = 0 if best is None else best["smoothing"]
     if size > 0 and size in (tried[0], tried[-1]) and len(tried) > 1:
-        notes.append(f"The best smoothing, {size:g}, is the last that was tried: {BEYOND}")
+        end = "largest" if size == tried[-1] else "smallest"
+        notes.append(f"The best smoothing, {size:g}, is the {end} that was tried: {BEYOND}")
     return tuple(notes)
 
 
@@ -191,15 +194,16 @@ def explain_partition(
 # Tuned priors
 
 
-def explain_refusal(tuning: Any) -> str:
+def explain_refusal(tuning: Any, criterion: str) -> str:
     """Return why tuned priors are not taken: their scores before and after."""
     before, after = tuning.loc["before"], tuning.loc["after"]
+    other = "criterion='loo' for the priors that predict labels best, or "
     return (
         "tune: the best priors by this criterion predict the labels worse than those of the "
         "estimator, which it keeps: the leave-one-out score is "
         f"{after.elpd_loo:.1f} with them and {before.elpd_loo:.1f} without, a difference of "
-        f"{after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use criterion='loo' "
-        "for the priors that predict labels best, or force=True to use these anyway."
+        f"{after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use "
+        f"{'' if criterion == 'loo' else other}force=True to use these anyway."
     )
 
 

@@ -12,9 +12,6 @@ from bayesnb.plots.nomogram_plot import plot_nomogram
 from bayesnb.plots.relevance_plot import plot_relevance
 from bayesnb.plots.style import (
     COLOURS,
-    DASHES,
-    INK,
-    MOST_CLASSES,
     clip_artists,
     new_axes,
     off_screen,
@@ -26,9 +23,6 @@ from bayesnb.plots.words_plot import plot_words
 
 __all__ = [
     "COLOURS",
-    "DASHES",
-    "INK",
-    "MOST_CLASSES",
     "clip_artists",
     "new_axes",
     "off_screen",

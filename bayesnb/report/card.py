@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+import bayesnb
 from bayesnb.formatting import count, list_names, percent
 from bayesnb.report.checks import WARNING, run_checks
 from bayesnb.report.facts import Facts
-from bayesnb.report.page import Code, Items, Section, Table, name
+from bayesnb.report.page import Code, Items, Section, Table, name, write_code
 
 MAX_NAMED = 6
 MAX_CODE = 20_000  # letters
@@ -47,8 +48,8 @@ def card(facts: Facts) -> Section:
 
 def made(facts: Facts) -> Section:
     """Versions, command, date, and code that makes the model again."""
-    call = name(write_value(facts.model), MAX_CODE)
-    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", call)))
+    call = write_code(write_value(facts.model), MAX_CODE)
+    names = sorted(set(re.findall(r"\b([A-Z]\w+)\(", call)).intersection(bayesnb.__all__))
     code = [
         f"from bayesnb import {', '.join(names)}",
         "from bayesnb.report import report",
@@ -60,7 +61,7 @@ def made(facts: Facts) -> Section:
         "Package": [*PACKAGES, "Python"],
         "Version": [*map(version, PACKAGES), platform.python_version()],
     }
-    command = name(facts.about.command, 4000)
+    command = write_code(facts.about.command, 4000)
     content = [
         "All random numbers have fixed seeds: the same table, settings and versions give the same "
         "page, but for its date, on the same kind of machine. The same model in Python, from a "

@@ -9,9 +9,10 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.special import gammaln
 
-from bayesnb.criticism.held_out_scores import CopiedRows, row_keys, warn_of_width
+from bayesnb.criticism.held_out_scores import CopiedRows, warn_of_width
 from bayesnb.criticism.tune import prior_bounds
 from bayesnb.criticism.wording import DROP_COPIES, TEST_TABLE
 from bayesnb.data import open_table
@@ -350,7 +351,7 @@ def find_bounds(facts: Facts) -> Outcome:
 
 def find_copies(facts: Facts) -> Outcome:
     """Find rows that are in the table more than once."""
-    copies = CopiedRows.of(facts.rows.cells, row_keys(facts.rows.cells, facts.codes))
+    copies = CopiedRows.of(facts.rows.cells, facts.row_keys)
     if copies.are_few or copies.by_chance:
         return OK, copies.describe()
     if copies.flatter:
@@ -489,6 +490,8 @@ def write_remedies(facts: Facts) -> str:
         useless = []  # the last column stays
     if useless and hasattr(facts.X, "columns"):
         table = f"X.drop({'columns=' if hasattr(facts.X, 'iloc') else ''}{useless!r})"
+    elif useless and sparse.issparse(facts.X):
+        table = f"X[:, np.delete(np.arange(X.shape[1]), {useless!r})]"
     elif useless:
         table = f"np.delete(X, {useless!r}, axis=1)"
     return f"{model}.fit({table}, y)" if changes or useless else ""

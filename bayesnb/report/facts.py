@@ -13,7 +13,7 @@ from bayesnb.criticism.calibration import calibration
 from bayesnb.criticism.compare_smoothing import compare_smoothing
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.fitted_rows import fit_rows
-from bayesnb.criticism.held_out_scores import observe_held_out, one_exponent, row_widths
+from bayesnb.criticism.held_out_scores import observe_held_out, one_exponent, row_keys, row_widths
 from bayesnb.criticism.importance import importance
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
@@ -129,6 +129,11 @@ class Facts:
     def counts(self) -> Array:
         """Rows of each class."""
         return np.bincount(self.codes, minlength=len(self.classes))
+
+    @cached_property
+    def row_keys(self) -> Array:
+        """Keys that rows share which have the same cells and label."""
+        return row_keys(self.rows.cells, self.codes)
 
     @property
     def positive(self) -> int:

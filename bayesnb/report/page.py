@@ -162,6 +162,13 @@ def name(value: Any, most: int = MAX_NAME) -> str:
     return line
 
 
+def write_code(text: str, most: int = MAX_NAME) -> str:
+    """Return a line of code with its blanks as they are, cut if it is endless."""
+    cut = name(text, most)
+    is_whole = cut.strip(ISOLATE + END) == " ".join(text.split())
+    return text if is_whole else cut
+
+
 def name_column(key: Any, most: int = MAX_NAME) -> str:
     """Return a column as a reader would call it; a column of an array has only its place."""
     if isinstance(key, tuple):

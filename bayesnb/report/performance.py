@@ -25,6 +25,7 @@ from bayesnb.report.page import (
     show_interval,
     show_loss,
     show_percent,
+    write_code,
 )
 from bayesnb.selection import verdict
 from bayesnb.selection.probability_scores import Estimate, mean_interval, right, share_interval
@@ -291,7 +292,7 @@ def thresholds(facts: Facts) -> Section:
         "alarms, with the best that is possible without the columns.",
         tabulate_thresholds(proba, is_positive, yes),
         "One call decides by costs, here with a missed row that costs 5 false alarms:",
-        Code([name(f"model.decide(X, loss={loss!r})", 600)]),
+        Code([write_code(f"model.decide(X, loss={loss!r})", 600)]),
     ]
     return Section("thresholds", "ROC, precision-recall and threshold", content)
 

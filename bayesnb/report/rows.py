@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots, results
-from bayesnb.criticism.held_out_scores import row_keys
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, fixed, number, percent, signed
 from bayesnb.report.facts import UNCERTAINTY, Facts, attempt
@@ -151,7 +150,7 @@ def tabulate_rows(
     facts: Facts,
 ) -> Table:
     """Return the first rows that differ, with numbers of them, their probabilities, and why."""
-    _, first = np.unique(row_keys(facts.rows.cells, facts.codes)[order], return_index=True)
+    _, first = np.unique(facts.row_keys[order], return_index=True)
     columns: dict[str, list] = {"Row": [], "Label": [], "Probabilities": [], "Evidence": []}
     for row in order[np.sort(first)[:MAX_ROWS]].tolist():
         other = facts.hold_out([row])

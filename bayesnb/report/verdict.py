@@ -6,12 +6,21 @@ from typing import Any, NamedTuple
 from bayesnb.formatting import count, fixed, list_names, percent
 from bayesnb.report.checks import WARNING, Check, find_problems, write_remedies
 from bayesnb.report.facts import Facts
-from bayesnb.report.page import Code, Section, name, show_interval, show_loss, show_percent
+from bayesnb.report.page import (
+    Code,
+    Section,
+    name,
+    show_interval,
+    show_loss,
+    show_percent,
+    write_code,
+)
 from bayesnb.report.performance import score
 from bayesnb.selection import verdict as words
 from bayesnb.selection.verdict import Observed, judge
 
 MAX_NAMED = 3
+CERTAIN = 0.005  # nats, the mean entropy of labels
 LITTLE = 0.1  # of the uncertainty that more rows would remove
 COLOURS = {  # of others: "fair"
     words.GOOD: "good",
@@ -56,7 +65,7 @@ def headline(facts: Facts) -> Section:
     ]
     if remedies:
         content.append("One call makes the model again with every remedy that is sure to help:")
-        content.append(Code([name(remedies, 4000)]))
+        content.append(Code([write_code(remedies, 4000)]))
     return Section("headline", facts.title, content)
 
 
@@ -76,7 +85,9 @@ def judge_model(facts: Facts) -> list[Line]:
         _, log_proba, codes = facts.test
         tested = Observed.of(log_proba, codes)
         right = f"{percent(tested.accuracy)} of the labels are right"
-        line = Line(f"Test table of {count(len(codes), 'row')}: {right}.", f"{judge(tested)}.")
+        why = str(judge(tested))
+        why = f"{why[0].upper()}{why[1:]}."
+        line = Line(f"Test table of {count(len(codes), 'row')}: {right}.", why)
         lines.append(line)
     return lines
 
@@ -122,6 +133,8 @@ def explain_probabilities(observed: Observed, facts: Facts) -> str:
 def find_next_step(facts: Facts) -> str:
     """Return what to do next."""
     verdict = facts.verdict
+    if len(facts.classes) < 2:
+        return "Add rows of another class: there is nothing to tell apart."
     if verdict is None or verdict.labels in (words.TOO_FEW, words.NOT_SHOWN):
         return "Collect more rows: these are too few to judge the model."
     if verdict.labels == words.GUESSING:
@@ -136,7 +149,10 @@ def find_next_step(facts: Facts) -> str:
         look = f"See what helps against {list_names(warned, MAX_NAMED)}." if warned else ""
         return f"{step} {look}"
     if not isinstance(facts.uncertainty, str):
-        share = facts.uncertainty["epistemic"].mean() / facts.uncertainty["entropy"].mean()
+        entropy = facts.uncertainty["entropy"].mean()
+        if entropy < CERTAIN:
+            return "Score the model on a test table: the held-out rows leave nothing to mend."
+        share = facts.uncertainty["epistemic"].mean() / entropy
         if share > LITTLE:
             return (
                 f"Collect more rows: they would remove {percent(share)} of the uncertainty about "

@@ -181,6 +181,13 @@ def tree(
         codes = rows.codes
         given = "X" if codes is None else "X and y"
     lacking = _list_lacking(subject, given)
+    proper = [belief.proper for belief in subject.model.posterior.blocks]
+    improper = _find_improper(subject, proper, "posterior")
+    if improper:
+        raise ValueError(
+            f"{improper}, so nothing can be drawn from it. Give a proper prior, or rows of every "
+            "class."
+        )
     chosen = _choose(groups, lacking, codes is not None)
     one_draw = _draw_groups(subject, rows, DrawPlan(1, 1, 0), chosen)
     bytes_of_draw = sum(map(count_bytes, one_draw.values()))
@@ -223,19 +230,24 @@ def _list_lacking(subject: Subject, given: str) -> dict[str, str]:
     """Return the groups that cannot be had of what is given, and what they need."""
     lacking = {group: needs for group, needs in NEEDS.items() if needs not in given}
     prior = subject.model.prior
-    improper = ""
+    proper = [belief.strictly_proper for belief in prior.blocks]
+    improper = _find_improper(subject, proper, "prior")
     if not prior.classes.strictly_proper:
         improper = "class_prior: a concentration of 0 is improper"
-    for at, block in enumerate(subject.layout.blocks):  # links come last, and are always proper
-        places = np.argwhere(~prior.blocks[at].strictly_proper)
-        if len(places) and not improper:
-            c, f = places[0]
-            label = subject.layout.classes.tolist()[c]
-            improper = f"column {block.names[f]!r}, class {label!r}: the prior is improper"
     if improper:
         needs = f"a proper prior ({improper})"
         lacking |= {"prior": needs, "log_prior": needs}
     return lacking
+
+
+def _find_improper(subject: Subject, proper: Sequence[Array], kind: str) -> str:
+    """Return which column has an improper prior or posterior in which class; "" for none."""
+    for block, is_proper in zip(subject.layout.blocks, proper, strict=False):  # links come last
+        if not is_proper.all():
+            c, f = np.argwhere(~is_proper)[0]
+            label = subject.layout.classes.tolist()[c]
+            return f"column {block.names[f]!r}, class {label!r}: the {kind} is improper"
+    return ""
 
 
 def _choose(
