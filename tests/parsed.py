@@ -16,6 +16,7 @@ class Page(HTMLParser):
         self.attributes: list[tuple[str, str, str]] = []
         self.tables: dict[str, list[list[str]]] = {}
         self.text = ""
+        self.code: list[str] = []  # of each block, with its blanks
         self.feed(html)
         self.close()
 
@@ -26,6 +27,8 @@ class Page(HTMLParser):
             self.open.append(tag)
         elif tag == "br":
             self.handle_data("\n")
+        if tag == "pre":
+            self.code.append("")
         if tag == "tr":
             self.tables[next(reversed(self.tables))].append([])
         if tag in ("td", "th"):
@@ -47,6 +50,8 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if "style" in self.open or "script" in self.open:
             return
+        if "pre" in self.open:
+            self.code[-1] += data
         data = data.replace("\xa0", " ")
         self.text += re.sub(r"\s+", " ", data)  # as lines of the source are not lines of the page
         if "caption" in self.open:

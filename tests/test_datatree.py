@@ -250,6 +250,10 @@ def test_an_improper_prior_is_left_out_and_the_tree_says_so() -> None:
         model.to_datatree(groups=["posterior", "prior"])
     with pytest.raises(ValueError, match="do not determine a distribution"):
         GaussianNB(prior=prior, classes=[*set(Y), "fox"]).fit(REAL, Y).to_datatree()
+    certain = {"cat": 0.5, "dog": 0.25, "eel": 0.25, "fox": 0.0}
+    never = GaussianNB(prior=prior, class_prior=certain, classes=list(certain)).fit(REAL, Y)
+    with pytest.raises(ValueError, match="column 0, class 'fox': the posterior is improper"):
+        never.to_datatree(REAL)
 
 
 def test_priors_of_the_classes_are_drawn_in_their_own_order() -> None:

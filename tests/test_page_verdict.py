@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn import metrics
 
 import bayesnb as nb
-from bayesnb.report import Facts, gather, section
+from bayesnb.report import Facts, gather, render, report, section
 from tests import five_tables
 from tests.parsed import Page
 
@@ -38,9 +39,7 @@ def headline(facts: Facts) -> str:
 
 def remedied(facts: Facts) -> tuple[str, Any]:
     """The call that the page advises, and what it gives."""
-    html = section("headline", facts)
-    (code,) = re.findall(r"<pre><code>(.*?)</code>", html, flags=re.DOTALL)
-    call = Page(code).text
+    (call,) = Page(section("headline", facts)).code
     there = {"model": copy.deepcopy(facts.model), "X": facts.X, "y": facts.y, "np": np}
     return call, eval(call.replace("model.fit", "type(model)().fit"), there)
 
@@ -160,6 +159,62 @@ def test_columns_that_are_no_evidence_are_left_out_by_the_call_on_the_page() -> 
     impossible = np.array([0, 1, 0, 1, 2, 0])[:, None], np.array([0, 0, 0, 1, 1, 1])
     _, model = remedied(gather(nb.CategoricalNB(estimate="mle"), *impossible))
     assert np.isfinite(nb.calibration(model, *impossible).log_loss)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_probabilities_of_few_distinct_rows_are_judged_by_the_shares_of_these(make: Any) -> None:
+    """Rows with the same cells leave with their own labels, which must not sort them into bins."""
+    rng = np.random.default_rng(0)
+    flag = rng.random((600, 1)) < 0.5
+    y = (rng.random(600) < 0.2 + 0.6 * flag[:, 0]).astype(int)
+    X = make(flag)
+    facts = gather(nb.BernoulliNB(), X, y)
+    assert "Probabilities: can be used as they are." in headline(facts)
+    found = nb.calibration(facts.model, X, y)
+    share = [y[flag[:, 0] == value].mean() for value in (False, True)]
+    np.testing.assert_allclose(found.observed[1, :2], share, rtol=1e-12)
+    assert found.ece < 0.01
+    table = nb.compare_smoothing(facts.model, X, y, (1,), ("predictive",)).table
+    assert table.loc[0, "ece"] == pytest.approx(float(found.ece), rel=1e-9)
+    assert not Page(report(facts.model, X, y)).open
+
+
+NAMES = ["in  all", "BMI(kg)", "other"]
+
+
+def test_code_on_the_page_keeps_what_users_wrote() -> None:
+    y = np.where(np.arange(80) % 2, "very  good", "bad")
+    noise = np.random.default_rng(0).normal(2 * (np.arange(80) % 2)[:, None], size=(80, 2))
+    X = pd.DataFrame(np.column_stack([np.ones(80), noise]), columns=NAMES)
+    facts = gather(nb.NaiveBayes(dict.fromkeys(NAMES[1:], "gaussian")), X, y)
+    call, model = remedied(facts)
+    assert "['in  all']" in call
+    assert list(model.families_) == NAMES[1:]
+    text = Page(render(facts)).code
+    (decide,) = [line for line in text if line.startswith("model.decide(")]
+    there = {"model": facts.model, "X": X}
+    assert set(eval(decide, there)["action"].values) == {"very  good", "bad"}
+    (made,) = [block for block in text if block.startswith("from bayesnb import")]
+    assert made.startswith("from bayesnb import NaiveBayes\n")
+    there = {"X": X, "y": y, "report": lambda *_, **__: ""}
+    exec(made.replace("from bayesnb.report import report\n", ""), there)
+
+
+def test_columns_of_a_sparse_table_are_left_out_by_the_call_on_the_page() -> None:
+    y = np.arange(80) % 2
+    cells = np.column_stack([np.arange(80), np.random.default_rng(0).normal(2 * y), np.ones(80)])
+    call, model = remedied(gather(nb.GaussianNB(), sparse.csr_array(cells), y))
+    assert call == "model.fit(X[:, np.delete(np.arange(X.shape[1]), [0, 2])], y)"
+    assert model.n_features_in_ == 1
+
+
+def test_the_next_step_fits_one_class_and_certain_predictions() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    assert "Add rows of another class" in headline(gather(nb.GaussianNB(), x, np.zeros(60, int)))
+    y = np.arange(60) % 2
+    x = np.random.default_rng(0).normal(2.5 * y[:, None], size=(60, 20))
+    certain = gather(nb.GaussianNB(), x, y)
+    assert "Score the model on a test table" in headline(certain)
 
 
 # Checks

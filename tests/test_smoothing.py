@@ -171,6 +171,15 @@ def test_without_smoothing_a_level_seen_once_makes_its_row_impossible_and_it_is_
         assert part in told
 
 
+def test_a_best_setting_at_an_end_of_those_tried_is_named_as_such() -> None:
+    y = np.arange(60) % 2
+    sure, noise = y[:, None], RNG.integers(0, 2, (60, 3))
+    for X, end in ((sure, "smallest"), (noise, "largest")):
+        found = nb.compare_smoothing(nb.CategoricalNB(), X, y, (0.5, 1, 2), ("predictive",))
+        (told,) = [note for note in found.notes if "that was tried" in note]
+        assert f"{found.best['smoothing']:g}, is the {end} that was tried" in told
+
+
 def test_without_smoothing_only_the_mode_of_dice_has_an_evidence() -> None:
     found = nb.compare_smoothing(nb.NaiveBayes(), *rare())
     zero = found.table[found.table.smoothing == 0].set_index("estimate")["log_evidence"]

@@ -325,6 +325,7 @@ def test_priors_that_predict_labels_worse_are_refused_unless_forced() -> None:
     with pytest.warns(RefusedWarning, match="predict the labels worse .* force=True") as told:
         refused = tune(model, a, label)
     assert [one.filename for one in told] == [__file__]
+    assert "Use criterion='loo' for the priors that predict labels best, or" in str(told[0].message)
     assert refused.get_params() == model.get_params()
     forced = tune(model, a, label, force=True)
     pd.testing.assert_frame_equal(forced.tuning, refused.tuning)

@@ -10,7 +10,7 @@ from bayesnb.criticism.fitted_rows import fit_rows
 from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Rng
 from bayesnb.model.product import normalised
-from bayesnb.selection.probability_scores import CurveOptions, calibrated
+from bayesnb.selection.probability_scores import CurveOptions, calibrated, tie_rows
 from bayesnb.stages import Stages
 
 
@@ -40,8 +40,9 @@ def calibration(
     y : array-like
         Their labels.
     bins : int, default 10
-        The number of bins, with equally many rows in each. Rows of equal probability stay together,
-        so there can be fewer bins; the last are then empty (NaN, and a `count` of 0).
+        The number of bins, with equally many rows in each. Rows of equal probability, or of equal
+        cells, stay together, so there can be fewer bins; the last are then empty (NaN, and a
+        `count` of 0).
     ci_prob : float, optional
         The probability of intervals and bands, by default ArviZ's `rcParams["stats.ci_prob"]`.
     sample_weight : array-like, optional
@@ -112,7 +113,8 @@ def calibration(
         fitted.refuse_undefined(label_log_proba)
         stages.begin("calibration: bins and bands")
         options = CurveOptions(int(bins), prob, np.random.default_rng(rng))
-        result = calibrated(log_proba, rows.codes, rows.counts, options)
+        tied = tie_rows(fitted.log_proba)
+        result = calibrated(log_proba, rows.codes, rows.counts, options, tied)
     attrs = {
         "leave_one_out": estimator._selection_note() or "exact",
         "estimate": estimator.estimate,

@@ -17,6 +17,7 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.model.product import Rows
 from bayesnb.numerics.views import column, pieces_of
 from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
+from bayesnb.selection.probability_scores import tie_rows
 from bayesnb.selection.verdict import Observed, signed_mean
 
 MAX_COST = 3e7  # rows x classes x columns for which another exponent is tried
@@ -36,10 +37,11 @@ class OneExponent(NamedTuple):
 
 
 def observe_held_out(
-    model: Any, rows: Rows, log_proba: Array, tempered: OneExponent | None
+    model: Any, rows: Rows, fitted: Array, log_proba: Array, tempered: OneExponent | None
 ) -> Observed | None:
     """Return the scores of rows by the model of all others, `(r, c)`; None if none has any.
 
+    Beside these log probabilities are those `fitted` by all rows, which say what rows are the same.
     Rows are not counted whose entries are NaN: the others leave no distribution of their class.
     """
     defined = ~np.isnan(log_proba).any(axis=1)
@@ -52,7 +54,8 @@ def observe_held_out(
     choices = 1.0 if model._temper_rule == LOO else 0.0
     if model._temper_rule == COLUMNS:  # their sum, as an exponent shrunk to 0 was hardly free
         choices = float(np.sum(model._known_temper.value))
-    return Observed.of(log_proba[defined], rows.codes[defined], choices, power, gain)
+    tied = tie_rows(fitted[defined])
+    return Observed.of(log_proba[defined], rows.codes[defined], tied, choices, power, gain)
 
 
 def one_exponent(model: Any, rows: Rows, log_proba: Array) -> OneExponent | None:

@@ -164,7 +164,7 @@ class Facts:
     @cached_property
     def observed(self) -> Any:
         """The numbers of the verdict; None, where no row can be held out."""
-        return observe_held_out(self.model, self.rows, self.left_out, self.tempered)
+        return observe_held_out(self.model, self.rows, self.fitted, self.left_out, self.tempered)
 
     @property
     def verdict(self) -> Verdict | None:

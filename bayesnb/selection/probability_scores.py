@@ -17,6 +17,9 @@ Rows of equal probability are one point, in whatever order they came: a classifi
 share. With that function a Brier score is miscalibration - discrimination + uncertainty. Dimitriadis, Gneiting and
 Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118(8), call it CORP.
 
+Held-out probabilities of rows with the same cells differ, as each row leaves with its own label. Bins of equal size
+would sort such rows by label, and a bin would hold rows of one label. So bins take the mean of rows that are tied.
+
 Bands show what bins and curve would look like, were every prediction true.
 """
 
@@ -31,6 +34,8 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from bayesnb.families.base import Array
 
 DRAWS, CELLS = 500, 400  # draws of labels; cells of neighbouring probabilities, for each of which they are drawn
+IMPOSSIBLE = -1e9  # stands for a log probability of minus infinity
+DIGITS = 12  # to which log probabilities of rows with the same cells agree
 LEAST_SKEW = 1e-8  # below, the transformation is the identity
 
 
@@ -147,6 +152,23 @@ class Groups:
         return float((self.hits @ (1 - predicted) ** 2 + self.misses @ predicted**2) / self.weight.sum())
 
 
+def tie_rows(log_proba: Array) -> Array:
+    """Return the same code for rows with the same probabilities under the model of all rows, `(r, c) -> (r,)`."""
+    projection = np.maximum(log_proba, IMPOSSIBLE) @ np.random.default_rng(0).random(log_proba.shape[1])
+    mantissa, exponent = np.frexp(projection)
+    rounded = np.ldexp(mantissa.round(DIGITS), exponent)
+    return np.unique(rounded, return_inverse=True)[1]
+
+
+def mean_of_tied(probability: Array, weight: Array, tied: Array | None) -> Array:
+    """Return for each row the mean probability of the rows that are tied to it, `(r,)`."""
+    if tied is None:
+        return probability
+    _, code = np.unique(tied, return_inverse=True)  # of some ties no row may be left
+    mean = np.bincount(code, weight * probability) / np.bincount(code, weight)
+    return mean[code]
+
+
 class Corp(NamedTuple):
     """Terms of a Brier score, which is miscalibration - discrimination + uncertainty."""
 
@@ -241,11 +263,17 @@ class Calibration:
     scores: ProbabilityScores
 
 
-def calibrated(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) -> Calibration:
-    """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`."""
+def calibrated(
+    log_proba: Array, codes: Array, weight: Array, plan: CurveOptions, tied: Array | None = None
+) -> Calibration:
+    """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`; see `tie_rows`."""
+    classes = []
+    for c, p in enumerate(np.exp(log_proba).T):
+        classes.append(reliability(p, codes == c, weight, plan, tied))
+    top = np.exp(log_proba.max(axis=1))
     return Calibration(
-        [reliability(Groups.of(p, codes == c, weight), plan) for c, p in enumerate(np.exp(log_proba).T)],
-        reliability(groups_of_top(log_proba, codes, weight), plan),
+        classes,
+        reliability(top, right(log_proba, codes), weight, plan, tied),
         scored(log_proba, codes, weight, plan),
     )
 
@@ -261,28 +289,36 @@ def scored(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) ->
     )
 
 
-def ece(log_proba: Array, codes: Array, weight: Array | None = None, bins: int = 10) -> float:
+def ece(
+    log_proba: Array, codes: Array, weight: Array | None = None, bins: int = 10, tied: Array | None = None
+) -> float:
     """Expected calibration error of the predicted label's probability, `(r, c), (r,) -> ()`.
 
     The mean distance between what a bin predicts and what is observed in it; the bins hold equally many rows, and
-    rows of equal probability stay together. Noise alone makes it positive.
+    rows of equal probability, or `tied`, stay together. Noise alone makes it positive.
     """
     weight = np.ones(len(codes)) if weight is None else weight
     if not weight.all():  # a row of weight zero is no row
         keep = weight > 0
         log_proba, codes, weight = log_proba[keep], codes[keep], weight[keep]
-    groups = groups_of_top(log_proba, codes, weight)
+        tied = None if tied is None else tied[keep]
+    groups = groups_of_top(log_proba, codes, weight, tied)
     joined = groups.joined(split(groups.weight, bins))
     return float(_gap(joined, joined.hits / joined.weight))
 
 
-def groups_of_top(log_proba: Array, codes: Array, weight: Array) -> Groups:
-    """Group rows by the probability of their most probable label."""
-    return Groups.of(np.exp(log_proba.max(axis=1)), right(log_proba, codes), weight)
+def groups_of_top(log_proba: Array, codes: Array, weight: Array, tied: Array | None = None) -> Groups:
+    """Group rows by the probability of their most probable label, those that are tied by its mean."""
+    top = mean_of_tied(np.exp(log_proba.max(axis=1)), weight, tied)
+    return Groups.of(top, right(log_proba, codes), weight)
 
 
-def reliability(groups: Groups, plan: CurveOptions) -> Reliability:
-    """Bins, curve and terms of the Brier score of one label."""
+def reliability(
+    probability: Array, hit: Array, weight: Array, plan: CurveOptions, tied: Array | None = None
+) -> Reliability:
+    """Bins, curve and terms of the Brier score of one label; `hit` says whether rows have it. All `(r,)`."""
+    points = Groups.of(probability, hit, weight)
+    groups = Groups.of(mean_of_tied(probability, weight, tied), hit, weight)
     starts = split(groups.weight, plan.bins)
     cells = np.union1d(starts, split(groups.weight, max(1, min(CELLS, int(groups.weight.sum())))))
     bins, fine = groups.joined(starts), groups.joined(cells)
@@ -293,8 +329,8 @@ def reliability(groups: Groups, plan: CurveOptions) -> Reliability:
     interval = share_interval(bins.hits, bins.misses, plan.prob)
     return Reliability(
         Bins(bins.at, bins.hits / bins.weight, *interval, *_band(shares, plan.prob), bins.weight),
-        Curve(groups.at[groups.member], groups.isotonic[groups.member], *around),
-        corp(groups),
+        Curve(probability, points.isotonic[points.member], *around),
+        corp(points),
         ece_interval(bins, plan),
         float(_gap(bins, shares).mean()),
     )

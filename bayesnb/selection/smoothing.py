@@ -16,13 +16,13 @@ from scipy.optimize import minimize, minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.family import BOUNDS, Family, Hyperparameters, ordered_hyperparameters, positive
 from bayesnb.model.powers import Exponents, of_blocks
-from bayesnb.model.product import Model, Product, Rows
+from bayesnb.model.product import Model, Product, Rows, normalised
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
 from bayesnb.selection.link_search import relink
 from bayesnb.selection.prior_evidence import EDGE
-from bayesnb.selection.probability_scores import accuracy, brier, ece
+from bayesnb.selection.probability_scores import accuracy, brier, ece, tie_rows
 
 BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
@@ -71,6 +71,12 @@ class PriorVariants:
     def families(self) -> list[Family]:
         return [block.family for block in self.schema.blocks]
 
+    @cached_property
+    def tied(self) -> Array:
+        """Codes of rows that are the same for the model: see `tie_rows`."""
+        joint = self.learnt.read(self.rule.kind).log_joint(self.rows.cells, self.rule.power, self.n_jobs)
+        return tie_rows(normalised(joint))
+
     def start(self, families: Sequence[Family]) -> Model:
         """Return the model with these families, block by block."""
         stats, blocks = self.learnt.stats, zip(self.schema.blocks, families, strict=True)
@@ -86,7 +92,7 @@ class PriorVariants:
             pairs = zip(self.families, self.learnt.stats.blocks, strict=True)
             model = self.start([family.smoothed(seen, smoothing, kind) for family, seen in pairs])
         log_proba = self.left_out(model, kind)
-        scores = label_scores(log_proba, self.rows)
+        scores = label_scores(log_proba, self.rows, self.tied)
         return Outcome(
             setting, self.log_evidence(model, kind), self.of_labels(log_proba), scores, first_improper(model, kind)
         )
@@ -111,12 +117,12 @@ class PriorVariants:
         return log_proba[np.arange(len(log_proba)), self.rows.codes]
 
 
-def label_scores(log_proba: Array, rows: Rows) -> dict[str, float]:
+def label_scores(log_proba: Array, rows: Rows, tied: Array) -> dict[str, float]:
     """Accuracy, Brier score and calibration error; NaN where a row has no prediction."""
     if np.isnan(log_proba).any():
         return dict.fromkeys(("accuracy", "brier", "ece"), float("nan"))
     data = log_proba, rows.codes, rows.counts
-    return {"accuracy": accuracy(*data).value, "brier": brier(*data).value, "ece": ece(*data, BINS)}
+    return {"accuracy": accuracy(*data).value, "brier": brier(*data).value, "ece": ece(*data, BINS, tied)}
 
 
 def first_improper(model: Model, estimate: str) -> Place | None:

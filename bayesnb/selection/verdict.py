@@ -105,9 +105,18 @@ class Observed:
 
     @classmethod
     def of(
-        cls, log_proba: Array, codes: Array, choices: float = 0.0, power: float = 1.0, gain: Estimate | None = None
+        cls,
+        log_proba: Array,
+        codes: Array,
+        tied: Array | None = None,
+        choices: float = 0.0,
+        power: float = 1.0,
+        gain: Estimate | None = None,
     ) -> Self:
-        """Score log p(y | x) of held-out rows, `(r, c), (r,)`, after so many exponents were chosen by these rows."""
+        """Score log p(y | x) of held-out rows, `(r, c), (r,)`, after so many exponents were chosen by these rows.
+
+        Rows with the same cells are `tied`, `(r,)`: see `tie_rows`.
+        """
         counts = np.bincount(codes, minlength=log_proba.shape[1])
         hits = right(log_proba, codes).astype(float)
         label = log_proba[np.arange(len(codes)), codes]
@@ -122,7 +131,7 @@ class Observed:
             log_loss=float(0.0 - label.mean()),
             shares_loss=float(0.0 - np.log(shares).mean()),
             less_loss=Difference(less.value - choices / len(codes), less.error),
-            **calibration_numbers(log_proba[answered], codes[answered]),
+            **calibration_numbers(log_proba[answered], codes[answered], None if tied is None else tied[answered]),
             power=power,
             tempered_gain=gain,
             missed=most_missed(hits, codes),
@@ -261,7 +270,7 @@ def entropy_of(log_proba: Array) -> Array:
     return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
 
 
-def calibration_numbers(log_proba: Array, codes: Array) -> dict:
+def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> dict:
     """How far the probabilities of the chosen labels are from what came, beside what chance makes of true ones."""
     if not len(codes):
         return {
@@ -270,7 +279,7 @@ def calibration_numbers(log_proba: Array, codes: Array) -> dict:
             "surplus": Difference(0.0, np.inf),
             "unforeseen": Estimate(0.0, -np.inf, np.inf),
         }
-    groups = groups_of_top(log_proba, codes, np.ones(len(codes)))
+    groups = groups_of_top(log_proba, codes, np.ones(len(codes)), tied)
     bins = groups.joined(split(groups.weight, BINS))
     p, hits = np.exp(log_proba.max(axis=1)), right(log_proba, codes)
     label = log_proba[np.arange(len(codes)), codes]
