@@ -4,12 +4,12 @@
     Density  p(x | theta), theta known
     Belief   p(theta): prior and posterior are the same type, they differ by when
 
-A belief has a core of ten abstract members. What follows from it is written once, in `Belief`: scores of rows and
-their cumulants, leave-one-out, explanations. A family overrides what it can do faster. What only some families can
-answer is in capabilities.py.
+A belief has a core of ten abstract members. What follows from it is written once, in `Belief`:
+scores of rows and their cumulants, leave-one-out, explanations. A family overrides what it can do
+faster. What only some families can answer is in capabilities.py.
 
-One order of axes, here and everywhere: `s` draws, `r` rows, `c` classes, `f` features, `k` levels. Values broadcast;
-only `Stats.of` contracts rows.
+One order of axes, here and everywhere: `s` draws, `r` rows, `c` classes, `f` features, `k` levels.
+Values broadcast; only `Stats.of` contracts rows.
 """
 
 from abc import ABC, abstractmethod
@@ -68,7 +68,8 @@ class Stats(Removal):
 
     @classmethod
     def of(cls, x: Cells, weight: Weight | sparse.sparray, n_jobs: int | None = 1) -> Self:
-        """One pass over the rows: `(r, f), (r, c) -> (c, f)`. Missing cells are silent; one that cannot be makes NaN.
+        """One pass over the rows: `(r, f), (r, c) -> (c, f)`. Missing cells are silent; one that
+        cannot be makes NaN.
 
         The weight is `one_hot` labels, or any sparse matrix of non-negative numbers for soft ones.
         """
@@ -109,11 +110,15 @@ class Stats(Removal):
 class RowScores(Record):
     """Scores of rows, which a family computes by a kernel where it overrides `score`."""
 
-    def score(self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        """Log density, or log predictive, times exponents, summed over features: `(r, f) -> (r, c)`.
+    def score(
+        self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1
+    ) -> Array:
+        """Log density, or log predictive, times exponents, summed over features: `(r, f) -> (r,
+        c)`.
 
-        It is added to `out`, if that is given. The exponents are a number, `(f,)` numbers, one for each feature, or
-        `(r, 1)` numbers, one for each row. A feature of the exponent 0 says nothing, even of a cell that is impossible.
+        It is added to `out`, if that is given. The exponents are a number, `(f,)` numbers, one for
+        each feature, or `(r, 1)` numbers, one for each row. A feature of the exponent 0 says
+        nothing, even of a cell that is impossible.
         """
         if is_one(power) or np.ndim(power) == 1:
             return self.add_scores(x, power, out, n_jobs)
@@ -122,7 +127,9 @@ class RowScores(Record):
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         """Scores with the exponent 1, or with one for each feature, `(f,)`."""
-        return by_rows(lambda rows: self.defined_score(x[rows], power), x.shape, len(self), out, n_jobs)
+        return by_rows(
+            lambda rows: self.defined_score(x[rows], power), x.shape, len(self), out, n_jobs
+        )
 
     @abstractmethod
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
@@ -134,11 +141,15 @@ class RowScores(Record):
 
 
 class Density(RowScores, ABC):
-    """p(x | theta) for a known theta. Where theta is one number a feature, `numpy.asarray` gives it."""
+    """p(x | theta) for a known theta.
+
+    Where theta is one number a feature, `numpy.asarray` gives it.
+    """
 
     theta: ClassVar[str] = ""  # the field that is theta, if one is
     sufficient: ClassVar[bool] = True  # stats say all that the rows say of it
-    kept: ClassVar[str] = ""  # logs, an array or several, that are kept besides the fields: small numbers underflow
+    # logs, an array or several, that are kept besides the fields: small numbers underflow
+    kept: ClassVar[str] = ""
 
     @abstractmethod
     def log_density(self, x: Array) -> Array:
@@ -155,11 +166,15 @@ class Density(RowScores, ABC):
     @property
     @abstractmethod
     def proper(self) -> Array:
-        """Where theta is known and gives a distribution, `(c, f)`: False without rows, or without a variance."""
+        """Where theta is known and gives a distribution, `(c, f)`: False without rows, or without a
+        variance.
+        """
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if not self.theta:
-            raise TypeError(f"{type(self).__name__} has several parameters: take one of its fields.")
+            raise TypeError(
+                f"{type(self).__name__} has several parameters: take one of its fields."
+            )
         return np.array(getattr(self, self.theta), dtype=dtype, copy=copy)
 
     def moved(self, change: Any) -> Self:
@@ -167,7 +182,9 @@ class Density(RowScores, ABC):
         made = self.map(change)
         if self.kept:
             logs = getattr(self, self.kept)
-            made.__dict__[self.kept] = tuple(map(change, logs)) if isinstance(logs, tuple) else change(logs)
+            made.__dict__[self.kept] = (
+                tuple(map(change, logs)) if isinstance(logs, tuple) else change(logs)
+            )
         return made
 
     @classmethod
@@ -180,7 +197,9 @@ class Density(RowScores, ABC):
 
     def cell_scores(self, x: Cells) -> Array:
         part = x[:]
-        return self.log_density((part.toarray() if sparse.issparse(part) else np.asarray(part))[:, None])
+        return self.log_density(
+            (part.toarray() if sparse.issparse(part) else np.asarray(part))[:, None]
+        )
 
     def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
         """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
@@ -188,28 +207,33 @@ class Density(RowScores, ABC):
 
 
 class Belief[S: Stats, D: Density](RowScores, ABC):
-    """p(theta), prior or posterior. A family says its abstract members; the others follow from them.
+    """p(theta), prior or posterior. A family says its abstract members; the others follow from
+    them.
 
-    `log_moment` does nearly everything. With K(s) = log E[p(x | theta)**s], K(1) is the predictive, the derivatives at
-    0 are the cumulants of the log-density, exp K(it) is its characteristic function, and K(1 + s) - K(1) is K once the
-    belief has also seen x. Without a row of weight w that it has seen, the predictive is K(1 - w) - K(-w).
+    `log_moment` does nearly everything. With K(s) = log E[p(x | theta)**s], K(1) is the predictive,
+    the derivatives at 0 are the cumulants of the log-density, exp K(it) is its characteristic
+    function, and K(1 + s) - K(1) is K once the belief has also seen x. Without a row of weight w
+    that it has seen, the predictive is K(1 - w) - K(-w).
     """
 
     multivariate: ClassVar[bool] = False  # a cell is a whole row of the block
-    independent_classes: ClassVar[bool] = True  # what one class is believed to be says nothing about another
-    has_atoms: ClassVar[bool] = False  # a cell's density may be known exactly: the log has a probability of one value
+    # what one class is believed to be says nothing about another
+    independent_classes: ClassVar[bool] = True
+    # a cell's density may be known exactly: the log has a probability of one value
+    has_atoms: ClassVar[bool] = False
 
     @abstractmethod
     def update(self, stats: S) -> Self:
         """Return the posterior: this belief after the data behind some statistics.
 
-        The update is exact and in closed form. It is additive: to update by two sets of statistics, one after the
-        other, is to update by their sum.
+        The update is exact and in closed form. It is additive: to update by two sets of statistics,
+        one after the other, is to update by their sum.
 
         Parameters
         ----------
         stats : Stats
-            Sufficient statistics of the data, of the belief's family. Those of a fitted estimator are in ``stats_``.
+            Sufficient statistics of the data, of the belief's family. Those of a fitted estimator
+            are in ``stats_``.
 
         Returns
         -------
@@ -237,13 +261,14 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         stats : Stats
             Sufficient statistics of the data.
         xp : module, default=bayesnb.numerics.special
-            Where ``log``, ``log1p`` and ``log_gamma_ratio`` come from. Another one builds the same formula in PyMC.
+            Where ``log``, ``log1p`` and ``log_gamma_ratio`` come from. Another one builds the same
+            formula in PyMC.
 
         Returns
         -------
         array
-            One number for each class and feature. It equals the sum of the log predictives of the rows, each given the
-            rows before it.
+            One number for each class and feature. It equals the sum of the log predictives of the
+            rows, each given the rows before it.
 
         See Also
         --------
@@ -262,9 +287,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
     def log_moment(self, x: Array, s: Exponent) -> Array:
         """Return K(s) = log E[p(x | theta)**s], the log moment of the density of each cell. Exact.
 
-        K(1) is the log predictive, and -K(-1) the log predictive of a cell that the belief has seen, as if it had not
-        seen it. The derivatives at 0 are the cumulants of the log density, and exp K(it) is its characteristic
-        function.
+        K(1) is the log predictive, and -K(-1) the log predictive of a cell that the belief has
+        seen, as if it had not seen it. The derivatives at 0 are the cumulants of the log density,
+        and exp K(it) is its characteristic function.
 
         Parameters
         ----------
@@ -276,7 +301,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         Returns
         -------
         array
-            K(s), elementwise: plus infinity where the moment does not exist, and 0 for a missing cell.
+            K(s), elementwise: plus infinity where the moment does not exist, and 0 for a missing
+            cell.
 
         See Also
         --------
@@ -293,7 +319,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        """Return the first cumulants of log p(x | theta) under this belief: its mean, its variance, and so on. Exact.
+        """Return the first cumulants of log p(x | theta) under this belief: its mean, its variance,
+        and so on. Exact.
 
         Parameters
         ----------
@@ -302,8 +329,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         order : int
             How many cumulants.
         tilt : float, default=0.0
-            Where the derivatives of ``log_moment`` are taken. With a tilt of 1 the cumulants are those under the belief
-            that has also seen the cell.
+            Where the derivatives of ``log_moment`` are taken. With a tilt of 1 the cumulants are
+            those under the belief that has also seen the cell.
 
         Returns
         -------
@@ -330,13 +357,14 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         rng : None, int or numpy.random.Generator
             A seed or a generator.
         size : None, int or tuple of int, default=None
-            How many draws; they are leading axes in front of the belief's own. None for one, without such an axis.
+            How many draws; they are leading axes in front of the belief's own. None for one,
+            without such an axis.
 
         Returns
         -------
         Density
-            The density p(x | theta) of the theta drawn. ``numpy.asarray`` gives theta where it is one number a
-            feature.
+            The density p(x | theta) of the theta drawn. ``numpy.asarray`` gives theta where it is
+            one number a feature.
 
         See Also
         --------
@@ -388,7 +416,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         Returns
         -------
         array or tuple of arrays
-            The mode, or a named tuple where theta has several parameters, such as a mean and a variance.
+            The mode, or a named tuple where theta has several parameters, such as a mean and a
+            variance.
 
         See Also
         --------
@@ -404,7 +433,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def interval(self, prob: float) -> tuple[Any, Any]:
-        """Return equal-tailed intervals of theta, each parameter by itself. Exact quantiles of its distribution.
+        """Return equal-tailed intervals of theta, each parameter by itself. Exact quantiles of its
+        distribution.
 
         Parameters
         ----------
@@ -430,7 +460,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def predictive(self) -> Any:
-        """Return the posterior predictive distribution of a new cell, as a frozen distribution of SciPy.
+        """Return the posterior predictive distribution of a new cell, as a frozen distribution of
+        SciPy.
 
         Returns
         -------
@@ -503,29 +534,39 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return self.log_moment(self.broadcast(x), s if np.ndim(s) < 2 else s[:, None]).sum(axis=-1)  # type: ignore[index]
 
     def broadcast(self, x: Cells) -> Array:
-        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is `(r, 1, 1, f)`."""
+        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is
+        `(r, 1, 1, f)`.
+        """
         part = x[:]
         cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
         return cells[:, None, None] if self.multivariate else cells[:, None]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        """The first four cumulants of power * log p(x | theta) summed over features, `(r, f) -> (4, r, c)`.
+        """The first four cumulants of power * log p(x | theta) summed over features, `(r, f) -> (4,
+        r, c)`.
 
-        With a tilt t they are the derivatives of K(power * s) at s = t. The power may be one for each feature, `(f,)`.
+        With a tilt t they are the derivatives of K(power * s) at s = t. The power may be one for
+        each feature, `(f,)`.
         """
         cumulants = self.cumulants(self.broadcast(x), ORDER, tilt * power)
         return of_powers(cumulants, power).sum(axis=-1)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        """log_moment(x, power * s) summed over features, `(r, f), (n,) -> (r, c, n)`; s not below the real axis."""
+        """log_moment(x, power * s) summed over features, `(r, f), (n,) -> (r, c, n)`; s not below
+        the real axis.
+        """
         cells, places = self.broadcast(x), np.asarray(s, complex)
-        return np.stack([self.log_moment(cells, each * power).sum(axis=-1) for each in places], axis=-1)
+        return np.stack(
+            [self.log_moment(cells, each * power).sum(axis=-1) for each in places], axis=-1
+        )
 
     def cell_scores(self, x: Cells) -> Array:
         return self.log_predictive(self.broadcast(x))
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
-        """What each cell, or each word's, adds to the scores of the classes; nothing, where it is missing."""
+        """What each cell, or each word's, adds to the scores of the classes; nothing, where it is
+        missing.
+        """
         cells = self.broadcast(x)
         mean, variance = self.cumulants(cells, 2)
         gain = self.log_predictive(cells) if is_one(power) else self.log_moment(cells, power)
@@ -538,12 +579,16 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return self[np.tile(np.arange(len(self)), times)]
 
     def missing(self, x: Cells) -> Array:
-        """Which cells are missing, `(r, f)`; in a block that is modelled jointly, which rows lack all, `(r, 1)`."""
+        """Which cells are missing, `(r, f)`; in a block that is modelled jointly, which rows lack
+        all, `(r, 1)`.
+        """
         lacks = missing_cells(x)
         return lacks.all(axis=1, keepdims=True) if self.multivariate else lacks
 
     def is_counted(self, x: Cells) -> Array:
-        """Which rows are learnt, `(r,)`: in a block that is modelled jointly, those without a missing cell."""
+        """Which rows are learnt, `(r,)`: in a block that is modelled jointly, those without a
+        missing cell.
+        """
         if not self.multivariate or sparse.issparse(x):
             return np.ones(x.shape[0], bool)
         return ~missing_cells(x).any(axis=1)
@@ -551,8 +596,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
     def left_out(self, stats: S, reader: Any, rows: RowsLeftOut) -> Array:
         """Scores of rows once each has left its class, this being the prior: `(r, f) -> (r, c)`.
 
-        A row touches its class alone: scores of the others are those of `reader`, which predicts. NaN where too few
-        digits are left, and the class must be counted again, or where nothing proper is left.
+        A row touches its class alone: scores of the others are those of `reader`, which predicts.
+        NaN where too few digits are left, and the class must be counted again, or where nothing
+        proper is left.
         """
         scores, counted = self._read(reader, rows)
 
@@ -563,10 +609,14 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return scores
 
     def _read(self, reader: Any, rows: RowsLeftOut) -> tuple[Array, Array]:
-        """Scores by what predicts, `(r, c)`, NaN where it is improper; and which rows were counted, and can leave."""
+        """Scores by what predicts, `(r, c)`, NaN where it is improper; and which rows were counted,
+        and can leave.
+        """
         scores, counted = reader.score(rows.x, 1.0, None, rows.n_jobs), self.is_counted(rows.x)
         if not counted.all():
-            undefined = np.flatnonzero(~(counted | self.missing(rows.x)[:, 0] | reader.proper[rows.codes, 0]))
+            undefined = np.flatnonzero(
+                ~(counted | self.missing(rows.x)[:, 0] | reader.proper[rows.codes, 0])
+            )
             scores[undefined, rows.codes[undefined]] = np.nan
         return scores, counted
 
@@ -583,7 +633,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return scores
 
     def score_left_out(self, stats: S, rows: RowsLeftOut) -> Array:
-        """Scores of rows that are all of this one class, `(1, f)`, once each has left it: `(r, f) -> (r,)`."""
+        """Scores of rows that are all of this one class, `(1, f)`, once each has left it: `(r, f)
+        -> (r,)`.
+        """
         if rows.kind != PREDICTIVE:
             return self.estimate_left_out(stats, rows).sum(axis=1)
         return self.update(stats).score_without(rows.x, rows.each)
@@ -597,12 +649,16 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return np.where(seen.is_fragile(rows.x, w), np.nan, score)
 
     def score_without(self, x: Cells, w: Any) -> Array:
-        """Log predictive of rows that this belief, of one class, has seen with a weight, without each: `(r,)`."""
+        """Log predictive of rows that this belief, of one class, has seen with a weight, without
+        each: `(r,)`.
+        """
         score = log_moment_left(lambda s: self.row_log_moment(x, s), w)[:, 0]
         return np.where(np.any(self.is_fragile(x, w), axis=-1), np.nan, score)
 
     def estimate_left_out(self, stats: S, rows: RowsLeftOut) -> Array:
-        """The scores of their cells under an estimate, which has no K: each is made again without its row."""
+        """The scores of their cells under an estimate, which has no K: each is made again without
+        its row.
+        """
         each = np.arange(len(rows.codes))
         leaving = stats.alone(rows.x[:], one_hot(each, len(each), rows.weight))
         first = np.zeros_like(each)
@@ -611,5 +667,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return np.where(estimate.proper | self.missing(rows.x), estimate.log_density(cells), np.nan)
 
     def is_fragile(self, x: Cells, w: Any) -> Any:
-        """Whether too few digits of this posterior are left without a row, of the weight that it has seen, `(r, f)`."""
+        """Whether too few digits of this posterior are left without a row, of the weight that it
+        has seen, `(r, f)`.
+        """
         return False

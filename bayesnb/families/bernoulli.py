@@ -2,8 +2,8 @@
 
     probability ~ Beta(a, b)      cell | probability ~ Bernoulli(probability)
 
-`a` and `b` are how many rows of ones and zeros the belief is worth. Both sides are kept: log(1 - p) is never
-taken from p, which has no digits left when p is nearly 1.
+`a` and `b` are how many rows of ones and zeros the belief is worth. Both sides are kept: log(1 - p)
+is never taken from p, which has no digits left when p is nearly 1.
 """
 
 from dataclasses import dataclass, replace
@@ -18,10 +18,22 @@ from scipy.special import betaln
 from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.capabilities import LevelUnit, LinearDensity, PseudoCounts, independent_variances
+from bayesnb.families.capabilities import (
+    LevelUnit,
+    LinearDensity,
+    PseudoCounts,
+    independent_variances,
+)
 from bayesnb.families.categorical import ColumnDirichlets, tables_of
 from bayesnb.families.dirichlet import ALIKE, CONCENTRATION, log_share_cumulants
-from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, proportions, shaped
+from bayesnb.families.family import (
+    Family,
+    Hyperparameters,
+    Seen,
+    checked_prior,
+    proportions,
+    shaped,
+)
 from bayesnb.families.multinomial import MultinomialStats
 from bayesnb.families.record import (
     Linear,
@@ -53,7 +65,8 @@ from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, Dense, Flags, pieces_of
 
 BYTE = 256  # combinations of eight flags
-MOST_BYTES = 1 << 11  # groups of eight features times classes for which there is a table of all bytes
+# groups of eight features times classes for which there is a table of all bytes
+MOST_BYTES = 1 << 11
 BITS = np.arange(BYTE)[:, None] >> np.arange(8) & 1  # of each byte
 
 
@@ -103,7 +116,9 @@ class Sides(NamedTuple):
 
 
 def slice_rows(x: sparse.csr_array, rows: slice) -> tuple[Array, Array, Array]:
-    """Return data, indices and indptr of some rows, the first two without a copy, as SciPy would make."""
+    """Return data, indices and indptr of some rows, the first two without a copy, as SciPy would
+    make.
+    """
     start, stop, _ = rows.indices(x.shape[0])
     starts = x.indptr[start : stop + 1]
     span = slice(starts[0], starts[-1])
@@ -111,7 +126,9 @@ def slice_rows(x: sparse.csr_array, rows: slice) -> tuple[Array, Array, Array]:
 
 
 def pack(flags: Array) -> Array:
-    """Code eight flags as one byte, `(r, f) -> (r, groups)`: as columns of levels they are looked up at once."""
+    """Code eight flags as one byte, `(r, f) -> (r, groups)`: as columns of levels they are looked
+    up at once.
+    """
     return np.packbits(flags, axis=1, bitorder="little").astype(np.int32)
 
 
@@ -145,11 +162,15 @@ class SideTables:
     @cached_property
     def possible(self) -> "SideTables":
         """These tables, with zeros for what is impossible."""
-        return SideTables(*(np.where(np.isneginf(each), 0.0, each) for each in (self.one, self.zero)))
+        return SideTables(
+            *(np.where(np.isneginf(each), 0.0, each) for each in (self.one, self.zero))
+        )
 
     @cached_property
     def of_bytes(self) -> list[tuple[int, Array]]:
-        """First class and sums of every byte of eight features, `(groups * 256, lanes)`; none where they are many."""
+        """First class and sums of every byte of eight features, `(groups * 256, lanes)`; none where
+        they are many.
+        """
         classes, features = self.one.shape
         groups = -(-features // 8)
         if groups * classes > MOST_BYTES:
@@ -194,7 +215,9 @@ class SideTables:
 
 
 def sum_worth(x: Cells, one: Array, zero: Array) -> Array:
-    """Sum cumulants or moments of ones and zeros, real or complex, `(r, f), 2 of (n, c, f) -> (r, c, n)`."""
+    """Sum cumulants or moments of ones and zeros, real or complex, `(r, f), 2 of (n, c, f) -> (r,
+    c, n)`.
+    """
     n, classes, features = one.shape
     tables = SideTables(*(each.swapaxes(0, 1).reshape(-1, features) for each in (one, zero)))
     with np.errstate(invalid="ignore"):  # of moments that do not exist
@@ -220,10 +243,13 @@ class BernoulliStats(Stats):
             return one[0] + two[0], one[1] + two[1]
 
         cells = flags.numbers
-        if sparse.issparse(cells):  # in threads by class, as words are; sums are small beside the rows
+        # in threads by class, as words are; sums are small beside the rows
+        if sparse.issparse(cells):
             rows, features = cells.shape
             stored = cells.nnz // max(rows, 1) + 1
-            parts: Any = map(count_rows, pieces(rows, stored, 4 * weight.classes * features // stored))
+            parts: Any = map(
+                count_rows, pieces(rows, stored, 4 * weight.classes * features // stored)
+            )
         else:
             parts = in_order(count_rows, pieces_of(cells), n_jobs)
         ones, missing = reduce(add_counts, parts)
@@ -349,22 +375,22 @@ class BernoulliDensity(ScoredSides, LinearDensity, Density):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
-    """Beta distribution over the probability of a one: the conjugate prior of ``Bernoulli`` columns.
+    """Beta distribution over the probability of a one: the conjugate prior of ``Bernoulli``
+    columns.
 
     Parameters
     ----------
     a, b : float or array
-        How many ones, and how many zeros, the belief is worth. Both are at least 0; at 0 the belief is improper.
+        How many ones, and how many zeros, the belief is worth. Both are at least 0; at 0 the belief
+        is improper.
 
     See Also
     --------
     Bernoulli : Columns of zeros and ones.
     Dirichlet : The same for any number of levels.
 
-    Notes
-    -----
-    The predictive probability of a one is a / (a + b). Ones and zeros in the data are added to a and b. Under
-    Beta(1, 1), where every probability is a mode, ``mode`` is 1/2.
+    Notes ----- The predictive probability of a one is a / (a + b). Ones and zeros in the data are
+    added to a and b. Under Beta(1, 1), where every probability is a mode, ``mode`` is 1/2.
 
     Examples
     --------
@@ -423,10 +449,14 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         side = np.where(np.equal(x, 1), self.a, self.b)
-        return silent(np.isnan(x), less(log_gamma_ratio(side, s), log_gamma_ratio(self.a + self.b, s)))
+        return silent(
+            np.isnan(x), less(log_gamma_ratio(side, s), log_gamma_ratio(self.a + self.b, s))
+        )
 
     def log_predictive(self, x: Array) -> Array:
-        return silent(np.isnan(x), log(ratio(np.where(np.equal(x, 1), self.a, self.b), self.a + self.b)))
+        return silent(
+            np.isnan(x), log(ratio(np.where(np.equal(x, 1), self.a, self.b), self.a + self.b))
+        )
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         side = np.where(np.equal(x, 1), self.a, self.b)
@@ -434,7 +464,8 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
 
     def score_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
         one, zero = self._sides_left_out(stats, rows)
-        if rows.alike and not np.isnan(one).any():  # by products of matrices, as a sparse table's zeros are many
+        # by products of matrices, as a sparse table's zeros are many
+        if rows.alike and not np.isnan(one).any():
             return SideTables(one, zero).score_rows(rows.x)[:, 0]
         return score_cells(rows.x, one, zero).sum(axis=1)
 
@@ -445,7 +476,9 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         """Scores of a one and of a zero that leaves, `(2, 1, f)` or `(2, r, f)`."""
         prior, counts = np.concatenate([self.a, self.b]), np.concatenate([stats.ones, stats.zeros])
         sides = np.arange(2)[:, None]
-        return log_shares_left(prior, counts, lambda each: each.sum(axis=0), rows.each, rows.kind, sides)
+        return log_shares_left(
+            prior, counts, lambda each: each.sum(axis=0), rows.each, rows.kind, sides
+        )
 
     @property
     def sides(self) -> tuple[Array, Array]:  # type: ignore[override]
@@ -453,7 +486,9 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         each: Any = tilt * power
-        one, zero = (of_powers(self.cumulants(np.full(1, side), ORDER, each), power) for side in (1.0, 0.0))
+        one, zero = (
+            of_powers(self.cumulants(np.full(1, side), ORDER, each), power) for side in (1.0, 0.0)
+        )
         return np.moveaxis(sum_worth(x, one, zero), -1, 0)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
@@ -465,7 +500,9 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
         return independent_variances(trigamma(self.a) + trigamma(self.b), offset, against)
 
     def units(self, x: Cells) -> list[LevelUnit]:
-        """Flags with an even prior and both values: of a constant flag, a table would know one level only."""
+        """Flags with an even prior and both values: of a constant flag, a table would know one
+        level only.
+        """
         flags = _numbers(x)
         both = (flags == 0).any(axis=0) & (flags == 1).any(axis=0)
         even = (np.abs(self.a - self.b) <= ALIKE * self.a).all(axis=0)
@@ -489,7 +526,11 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
 
     def log_density(self, theta: BernoulliDensity) -> Parts:
         one, zero = theta.logs
-        return {("theta{}", None): times(self.a - 1, one) + times(self.b - 1, zero) - betaln(self.a, self.b)}
+        return {
+            ("theta{}", None): times(self.a - 1, one)
+            + times(self.b - 1, zero)
+            - betaln(self.a, self.b)
+        }
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         low, high = (quantiles.beta(p, self.a, self.b) for p in quantiles.tails(prob))
@@ -531,18 +572,19 @@ class Bernoulli(Family[BernoulliStats]):
     Parameters
     ----------
     prior : Beta or float, default=1.0
-        The belief before the data. A number l stands for ``Beta(l, l)``; arrays broadcast over classes and columns.
+        The belief before the data. A number l stands for ``Beta(l, l)``; arrays broadcast over
+        classes and columns.
     threshold : float or None, default=None
-        A number above it is a one, and any other a zero. None: cells must be 0, 1, booleans or missing.
+        A number above it is a one, and any other a zero. None: cells must be 0, 1, booleans or
+        missing.
 
     See Also
     --------
     BernoulliNB : The preset with this family in all columns.
     Categorical : Columns with any number of levels.
 
-    Notes
-    -----
-    Everything about these columns is exact: the posterior is a ``Beta``. A missing cell is left out.
+    Notes ----- Everything about these columns is exact: the posterior is a ``Beta``. A missing cell
+    is left out.
 
     Examples
     --------
@@ -579,7 +621,8 @@ class Bernoulli(Family[BernoulliStats]):
     def read(self, x: Any) -> Flags:
         if sparse.issparse(x) and self.threshold is not None and self.threshold < 0:
             raise ValueError(
-                f"Bernoulli: a threshold of {self.threshold} makes ones of a sparse table's empty cells; "
+                f"Bernoulli: a threshold of {self.threshold} makes ones of a sparse table's empty "
+                "cells; "
                 "give a dense table."
             )
         return Flags(x, self.threshold)
@@ -596,7 +639,9 @@ class Bernoulli(Family[BernoulliStats]):
     def tuned(self, stats: BernoulliStats, *values: Any) -> Self:
         return self.smoothed(stats, values[0], "mean")
 
-    def smoothed(self, stats: BernoulliStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+    def smoothed(
+        self, stats: BernoulliStats, smoothing: Any, kind: str, scale: float = 1.0
+    ) -> Self:
         one, zero = proportions(self.prior.a, self.prior.b)  # type: ignore[union-attr]
         mode = float(kind == "map")
         return replace(self, prior=Beta(smoothing * one + mode, smoothing * zero + mode))

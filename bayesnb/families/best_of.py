@@ -2,9 +2,9 @@
 
     S(family) = sum_i log p(y_i | x_ij, all other rows), exact
 
-Evidences do not choose well: they favour the family that fits the bulk of a column, whether or not that says something
-of the label, and families whose densities have different base measures do not compare by them at all. The label's
-leave-one-out score always compares.
+Evidences do not choose well: they favour the family that fits the bulk of a column, whether or not
+that says something of the label, and families whose densities have different base measures do not
+compare by them at all. The label's leave-one-out score always compares.
 """
 
 from collections.abc import Hashable
@@ -22,14 +22,15 @@ from bayesnb.families.family import Family
 class BestOf:
     """Choice among families, made for each column by how well the column alone predicts the label.
 
-    The first family is taken, unless another one's exact leave-one-out log score of the label is better by more than
-    ``margin`` nats.
+    The first family is taken, unless another one's exact leave-one-out log score of the label is
+    better by more than ``margin`` nats.
 
     Parameters
     ----------
     *families : Family
-        Two candidates or more. One that cannot model a column's cells is passed over, and so is one after the first
-        that they refute: ``Poisson``, where the variance within classes is more than five times the mean.
+        Two candidates or more. One that cannot model a column's cells is passed over, and so is one
+        after the first that they refute: ``Poisson``, where the variance within classes is more
+        than five times the mean.
     margin : float, default=2.0
         By how many nats another candidate must be better than the first.
 
@@ -42,13 +43,12 @@ class BestOf:
     --------
     NaiveBayes : What was chosen is in its ``families_``, and by how much in ``choices_``.
 
-    Notes
-    -----
-    The choice is made at the first ``fit`` or ``partial_fit``, and then fixed. Where a candidate is a family over
-    several columns at once, a block of columns is decided as a whole.
+    Notes ----- The choice is made at the first ``fit`` or ``partial_fit``, and then fixed. Where a
+    candidate is a family over several columns at once, a block of columns is decided as a whole.
 
-    Evidences would not choose well: they favour the family that fits the bulk of a column, whether or not that tells
-    the classes apart, and densities relative to different base measures cannot be compared by them at all.
+    Evidences would not choose well: they favour the family that fits the bulk of a column, whether
+    or not that tells the classes apart, and densities relative to different base measures cannot be
+    compared by them at all.
 
     Examples
     --------
@@ -65,10 +65,13 @@ class BestOf:
     def __init__(self, *families: Family, margin: float = 2.0) -> None:
         if len(families) < 2 or not all(isinstance(family, Family) for family in families):
             raise TypeError(
-                f"BestOf takes two families or more, such as BestOf(Histogram(), Gaussian()), got {families!r}."
+                "BestOf takes two families or more, such as BestOf(Histogram(), Gaussian()), got "
+                f"{families!r}."
             )
         if isinstance(margin, bool) or not (isinstance(margin, Real) and 0 <= float(margin) < inf):
-            raise ValueError(f"BestOf: margin must be a number of nats, at least 0, got {margin!r}.")
+            raise ValueError(
+                f"BestOf: margin must be a number of nats, at least 0, got {margin!r}."
+            )
         object.__setattr__(self, "candidates", families)
         object.__setattr__(self, "margin", float(margin))
 
@@ -79,7 +82,9 @@ class BestOf:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the candidates: the class of one that is declared with its defaults, else all of its declaration."""
+        """Names of the candidates: the class of one that is declared with its defaults, else all of
+        its declaration.
+        """
         return tuple(
             type(family).__name__ if repr(family) == repr(type(family)()) else repr(family)
             for family in self.candidates
@@ -101,5 +106,6 @@ class Choice:
 
     key: Hashable  # the column's name, or those of a block
     candidates: tuple[str, ...]
-    elpd: np.ndarray  # the label's score by each candidate, `(candidates,)`; NaN for one that cannot have the cells
+    # the label's score by each candidate, `(candidates,)`; NaN for one that cannot have the cells
+    elpd: np.ndarray
     chosen: int  # the place of the one that was chosen

@@ -1,9 +1,11 @@
-"""Columns with levels: a categorical distribution for each class and column, each with its number of levels.
+"""Columns with levels: a categorical distribution for each class and column, each with its number
+of levels.
 
     probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
 
-The distributions of a block lie end to end on the last axis, so a column of two levels costs two numbers beside one
-of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the mode.
+The distributions of a block lie end to end on the last axis, so a column of two levels costs two
+numbers beside one of fifty. Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 +
+l) for the mode.
 """
 
 from abc import abstractmethod
@@ -55,13 +57,18 @@ class CodedStats(LevelStats):
     def of(  # type: ignore[override]
         cls, x: Cells, weight: Any, sizes: tuple[int, ...] | None = None, n_jobs: int | None = 1
     ) -> Self:
-        """Codes `(r, f)`, missing ones negative. Without sizes, the largest code of each column decides."""
+        """Codes `(r, f)`, missing ones negative.
+
+        Without sizes, the largest code of each column decides.
+        """
         sizes = tuple(int(top) + 1 for top in as_level(x).max(axis=0)) if sizes is None else sizes
         return reduce(add, (cls.counted(x, labels, n_jobs, sizes) for labels in hard(weight)))
 
     @classmethod
     @abstractmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
+    def counted(
+        cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()
+    ) -> Self:
         """One pass over the rows."""
 
 
@@ -87,7 +94,11 @@ class Row(Levels):
 
     def only(self, feature: int) -> Any:
         """The distributions of one column."""
-        arrays = [getattr(self, name)[:, self.span(feature)] for name in self.__match_args__ if name != "sizes"]
+        arrays = [
+            getattr(self, name)[:, self.span(feature)]
+            for name in self.__match_args__
+            if name != "sizes"
+        ]
         return type(self)(*arrays, self.sizes[feature : feature + 1])  # type: ignore[call-arg]
 
     def parts(self) -> Parts:
@@ -130,11 +141,20 @@ class ScoredLevels(Row):
         """The log density, or log predictive, of each level, times exponents of the features."""
         return tables_of(raised(self.of_levels(power), self.level_log_moment(1.0)))
 
-    def added(self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None) -> Array:
-        """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r, lanes)`."""
+    def added(
+        self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None
+    ) -> Array:
+        """The entries of tables at the levels of the cells, summed over features, `(r, f) -> (r,
+        lanes)`.
+        """
 
         def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:
-            check_codes(x, numerics.level_kernels.score(codes_of(x, rows), self.bounds, *lanes_of_classes, first, part))
+            check_codes(
+                x,
+                numerics.level_kernels.score(
+                    codes_of(x, rows), self.bounds, *lanes_of_classes, first, part
+                ),
+            )
 
         return by_tables(add, tables, x, lanes, out, n_jobs)
 
@@ -148,17 +168,25 @@ def codes_of(x: Cells, rows: slice) -> Array:
     """Some rows as kernels read them."""
     if isinstance(x, Coded):
         return readable(x.integers[rows], INTEGERS) if x.plain else x[rows]
-    return integers(x, rows) if x.dtype.kind == "i" else np.ascontiguousarray(as_level(x[rows]), np.int32)
+    return (
+        integers(x, rows)
+        if x.dtype.kind == "i"
+        else np.ascontiguousarray(as_level(x[rows]), np.int32)
+    )
 
 
 def check_codes(x: Cells, left_out: int) -> None:
-    """Raise for codes beyond a column's levels, but for a table's, where they are levels that are not known."""
+    """Raise for codes beyond a column's levels, but for a table's, where they are levels that are
+    not known.
+    """
     if left_out & 2 and not isinstance(x, Coded):
         raise IndexError("a code is beyond the number of its column's levels.")
 
 
 class LevelTables(ScoredLevels):
-    """Beliefs of which each level's moments and cumulants are computed once, and looked up for cells."""
+    """Beliefs of which each level's moments and cumulants are computed once, and looked up for
+    cells.
+    """
 
     level_cumulants: Callable[..., Array]
 
@@ -184,11 +212,16 @@ class CategoricalStats(Row, CodedStats):
     sizes: tuple[int, ...]
 
     @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
+    def counted(
+        cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()
+    ) -> Self:
         bounds, levels = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), sum(sizes)
 
         def count_rows(rows: slice) -> Array:
-            counts, labels = np.zeros((levels, weight.classes)), (weight.codes[rows], weight.counts[rows])
+            counts, labels = (
+                np.zeros((levels, weight.classes)),
+                (weight.codes[rows], weight.counts[rows]),
+            )
             check_codes(x, numerics.level_kernels.tally(codes_of(x, rows), bounds, *labels, counts))
             return counts
 
@@ -198,7 +231,9 @@ class CategoricalStats(Row, CodedStats):
 
     @classmethod
     def defined(cls, x: Array, weight: Weight, sizes: tuple[int, ...] = ()) -> Self:
-        columns = [tally(level, size, weight) for level, size in zip(as_level(x).T, sizes, strict=True)]
+        columns = [
+            tally(level, size, weight) for level, size in zip(as_level(x).T, sizes, strict=True)
+        ]
         return cls(np.concatenate(columns, axis=1), sizes)
 
     def alone(self, x: Array, weight: Weight) -> Self:
@@ -222,7 +257,9 @@ class CategoricalStats(Row, CodedStats):
 
 
 class LaidOutStats(CodedStats):
-    """Counts of levels, `(c, k)`, of which another value has the sizes: a grid, or pairs, the field in `layout`."""
+    """Counts of levels, `(c, k)`, of which another value has the sizes: a grid, or pairs, the field
+    in `layout`.
+    """
 
     counts: Array
 
@@ -254,7 +291,10 @@ class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
 
     @classmethod
     def of_parts(cls, parts: Parts, like: Any) -> Self:
-        return cls(np.concatenate([parts["theta{}", j] for j in range(len(like.sizes))], axis=-1), like.sizes)
+        return cls(
+            np.concatenate([parts["theta{}", j] for j in range(len(like.sizes))], axis=-1),
+            like.sizes,
+        )
 
     def log_density(self, x: Array) -> Array:
         return pick(self.log_probability, self.at(x))
@@ -265,7 +305,9 @@ class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
     def sample(self, rng: Rng) -> Array:
         rng = np.random.default_rng(rng)
         columns = range(len(self.sizes))
-        return np.stack([draw_level(self.probability[..., self.span(j)], rng) for j in columns], axis=-1)
+        return np.stack(
+            [draw_level(self.probability[..., self.span(j)], rng) for j in columns], axis=-1
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -295,7 +337,10 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
         columns = self.columns[levels]
         total = log_gamma_ratio(self.level_sums(self.concentration), s)[..., columns]
         by_feature = np.shape(s)[-1:] == (len(self.sizes),)
-        return less(log_gamma_ratio(self.concentration[..., levels], s[..., columns] if by_feature else s), total)
+        return less(
+            log_gamma_ratio(self.concentration[..., levels], s[..., columns] if by_feature else s),
+            total,
+        )
 
     def _cumulants_at(self, levels: Array, order: int, tilt: Any) -> Array:
         """Cumulants of the log-probability of some levels."""
@@ -303,7 +348,9 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
         tilt = np.broadcast_to(tilt, len(self.sizes))
         total = log_gamma_cumulants(self.level_sums(self.concentration) + tilt, order)[..., columns]
         with np.errstate(invalid="ignore"):
-            return log_gamma_cumulants(self.concentration[..., levels] + tilt[columns], order) - total
+            return (
+                log_gamma_cumulants(self.concentration[..., levels] + tilt[columns], order) - total
+            )
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         if x.shape[0] * x.shape[1] >= self.bounds[-1]:
@@ -319,7 +366,9 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         index = self.at(x)
-        return log_level_moment(pick(self.concentration, index), self.level_sums(self.concentration), index < 0, s)
+        return log_level_moment(
+            pick(self.concentration, index), self.level_sums(self.concentration), index < 0, s
+        )
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         levels, index = distinct_places(self.at(x))
@@ -328,17 +377,24 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
     def score_left_out(self, stats: CategoricalStats, rows: RowsLeftOut) -> Array:
         if not rows.alike:
             return self.cells_left_out(stats, rows).sum(axis=1)
-        table = self.levels_left_out(stats, rows.each, rows.kind)  # looked up by a kernel: five times as fast
+        # looked up by a kernel: five times as fast
+        table = self.levels_left_out(stats, rows.each, rows.kind)
         return self.added(rows.x, tables_of(table[None]), 1, None, 1)[:, 0]
 
     def cells_left_out(self, stats: CategoricalStats, rows: RowsLeftOut) -> Array:
         places = self.at(rows.x[:])
         if rows.alike:
             return pick(self.levels_left_out(stats, rows.each, rows.kind), places)
-        return silent(places < 0, self.levels_left_out(stats, rows.each, rows.kind, np.maximum(places, 0)))
+        return silent(
+            places < 0, self.levels_left_out(stats, rows.each, rows.kind, np.maximum(places, 0))
+        )
 
-    def levels_left_out(self, stats: CategoricalStats, w: Any, kind: str, places: Any = EVERY) -> Array:
-        return log_shares_left(self.concentration[0], stats.counts[0], self.total_of_levels, w, kind, places)
+    def levels_left_out(
+        self, stats: CategoricalStats, w: Any, kind: str, places: Any = EVERY
+    ) -> Array:
+        return log_shares_left(
+            self.concentration[0], stats.counts[0], self.total_of_levels, w, kind, places
+        )
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""
@@ -351,7 +407,9 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
 
     def level_columns(self, x: Cells, columns: Sequence[int]) -> "tuple[Array, ColumnDirichlets]":
         sizes, codes = tuple(self.sizes[j] for j in columns), as_level(np.asarray(x[:]))[:, columns]
-        concentration = np.concatenate([self.concentration[:, self.span(j)] for j in columns], axis=1)
+        concentration = np.concatenate(
+            [self.concentration[:, self.span(j)] for j in columns], axis=1
+        )
         return np.where(codes < 0, sizes, codes), ColumnDirichlets(concentration, sizes)
 
     def log_density(self, theta: LevelDensity) -> Parts:
@@ -364,15 +422,20 @@ class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
 
     def variables(self, pm: Any, names: VariableNames) -> CategoricalDensity:
         features = range(len(self.sizes))
-        simplices = [simplex(pm, names("theta{}", j), self.concentration[..., self.span(j)]) for j in features]
+        simplices = [
+            simplex(pm, names("theta{}", j), self.concentration[..., self.span(j)])
+            for j in features
+        ]
         return CategoricalDensity(pm.math.concatenate(simplices, axis=-1), self.sizes)
 
 
 @dataclass(frozen=True)
 class Codes(LearnedLevels):
-    """Levels that are integers from 0 to the largest seen, with a least number of them, as scikit-learn counts.
+    """Levels that are integers from 0 to the largest seen, with a least number of them, as
+    scikit-learn counts.
 
-    A column without any whole number is not a column of codes; its values are levels like any other's.
+    A column without any whole number is not a column of codes; its values are levels like any
+    other's.
     """
 
     least: Any = 0  # a number, or one for each column
@@ -381,7 +444,8 @@ class Codes(LearnedLevels):
         least = np.asarray(self.least)
         if least.dtype.kind not in "iu" or least.ndim > 1 or (least < 0).any():
             raise ValueError(
-                "min_categories must be None, a whole number of at least 0, or one for each column, got "
+                "min_categories must be None, a whole number of at least 0, or one for each "
+                "column, got "
                 f"{self.least!r}."
             )
 
@@ -395,19 +459,21 @@ class Codes(LearnedLevels):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Categorical(DirichletFamily):
-    """Columns of levels, such as text, categories, booleans or codes: a probability for each class, column and level.
+    """Columns of levels, such as text, categories, booleans or codes: a probability for each class,
+    column and level.
 
     Parameters
     ----------
     prior : Dirichlet or float, default=1.0
-        The belief before the data. A number l stands for ``Dirichlet(l)``; an array broadcasts over classes, columns
-        and levels.
+        The belief before the data. A number l stands for ``Dirichlet(l)``; an array broadcasts over
+        classes, columns and levels.
     levels : sequence or None, default=None
-        The levels of every column, in order. None: those that occur, and those of the columns' categorical types.
+        The levels of every column, in order. None: those that occur, and those of the columns'
+        categorical types.
     unseen : {"ignore", "error", "reserve"}, default="ignore"
-        What happens to a level that training never saw. ``"ignore"``: the cell is left out, for all classes alike, with
-        an ``UnseenLevelWarning``. ``"error"``: it is an error. ``"reserve"``: there is one more level, always, that
-        stands for whatever is new.
+        What happens to a level that training never saw. ``"ignore"``: the cell is left out, for all
+        classes alike, with an ``UnseenLevelWarning``. ``"error"``: it is an error. ``"reserve"``:
+        there is one more level, always, that stands for whatever is new.
 
     See Also
     --------
@@ -415,9 +481,8 @@ class Categorical(DirichletFamily):
     Bernoulli : Columns of zeros and ones.
     JointTable : Columns of levels modelled jointly.
 
-    Notes
-    -----
-    Everything about these columns is exact: the posterior is a ``Dirichlet``. A missing cell is left out.
+    Notes ----- Everything about these columns is exact: the posterior is a ``Dirichlet``. A missing
+    cell is left out.
 
     Examples
     --------
@@ -440,7 +505,9 @@ class Categorical(DirichletFamily):
     def positive_only(self) -> bool:
         return isinstance(self.levels, Codes)
 
-    def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
+    def observe(
+        self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1
+    ) -> Stats:
         return CategoricalStats.of(x, weight, sizes, n_jobs)
 
     def of_column(self, belief: Any, levels: Any = None, unseen: str = "ignore") -> "Categorical":
@@ -451,11 +518,16 @@ class Categorical(DirichletFamily):
 
     def belief(self, stats: CategoricalStats) -> ColumnDirichlets:
         if isinstance(self.prior, EmpiricalDirichlet):
-            return ColumnDirichlets(self.prior.concentrations(stats.counts, stats.columns), stats.sizes)
+            return ColumnDirichlets(
+                self.prior.concentrations(stats.counts, stats.columns), stats.sizes
+            )
         smoothing, classes, sizes = self.concentration, len(stats), stats.sizes
         if smoothing.ndim == 0:
             return ColumnDirichlets(np.broadcast_to(smoothing.copy(), stats.counts.shape), sizes)
-        each = [_column_concentration(smoothing, classes, len(sizes), j, size) for j, size in enumerate(sizes)]
+        each = [
+            _column_concentration(smoothing, classes, len(sizes), j, size)
+            for j, size in enumerate(sizes)
+        ]
         return ColumnDirichlets(np.concatenate(each, axis=1), sizes)
 
     def along_levels(self, smoothing: Array) -> Array:
@@ -470,7 +542,9 @@ class Categorical(DirichletFamily):
         return ColumnDirichlets.raw(concentration, stats.sizes)
 
 
-def _column_concentration(smoothing: Array, classes: int, columns: int, feature: int, size: int) -> Array:
+def _column_concentration(
+    smoothing: Array, classes: int, columns: int, feature: int, size: int
+) -> Array:
     """One column's part of an array over `(c, f, k)`, any of them missing in front or 1."""
     full = smoothing.reshape((1,) * (3 - smoothing.ndim) + smoothing.shape)
     try:
@@ -478,6 +552,8 @@ def _column_concentration(smoothing: Array, classes: int, columns: int, feature:
         return np.broadcast_to(by_column[:, feature], (classes, size))
     except ValueError:
         raise ValueError(
-            f"Categorical: a concentration of shape {smoothing.shape} does not fit (classes, columns, levels) = "
-            f"({classes}, {columns}, {size}) of column number {feature}. Give a number, or declare `levels`."
+            f"Categorical: a concentration of shape {smoothing.shape} does not fit (classes, "
+            "columns, levels) = "
+            f"({classes}, {columns}, {size}) of column number {feature}. Give a number, or "
+            "declare `levels`."
         ) from None

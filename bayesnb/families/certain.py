@@ -1,4 +1,5 @@
-"""A theta that is known for certain, as a belief: what a draw of it is, to those who integrate it out.
+"""A theta that is known for certain, as a belief: what a draw of it is, to those who integrate it
+out.
 
 Every power of the density is its own mean, and no data change the belief.
 """
@@ -112,7 +113,9 @@ class Certain(CertainBelief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownDie(CertainBelief):
-    """Known probabilities of the classes, for class priors that no data may change; maybe counted from so many rows."""
+    """Known probabilities of the classes, for class priors that no data may change; maybe counted
+    from so many rows.
+    """
 
     layout: ClassVar[tuple[str, ...]] = ("rows",)
     probability: Parameter
@@ -129,7 +132,9 @@ class KnownDie(CertainBelief):
         return self
 
     def sample(self, rng: Rng, size: Any = None) -> DirichletDensity:
-        return DirichletDensity(np.broadcast_to(self.probability, lead(size) + self.probability.shape))
+        return DirichletDensity(
+            np.broadcast_to(self.probability, lead(size) + self.probability.shape)
+        )
 
     def predictive(self, throws: int = 1) -> Any:
         from scipy.stats import multinomial
@@ -162,8 +167,12 @@ class KnownDie(CertainBelief):
             return self
         return type(self)(stats.counts / stats.counts.sum(), float(stats.counts.sum()))
 
-    def labels_left_out(self, stats: DirichletStats, codes: Array, weight: Array, kind: str) -> Array:
-        """The log share of every level once a row has left, which changes what was counted, `-> (r, k)`."""
+    def labels_left_out(
+        self, stats: DirichletStats, codes: Array, weight: Array, kind: str
+    ) -> Array:
+        """The log share of every level once a row has left, which changes what was counted, `-> (r,
+        k)`.
+        """
         rest = np.repeat(self.probability[None], len(codes), axis=0)
         rest[np.arange(len(codes)), codes] -= weight / self.rows
         return log(np.maximum(ratio(rest, (1 - weight / self.rows)[:, None]), 0.0))

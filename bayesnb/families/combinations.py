@@ -1,4 +1,6 @@
-"""Tables of all combinations of levels of some columns, of which only those that were seen are stored."""
+"""Tables of all combinations of levels of some columns, of which only those that were seen are
+stored.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -17,7 +19,8 @@ Sizes = Sequence[int]
 
 
 class Combined(Levels):
-    """Arrays over the combinations of levels of some columns, `(..., n + 1)`, the last entry that of each other one.
+    """Arrays over the combinations of levels of some columns, `(..., n + 1)`, the last entry that
+    of each other one.
 
     The n combinations, `(n, f)`, are sorted as words are in a dictionary.
     """
@@ -44,7 +47,9 @@ class Combined(Levels):
         return values[..., :-1].sum(axis=-1) + self.others * values[..., -1]
 
     def lumped(self, values: Any) -> Any:
-        """Values with the sum over all others in place of that of each; without it, where there are none."""
+        """Values with the sum over all others in place of that of each; without it, where there are
+        none.
+        """
         return values * self._times if self.others else values[..., :-1]
 
     def spread(self, values: Any) -> Any:
@@ -55,9 +60,13 @@ class Combined(Levels):
             return np.concatenate([values, np.zeros((*values.shape[:-1], 1))], axis=-1)
         return values @ np.eye(len(self.combinations), len(self.combinations) + 1)
 
-    def relaid(self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]) -> Self:
+    def relaid(
+        self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]
+    ) -> Self:
         """The record about other combinations: `change` of each of its arrays."""
-        fields = [change(getattr(self, name)) for name in self.__match_args__ if name not in self.layout]
+        fields = [
+            change(getattr(self, name)) for name in self.__match_args__ if name not in self.layout
+        ]
         return type(self)(*fields, combinations, sizes)  # type: ignore[call-arg]
 
     def having(self, combinations: Array) -> Self:
@@ -104,17 +113,23 @@ class Combined(Levels):
             elif len(columns):
                 seen, summed = self.margin(values, columns, add)
                 sizes = [self.sizes[j] for j in columns]
-                out[..., rows] = summed[..., places_of_codes(sizes, seen, codes[np.ix_(rows, columns)])]
+                out[..., rows] = summed[
+                    ..., places_of_codes(sizes, seen, codes[np.ix_(rows, columns)])
+                ]
         return out
 
     def places(self, codes: Array) -> Array:
-        """Entry of each row's combination, `(r, f) -> (r,)`; -1, the last one, for one that has none."""
+        """Entry of each row's combination, `(r, f) -> (r,)`; -1, the last one, for one that has
+        none.
+        """
         if prod(self.sizes) < MOST_KEYS:
             return located(self._keys, keys_of(self.sizes, codes)[0])
         return places_of_codes(self.sizes, self.combinations, codes)
 
     def margin(self, values: Array, columns: Array, add: Any = np.add) -> tuple[Array, Array]:
-        """The combinations of some columns, and what they have: sums over those of all columns, or of logs of them."""
+        """The combinations of some columns, and what they have: sums over those of all columns, or
+        of logs of them.
+        """
         sizes = [self.sizes[j] for j in columns]
         margin = self.combinations[:, columns]
         (keys,) = keys_of(sizes, margin)
@@ -122,8 +137,14 @@ class Combined(Levels):
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
         each = float(prod(self.sizes) // prod(sizes))  # combinations that are one of fewer columns
         rest = each - np.diff(starts, append=len(keys))
-        scaled = (lambda part, times: part + special.log(times)) if add is np.logaddexp else np.multiply
-        seen = add.reduceat(values[..., :-1][..., order], starts, axis=-1) if len(starts) else values[..., :0]
+        scaled = (
+            (lambda part, times: part + special.log(times)) if add is np.logaddexp else np.multiply
+        )
+        seen = (
+            add.reduceat(values[..., :-1][..., order], starts, axis=-1)
+            if len(starts)
+            else values[..., :0]
+        )
         last = values[..., -1:]
         sums = [add(seen, scaled(last, rest)), scaled(last, np.array([each]))]
         return margin[order][starts], np.concatenate(sums, axis=-1)
@@ -144,7 +165,8 @@ def patterns(codes: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def keys_of(sizes: Sizes, *tables: Array) -> list[Array]:
-    """Integers that are alike, and in the same order, where rows of any of the tables are, `(r, f) -> (r,)`.
+    """Integers that are alike, and in the same order, where rows of any of the tables are, `(r, f)
+    -> (r,)`.
 
     As digits they make one number. Before that is too large, the numbers that occur are numbered.
     """
@@ -191,7 +213,8 @@ def fresh(table: Combined, several: int, rng: np.random.Generator) -> Array:
         rest = codes[table.places(codes) < 0]
         return rest[rng.integers(len(rest), size=several)] if several else rest[:0]
     codes = rng.integers(table.sizes, size=(several, len(table.sizes)))
-    while (seen := np.flatnonzero(table.places(codes) >= 0)).size:  # at most half of them, on average
+    # at most half of them, on average
+    while (seen := np.flatnonzero(table.places(codes) >= 0)).size:
         codes[seen] = rng.integers(table.sizes, size=(len(seen), len(table.sizes)))
     return codes
 
@@ -199,8 +222,12 @@ def fresh(table: Combined, several: int, rng: np.random.Generator) -> Array:
 def unseen(table: Combined, x: Cells) -> Array:
     """The combinations that rows hold, or may hold where cells are missing, and that have no entry."""
     codes = as_level(x[:])
-    parts = [_completed(table, columns, codes[rows]) for columns, rows in patterns(codes) if len(columns)]
-    possible = distinct(table.sizes, np.concatenate([np.empty((0, len(table.sizes)), np.intp), *parts]))
+    parts = [
+        _completed(table, columns, codes[rows]) for columns, rows in patterns(codes) if len(columns)
+    ]
+    possible = distinct(
+        table.sizes, np.concatenate([np.empty((0, len(table.sizes)), np.intp), *parts])
+    )
     return possible[table.places(possible) < 0].astype(smallest(table.sizes))
 
 
@@ -210,8 +237,10 @@ def _completed(table: Combined, columns: Array, codes: Array) -> Array:
     several = prod(table.sizes[j] for j in rest)
     if several > MOST:
         raise ValueError(
-            f"a row lacks {len(rest)} of the {len(table.sizes)} columns of a joint table, and may be {several} "
-            f"combinations of their levels, more than {MOST}: each of them would have to be drawn. Draw for rows with "
+            f"a row lacks {len(rest)} of the {len(table.sizes)} columns of a joint table, and may "
+            f"be {several} "
+            f"combinations of their levels, more than {MOST}: each of them would have to be "
+            "drawn. Draw for rows with "
             "fewer missing cells; predict_proba and predict_interval need no draws."
         )
     rows = distinct([table.sizes[j] for j in columns], codes[:, columns])

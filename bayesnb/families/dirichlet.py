@@ -2,9 +2,10 @@
 
     probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
 
-Labels are drawn from it, and so is every categorical column. Its beliefs do their arithmetic level by level, on the
-last axis, so that columns with different numbers of levels (categorical.py), many draws from one distribution
-(multinomial.py) and combinations of levels (joint.py) share it. Minka (2000), Estimating a Dirichlet distribution.
+Labels are drawn from it, and so is every categorical column. Its beliefs do their arithmetic level
+by level, on the last axis, so that columns with different numbers of levels (categorical.py), many
+draws from one distribution (multinomial.py) and combinations of levels (joint.py) share it. Minka
+(2000), Estimating a Dirichlet distribution.
 """
 
 from abc import abstractmethod
@@ -20,7 +21,14 @@ from bayesnb.families import quantiles
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
 from bayesnb.families.capabilities import PseudoCounts, log_share_variance
 from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
-from bayesnb.families.family import Family, Hyperparameters, checked_prior, checked_unseen, declared_levels, proportions
+from bayesnb.families.family import (
+    Family,
+    Hyperparameters,
+    checked_prior,
+    checked_unseen,
+    declared_levels,
+    proportions,
+)
 from bayesnb.families.record import Parameter, Record, VariableNames, checked, silent
 from bayesnb.families.removal import extra_of
 from bayesnb.families.weight import Weight
@@ -33,13 +41,21 @@ FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
 
 
 def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
-    """A Dirichlet over the last axis; over many levels as the shares of Gamma variates, which have no edges to meet."""
-    levels = concentration.shape[-1] if isinstance(concentration, np.ndarray) else concentration.type.shape[-1]
+    """A Dirichlet over the last axis; over many levels as the shares of Gamma variates, which have
+    no edges to meet.
+    """
+    levels = (
+        concentration.shape[-1]
+        if isinstance(concentration, np.ndarray)
+        else concentration.type.shape[-1]
+    )
     if levels == 1:
         return pm.Deterministic(**named, var=pm.math.ones_like(concentration))
     if levels <= FEW:
         return pm.Dirichlet(**named, a=concentration)
-    variates = pm.Gamma(f"{named['name']}_variate", alpha=concentration, beta=1.0, dims=named["dims"])
+    variates = pm.Gamma(
+        f"{named['name']}_variate", alpha=concentration, beta=1.0, dims=named["dims"]
+    )
     return pm.Deterministic(**named, var=variates / variates.sum(axis=-1, keepdims=True))
 
 
@@ -50,7 +66,9 @@ def log_gamma_cumulants(a: Array, order: int) -> Array:
 
 
 def log_share_cumulants(a: Array, total: Array, order: int) -> Array:
-    """Cumulants of the log of a Beta(a, total - a) variate: those of two logs of Gamma variates, subtracted."""
+    """Cumulants of the log of a Beta(a, total - a) variate: those of two logs of Gamma variates,
+    subtracted.
+    """
     with np.errstate(all="ignore"):
         rest = [polygamma(n, a) - polygamma(n, total) for n in range(1, order)]
         return np.stack([psi(a) - psi(total), *rest])
@@ -76,11 +94,15 @@ class Levels(Record):
         total = self.total_of_levels(values)
         if (total > 0).all():
             return np.divide(values, total, out=total if total.shape == values.shape else None)
-        return np.where(total > 0, ratio(values, total), 1 / self.total_of_levels(np.ones_like(values)))
+        return np.where(
+            total > 0, ratio(values, total), 1 / self.total_of_levels(np.ones_like(values))
+        )
 
     @property
     def layout_values(self) -> tuple[Any, ...]:
-        """The fields in `layout`, which the stats, the density and the belief of a family have alike."""
+        """The fields in `layout`, which the stats, the density and the belief of a family have
+        alike.
+        """
         return tuple(getattr(self, name) for name in self.layout)
 
 
@@ -177,7 +199,9 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
 
     @property
     def proper(self) -> Array:
-        """A zero concentration is the limit of small ones, and still predicts, as long as the total is above 0."""
+        """A zero concentration is the limit of small ones, and still predicts, as long as the total
+        is above 0.
+        """
         return self.level_sums(self.concentration) > 0
 
     @property
@@ -219,13 +243,18 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
     def dirichlet_log_density(self, theta: LevelDensity) -> Array:
         """log p(probabilities), one number for each column."""
         logs = self.level_sums(times(self.concentration - 1, theta.log_probability))
-        return logs + gammaln(self.level_sums(self.concentration)) - self.level_sums(gammaln(self.concentration))
+        return (
+            logs
+            + gammaln(self.level_sums(self.concentration))
+            - self.level_sums(gammaln(self.concentration))
+        )
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         rest = np.broadcast_to(self.total, self.concentration.shape) - self.concentration
         rests = np.where(rest > 0, rest, 1.0)
         lower, upper = (quantiles.beta(p, self.concentration, rests) for p in quantiles.tails(prob))
-        return np.where(rest > 0, lower, 1.0), np.where(rest > 0, upper, 1.0)  # the only level is certain
+        # the only level is certain
+        return np.where(rest > 0, lower, 1.0), np.where(rest > 0, upper, 1.0)
 
     def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
         """Each level's expected probability, and the ends of its interval."""
@@ -238,17 +267,23 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
 
 
 def pick(table: Array, level: Array) -> Array:
-    """The entries of a table at some levels, 0 where the level is missing: `(..., k), (..., f) -> (..., f)`."""
+    """The entries of a table at some levels, 0 where the level is missing: `(..., k), (..., f) ->
+    (..., f)`.
+    """
     lead_axes = np.broadcast_shapes(table.shape[:-1], level.shape[:-1])
     if not table.shape[-1]:  # of levels that are all missing
         return np.zeros(lead_axes + level.shape[-1:])
     known = np.broadcast_to(np.maximum(level, 0), lead_axes + level.shape[-1:])
-    picked = np.take_along_axis(np.broadcast_to(table, lead_axes + table.shape[-1:]), known, axis=-1)
+    picked = np.take_along_axis(
+        np.broadcast_to(table, lead_axes + table.shape[-1:]), known, axis=-1
+    )
     return silent(level < 0, picked)
 
 
 def log_level_moment(concentration: Array, total: Array, missing: Array, s: Any) -> Array:
-    """log E[probability**s] of levels with their concentrations and totals; silent where one is missing."""
+    """log E[probability**s] of levels with their concentrations and totals; silent where one is
+    missing.
+    """
     if np.ndim(s) == 0 and s == 1:
         return silent(missing, log(ratio(concentration, total)))
     return silent(missing, less(log_gamma_ratio(concentration, s), log_gamma_ratio(total, s)))
@@ -301,20 +336,23 @@ class DirichletDensity(LevelDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dirichlet(DirichletBelief):
-    r"""Dirichlet distribution over the probabilities of k levels: the conjugate prior of levels, words and labels.
+    r"""Dirichlet distribution over the probabilities of k levels: the conjugate prior of levels,
+    words and labels.
 
-    The concentration of a level is worth as many rows with that level. As the prior of a family it may also be a rule,
-    by which the concentrations are taken from the data of the first ``fit``: empirical Bayes.
+    The concentration of a level is worth as many rows with that level. As the prior of a family it
+    may also be a rule, by which the concentrations are taken from the data of the first ``fit``:
+    empirical Bayes.
 
     Parameters
     ----------
     concentration : float, array or "evidence", default=1.0
-        One number for all levels, or an array whose last axis are the levels. ``"evidence"`` finds, for each column,
-        the number under which its levels are most probable given the labels.
+        One number for all levels, or an array whose last axis are the levels. ``"evidence"`` finds,
+        for each column, the number under which its levels are most probable given the labels.
     base : {"uniform", "pooled"}, default="uniform"
-        Which proportions the concentrations have. ``"uniform"``: all levels have the concentration given. ``"pooled"``:
-        c times K times the share of the level among all rows, whatever their class, where the column has K levels and
-        c is the concentration given; a level without rows counts as if it had half a row.
+        Which proportions the concentrations have. ``"uniform"``: all levels have the concentration
+        given. ``"pooled"``: c times K times the share of the level among all rows, whatever their
+        class, where the column has K levels and c is the concentration given; a level without rows
+        counts as if it had half a row.
 
     Attributes
     ----------
@@ -327,16 +365,16 @@ class Dirichlet(DirichletBelief):
     Multinomial : Counts of words.
     Beta : The same for two levels.
 
-    Notes
-    -----
-    With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the posterior mean under
-    Dirichlet(l) and the mode under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. The mode is at the edge
-    of the simplex where a concentration is below 1, and taken to be even where the distribution is flat.
+    Notes ----- With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the
+    posterior mean under Dirichlet(l) and the mode under Dirichlet(1 + l); l = 0 is the maximum
+    likelihood estimate. The mode is at the edge of the simplex where a concentration is below 1,
+    and taken to be even where the distribution is flat.
 
-    Where something is left to the data, the result is a rule by which a family makes its prior, not yet a belief.
+    Where something is left to the data, the result is a rule by which a family makes its prior, not
+    yet a belief.
 
-    A cell is the code of a level, and the predictive is its expected probability. The evidence is that of the levels
-    in the order in which they came:
+    A cell is the code of a level, and the predictive is its expected probability. The evidence is
+    that of the levels in the order in which they came:
 
     .. math:: p(D) = \frac{\Gamma(A)}{\Gamma(A + N)} \prod_k \frac{\Gamma(a_k + n_k)}{\Gamma(a_k)}, \quad A = \sum_k a_k
 
@@ -384,7 +422,9 @@ class Dirichlet(DirichletBelief):
         return stats.mle()
 
     def weight_log_moment(self, s: Any) -> Array:
-        """log E[G**s] of independent Gamma variates, one a level, whose shares are the probabilities."""
+        """log E[G**s] of independent Gamma variates, one a level, whose shares are the
+        probabilities.
+        """
         return log_gamma_ratio(self.concentration, s)
 
     def weight_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
@@ -399,23 +439,36 @@ class Dirichlet(DirichletBelief):
         """A prior stays as it is, whatever labels it meets."""
         return self
 
-    def labels_left_out(self, stats: DirichletStats, codes: Array, weight: Array, kind: str) -> Array:
-        """The log share of every level once a label has left, this being the prior, `(r,), (r,) -> (r, k)`."""
+    def labels_left_out(
+        self, stats: DirichletStats, codes: Array, weight: Array, kind: str
+    ) -> Array:
+        """The log share of every level once a label has left, this being the prior, `(r,), (r,) ->
+        (r, k)`.
+        """
         extra, row = extra_of(self.concentration, kind), np.arange(len(codes))
         rest = np.repeat(np.maximum(extra + stats.counts, 0.0)[None], len(codes), axis=0)
-        rest[row, codes] = np.maximum(extra[codes] + np.maximum(stats.counts[codes] - weight, 0.0), 0.0)
+        rest[row, codes] = np.maximum(
+            extra[codes] + np.maximum(stats.counts[codes] - weight, 0.0), 0.0
+        )
         share = self.share(rest)
-        return log(share if kind == "map" else np.where(rest.sum(axis=1, keepdims=True) > 0, share, np.nan))
+        return log(
+            share if kind == "map" else np.where(rest.sum(axis=1, keepdims=True) > 0, share, np.nan)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EmpiricalDirichlet:
-    """A rule by which the Dirichlets of columns are made of the first table, and then stay: empirical Bayes.
+    """A rule by which the Dirichlets of columns are made of the first table, and then stay:
+    empirical Bayes.
 
-    concentration : c, a number or numbers that broadcast to (class, column), or "evidence": for each column that under
-        which its levels, given the labels, are most probable; with a pooled base worth 2 rows in all at least
-    base : "uniform", every level has the concentration c; "pooled", c K times the level's share of all rows, whatever
-        their class, where the column has K levels. A level without rows counts as if it had half a row.
+    concentration : c, a number or numbers that broadcast to (class, column), or "evidence": for
+    each column that under
+        which its levels, given the labels, are most probable; with a pooled base worth 2 rows in
+        all at least
+    base : "uniform", every level has the concentration c; "pooled", c K times the level's share of
+    all rows, whatever
+        their class, where the column has K levels. A level without rows counts as if it had half a
+        row.
     added : what is added to every concentration; a mode has one less than its concentration
     """
 
@@ -427,7 +480,10 @@ class EmpiricalDirichlet:
         if self.base not in ("uniform", "pooled"):
             raise ValueError(f"Dirichlet: base must be 'uniform' or 'pooled', got {self.base!r}.")
         if isinstance(self.concentration, str) and self.concentration != "evidence":
-            raise ValueError(f"Dirichlet: concentration must be numbers or 'evidence', got {self.concentration!r}.")
+            raise ValueError(
+                "Dirichlet: concentration must be numbers or 'evidence', got "
+                f"{self.concentration!r}."
+            )
         if not isinstance(self.concentration, str):
             checked("Dirichlet: concentration", self.concentration)
 
@@ -438,7 +494,8 @@ class EmpiricalDirichlet:
             groups = np.broadcast_to(np.arange(columns), (len(counts), columns))
             terms = evidence_terms(counts, np.broadcast_to(unit, counts.shape), column, groups)
             each = best_concentration(terms, columns)
-            if self.base == "pooled":  # few rows are best explained by classes that have one level each: too good
+            # few rows are best explained by classes that have one level each: too good
+            if self.base == "pooled":
                 each = np.maximum(each, FEWEST / np.bincount(column))
         else:
             each = np.asarray(self.concentration, float)
@@ -465,11 +522,18 @@ CONCENTRATION = Hyperparameters(
     factors=("smoothing",),
     counts_levels=True,
     note="With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both the posterior mean "
-    "under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); l = 0 is the maximum likelihood estimate. "
+    "under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); l = 0 is the maximum "
+    "likelihood estimate. "
     "A prior declared with an array keeps its proportions, and l is its mean.",
     extremes={
-        ("concentration", True): "levels are as even as chance makes them, and the prior says that they are",
-        ("concentration", False): "each column shows one level only in a class, and the prior says that columns do",
+        (
+            "concentration",
+            True,
+        ): "levels are as even as chance makes them, and the prior says that they are",
+        (
+            "concentration",
+            False,
+        ): "each column shows one level only in a class, and the prior says that columns do",
     },
 )
 
@@ -503,17 +567,26 @@ class DirichletFamily(Family):
         return self.prior.concentration  # type: ignore[union-attr, return-value]
 
     def describe(self, belief: Any) -> str:
-        return f"as if each level had been seen {formatting.times(belief.concentration)} in each class"
+        return (
+            f"as if each level had been seen {formatting.times(belief.concentration)} in each class"
+        )
 
     def tuned(self, stats: Any, *values: Any) -> Self:
         return self.smoothed(stats, values[0], "mean")
 
     def smoothed(self, stats: Any, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         if isinstance(self.prior, EmpiricalDirichlet):
-            return replace(self, prior=replace(self.prior, concentration=smoothing, added=float(kind == "map")))  # type: ignore[type-var]
-        (unit,), each = proportions(self.concentration), self.along_levels(np.asarray(smoothing, float))
+            return replace(
+                self, prior=replace(self.prior, concentration=smoothing, added=float(kind == "map"))
+            )  # type: ignore[type-var]
+        (unit,), each = (
+            proportions(self.concentration),
+            self.along_levels(np.asarray(smoothing, float)),
+        )
         return replace(self, prior=Dirichlet(each * unit + (kind == "map")))  # type: ignore[type-var]
 
     @abstractmethod
     def along_levels(self, smoothing: Array) -> Array:
-        """A number, or numbers of classes and columns, `(c, f)`, so that they meet the prior's concentration."""
+        """A number, or numbers of classes and columns, `(c, f)`, so that they meet the prior's
+        concentration.
+        """

@@ -1,9 +1,11 @@
 """The concentration of Dirichlet priors under which the counts are most probable.
 
-    evidence(l) = product over columns of  B(l p + counts) / B(l p),    B(a) = prod_k Gamma(a_k) / Gamma(sum_k a_k)
+    evidence(l) = product over columns of  B(l p + counts) / B(l p),    B(a) = prod_k Gamma(a_k) /
+    Gamma(sum_k a_k)
 
-p are given proportions, all 1 for a symmetric Dirichlet. Newton's method in log l: Minka (2000), Estimating a Dirichlet
-distribution. Counts that are alike share one evaluation, and zeros need none.
+p are given proportions, all 1 for a symmetric Dirichlet. Newton's method in log l: Minka (2000),
+Estimating a Dirichlet distribution. Counts that are alike share one evaluation, and zeros need
+none.
 """
 
 from typing import NamedTuple, Self
@@ -22,7 +24,9 @@ LADDER = np.linspace(*BOUNDS, 65)  # its middle is a concentration of 1
 
 
 class EvidenceTerms(NamedTuple):
-    """The distinct terms lnGamma(l unit + number) - lnGamma(l unit) of the log evidence: whose, and how often."""
+    """The distinct terms lnGamma(l unit + number) - lnGamma(l unit) of the log evidence: whose, and
+    how often.
+    """
 
     group: Array
     number: Array
@@ -45,7 +49,9 @@ class EvidenceTerms(NamedTuple):
 
 
 def evidence_terms(counts: Array, unit: Array, column: Array, groups: Array) -> EvidenceTerms:
-    """Collect counts of levels, `(c, k), (c, k), (k,)`; `groups`, `(c, f)`, says which share a concentration."""
+    """Collect counts of levels, `(c, k), (c, k), (k,)`; `groups`, `(c, f)`, says which share a
+    concentration.
+    """
     totals = np.zeros((2, *groups.shape))
     for total, each in zip(totals, (counts, unit), strict=True):
         np.add.at(total.T, column, each.T)
@@ -54,31 +60,41 @@ def evidence_terms(counts: Array, unit: Array, column: Array, groups: Array) -> 
 
 
 def log_evidence(terms: EvidenceTerms, concentration: Array) -> Array:
-    """Log evidence of each group at its concentration, `(g,) -> (g,)`; 0 for a group without counts."""
+    """Log evidence of each group at its concentration, `(g,) -> (g,)`; 0 for a group without
+    counts.
+    """
     prior_count = concentration[terms.group] * terms.unit
-    return np.bincount(terms.group, terms.times * log_gamma_ratio(prior_count, terms.number), len(concentration))
+    return np.bincount(
+        terms.group, terms.times * log_gamma_ratio(prior_count, terms.number), len(concentration)
+    )
 
 
 def slopes(terms: EvidenceTerms, concentration: Array) -> tuple[Array, Array]:
-    """Return the first two derivatives of `log_evidence` in log concentration; 0 for a slope of rounding only."""
+    """Return the first two derivatives of `log_evidence` in log concentration; 0 for a slope of
+    rounding only.
+    """
     prior_count = concentration[terms.group] * terms.unit
     first = prior_count * psi_rise(prior_count, terms.number)
     second = prior_count**2 * (polygamma(1, prior_count + terms.number) - polygamma(1, prior_count))
-    total = [np.bincount(terms.group, terms.times * each, len(concentration)) for each in (first, second)]
+    total = [
+        np.bincount(terms.group, terms.times * each, len(concentration)) for each in (first, second)
+    ]
     parts = np.bincount(terms.group, np.abs(terms.times * first), len(concentration))
     slope = np.where(np.abs(total[0]) > ROUNDING * parts, total[0], 0.0)
     return slope, total[0] + total[1]
 
 
 def best_concentration(terms: EvidenceTerms, groups: int) -> Array:
-    """Return the most probable concentration of each group, `(g,)`, within bounds; 1 where all are alike.
+    """Return the most probable concentration of each group, `(g,)`, within bounds; 1 where all are
+    alike.
 
-    From the best of a coarse grid by Newton's method, a step uphill where the curve is not concave, and half of a step
-    that leads down.
+    From the best of a coarse grid by Newton's method, a step uphill where the curve is not concave,
+    and half of a step that leads down.
     """
     ladder = np.stack([log_evidence(terms, np.full(groups, np.exp(step))) for step in LADDER])
     good = ladder >= (top := ladder.max(axis=0)) - 1e-12 * (1 + np.abs(top))
-    at = LADDER[np.where(good, np.abs(LADDER)[:, None], np.inf).argmin(axis=0)]  # of equally good ones, nearest to 1
+    # of equally good ones, nearest to 1
+    at = LADDER[np.where(good, np.abs(LADDER)[:, None], np.inf).argmin(axis=0)]
     value = log_evidence(terms, np.exp(at))
     for _ in range(STEPS):
         slope, curve = slopes(terms, np.exp(at))

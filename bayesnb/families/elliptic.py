@@ -22,8 +22,12 @@ class MeanCovariance(NamedTuple):
 
 
 def multi_gamma_ratio(a: Array, s: Any, width: int) -> Array:
-    """log of Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function; +inf where it has no mean."""
-    rise = log_gamma_ratio(np.asarray(a)[..., None] - np.arange(width) / 2, np.asarray(s)[..., None])
+    """log of Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function; +inf where it has no
+    mean.
+    """
+    rise = log_gamma_ratio(
+        np.asarray(a)[..., None] - np.arange(width) / 2, np.asarray(s)[..., None]
+    )
     return rise.sum(axis=-1)
 
 
@@ -34,11 +38,15 @@ def log_growth(before: Any, after: Any) -> Array:
     if not small.any():
         return after.log_det - before.log_det
     grown = np.linalg.eigvalsh(np.where(small[..., None, None], gain, 0.0))
-    return np.where(small, np.log1p(np.maximum(grown, 0.0)).sum(axis=-1), after.log_det - before.log_det)
+    return np.where(
+        small, np.log1p(np.maximum(grown, 0.0)).sum(axis=-1), after.log_det - before.log_det
+    )
 
 
 def cumulants(belief: Any, distance: Array, order: int, tilt: float) -> Array:
-    """Cumulants of the log-density of a row at a squared distance: derivatives of K, as of a single column."""
+    """Cumulants of the log-density of a row at a squared distance: derivatives of K, as of a single
+    column.
+    """
     half, r, rho = (belief.dof + tilt) / 2, 1 / belief.count, 1 / belief.count + distance
     free = np.arange(belief.width) / 2
     logs = (np.log1p(tilt * r) - np.log1p(tilt * rho) - belief.width * LOG_PI - belief.log_det) / 2
@@ -47,7 +55,9 @@ def cumulants(belief: Any, distance: Array, order: int, tilt: float) -> Array:
     for n in range(2, order + 1):
         still = polygamma(n - 1, half[..., None] - free).sum(axis=-1) / 2**n
         once, twice = factorial(n - 2) * n / 2, factorial(n - 1)
-        moving = (twice * half * rho - once) * rho ** (n - 1) - (twice * less * r - once) * r ** (n - 1)
+        moving = (twice * half * rho - once) * rho ** (n - 1) - (twice * less * r - once) * r ** (
+            n - 1
+        )
         terms.append(still + (-1) ** n * moving)
     return np.stack(np.broadcast_arrays(*terms))
 
@@ -62,8 +72,11 @@ def predictive(belief: Any) -> Any:
     return multivariate_t(belief.location, belief.scale * (1 + 1 / belief.count) / free, free)
 
 
-def sample(belief: Any, rng: np.random.Generator, size: tuple[int, ...], classes: int = 1) -> VectorDensity:
-    """With L L' the scale and A A' ~ Wishart(dof, I), by Bartlett's triangle A, L (A A')**-1 L' is a covariance.
+def sample(
+    belief: Any, rng: np.random.Generator, size: tuple[int, ...], classes: int = 1
+) -> VectorDensity:
+    """With L L' the scale and A A' ~ Wishart(dof, I), by Bartlett's triangle A, L (A A')**-1 L' is
+    a covariance.
 
     So many classes, one after the other, have it in common.
     """
@@ -74,7 +87,9 @@ def sample(belief: Any, rng: np.random.Generator, size: tuple[int, ...], classes
     free = (dof[..., None] - np.arange(width)) / 2
     roots = np.sqrt(2 * rng.standard_gamma(free, (*size, *free.shape)))
     triangle += roots[..., None] * np.eye(width)
-    half = np.linalg.solve(triangle, np.broadcast_to(factor.swapaxes(-1, -2), triangle.shape)).swapaxes(-1, -2)
+    half = np.linalg.solve(
+        triangle, np.broadcast_to(factor.swapaxes(-1, -2), triangle.shape)
+    ).swapaxes(-1, -2)
     half = np.repeat(half, classes, axis=len(size)) if classes > 1 else half
     step = turned(half, rng.standard_normal((*size, *belief.location.shape)))
     mean = belief.location + step / np.sqrt(belief.count)[..., None]
@@ -89,31 +104,41 @@ def log_density(belief: Any, theta: VectorDensity) -> Parts:
     spread = theta.whitening @ belief.factor
     trace = (spread**2).sum(axis=(-2, -1))
     gammas = multigammaln(half, width) + half * width * np.log(2)
-    covariance = half * belief.log_det - gammas - (belief.dof + width + 1) / 2 * theta.log_det - trace / 2
+    covariance = (
+        half * belief.log_det - gammas - (belief.dof + width + 1) / 2 * theta.log_det - trace / 2
+    )
     return {("mu", None): mean[..., 0], ("cov", None): covariance[..., 0]}
 
 
 def rounding_error(belief: Any, stats: VectorStats, slip: Slip) -> Array:
     """How far off a belief that learns these stats is, if they are off by so much, `(c, 1)`.
 
-    That of its location is in standard deviations of a row, and that of its scale as a part of it, both in the
-    directions in which they matter most.
+    That of its location is in standard deviations of a row, and that of its scale as a part of it,
+    both in the directions in which they matter most.
     """
     share, after = ratio(stats.count, belief.count + stats.count), belief.update(stats)
     off, gap = slip.mean[:, None], np.abs(stats.mean - belief.location)
     pull = (belief.count * share)[..., None] * (2 * gap + off) * off
-    sizes = share[..., None] * off * np.sqrt(np.maximum(after.dof, 0.0))[..., None], np.sqrt(slip.ssd[:, None] + pull)
+    sizes = (
+        share[..., None] * off * np.sqrt(np.maximum(after.dof, 0.0))[..., None],
+        np.sqrt(slip.ssd[:, None] + pull),
+    )
     with np.errstate(invalid="ignore"):
         turned_sizes = [turned(np.abs(after.whitening), each) for each in sizes]
-        off_by = np.stack([np.sqrt((turned_sizes[0] ** 2).sum(axis=-1)), (turned_sizes[1] ** 2).sum(axis=-1)])
-        return np.where(np.all([each == 0 for each in sizes], axis=(0, -1)), 0.0, off_by.max(axis=0))
+        off_by = np.stack(
+            [np.sqrt((turned_sizes[0] ** 2).sum(axis=-1)), (turned_sizes[1] ** 2).sum(axis=-1)]
+        )
+        return np.where(
+            np.all([each == 0 for each in sizes], axis=(0, -1)), 0.0, off_by.max(axis=0)
+        )
 
 
 def variables(belief: Any, pm: Any, names: VariableNames, classes: int = 1) -> VectorDensity:
-    """Bartlett's triangle and the mean's standardised offset as PyMC's free variables, and what they make of theta.
+    """Bartlett's triangle and the mean's standardised offset as PyMC's free variables, and what
+    they make of theta.
 
-    So many classes have a covariance in common. The density keeps the whitening of it, A' L**-1, so that no
-    likelihood needs another factor.
+    So many classes have a covariance in common. The density keeps the whitening of it, A' L**-1, so
+    that no likelihood needs another factor.
     """
     width, mean, cov = belief.width, names("mu"), names("cov")
     whitening, log_det = _whitening(pm, belief[::classes], cov["name"])
@@ -141,4 +166,6 @@ def _whitening(pm: Any, belief: Any, name: str) -> tuple[Any, Any]:
         below = pm.Normal(f"{name}_triangle", 0.0, 1.0, shape=(len(belief.dof), len(rows)))
         entries = pm.math.concatenate([entries, below], axis=1)
     triangle = (entries @ basis.reshape(len(basis), -1)).reshape((len(belief.dof), width, width))
-    return triangle @ belief.whitening[:, 0], belief.log_det - pm.math.log(squares).sum(axis=-1)[:, None]
+    return triangle @ belief.whitening[:, 0], belief.log_det - pm.math.log(squares).sum(axis=-1)[
+        :, None
+    ]

@@ -26,7 +26,8 @@ class Seen(NamedTuple):
 
 NO_DIFFERENCE = "labels are predicted best when the columns hardly tell the classes apart"
 NO_PRIOR = "labels are predicted best with hardly any prior"
-EXTREMES = {  # the meaning of a factor of all pseudo-counts that is best at infinity (True), or at 0
+# the meaning of a factor of all pseudo-counts that is best at infinity (True), or at 0
+EXTREMES = {
     ("smoothing", True): NO_DIFFERENCE,
     ("smoothing", False): NO_PRIOR,
     ("strength", True): NO_DIFFERENCE,
@@ -47,24 +48,30 @@ def positive(logs: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """The numbers of a family's prior that are chosen from data. Families that declare the same object share them.
+    """The numbers of a family's prior that are chosen from data. Families that declare the same
+    object share them.
 
-    All are positive and searched from 1e-8 to 1e8. `Family.tuned` makes a prior of the values of `names`, under which
-    the evidence is to be largest; `Family.smoothed` one of those of `factors`, for the leave-one-out score.
+    All are positive and searched from 1e-8 to 1e8. `Family.tuned` makes a prior of the values of
+    `names`, under which the evidence is to be largest; `Family.smoothed` one of those of `factors`,
+    for the leave-one-out score.
     """
 
     names: tuple[str, ...]
     weak: tuple[float, ...]  # values where the data say nothing
-    factors: tuple[str, ...] = ("strength",)  # of the prior as declared: its strength, and maybe the `scale`
+    # of the prior as declared: its strength, and maybe the `scale`
+    factors: tuple[str, ...] = ("strength",)
     counts_levels: bool = False  # a strength of l adds l to the count of every level
     note: str = ""  # how a smoothing enters the prior, in a sentence
-    extremes: Mapping[tuple[str, bool], str] = field(default_factory=dict)  # name, infinite or 0 -> its meaning
+    # name, infinite or 0 -> its meaning
+    extremes: Mapping[tuple[str, bool], str] = field(default_factory=dict)
 
     def meaning(self, name: str, infinite: bool, shared: bool = False) -> str:
         """Words for a hyperparameter whose best value is infinite, or 0."""
         known = EXTREMES | dict(self.extremes)
         default = f"the data ask for a prior whose {name} is as {'large' if infinite else 'small'} as can be"
-        return (known.get((f"shared {name}", infinite)) if shared else None) or known.get((name, infinite), default)
+        return (known.get((f"shared {name}", infinite)) if shared else None) or known.get(
+            (name, infinite), default
+        )
 
 
 class Family[S: Stats](ABC):
@@ -72,19 +79,28 @@ class Family[S: Stats](ABC):
 
     word: ClassVar[str]  # its name on the command line, by default that of the class in lower case
     content: ClassVar[str] = ""  # what a column holds, in words; by default what the support says
-    picture: ClassVar[Literal["density", "mass", "levels"]] = "density"  # of a column, drawn from the predictive
+    # of a column, drawn from the predictive
+    picture: ClassVar[Literal["density", "mass", "levels"]] = "density"
     stats: ClassVar[type[Stats]]
-    conjugate: ClassVar[type[Belief] | None]  # the type of the priors that users give; None if they give none
-    hyperparameters: ClassVar[Hyperparameters | None] = None  # None for a prior that cannot be tuned
-    has_levels: ClassVar[bool] = False  # cells are codes of levels, whose names are learnt from the table
-    has_grid: ClassVar[bool] = False  # cells are codes of levels, on a grid that is learnt from the first table
-    outcomes: ClassVar[tuple[str, ...]] = ()  # names of the cells 0, 1, ..., where there are no others
+    # the type of the priors that users give; None if they give none
+    conjugate: ClassVar[type[Belief] | None]
+    # None for a prior that cannot be tuned
+    hyperparameters: ClassVar[Hyperparameters | None] = None
+    # cells are codes of levels, whose names are learnt from the table
+    has_levels: ClassVar[bool] = False
+    # cells are codes of levels, on a grid that is learnt from the first table
+    has_grid: ClassVar[bool] = False
+    # names of the cells 0, 1, ..., where there are no others
+    outcomes: ClassVar[tuple[str, ...]] = ()
     has_width: ClassVar[bool] = False  # each column has a standard deviation by itself
-    joins: ClassVar["type[Family] | None"] = None  # the family of columns that this one models jointly
+    # the family of columns that this one models jointly
+    joins: ClassVar["type[Family] | None"] = None
     multivariate: ClassVar[bool] = False  # one density over all columns of the block
-    words: ClassVar[bool] = False  # the block's columns are words of one text, each of which is explained
+    # the block's columns are words of one text, each of which is explained
+    words: ClassVar[bool] = False
     reads_sparse: ClassVar[bool] = False  # reads CSR as it is
-    shows_invalid: ClassVar[bool] = False  # a cell outside the support makes NaN of scores and stats: no need to look
+    # a cell outside the support makes NaN of scores and stats: no need to look
+    shows_invalid: ClassVar[bool] = False
     missing: ClassVar[bool] = True  # a missing cell is silent
     levels: Any = None  # declared levels, or how to find them
     unseen: str = "ignore"  # what a level does that training never saw
@@ -95,12 +111,16 @@ class Family[S: Stats](ABC):
 
     @property
     def option(self) -> str:
-        """Its name as a user gives it, with ":shared" behind it where classes have parameters in common."""
+        """Its name as a user gives it, with ":shared" behind it where classes have parameters in
+        common.
+        """
         return self.word + (":shared" if self.shared else "")
 
     @property
     def columnwise(self) -> "Family":
-        """The family of one of its columns by itself, whose beliefs are the `margins` of this one's."""
+        """The family of one of its columns by itself, whose beliefs are the `margins` of this
+        one's.
+        """
         return self
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -108,7 +128,10 @@ class Family[S: Stats](ABC):
         if "word" not in cls.__dict__:
             cls.word = cls.__name__.lower()
         if cls.hyperparameters is not None and not hasattr(cls, "tuned"):
-            raise TypeError(f"{cls.__name__} declares hyperparameters, and not how they make a prior: define `tuned`.")
+            raise TypeError(
+                f"{cls.__name__} declares hyperparameters, and not how they make a prior: define "
+                "`tuned`."
+            )
 
     @classmethod
     def shareable(cls) -> bool:
@@ -118,7 +141,8 @@ class Family[S: Stats](ABC):
     @classmethod
     def number_prior(cls) -> bool:
         """Whether a number is a prior too: families whose default prior is one take any."""
-        return any(field.name == "prior" and isinstance(field.default, Real) for field in fields(cls))  # type: ignore[arg-type]
+        priors = [field for field in fields(cls) if field.name == "prior"]  # type: ignore[arg-type]
+        return any(isinstance(field.default, Real) for field in priors)
 
     @property
     def combined(self) -> bool:
@@ -138,7 +162,10 @@ class Family[S: Stats](ABC):
     @property
     @abstractmethod
     def support(self) -> Support:
-        """What its cells must be. Tables are checked by it whenever they are read, to learn and to predict."""
+        """What its cells must be.
+
+        Tables are checked by it whenever they are read, to learn and to predict.
+        """
 
     @property
     def positive_only(self) -> bool:
@@ -151,15 +178,21 @@ class Family[S: Stats](ABC):
         return self
 
     def of_column(self, belief: Belief, levels: Any = None, unseen: str = "ignore") -> "Family":
-        """The family of a single column whose prior is this belief, `(c, ...)`, and whose levels are read so."""
+        """The family of a single column whose prior is this belief, `(c, ...)`, and whose levels
+        are read so.
+        """
         return replace(self, prior=belief.map(lambda array: unless_alike(array[:, None])))  # type: ignore[type-var]
 
     def is_refuted(self, x: Any, codes: Array, weight: Array | None = None) -> bool:
-        """Whether numbers of a table, `(r, f)`, can hardly be of this family: it is then not chosen among others."""
+        """Whether numbers of a table, `(r, f)`, can hardly be of this family: it is then not chosen
+        among others.
+        """
         return False
 
     def read(self, x: Any) -> Cells:
-        """Numbers of a table, an array, a view or CSR, as the cells that its stats and densities take."""
+        """Numbers of a table, an array, a view or CSR, as the cells that its stats and densities
+        take.
+        """
         return x
 
     def written(self, drawn: Array) -> Array:
@@ -167,7 +200,9 @@ class Family[S: Stats](ABC):
         return drawn
 
     def observe(self, x: Cells, weight: Weight, sizes: Any = (), n_jobs: int | None = 1) -> Stats:
-        """The stats of one block of cells; `sizes` are the levels of each column, or the grid, where there are such."""
+        """The stats of one block of cells; `sizes` are the levels of each column, or the grid,
+        where there are such.
+        """
         return self.stats.of(x, weight, n_jobs)
 
     @abstractmethod
@@ -179,20 +214,28 @@ class Family[S: Stats](ABC):
         return "as declared"
 
     def smoothed(self, stats: S, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        """The family with the prior of this smoothing: a number, or numbers that broadcast to `(c, f)`.
+        """The family with the prior of this smoothing: a number, or numbers that broadcast to `(c,
+        f)`.
 
-        A smoothing l adds l to every count: it is the concentration of a Dirichlet where `kind` is "mean" or
-        "predictive", and 1 + l is where it is "map". `scale` multiplies the variance that a prior of variances
-        expects. A family that does not say so has a prior that is worth as many times the rows.
+        A smoothing l adds l to every count: it is the concentration of a Dirichlet where `kind` is
+        "mean" or "predictive", and 1 + l is where it is "map". `scale` multiplies the variance that
+        a prior of variances expects. A family that does not say so has a prior that is worth as
+        many times the rows.
         """
         if self.hyperparameters is None:
-            raise TypeError(f"{type(self).__name__} has no smoothing that could be set. Compare other columns.")
+            raise TypeError(
+                f"{type(self).__name__} has no smoothing that could be set. Compare other columns."
+            )
         declared = getattr(self, "prior", None)
         prior = self.belief(stats) if declared is None else declared
         return replace(self, prior=strengthened(prior, smoothing))  # type: ignore[type-var]
 
     def __repr__(self) -> str:
-        shown = (f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if _is_shown(f, getattr(self, f.name)))  # type: ignore[arg-type]
+        shown = (
+            f"{f.name}={getattr(self, f.name)!r}"
+            for f in fields(self)  # type: ignore[arg-type]
+            if _is_shown(f, getattr(self, f.name))
+        )
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -200,7 +243,9 @@ class Tunable(Protocol):
     """A family with hyperparameters."""
 
     def tuned(self, stats: Any, *values: Any) -> Family:
-        """The family with the prior of these hyperparameters: numbers, or arrays that broadcast to `(c, f)`."""
+        """The family with the prior of these hyperparameters: numbers, or arrays that broadcast to
+        `(c, f)`.
+        """
 
 
 @runtime_checkable
@@ -215,16 +260,21 @@ class HasConcentrations(HasCounts, Protocol):
     """A family whose prior is a number of times that each level was seen, as `counts_levels` says."""
 
     def of_levels(self, concentration: Any, stats: Any) -> Belief:
-        """The belief with these concentrations, `(c, k)` in the order of `seen`; they may be PyMC's variables."""
+        """The belief with these concentrations, `(c, k)` in the order of `seen`; they may be PyMC's
+        variables.
+        """
 
 
-FAMILIES: dict[str, type[Family]] = {}  # by the word on the command line, in the order in which they are listed
+# by the word on the command line, in the order in which they are listed
+FAMILIES: dict[str, type[Family]] = {}
 
 
 def register(family: type[Family]) -> type[Family]:
     """Make a family known to files, the command line, the report and `tune`; a class decorator."""
     if FAMILIES.setdefault(family.word, family) is not family:
-        raise ValueError(f"there is a family {family.word!r} already: {FAMILIES[family.word].__name__}.")
+        raise ValueError(
+            f"there is a family {family.word!r} already: {FAMILIES[family.word].__name__}."
+        )
     return family
 
 
@@ -240,7 +290,9 @@ def joint_family(family: Family) -> type[Family] | None:
 
 
 def ordered_hyperparameters(families: Iterable[Family]) -> list[Hyperparameters]:
-    """The hyperparameters of some families, each once: first those of registered ones, in their order."""
+    """The hyperparameters of some families, each once: first those of registered ones, in their
+    order.
+    """
     there = [family.hyperparameters for family in families if family.hyperparameters is not None]
     known = [family.hyperparameters for family in FAMILIES.values()]
     return [each for each in dict.fromkeys([*known, *there]) if each in there]
@@ -260,11 +312,15 @@ def proportions(*concentrations: Array) -> tuple[Array, ...]:
 def checked_unseen(family: str, unseen: Any) -> None:
     """Raise for what no policy for new levels is."""
     if unseen not in ("ignore", "error", "reserve"):
-        raise ValueError(f"{family}: unseen must be 'ignore', 'error' or 'reserve', got {unseen!r}.")
+        raise ValueError(
+            f"{family}: unseen must be 'ignore', 'error' or 'reserve', got {unseen!r}."
+        )
 
 
 def checked_prior(family: str, prior: Any, kind: type[Belief], short: bool = False) -> None:
-    """Raise for a prior that is another family's, or none at all; the `short` form of one is left to the prior."""
+    """Raise for a prior that is another family's, or none at all; the `short` form of one is left
+    to the prior.
+    """
     given = isinstance(prior, Belief | str) if short else prior is not None
     if given and not isinstance(prior, kind):
         expected = f"{kind.__name__}(...){' or a number' if short else ''}"
@@ -280,7 +336,8 @@ def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
         repeated = len(set(declared)) < len(declared)
     except TypeError:
         raise ValueError(
-            f"{family}: levels is one list of levels, the same for all columns, got {list(declared)!r:.80}. Where "
+            f"{family}: levels is one list of levels, the same for all columns, got "
+            f"{list(declared)!r:.80}. Where "
             "columns have different levels, give them a categorical type that has its own."
         ) from None
     if repeated:
@@ -290,14 +347,16 @@ def declared_levels(family: str, levels: Any) -> tuple[Any, ...]:
 
 def _is_shown(field: Any, value: Any) -> bool:
     plain = type(value) in (str, int, float) and type(value) is type(field.default)
-    same = value == field.default if plain else value is field.default  # arrays compare cell by cell
+    # arrays compare cell by cell
+    same = value == field.default if plain else value is field.default
     return is_dataclass(value) or not same
 
 
 def shaped(family: str, prior: Belief, shape: tuple[int, ...]) -> Any:
     """The prior with the axes of the data, or an error that says which it lacks."""
     try:
-        return prior.map(lambda array: np.broadcast_to(np.array(array), shape))  # a copy: the user's may change
+        # a copy: the user's may change
+        return prior.map(lambda array: np.broadcast_to(np.array(array), shape))
     except ValueError:
         axes = "(classes, columns)" if len(shape) == 2 else "(classes, 1, levels)"
         raise ValueError(

@@ -1,6 +1,8 @@
-"""Real-valued features: a Gaussian for each class, with a variance of its own or one that all classes have.
+"""Real-valued features: a Gaussian for each class, with a variance of its own or one that all
+classes have.
 
-    variance_c ~ InverseGamma(shape, scale)      mean_c | variance_c ~ Normal(location, variance_c / count)
+    variance_c ~ InverseGamma(shape, scale)      mean_c | variance_c ~ Normal(location, variance_c /
+    count)
 
 With `shared=True` all classes have one variance, and what tells them apart is linear in the cells.
 """
@@ -19,10 +21,19 @@ from bayesnb.formatting import number_range
 from bayesnb.numerics.special import ratio
 
 VARIANCES = {
-    ("count", True): "the classes' means differ no more than chance makes them, and the prior says that they are one",
+    (
+        "count",
+        True,
+    ): "the classes' means differ no more than chance makes them, and the prior says that they are one",
     ("count", False): "the classes' means lie infinitely far apart for their variances",
-    ("shape", True): "the classes' variances differ no more than chance makes them, and so the prior says",
-    ("shape", False): "the classes' variances differ by orders of magnitude, and the prior says that any is as likely",
+    (
+        "shape",
+        True,
+    ): "the classes' variances differ no more than chance makes them, and so the prior says",
+    (
+        "shape",
+        False,
+    ): "the classes' variances differ by orders of magnitude, and the prior says that any is as likely",
     ("shared shape", True): "a column has one variance for all classes, and the prior says which",
 }
 MOST_SETTLED = 1e12  # rows about a variance for each about its mean
@@ -43,12 +54,13 @@ class Gaussian(Family[GaussianStats]):
     Parameters
     ----------
     prior : NormalInverseGamma or None, default=None
-        The belief about mean and variance before the data. None: a weak one on the scale of the data, with the mean of
-        all rows, a count of 0.01, a shape of 1, and the variance of all rows as its scale (1 for a constant column).
-        The first ``fit`` or ``partial_fit`` sets it; it is then in ``prior_``.
+        The belief about mean and variance before the data. None: a weak one on the scale of the
+        data, with the mean of all rows, a count of 0.01, a shape of 1, and the variance of all rows
+        as its scale (1 for a constant column). The first ``fit`` or ``partial_fit`` sets it; it is
+        then in ``prior_``.
     shared : bool, default=False
-        Whether a column has one variance for all classes, and a mean for each. A prior must then have the same
-        ``shape`` and ``scale`` for every class.
+        Whether a column has one variance for all classes, and a mean for each. A prior must then
+        have the same ``shape`` and ``scale`` for every class.
 
     See Also
     --------
@@ -56,11 +68,10 @@ class Gaussian(Family[GaussianStats]):
     MultivariateGaussian : A block of columns with their correlations.
     Histogram : Columns of numbers whose density has any shape.
 
-    Notes
-    -----
-    Posterior and predictive, Student's t, are exact. A missing cell is left out. Under the weak prior, predictions do
-    not change when a column is shifted or rescaled. With ``shared=True`` the scores of the classes are linear in the
-    columns, see ``NaiveBayes.linear_form``.
+    Notes ----- Posterior and predictive, Student's t, are exact. A missing cell is left out. Under
+    the weak prior, predictions do not change when a column is shifted or rescaled. With
+    ``shared=True`` the scores of the classes are linear in the columns, see
+    ``NaiveBayes.linear_form``.
 
     Examples
     --------
@@ -96,7 +107,11 @@ class Gaussian(Family[GaussianStats]):
     def belief(self, stats: GaussianStats) -> NormalInverseGamma:
         prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
         wide = shaped("Gaussian", prior, stats.count.shape)
-        return SharedNormalInverseGamma(wide.location, wide.count, wide.shape, wide.scale) if self.shared else wide
+        return (
+            SharedNormalInverseGamma(wide.location, wide.count, wide.shape, wide.scale)
+            if self.shared
+            else wide
+        )
 
     def describe(self, belief: Any) -> str:
         spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))
@@ -104,23 +119,30 @@ class Gaussian(Family[GaussianStats]):
         return f"{mean}; standard deviation near {number_range(spread)}, worth {number_range(2 * belief.shape)} rows"
 
     def tuned(self, stats: GaussianStats, *values: Any) -> Self:
-        """Count, shape and scale / shape, relative to each column's pooled variance, around its pooled mean."""
+        """Count, shape and scale / shape, relative to each column's pooled variance, around its
+        pooled mean.
+        """
         count, shape, scale = values
         weak = weak_prior(stats.pooled())
-        return replace(self, prior=NormalInverseGamma(weak.location, count, shape, shape * scale * weak.scale))
+        return replace(
+            self, prior=NormalInverseGamma(weak.location, count, shape, shape * scale * weak.scale)
+        )
 
     def smoothed(self, stats: GaussianStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
         if np.any(prior.shape < 0):
             raise ValueError(
-                "Gaussian: a prior with a negative shape has no strength to be scaled. Give another prior."
+                "Gaussian: a prior with a negative shape has no strength to be scaled. Give "
+                "another prior."
             )
         strength = smoothing * prior.count, smoothing * prior.shape, smoothing * scale * prior.scale
         return replace(self, prior=NormalInverseGamma(prior.location, *strength))
 
 
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
-    """The prior worth a hundredth of a row about the mean, and two about the variance, which is 1 if constant."""
+    """The prior worth a hundredth of a row about the mean, and two about the variance, which is 1
+    if constant.
+    """
     variance = np.where(constant(pooled), 1.0, ratio(pooled.ssd, pooled.count))
     return NormalInverseGamma(pooled.mean, 0.01, 1.0, variance)
 
@@ -131,13 +153,16 @@ def constant(stats: GaussianStats) -> Array:
 
 
 def refuse_settled(prior: str, name: str, about_variance: Array, count: Array) -> None:
-    """Raise for a prior that settles the variance so much that no digit of a score's distribution is left.
+    """Raise for a prior that settles the variance so much that no digit of a score's distribution
+    is left.
 
     Its cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
     """
     if (about_variance / np.maximum(count, 1.0) > MOST_SETTLED).any():
         raise ValueError(
-            f"{prior}: {name} can be at most 1e12 times the count, or 1e12 where that is below 1, got "
-            f"{np.max(about_variance):g}: beyond that a score has no digit left. Give a smaller {name}; 1e9 already "
+            f"{prior}: {name} can be at most 1e12 times the count, or 1e12 where that is below 1, "
+            "got "
+            f"{np.max(about_variance):g}: beyond that a score has no digit left. Give a smaller "
+            f"{name}; 1e9 already "
             "holds a variance to four digits and more."
         )

@@ -1,16 +1,18 @@
 """Rows that leave a Gaussian, of one column or of a block of d columns.
 
-Once a row x of weight w has left a belief with parameters (location, count, dof, scale), and with a = x - location,
-products being in units of the scale,
+Once a row x of weight w has left a belief with parameters (location, count, dof, scale), and with a
+= x - location, products being in units of the scale,
 
     count' = count - w      dof' = dof - w      scale' = scale - g a a',  g = w count / count'
 
-The matrix determinant lemma gives det scale' = det scale (1 - g |a|**2), and Sherman and Morrison's identity the
-squared distance |b|**2 + g (a b)**2 / (1 - g |a|**2) from a class whose location stays, as that of others does which
-share the scale. From the class that the row leaves it is (count / count')**2 |a|**2 / (1 - g |a|**2).
+The matrix determinant lemma gives det scale' = det scale (1 - g |a|**2), and Sherman and Morrison's
+identity the squared distance |b|**2 + g (a b)**2 / (1 - g |a|**2) from a class whose location
+stays, as that of others does which share the scale. From the class that the row leaves it is (count
+/ count')**2 |a|**2 / (1 - g |a|**2).
 
-1 - g |a|**2 is the share of the determinant that stays, with an absolute error of some 1e-16. Below FRAGILE fewer than
-some twelve digits are left: such rows are marked, and their class is counted again without them.
+1 - g |a|**2 is the share of the determinant that stays, with an absolute error of some 1e-16. Below
+FRAGILE fewer than some twelve digits are left: such rows are marked, and their class is counted
+again without them.
 """
 
 from dataclasses import dataclass, replace
@@ -41,14 +43,18 @@ class Scale:
         return replace(self, count=count, dof=dof, log_det=log_det)
 
     def farthest(self, w: Any) -> Array:
-        """The squared distance up to which a row can leave; -1 where a count or dof would be used up."""
+        """The squared distance up to which a row can leave; -1 where a count or dof would be used
+        up.
+        """
         left = self.count - w
         fine = (left > LEAST * self.count) & (self.dof - w > LEAST * self.dof)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(fine, (1 - FRAGILE) * left / (w * self.count), -1.0)
 
     def estimate_left_out(self, kind: str, w: Any, own: Array) -> Array:
-        """Log density by the estimate of the class that a row has left, at a squared distance before."""
+        """Log density by the estimate of the class that a row has left, at a squared distance
+        before.
+        """
         with np.errstate(all="ignore"):
             lost = w * (self.count / (self.count - w)) * own
             distance = (self.count / (self.count - w)) ** 2 * own / (1 - lost)
@@ -56,7 +62,9 @@ class Scale:
         return np.where(own > self.farthest(w), np.nan, score)
 
     def other_estimate_left_out(self, kind: str, w: Any, distances: Distances, left: Self) -> Array:
-        """Log density by the estimate of a class that shares the scale, once a row has `left` another."""
+        """Log density by the estimate of a class that shares the scale, once a row has `left`
+        another.
+        """
         other, own, along = distances
         with np.errstate(all="ignore"):
             g = w * (left.count / (left.count - w))

@@ -1,8 +1,10 @@
-"""Columns of levels that are modelled jointly: one categorical distribution over all combinations of their levels.
+"""Columns of levels that are modelled jointly: one categorical distribution over all combinations
+of their levels.
 
     probability ~ Dirichlet(concentration)      row | probability ~ Categorical(probability)
 
-The concentration is the same for all combinations, so those that were never seen are stored as one number.
+The concentration is the same for all combinations, so those that were never seen are stored as one
+number.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +21,14 @@ from bayesnb import formatting
 from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
 from bayesnb.families.capabilities import LevelUnit, Narrowed
 from bayesnb.families.categorical import Categorical, CodedStats, ColumnDirichlets
-from bayesnb.families.combinations import Combined, distinct, fresh, places_of_codes, smallest, unseen
+from bayesnb.families.combinations import (
+    Combined,
+    distinct,
+    fresh,
+    places_of_codes,
+    smallest,
+    unseen,
+)
 from bayesnb.families.dirichlet import (
     Dirichlet,
     DirichletBelief,
@@ -48,7 +57,9 @@ from bayesnb.numerics.threads import in_order, pieces
 
 
 def flat(x: Array) -> tuple[Array, Array]:
-    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(...)`; -1 for one without any cell."""
+    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(...)`; -1 for one
+    without any cell.
+    """
     codes = as_level(x)
     rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])
     return codes.reshape(-1, codes.shape[-1]), np.where((codes >= 0).any(axis=-1), rows, -1)
@@ -61,9 +72,11 @@ def says_nothing(x: Cells) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class JointStats(Combined, CodedStats):
-    """Counts of combinations of levels, `(c, 1, n + 1)`; the last entry is that of each other one, which is 0.
+    """Counts of combinations of levels, `(c, 1, n + 1)`; the last entry is that of each other one,
+    which is 0.
 
-    A row with missing cells has no combination, and is not counted: there is no conjugate update by it.
+    A row with missing cells has no combination, and is not counted: there is no conjugate update by
+    it.
     """
 
     counts: Array
@@ -71,9 +84,13 @@ class JointStats(Combined, CodedStats):
     sizes: tuple[int, ...]
 
     @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()) -> Self:
+    def counted(
+        cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()
+    ) -> Self:
         def part(rows: slice) -> Any:
-            return cls.defined(x[rows], one_hot(weight.codes[rows], weight.classes, weight.counts[rows]), sizes)
+            return cls.defined(
+                x[rows], one_hot(weight.codes[rows], weight.classes, weight.counts[rows]), sizes
+            )
 
         return reduce(add, in_order(part, pieces(*x.shape), n_jobs))
 
@@ -89,7 +106,9 @@ class JointStats(Combined, CodedStats):
         complete = (codes >= 0).all(axis=1)
         place = np.full(len(codes), -1)
         place[complete] = self.places(codes[complete])
-        return type(self)(tally(place, self.counts.shape[-1], weight)[:, None], self.combinations, self.sizes)
+        return type(self)(
+            tally(place, self.counts.shape[-1], weight)[:, None], self.combinations, self.sizes
+        )
 
     def remains(self, part: Self, rounding: float) -> Self:
         wide, part = self.aligned(part)
@@ -110,13 +129,20 @@ class JointStats(Combined, CodedStats):
 
     def check(self) -> None:
         codes = self.combinations
-        if np.log2(self.sizes).sum() > float_info.max_exp:  # sooner than the product of a million numbers
+        # sooner than the product of a million numbers
+        if np.log2(self.sizes).sum() > float_info.max_exp:
             raise ValueError("there are more combinations of levels than a float can count")
-        good = codes.ndim == 2 and codes.shape[1] == len(self.sizes) and codes.dtype == smallest(self.sizes)
+        good = (
+            codes.ndim == 2
+            and codes.shape[1] == len(self.sizes)
+            and codes.dtype == smallest(self.sizes)
+        )
         if not good or (codes >= self.sizes).any() or len(distinct(self.sizes, codes)) < len(codes):
             raise ValueError("combinations of levels are different ones, of levels that there are")
         if (np.diff(self.places(codes)) != 1).any() or self.counts[..., -1].any():
-            raise ValueError("combinations of levels are sorted, and those that were never seen have no counts")
+            raise ValueError(
+                "combinations of levels are sorted, and those that were never seen have no counts"
+            )
 
     @property
     def cells(self) -> Array:
@@ -134,14 +160,18 @@ class JointDensity(Combined, LevelDensity):
     combinations: Array
     sizes: tuple[int, ...]
 
-    def relaid(self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]) -> Self:
+    def relaid(
+        self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]
+    ) -> Self:
         made = super().relaid(change, combinations, sizes)
         made.__dict__[self.kept] = change(self.log_probability)
         return made
 
     def log_density(self, x: Array) -> Array:
         codes, rows = flat(x)
-        return pick(self.gathered(self.log_probability, codes, np.logaddexp), rows[..., None])[..., 0]
+        return pick(self.gathered(self.log_probability, codes, np.logaddexp), rows[..., None])[
+            ..., 0
+        ]
 
     def log_likelihood(self, stats: JointStats, xp: Any = np) -> Any:
         wide, stats = self.aligned(stats)
@@ -155,7 +185,9 @@ class JointDensity(Combined, LevelDensity):
         return raised(power, self.log_density(x[:, None, None]))
 
     def sample(self, rng: Rng) -> Array:
-        """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike any."""
+        """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike
+        any.
+        """
         rng = np.random.default_rng(rng)
         places = draw_level(self.lumped(self.probability), rng)
         codes = np.empty((*places.shape, len(self.sizes)), np.intp)
@@ -173,7 +205,8 @@ class JointDensity(Combined, LevelDensity):
         return cls(like.spread(parts["theta{}", None])[..., None, :], like.combinations, like.sizes)
 
     def opened(self, combinations: Array, shares: Array) -> Self:
-        """The density with entries for more combinations, which have these shares, as logs, of what others had.
+        """The density with entries for more combinations, which have these shares, as logs, of what
+        others had.
 
         The last share is that of all that still have none, `(..., m + 1)`.
         """
@@ -188,8 +221,8 @@ class JointDensity(Combined, LevelDensity):
 class JointDirichlet(Combined, DirichletBelief):
     """A Dirichlet for the combinations of every class; a cell is a row of codes, `(..., f)`.
 
-    The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not seen. About fewer
-    columns it is a Dirichlet too, by aggregation.
+    The concentration is `(c, 1, n + 1)`, the last entry that of each combination which was not
+    seen. About fewer columns it is a Dirichlet too, by aggregation.
     """
 
     multivariate: ClassVar[bool] = True
@@ -208,15 +241,21 @@ class JointDirichlet(Combined, DirichletBelief):
 
     @property
     def entries(self) -> Dirichlet:
-        """The combinations that have an entry, and all others together, which are the last, `(c, 1, n + 1)`."""
+        """The combinations that have an entry, and all others together, which are the last, `(c, 1,
+        n + 1)`.
+        """
         return Dirichlet(self.lumped(self.concentration))
 
     def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
-        """The expected probability of each combination with an entry, and of all others, and their intervals."""
+        """The expected probability of each combination with an entry, and of all others, and their
+        intervals.
+        """
         return self.entries.level_intervals(prob)
 
     def predictive(self) -> Any:
-        """One-hot vectors over the combinations that were seen and all others together, as SciPy's distribution."""
+        """One-hot vectors over the combinations that were seen and all others together, as SciPy's
+        distribution.
+        """
         return self.entries.predictive()
 
     def margins(self) -> ColumnDirichlets:
@@ -238,7 +277,9 @@ class JointDirichlet(Combined, DirichletBelief):
     def units(self, x: Cells) -> list[LevelUnit]:
         """The block as it is."""
         total = self.level_sums(self.concentration)[:, 0]
-        return [LevelUnit(tuple(range(len(self.sizes))), as_level(np.asarray(x[:])), self.sizes, total)]
+        return [
+            LevelUnit(tuple(range(len(self.sizes))), as_level(np.asarray(x[:])), self.sizes, total)
+        ]
 
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
         codes = as_level(x[:])
@@ -247,7 +288,9 @@ class JointDirichlet(Combined, DirichletBelief):
             return Narrowed(self, x, observe)
         narrowed = self.of_columns(columns)
         return Narrowed(
-            narrowed, codes[:, columns], lambda x, weight, n_jobs: JointStats.of(x, weight, narrowed.sizes, n_jobs)
+            narrowed,
+            codes[:, columns],
+            lambda x, weight, n_jobs: JointStats.of(x, weight, narrowed.sizes, n_jobs),
         )
 
     def concentrations(self, x: Array) -> tuple[Array, Array]:
@@ -270,7 +313,9 @@ class JointDirichlet(Combined, DirichletBelief):
     def row_log_moment(self, x: Cells, s: Any) -> Array:
         cells = np.asarray(x[:])
         concentration = self.gathered(self.concentration[:, 0], as_level(cells)).T
-        return log_level_moment(concentration, self.level_sums(self.concentration)[:, 0], says_nothing(cells), s)
+        return log_level_moment(
+            concentration, self.level_sums(self.concentration)[:, 0], says_nothing(cells), s
+        )
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         logs = self._distinct(x, lambda each: log_gamma_cumulants(each + tilt * power, ORDER))
@@ -284,8 +329,12 @@ class JointDirichlet(Combined, DirichletBelief):
         return np.moveaxis(silent(says_nothing(x), less(ratios, total[:, None])), 0, -1)
 
     def _distinct(self, x: Cells, worth: Callable[[Array], Array]) -> Array:
-        """The worth of rows' concentrations, each distinct one's once: `(k,) -> (n, k)` makes `(r, f) -> (n, r, c)`."""
-        values, which = np.unique(self.gathered(self.concentration[:, 0], as_level(x[:])), return_inverse=True)
+        """The worth of rows' concentrations, each distinct one's once: `(k,) -> (n, k)` makes `(r,
+        f) -> (n, r, c)`.
+        """
+        values, which = np.unique(
+            self.gathered(self.concentration[:, 0], as_level(x[:])), return_inverse=True
+        )
         return worth(np.nan_to_num(values, nan=1.0))[:, which.reshape(len(self), -1).T]
 
     def score_left_out(self, stats: JointStats, rows: RowsLeftOut) -> Array:
@@ -296,7 +345,11 @@ class JointDirichlet(Combined, DirichletBelief):
 
     def sample(self, rng: Rng, size: Any = None) -> JointDensity:
         logs = self.entries.sample(rng, size).log_probability
-        last = logs[..., -1:] - np.log(self.others) if self.others else np.full_like(logs[..., :1], -np.inf)
+        last = (
+            logs[..., -1:] - np.log(self.others)
+            if self.others
+            else np.full_like(logs[..., :1], -np.inf)
+        )
         logs_of_each = np.concatenate([logs[..., : len(self.combinations)], last], axis=-1)
         return JointDensity.of_logs(logs_of_each, self.combinations, self.sizes)
 
@@ -305,13 +358,18 @@ class JointDirichlet(Combined, DirichletBelief):
         return theta.opened(new, self.shares(theta, len(new), rng)) if len(new) else theta
 
     def shares(self, theta: JointDensity, several: int, rng: Rng) -> Array:
-        """Draw how combinations without an entry share what all those have: `several`, and the rest, `(s, 1, m + 1)`.
+        """Draw how combinations without an entry share what all those have: `several`, and the
+        rest, `(s, 1, m + 1)`.
 
         As logs, of as many draws as theta has.
         """
         each = np.tile(self.concentration[..., -1:], (len(theta) // len(self), 1, 1))
         a, rest = np.repeat(each, several, axis=-1), theta.others - several
-        logs = Dirichlet(np.concatenate([a, each * rest], axis=-1) if rest else a).sample(rng).log_probability
+        logs = (
+            Dirichlet(np.concatenate([a, each * rest], axis=-1) if rest else a)
+            .sample(rng)
+            .log_probability
+        )
         return logs if rest else np.concatenate([logs, np.full_like(each, -np.inf)], axis=-1)
 
     def parts(self) -> Parts:
@@ -322,8 +380,14 @@ class JointDirichlet(Combined, DirichletBelief):
         wide, theta = self.aligned(theta)
         logs = theta.log_probability[..., : len(theta.combinations)]
         if theta.others:
-            logs = np.concatenate([logs, theta.log_probability[..., -1:] + np.log(theta.others)], axis=-1)
-        return {("theta{}", None): wide.entries.dirichlet_log_density(DirichletDensity.of_logs(logs))[..., 0]}
+            logs = np.concatenate(
+                [logs, theta.log_probability[..., -1:] + np.log(theta.others)], axis=-1
+            )
+        return {
+            ("theta{}", None): wide.entries.dirichlet_log_density(DirichletDensity.of_logs(logs))[
+                ..., 0
+            ]
+        }
 
     def variables(self, pm: Any, names: VariableNames) -> JointDensity:
         theta = simplex(pm, names("theta{}"), self.lumped(self.concentration)[:, 0])
@@ -332,13 +396,14 @@ class JointDirichlet(Combined, DirichletBelief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointTable(DirichletFamily):
-    """Block of columns of levels modelled jointly: a probability for each class and combination of levels.
+    """Block of columns of levels modelled jointly: a probability for each class and combination of
+    levels.
 
     Parameters
     ----------
     prior : Dirichlet or float, default=1.0
-        The concentration of every combination: a number, or one for each class. An array over levels is an error, as
-        all combinations are alike before the data.
+        The concentration of every combination: a number, or one for each class. An array over
+        levels is an error, as all combinations are alike before the data.
     levels : sequence or None, default=None
         The levels that every column of the block has, in order. None: those that occur in each.
     unseen : {"ignore", "error", "reserve"}, default="ignore"
@@ -354,14 +419,17 @@ class JointTable(DirichletFamily):
     -----
     Booleans and numbers are levels too, one for each value.
 
-    A row to predict may have missing cells: it is any of the combinations that agree with the other cells, and their
-    probabilities are added up, exactly. A row to learn that has a missing cell in the block teaches nothing about it,
-    as there is no conjugate update for a row of which it is not known what to count.
+    A row to predict may have missing cells: it is any of the combinations that agree with the other
+    cells, and their probabilities are added up, exactly. A row to learn that has a missing cell in
+    the block teaches nothing about it, as there is no conjugate update for a row of which it is not
+    known what to count.
 
-    Under ``estimate="mle"``, with all columns in one block, p(y | x) is the share of label y among the rows that are
-    identical to x. Where there are none it is undefined, and an error; every other estimate with a smoothing is proper.
+    Under ``estimate="mle"``, with all columns in one block, p(y | x) is the share of label y among
+    the rows that are identical to x. Where there are none it is undefined, and an error; every
+    other estimate with a smoothing is proper.
 
-    Only combinations that occur are stored, so thirty columns of two levels do not take 2**30 numbers.
+    Only combinations that occur are stored, so thirty columns of two levels do not take 2**30
+    numbers.
 
     Examples
     --------
@@ -389,11 +457,16 @@ class JointTable(DirichletFamily):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.prior, EmpiricalDirichlet):
-            raise TypeError(f"JointTable: the prior must be a Dirichlet of numbers, or a number, got {self.prior!r}.")
+            raise TypeError(
+                "JointTable: the prior must be a Dirichlet of numbers, or a number, got "
+                f"{self.prior!r}."
+            )
         if self.concentration.ndim > 1:
             raise ValueError(
-                f"JointTable: a concentration is a number, or one for each class, got an array of shape "
-                f"{self.concentration.shape}. Its sides are all combinations of levels, which are alike before the "
+                "JointTable: a concentration is a number, or one for each class, got an array of "
+                "shape "
+                f"{self.concentration.shape}. Its sides are all combinations of levels, which are "
+                "alike before the "
                 "data: an array over levels says nothing of them."
             )
 
@@ -401,26 +474,33 @@ class JointTable(DirichletFamily):
     def columnwise(self) -> Categorical:
         return Categorical(unseen=self.unseen)
 
-    def observe(self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> Stats:
+    def observe(
+        self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1
+    ) -> Stats:
         return JointStats.of(x, weight, sizes, n_jobs)
 
     def belief(self, stats: JointStats) -> JointDirichlet:
         each, classes = self.concentration, len(stats)
         if each.ndim and len(each) != classes:
             raise ValueError(
-                f"JointTable: a concentration of shape {each.shape} is neither a number nor one for each of {classes} "
+                f"JointTable: a concentration of shape {each.shape} is neither a number nor one "
+                f"for each of {classes} "
                 "classes."
             )
         if prod(stats.sizes) > float_info.max / max(1.0, each.max()):
             raise ValueError(
-                f"JointTable: the combinations of levels of {len(stats.sizes)} columns are more than a float can "
+                f"JointTable: the combinations of levels of {len(stats.sizes)} columns are more "
+                "than a float can "
                 "count. Model fewer columns jointly."
             )
         concentration = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
         return JointDirichlet(concentration, stats.combinations[:0], stats.sizes)
 
     def describe(self, belief: Any) -> str:
-        each, combinations = belief.concentration[..., -1], formatting.number(float(prod(belief.sizes)))
+        each, combinations = (
+            belief.concentration[..., -1],
+            formatting.number(float(prod(belief.sizes))),
+        )
         return f"as if each of {combinations} combinations had been seen {formatting.times(each)} in each class"
 
     def along_levels(self, smoothing: Array) -> Array:
@@ -434,4 +514,6 @@ class JointTable(DirichletFamily):
         return Seen(stats.counts[:, 0, : len(levels)], each, np.zeros_like(levels), levels)
 
     def of_levels(self, concentration: Any, stats: JointStats) -> JointDirichlet:
-        return JointDirichlet.raw(stats.spread(concentration)[:, None], stats.combinations, stats.sizes)
+        return JointDirichlet.raw(
+            stats.spread(concentration)[:, None], stats.combinations, stats.sizes
+        )

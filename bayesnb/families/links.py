@@ -1,21 +1,26 @@
-"""Links: how much more, or less, probable a column's level is once another column of the row is known.
+"""Links: how much more, or less, probable a column's level is once another column of the row is
+known.
 
-    level b of the child | level a of the parent, class ~ Categorical(p_a)      p_a ~ Dirichlet(strength m)
+    level b of the child | level a of the parent, class ~ Categorical(p_a)      p_a ~
+    Dirichlet(strength m)
 
-m is how the class's rows are spread over the child's levels, whatever the parent's. A link adds the log of the ratio
-p_a(b) / m(b) to the score of the class. Where the class has no row on level a that ratio is expected to be 1: the pair
-backs off to the product of its margins. Along a forest of links, each child with one parent, the ratios turn a product
-of columns into a joint distribution:
+m is how the class's rows are spread over the child's levels, whatever the parent's. A link adds the
+log of the ratio p_a(b) / m(b) to the score of the class. Where the class has no row on level a that
+ratio is expected to be 1: the pair backs off to the product of its margins. Along a forest of
+links, each child with one parent, the ratios turn a product of columns into a joint distribution:
 
     p(x | class) = prod_v p(x_v | class) prod_(u, v) p(x_v | x_u, class) / p(x_v | class)
 
-m is taken from the counts, as if it were known: m(b) = (n(b) + c(b)) / (n + c), c what the child's prior adds to them.
-So given the counts the p_a are independent Dirichlets, and all that is asked of them is in closed form; the evidence
+m is taken from the counts, as if it were known: m(b) = (n(b) + c(b)) / (n + c), c what the child's
+prior adds to them. So given the counts the p_a are independent Dirichlets, and all that is asked of
+them is in closed form; the evidence
 
-    sum_a log B(strength m + n_a) / B(strength m) - sum_b n(b) log m(b)        B the Beta function of several numbers
+    sum_a log B(strength m + n_a) / B(strength m) - sum_b n(b) log m(b)        B the Beta function
+    of several numbers
 
-compares rows that are spread by one p for each a with rows that are spread by m. Links are looked for with c = 0: a
-declared prior that disagrees with the rows makes m explain them badly, and p_a less badly, whether they depend or not.
+compares rows that are spread by one p for each a with rows that are spread by m. Links are looked
+for with c = 0: a declared prior that disagrees with the rows makes m explain them badly, and p_a
+less badly, whether they depend or not.
 """
 
 from collections.abc import Callable
@@ -49,13 +54,17 @@ from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio,
 class Pairs:
     """The numbers of levels of parent and child of each link, and where each pair of levels stands.
 
-    The pairs of levels of all links lie end to end, `(k,)`, those of a link parent's level by parent's level.
+    The pairs of levels of all links lie end to end, `(k,)`, those of a link parent's level by
+    parent's level.
     """
 
     shapes: tuple[tuple[int, int], ...]
 
     def __post_init__(self) -> None:
-        if not (self.shapes and all(type(size) is int and size > 0 for shape in self.shapes for size in shape)):
+        if not (
+            self.shapes
+            and all(type(size) is int and size > 0 for shape in self.shapes for size in shape)
+        ):
             raise ValueError("each link has two columns of at least one level.")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -81,11 +90,16 @@ class Pairs:
     def child(self) -> Array:
         """Place of each pair's level of the child among those of all children, end to end, `(k,)`."""
         starts = np.cumsum([0, *(children for _, children in self.shapes)])
-        each = [np.tile(np.arange(m) + start, n) for (n, m), start in zip(self.shapes, starts[:-1], strict=True)]
+        each = [
+            np.tile(np.arange(m) + start, n)
+            for (n, m), start in zip(self.shapes, starts[:-1], strict=True)
+        ]
         return np.concatenate(each)
 
     def by_link(self, rows: Array) -> Array:
-        """Sums over the levels of the parent of each link, from numbers for each of these, `(..., a) -> (..., f)`."""
+        """Sums over the levels of the parent of each link, from numbers for each of these, `(...,
+        a) -> (..., f)`.
+        """
         parents = np.array([parents for parents, _ in self.shapes])
         return np.add.reduceat(rows, np.cumsum(parents) - parents, axis=-1)
 
@@ -96,7 +110,9 @@ class Pairs:
     def of_children(self, values: Array) -> Array:
         """Sums over the parent's levels, for each pair of the child's level, `(..., k)`."""
         flat = values.reshape(-1, values.shape[-1])
-        sums = np.stack([np.bincount(self.child, each) for each in flat]).reshape(*values.shape[:-1], -1)
+        sums = np.stack([np.bincount(self.child, each) for each in flat]).reshape(
+            *values.shape[:-1], -1
+        )
         return sums[..., self.child]
 
     def only(self, link: int) -> "Pairs":
@@ -114,7 +130,11 @@ class OnPairs(Row):
         return self.pairs.sizes
 
     def only(self, feature: int) -> Any:
-        arrays = [self.of_link(getattr(self, name), feature) for name in self.__match_args__ if name != "pairs"]
+        arrays = [
+            self.of_link(getattr(self, name), feature)
+            for name in self.__match_args__
+            if name != "pairs"
+        ]
         return type(self)(*arrays, self.pairs.only(feature))  # type: ignore[call-arg]
 
     def of_link(self, array: Array, link: int) -> Array:
@@ -137,9 +157,14 @@ class LinkStats(OnPairs, LaidOutStats):
             raise ValueError("its cells are not pairs of levels.")
 
     def mle(self) -> "LinkDensity":
-        of_parents, of_children = self.pairs.of_parents(self.counts), self.pairs.of_children(self.counts)
+        of_parents, of_children = (
+            self.pairs.of_parents(self.counts),
+            self.pairs.of_children(self.counts),
+        )
         independent = ratio(of_parents * of_children, self.total_of_levels(self.counts))
-        return LinkDensity.of_logs(log(np.where(independent > 0, ratio(self.counts, independent), 1.0)), self.pairs)
+        return LinkDensity.of_logs(
+            log(np.where(independent > 0, ratio(self.counts, independent), 1.0)), self.pairs
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,16 +216,22 @@ class LinkDensity(OnPairs, ScoredLevels, Density):
         return self.level_sums(special.times(stats.counts, self.log_ratio))
 
     def sample(self, rng: Rng) -> Array:
-        """Pairs as they would be if all levels of both columns were equally probable: the ratios alone know no more."""
+        """Pairs as they would be if all levels of both columns were equally probable: the ratios
+        alone know no more.
+        """
         rng = np.random.default_rng(rng)
-        return np.stack([draw_level(self.of_link(self.ratio, j), rng) for j in range(len(self.sizes))], axis=-1)
+        return np.stack(
+            [draw_level(self.of_link(self.ratio, j), rng) for j in range(len(self.sizes))], axis=-1
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
-    """Tables of pairs of levels: the rows on each, `(c, k)`, the margins of the children, `(c, k)`, and the strength.
+    """Tables of pairs of levels: the rows on each, `(c, k)`, the margins of the children, `(c, k)`,
+    and the strength.
 
-    `margin` are the rows on the child's level, and what its prior adds to them, repeated for each level of the parent.
+    `margin` are the rows on the child's level, and what its prior adds to them, repeated for each
+    level of the parent.
     """
 
     counts: Parameter
@@ -213,7 +244,9 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         checked("Links: counts", self.counts)
         checked("Links: margin", self.margin)
         checked("Links: strength", self.strength)
-        if not isinstance(self.pairs, Pairs) or np.shape(self.counts)[-1:] != (sum(self.pairs.sizes),):
+        if not isinstance(self.pairs, Pairs) or np.shape(self.counts)[-1:] != (
+            sum(self.pairs.sizes),
+        ):
             raise ValueError("Links: there is a count for each pair of levels.")
 
     def of_link(self, array: Array, link: int) -> Array:
@@ -244,39 +277,62 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return type(self)(self.counts, each * self.margin, times * self.strength, self.pairs)
 
     def parts(self) -> Parts:
-        return {("ratio{}_concentration", j): self.of_link(self.concentration, j) for j in range(len(self.sizes))}
+        return {
+            ("ratio{}_concentration", j): self.of_link(self.concentration, j)
+            for j in range(len(self.sizes))
+        }
 
     def update(self, stats: LinkStats) -> Self:
-        counts, margin = self.counts + stats.counts, self.margin + self.pairs.of_children(stats.counts)
-        return type(self)(np.maximum(counts, 0.0), np.maximum(margin, 0.0), self.strength, self.pairs)
+        counts, margin = (
+            self.counts + stats.counts,
+            self.margin + self.pairs.of_children(stats.counts),
+        )
+        return type(self)(
+            np.maximum(counts, 0.0), np.maximum(margin, 0.0), self.strength, self.pairs
+        )
 
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
         """The links as one row updates them, by which their margins stay."""
-        return Narrowed(KnownMargins(self.counts, self.margin, self.strength, self.pairs), x, observe)
+        return Narrowed(
+            KnownMargins(self.counts, self.margin, self.strength, self.pairs), x, observe
+        )
 
     def log_evidence(self, stats: LinkStats, xp: Any = special) -> Array:
-        """The log Bayes factor of a distribution for each level of the parent against one for all, `(c, f)`."""
-        return self.update(stats)._log_evidence() - (self._log_evidence() if self.counts.any() else 0.0)
+        """The log Bayes factor of a distribution for each level of the parent against one for all,
+        `(c, f)`.
+        """
+        return self.update(stats)._log_evidence() - (
+            self._log_evidence() if self.counts.any() else 0.0
+        )
 
     def _log_evidence(self) -> Array:
         margin = np.exp(self.log_margin)
         gain = log_gamma_ratio(self.expand(self.strength) * margin, self.counts)
         of_rows = np.add.reduceat(self.counts, self.pairs.rows, axis=-1)
         loss = log_gamma_ratio(self.expand(self.strength)[..., self.pairs.rows], of_rows)
-        return self.level_sums(gain - special.times(self.counts, self.log_margin)) - self.pairs.by_link(loss)
+        return self.level_sums(
+            gain - special.times(self.counts, self.log_margin)
+        ) - self.pairs.by_link(loss)
 
     def level_log_moment(self, s: Any) -> Array:
         return self._log_moment_at(np.arange(self.counts.shape[-1]), self.of_levels(s))
 
     def _log_moment_at(self, places: Array, s: Any) -> Array:
-        """log E[ratio**s] of pairs of levels, `(..., k)`; s is a number, or such that it meets the pairs.
+        """log E[ratio**s] of pairs of levels, `(..., k)`; s is a number, or such that it meets the
+        pairs.
 
-        A level of the parent has one total: its gamma functions are found once for all pairs that it is in.
+        A level of the parent has one total: its gamma functions are found once for all pairs that
+        it is in.
         """
         _, first, which = np.unique(self.pairs.row[places], return_index=True, return_inverse=True)
         by_pair = np.shape(s)[-1:] == places.shape
-        totals = log_gamma_ratio(self.total[..., places[first]], s[..., first] if by_pair else s)[..., which]
-        return less(log_gamma_ratio(self.concentration[..., places], s), totals) - s * self.log_margin[..., places]
+        totals = log_gamma_ratio(self.total[..., places[first]], s[..., first] if by_pair else s)[
+            ..., which
+        ]
+        return (
+            less(log_gamma_ratio(self.concentration[..., places], s), totals)
+            - s * self.log_margin[..., places]
+        )
 
     @cached_property
     def log_mean(self) -> Array:
@@ -319,8 +375,12 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return LinkDensity.of_logs(self._log_ratios(logs), self.pairs)
 
     def estimate(self, kind: str) -> LinkDensity:
-        """The expected ratio, `"mean"`; or, `"map"`, that of the modes; of one without a peak the expected one."""
-        return LinkDensity.of_logs(self.log_mean if kind == "mean" else log(self.mode()), self.pairs)
+        """The expected ratio, `"mean"`; or, `"map"`, that of the modes; of one without a peak the
+        expected one.
+        """
+        return LinkDensity.of_logs(
+            self.log_mean if kind == "mean" else log(self.mode()), self.pairs
+        )
 
     def mean(self) -> Array:
         """The expected ratio of each pair of levels."""
@@ -333,25 +393,37 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         return np.where(total > 0, ratio(above, total) / np.exp(self.log_margin), self.mean())
 
     def log_density(self, theta: LinkDensity) -> Parts:
-        """log p(theta): the sum of the log-densities of the Dirichlets, one for each level of the parent."""
-        logs = special.times(self.concentration - 1, theta.log_ratio + self.log_margin) - gammaln(self.concentration)
+        """log p(theta): the sum of the log-densities of the Dirichlets, one for each level of the
+        parent.
+        """
+        logs = special.times(self.concentration - 1, theta.log_ratio + self.log_margin) - gammaln(
+            self.concentration
+        )
         rows = gammaln(self.total[..., self.pairs.rows])
         each = self.level_sums(logs) + self.pairs.by_link(rows)
         return {("ratio{}", j): each[..., j] for j in range(len(self.sizes))}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         rest = self.total - self.concentration
-        ends = (quantiles.beta(p, self.concentration, np.where(rest > 0, rest, 1.0)) for p in quantiles.tails(prob))
+        ends = (
+            quantiles.beta(p, self.concentration, np.where(rest > 0, rest, 1.0))
+            for p in quantiles.tails(prob)
+        )
         lower, upper = (np.where(rest > 0, end, 1.0) / np.exp(self.log_margin) for end in ends)
         return lower, upper
 
     def predictive(self) -> Any:
-        """For each link a distribution of the child's level, a one-hot vector, given each level of the parent."""
+        """For each link a distribution of the child's level, a one-hot vector, given each level of
+        the parent.
+        """
         from scipy.stats import dirichlet_multinomial
 
         tables = (self.of_link(self.concentration, j) for j in range(len(self.sizes)))
         pairs = zip(tables, self.pairs.shapes, strict=True)
-        return [dirichlet_multinomial(each.reshape(*each.shape[:-1], *shape), 1) for each, shape in pairs]
+        return [
+            dirichlet_multinomial(each.reshape(*each.shape[:-1], *shape), 1)
+            for each, shape in pairs
+        ]
 
     def score_left_out(self, stats: LinkStats, rows: RowsLeftOut) -> Array:
         return self.cells_left_out(stats, rows).sum(axis=1)
@@ -368,8 +440,13 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
 
         pairs, strength, prior = self.pairs, self.expand(self.strength)[0][at], self.margin[0]
         counts, of_children = self.counts[0] + stats.counts[0], pairs.of_children(stats.counts[0])
-        margin = ratio(prior[at] + left(of_children), pairs.of_parents(prior)[at] + left(pairs.of_parents(of_children)))
-        expected = ratio(strength * margin + left(counts), strength + left(pairs.of_parents(counts)))
+        margin = ratio(
+            prior[at] + left(of_children),
+            pairs.of_parents(prior)[at] + left(pairs.of_parents(of_children)),
+        )
+        expected = ratio(
+            strength * margin + left(counts), strength + left(pairs.of_parents(counts))
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(margin > 0, np.log(expected) - np.log(margin), -np.inf)
         return silent(level < 0, value)
@@ -379,4 +456,6 @@ class KnownMargins(Links):
     """Links whose margins are known: rows that update them are evidence about the tables alone."""
 
     def update(self, stats: LinkStats) -> Self:
-        return type(self)(np.maximum(self.counts + stats.counts, 0.0), self.margin, self.strength, self.pairs)
+        return type(self)(
+            np.maximum(self.counts + stats.counts, 0.0), self.margin, self.strength, self.pairs
+        )

@@ -1,11 +1,15 @@
-"""Blocks of counts, such as words: one categorical distribution for each class, drawn from many times a row.
+"""Blocks of counts, such as words: one categorical distribution for each class, drawn from many
+times a row.
 
-    probability ~ Dirichlet(concentration)      counts | probability ~ Multinomial(total, probability)
+    probability ~ Dirichlet(concentration)      counts | probability ~ Multinomial(total,
+    probability)
 
-The block is one feature with k levels. Its predictive is the Dirichlet-multinomial, which knows that a word
-seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling word burstiness.
+The block is one feature with k levels. Its predictive is the Dirichlet-multinomial, which knows
+that a word seen once is likely to be seen again: Madsen, Kauchak and Elkan (2005), Modeling word
+burstiness.
 
-Up to the coefficient, p(x | theta)**r is the probability of the counts r x: a power for each row is a scaling of rows.
+Up to the coefficient, p(x | theta)**r is the probability of the counts r x: a power for each row is
+a scaling of rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +51,15 @@ from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
 from bayesnb.numerics.count_kernels import log_rising_binomials
-from bayesnb.numerics.special import dot_logs, less, log, log_gamma_ratio, log_rising_binomial, ratio, times
+from bayesnb.numerics.special import (
+    dot_logs,
+    less,
+    log,
+    log_gamma_ratio,
+    log_rising_binomial,
+    ratio,
+    times,
+)
 from bayesnb.numerics.threads import in_order
 from bayesnb.numerics.views import EVERY, entries, lanes, pieces_of, sweeps_of
 
@@ -58,9 +70,13 @@ def as_csr(x: Cells) -> sparse.csr_array:
 
 
 def log_orders(x: Cells) -> Array:
-    """The log of the number of orders in which counts can come, `(..., k) -> (...)`; a constant in theta."""
+    """The log of the number of orders in which counts can come, `(..., k) -> (...)`; a constant in
+    theta.
+    """
     logs = (
-        sparse.csr_array((gammaln(x.data + 1), x.indices, x.indptr), x.shape) if sparse.issparse(x) else gammaln(x + 1)
+        sparse.csr_array((gammaln(x.data + 1), x.indices, x.indptr), x.shape)
+        if sparse.issparse(x)
+        else gammaln(x + 1)
     )
     return gammaln(x.sum(axis=-1) + 1) - logs.sum(axis=-1)
 
@@ -79,7 +95,9 @@ class MultinomialStats(LevelStats):
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
         for rows in sweeps_of(x):
-            add = partial(numerics.count_kernels.tally, entries(x, rows), weight.counts[rows], counts, orders)
+            add = partial(
+                numerics.count_kernels.tally, entries(x, rows), weight.counts[rows], counts, orders
+            )
             by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
         return cls(counts[:, None], orders[:, None])
 
@@ -113,11 +131,15 @@ def words_read(x: Cells, words: Array | None) -> Array:
 
 def scaled(counts: sparse.csr_array, power: Any) -> sparse.csr_array:
     """Rows of counts, each times its power, `(r, k), (r, 1) -> (r, k)`."""
-    return sparse.csr_array((counts.data * power[row_of_entry(counts), 0], counts.indices, counts.indptr), counts.shape)
+    return sparse.csr_array(
+        (counts.data * power[row_of_entry(counts), 0], counts.indices, counts.indptr), counts.shape
+    )
 
 
 class OrderedCounts(Record):
-    """Densities and beliefs of rows of counts; `ordered` says that it is known in which order a row's words came."""
+    """Densities and beliefs of rows of counts; `ordered` says that it is known in which order a
+    row's words came.
+    """
 
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
     ordered: bool
@@ -144,7 +166,8 @@ class OrderedCounts(Record):
     def in_order(self, x: Cells, scores: Array, n_jobs: int | None) -> Array:
         """Scores that kernels gave to counts, in place: of their order, if that is known.
 
-        The log-probabilities of counts, and of one of their orders, are both negative: no digit is lost.
+        The log-probabilities of counts, and of one of their orders, are both negative: no digit is
+        lost.
         """
         if self.ordered:
 
@@ -184,15 +207,21 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        return raised(power, dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None])
+        return raised(
+            power, dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None]
+        )
 
     @cached_property
     def _tables(self) -> KernelTables:
-        return KernelTables(lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape)
+        return KernelTables(
+            lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape
+        )
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts, power = words_read(x, words), np.asarray(power)[..., None]
-        return power * (times(counts, self.log_probability[:, 0, words]) + self.orders_by_word(counts))
+        return power * (
+            times(counts, self.log_probability[:, 0, words]) + self.orders_by_word(counts)
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,7 +270,9 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def score_left_out(self, stats: MultinomialStats, rows: RowsLeftOut) -> Array:
-        """From prior and counts, as `log_shares_left` of levels; of words a row takes several with it."""
+        """From prior and counts, as `log_shares_left` of levels; of words a row takes several with
+        it.
+        """
         x, weight = as_csr(rows.x[EVERY]), rows.weight
         row, length = row_of_entry(x), np.asarray(x.sum(axis=1)).ravel()
         prior, counts = extra_of(self.concentration[0, 0], rows.kind), stats.counts[0, 0]
@@ -287,13 +318,19 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         scaled = counts.data * np.broadcast_to(s, (counts.shape[0], 1))[row_of_entry(counts), 0]
         binomial = not self.ordered and bool(np.all(np.equal(s, 1)))
         worth = log_rising_binomial if binomial else log_gamma_ratio
-        words = by_entry(counts, lambda c: worth(concentration[c, counts.indices], scaled), len(concentration))
+        words = by_entry(
+            counts, lambda c: worth(concentration[c, counts.indices], scaled), len(concentration)
+        )
         length = worth(concentration.sum(axis=1), s * counts.sum(axis=1)[:, None])
-        return words - length if binomial else less(words, length) + s * self.orders(counts)[:, None]
+        return (
+            words - length if binomial else less(words, length) + s * self.orders(counts)[:, None]
+        )
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         counts, orders, power = self._at_power(x, power)
-        total = np.moveaxis(self._added(counts, lambda a, count: _powers(a, count, tilt * power)), -1, 0)
+        total = np.moveaxis(
+            self._added(counts, lambda a, count: _powers(a, count, tilt * power)), -1, 0
+        )
         total[0] += orders
         return of_powers(total, power)
 
@@ -304,24 +341,36 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         return total + orders[:, :, None] * s
 
     def _at_power(self, x: Cells, power: Power) -> tuple[sparse.csr_array, Array, Power]:
-        """Counts, the logs of their orders, `(r, 1)`, and one power: rows with a power each are scaled by it."""
+        """Counts, the logs of their orders, `(r, 1)`, and one power: rows with a power each are
+        scaled by it.
+        """
         counts = as_csr(x)
         orders = self.orders(counts)[:, None]
-        return (scaled(counts, power), power * orders, 1.0) if is_by_row(power) else (counts, orders, power)
+        return (
+            (scaled(counts, power), power * orders, 1.0)
+            if is_by_row(power)
+            else (counts, orders, power)
+        )
 
     def _added(self, counts: sparse.csr_array, worth: Callable[[Array, Array], Array]) -> Array:
-        """The worth of each word and its count, less that of all words and the row's length, `-> (r, c, n)`."""
+        """The worth of each word and its count, less that of all words and the row's length, `->
+        (r, c, n)`.
+        """
         concentration = self.concentration[:, 0]
         words = DistinctCells.of_csr(counts)
         lengths, place = np.unique(counts.sum(axis=1), return_inverse=True)
-        rows = Entries.of_table(place[:, None]).added(worth(concentration.sum(axis=1, keepdims=True), lengths))
+        rows = Entries.of_table(place[:, None]).added(
+            worth(concentration.sum(axis=1, keepdims=True), lengths)
+        )
         return less(words.entries.added(worth(concentration[:, words.feature], words.value)), rows)
 
     def contributions(self, x: Cells, power: Any, words: Array | None = None) -> Contributions:
-        """Word by word. What the whole row has, the log of its orders and the total concentration, comes from counts.
+        """Word by word. What the whole row has, the log of its orders and the total concentration,
+        comes from counts.
 
-        That is what a word's counts add as they are read, averaged over all orders in which the row can be read. A
-        word's variance is that of its own probability; the words share one Dirichlet, so the sum's is less than theirs.
+        That is what a word's counts add as they are read, averaged over all orders in which the row
+        can be read. A word's variance is that of its own probability; the words share one
+        Dirichlet, so the sum's is less than theirs.
         """
         counts, power = words_read(x, words), np.asarray(power)[..., None]
         a, total = self.concentration[:, 0, words], self.concentration.sum(axis=-1)
@@ -331,21 +380,31 @@ class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
         with np.errstate(invalid="ignore"):  # a word that does not occur may have no concentration
             mean = np.where(seen, power * counts * (psi(a) - psi(total)), 0.0) + orders
             squares = np.where(seen, (power * counts) ** 2 * polygamma(1, a), 0.0)
-        gain = log_gamma_ratio(a, power * counts) - share * log_gamma_ratio(total, power * size) + orders
+        gain = (
+            log_gamma_ratio(a, power * counts)
+            - share * log_gamma_ratio(total, power * size)
+            + orders
+        )
         variance = squares.sum(axis=-1) - ((power * size) ** 2 * polygamma(1, total))[..., 0]
-        return Contributions(mean, squares - (power * counts) ** 2 * polygamma(1, total), gain, variance)
+        return Contributions(
+            mean, squares - (power * counts) ** 2 * polygamma(1, total), gain, variance
+        )
 
     def log_density(self, theta: LevelDensity) -> Parts:
         return {("theta{}", None): self.dirichlet_log_density(theta)[..., 0]}
 
     def variables(self, pm: Any, names: VariableNames) -> MultinomialDensity:
-        return MultinomialDensity(simplex(pm, names("theta{}"), self.concentration[:, 0])[:, None], self.ordered)
+        return MultinomialDensity(
+            simplex(pm, names("theta{}"), self.concentration[:, 0])[:, None], self.ordered
+        )
 
 
 def _powers(a: Array, count: Array, tilt: float) -> Array:
     """Cumulants of count * log of a Gamma variate, that has also been seen `tilt` times."""
     seen = a + tilt * count
-    return np.stack([count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))])
+    return np.stack(
+        [count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))]
+    )
 
 
 @dataclass(frozen=True)
@@ -355,28 +414,32 @@ class Vocabulary(LearnedLevels):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Multinomial(DirichletFamily):
-    """Counts out of one total, such as the words of a text: one categorical distribution for each class.
+    """Counts out of one total, such as the words of a text: one categorical distribution for each
+    class.
 
-    Columns of counts are one block, the counts of a row's words. A column whose cells are lists of words is a block by
-    itself, with its vocabulary. Cells must not be missing; a list without words is allowed, and says nothing.
+    Columns of counts are one block, the counts of a row's words. A column whose cells are lists of
+    words is a block by itself, with its vocabulary. Cells must not be missing; a list without words
+    is allowed, and says nothing.
 
     Parameters
     ----------
     prior : Dirichlet or float, default=1.0
-        The belief before the data. A number l stands for ``Dirichlet(l)``; an array is in the order of the columns, or
-        of ``levels``.
+        The belief before the data. A number l stands for ``Dirichlet(l)``; an array is in the order
+        of the columns, or of ``levels``.
     fractional : bool, default=False
-        Whether numbers that are not counts, such as tf-idf, are accepted, through the power likelihood; see Notes.
+        Whether numbers that are not counts, such as tf-idf, are accepted, through the power
+        likelihood; see Notes.
     ordered : bool, default=False
-        Whether the order of a row's words is known, as it is for lists. Rows of counts have the multinomial coefficient
-        in their density, rows whose order is known do not. It is the same for all classes and parameters: log density
-        and log evidence differ by it, posteriors and predictions do not.
+        Whether the order of a row's words is known, as it is for lists. Rows of counts have the
+        multinomial coefficient in their density, rows whose order is known do not. It is the same
+        for all classes and parameters: log density and log evidence differ by it, posteriors and
+        predictions do not.
     levels : sequence or None, default=None
         The words of lists that are known, in order. None: all that occur.
     unseen : {"ignore", "error", "reserve"}, default="ignore"
-        What happens to a word of a list that training never saw. ``"ignore"``: it is left out, for all classes alike,
-        with an ``UnseenLevelWarning``. ``"error"``: it is an error. ``"reserve"``: all new words together are one more
-        word.
+        What happens to a word of a list that training never saw. ``"ignore"``: it is left out, for
+        all classes alike, with an ``UnseenLevelWarning``. ``"error"``: it is an error.
+        ``"reserve"``: all new words together are one more word.
 
     See Also
     --------
@@ -384,32 +447,32 @@ class Multinomial(DirichletFamily):
     Poisson : Counts in columns with a rate each.
     plot_words : The words that tell classes apart.
 
-    Notes
-    -----
-    The posterior is a ``Dirichlet`` and the predictive the Dirichlet-multinomial, both exact. It knows that a word that
-    occurred once is likely to occur again.
+    Notes ----- The posterior is a ``Dirichlet`` and the predictive the Dirichlet-multinomial, both
+    exact. It knows that a word that occurred once is likely to occur again.
 
-    *Texts.* Lists of words may be a column of a pandas, polars or Arrow table, alone or beside others, or all of X.
-    They are stored as sparse counts; the vocabulary is sorted, and grows in ``partial_fit``, ``merge`` and over
-    partitions of a table. Raw text goes through scikit-learn's ``CountVectorizer``, as below: its vocabulary is that of
-    ``fit``, and it leaves out new words without a warning. Both ways give the same probabilities; the evidence of lists
-    is that of ``ordered=True``.
+    *Texts.* Lists of words may be a column of a pandas, polars or Arrow table, alone or beside
+    others, or all of X. They are stored as sparse counts; the vocabulary is sorted, and grows in
+    ``partial_fit``, ``merge`` and over partitions of a table. Raw text goes through scikit-learn's
+    ``CountVectorizer``, as below: its vocabulary is that of ``fit``, and it leaves out new words
+    without a warning. Both ways give the same probabilities; the evidence of lists is that of
+    ``ordered=True``.
 
-    *Power likelihood.* With ``fractional=True`` a row of numbers x has the likelihood product theta_j**x_j, times the
-    multinomial coefficient with Gamma functions for factorials, a constant: a word counts as x_j occurrences would.
-    Posterior and predictions are defined, and equal those of counts where the numbers are counts. But this is not a
-    distribution over x, as it does not sum or integrate to 1. So log evidence and log density are not those of data,
-    and ``relevance``, which rests on Bayes factors, refuses it. Intervals take the sum of the weights for the number of
-    words seen: ten times the weights are ten times the data, and less uncertainty. Where that matters, rescale each row
-    so that its numbers add up to as many words as it is worth.
+    *Power likelihood.* With ``fractional=True`` a row of numbers x has the likelihood product
+    theta_j**x_j, times the multinomial coefficient with Gamma functions for factorials, a constant:
+    a word counts as x_j occurrences would. Posterior and predictions are defined, and equal those
+    of counts where the numbers are counts. But this is not a distribution over x, as it does not
+    sum or integrate to 1. So log evidence and log density are not those of data, and ``relevance``,
+    which rests on Bayes factors, refuses it. Intervals take the sum of the weights for the number
+    of words seen: ten times the weights are ten times the data, and less uncertainty. Where that
+    matters, rescale each row so that its numbers add up to as many words as it is worth.
 
-    *Complement naive Bayes* is not offered. Its weights come from the words of all other classes and do not belong to a
-    likelihood of a row, so there is nothing to update, draw or compare. Classes of uneven size and words that come in
-    bursts are handled by the prior and the Dirichlet-multinomial predictive, overconfident scores by ``temper``.
+    *Complement naive Bayes* is not offered. Its weights come from the words of all other classes
+    and do not belong to a likelihood of a row, so there is nothing to update, draw or compare.
+    Classes of uneven size and words that come in bursts are handled by the prior and the
+    Dirichlet-multinomial predictive, overconfident scores by ``temper``.
 
-    References
-    ----------
-    Madsen, R., Kauchak, D. and Elkan, C. (2005), Modeling word burstiness using the Dirichlet distribution. ICML.
+    References ---------- Madsen, R., Kauchak, D. and Elkan, C. (2005), Modeling word burstiness
+    using the Dirichlet distribution. ICML.
 
     Rennie, J. et al. (2003), Tackling the poor assumptions of naive Bayes text classifiers. ICML.
 
@@ -462,7 +525,9 @@ class Multinomial(DirichletFamily):
         """The family of a column whose cells are lists of words."""
         return self if self.levels is not None else replace(self, levels=Vocabulary())
 
-    def observe(self, x: Cells, weight: Any, sizes: tuple[int, ...] = (), n_jobs: int | None = 1) -> MultinomialStats:
+    def observe(
+        self, x: Cells, weight: Any, sizes: tuple[int, ...] = (), n_jobs: int | None = 1
+    ) -> MultinomialStats:
         seen = MultinomialStats.of(x, weight, n_jobs)
         return seen.in_order() if self.ordered else seen
 
@@ -471,8 +536,12 @@ class Multinomial(DirichletFamily):
             counts = stats.counts[:, 0]
             each = self.prior.concentrations(counts, np.zeros(counts.shape[1], np.intp))
             return DirichletMultinomial(each[:, None], self.ordered)
-        smoothing = self.concentration[:, None] if self.concentration.ndim == 2 else self.concentration
-        return shaped("Multinomial", DirichletMultinomial(smoothing, self.ordered), stats.counts.shape)
+        smoothing = (
+            self.concentration[:, None] if self.concentration.ndim == 2 else self.concentration
+        )
+        return shaped(
+            "Multinomial", DirichletMultinomial(smoothing, self.ordered), stats.counts.shape
+        )
 
     def written(self, drawn: Array) -> Array:
         return drawn.astype(np.int64)

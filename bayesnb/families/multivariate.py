@@ -1,8 +1,10 @@
-"""Blocks of real numbers that depend on each other: a Gaussian with a full covariance for each class.
+"""Blocks of real numbers that depend on each other: a Gaussian with a full covariance for each
+class.
 
-With d columns it has d + d (d + 1) / 2 parameters a class, where columns that are independent have 2 d. One block of
-all columns is Bayesian quadratic discriminant analysis: Geisser (1964), Posterior odds for multivariate normal
-classifications. With `shared=True` all classes have one covariance, and what tells them apart is linear in the cells.
+With d columns it has d + d (d + 1) / 2 parameters a class, where columns that are independent have
+2 d. One block of all columns is Bayesian quadratic discriminant analysis: Geisser (1964), Posterior
+odds for multivariate normal classifications. With `shared=True` all classes have one covariance,
+and what tells them apart is linear in the cells.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +15,11 @@ import numpy as np
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior
 from bayesnb.families.gaussian import VARIANCES, Gaussian, refuse_settled
-from bayesnb.families.normal_inverse_wishart import FIELDS, NormalInverseWishart, strengthened_fields
+from bayesnb.families.normal_inverse_wishart import (
+    FIELDS,
+    NormalInverseWishart,
+    strengthened_fields,
+)
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.vectors import SharedVectorStats, VectorStats, diagonal, factor
 from bayesnb.families.wishart_shared import SharedNormalInverseWishart
@@ -26,7 +32,8 @@ BLOCK = Hyperparameters(
     weak=(0.01, 1.0, 1.0),
     factors=("strength", "scale"),
     note="In blocks of Gaussians the prior has l times the estimator's count and scale, and l times its dof above "
-    "the number of columns less one, so that every column by itself has the prior of a Gaussian column.",
+    "the number of columns less one, so that every column by itself has the prior of a Gaussian "
+    "column.",
     extremes=VARIANCES,
 )
 
@@ -45,7 +52,8 @@ def shaped_fields(fields: tuple[Array, ...], classes: int, width: int) -> tuple[
     except ValueError:
         raise ValueError(
             f"MultivariateGaussian: a prior with mean, count, dof and scale of the shapes "
-            f"{', '.join(str(np.shape(field)) for field in fields)} does not fit {classes} classes and a block of "
+            f"{', '.join(str(np.shape(field)) for field in fields)} does not fit {classes} "
+            "classes and a block of "
             f"{width} columns. Give numbers, or as many as there are columns."
         ) from None
     if (fitted[2] < width - 1).any():
@@ -57,43 +65,50 @@ def shaped_fields(fields: tuple[Array, ...], classes: int, width: int) -> tuple[
 
 
 def weak_prior(pooled: VectorStats) -> tuple[Array, Array, Array, Array]:
-    """The prior worth a hundredth of a row about the mean, and two rows about each column's variance."""
+    """The prior worth a hundredth of a row about the mean, and two rows about each column's
+    variance.
+    """
     covariance, width = ratio(pooled.scatter, pooled.count), len(pooled.mean)
     variance = diagonal(covariance)
     near = NEAR * np.spacing(np.abs(pooled.mean))
     constant = np.sqrt(variance) <= near  # its classes' means differ by rounding at most
-    covariance = np.where(constant[:, None] | constant, 0.0, covariance) + np.diag(np.where(constant, 1.0, 0.0))
+    covariance = np.where(constant[:, None] | constant, 0.0, covariance) + np.diag(
+        np.where(constant, 1.0, 0.0)
+    )
     root = factor(covariance)
-    if not (diagonal(root) > np.where(constant, 0.0, near)).all():  # what is left of a column beside those before it
+    # what is left of a column beside those before it
+    if not (diagonal(root) > np.where(constant, 0.0, near)).all():
         covariance = np.diag(diagonal(covariance))
     return pooled.mean, np.asarray(0.01), np.asarray(width + 1.0), 2 * covariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultivariateGaussian(Family[VectorStats]):
-    """Block of columns of real numbers that depend on each other: a multivariate normal distribution for each class.
+    """Block of columns of real numbers that depend on each other: a multivariate normal
+    distribution for each class.
 
     Parameters
     ----------
     prior : NormalInverseWishart or None, default=None
-        The belief about means and covariance before the data. None: a weak one on the scale of the data, under which
-        each column by itself has the prior of ``Gaussian()``. Where the rows do not span the block, as columns are
-        collinear or rows too few, it has no correlations, and a constant column has variance 1.
+        The belief about means and covariance before the data. None: a weak one on the scale of the
+        data, under which each column by itself has the prior of ``Gaussian()``. Where the rows do
+        not span the block, as columns are collinear or rows too few, it has no correlations, and a
+        constant column has variance 1.
     shared : bool, default=False
-        Whether all classes have one covariance, and means for each: Bayesian linear discriminant analysis. A prior must
-        then have the same ``dof`` and ``scale`` for every class.
+        Whether all classes have one covariance, and means for each: Bayesian linear discriminant
+        analysis. A prior must then have the same ``dof`` and ``scale`` for every class.
 
     See Also
     --------
     Gaussian : Columns that are independent given the class.
     JointTable : The same for columns of levels.
 
-    Notes
-    -----
-    Posterior and predictive, a multivariate Student t, are exact. One block of all columns is Bayesian quadratic
-    discriminant analysis. Under the weak prior, predictions do not change under any invertible affine map of the block.
+    Notes ----- Posterior and predictive, a multivariate Student t, are exact. One block of all
+    columns is Bayesian quadratic discriminant analysis. Under the weak prior, predictions do not
+    change under any invertible affine map of the block.
 
-    A row that lacks some cells of the block teaches nothing about it; it is predicted from the cells that it has.
+    A row that lacks some cells of the block teaches nothing about it; it is predicted from the
+    cells that it has.
 
     References
     ----------
@@ -147,17 +162,24 @@ class MultivariateGaussian(Family[VectorStats]):
         return tuple(getattr(self.prior, name) for name in FIELDS)
 
     def describe(self, belief: Any) -> str:
-        free, unit = belief.dof - belief.width + 1, np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1))
-        means = f"means near {number_range(belief.location)}, worth {number_range(belief.count)} rows"
-        spreads = (
-            f"standard deviations near {number_range(unit / np.sqrt(free)[..., None])}, worth {number_range(free)} rows"
+        free, unit = (
+            belief.dof - belief.width + 1,
+            np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1)),
         )
+        means = (
+            f"means near {number_range(belief.location)}, worth {number_range(belief.count)} rows"
+        )
+        spreads = f"standard deviations near {number_range(unit / np.sqrt(free)[..., None])}, worth {number_range(free)} rows"
         i, j = np.triu_indices(belief.width, 1)
         between = (belief.scale / (unit[..., None] * unit[..., None, :]))[..., i, j]
-        return f"{means}; {spreads}" + (f"; correlations near {number_range(between)}" if len(i) else "")
+        return f"{means}; {spreads}" + (
+            f"; correlations near {number_range(between)}" if len(i) else ""
+        )
 
     def tuned(self, stats: VectorStats, *values: Any) -> Self:
-        """Count, shape and scale as of a Gaussian column, `(1,)` or `(c, 1)`, around the pooled mean and covariance."""
+        """Count, shape and scale as of a Gaussian column, `(1,)` or `(c, 1)`, around the pooled
+        mean and covariance.
+        """
         count, shape, scale = (np.asarray(value, float).ravel() for value in values)
         if count.size == 1:
             count, shape, scale = count[0], shape[0], scale[0]
@@ -168,4 +190,7 @@ class MultivariateGaussian(Family[VectorStats]):
     def smoothed(self, stats: VectorStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         """Every column by itself has the prior that `Gaussian` has of this smoothing."""
         fields, width = self._prior_fields(stats), stats.mean.shape[-1]
-        return replace(self, prior=NormalInverseWishart.raw(*strengthened_fields(fields, smoothing, scale, width)))
+        return replace(
+            self,
+            prior=NormalInverseWishart.raw(*strengthened_fields(fields, smoothing, scale, width)),
+        )

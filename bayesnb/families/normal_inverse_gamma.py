@@ -2,8 +2,8 @@
 
     variance ~ InverseGamma(shape, scale)      mean | variance ~ Normal(location, variance / count)
 
-`count` is how many rows the belief about the mean is worth. Equations: Murphy (2007), Conjugate Bayesian
-analysis of the Gaussian distribution, section 3; the predictive is Student's t.
+`count` is how many rows the belief about the mean is worth. Equations: Murphy (2007), Conjugate
+Bayesian analysis of the Gaussian distribution, section 3; the predictive is Student's t.
 """
 
 from collections.abc import Callable
@@ -75,7 +75,10 @@ class GaussianStats(Stats):
         rows, features = x.shape
 
         def count_rows(rows: slice) -> Array:
-            labels, total = (weight.codes[rows], weight.counts[rows]), np.zeros((4, weight.classes, features))
+            labels, total = (
+                (weight.codes[rows], weight.counts[rows]),
+                np.zeros((4, weight.classes, features)),
+            )
             part, block = numbers(x, rows), np.empty((5, weight.classes, features))
             spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
             if not numerics.moment_kernels.moments(part, *labels, None, *spare, total):
@@ -118,23 +121,39 @@ class GaussianStats(Stats):
         return ["count", "ssd"]
 
     def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Faults of counts and spreads: none below zero, none of a single row, and all rows have the mean of all."""
+        """Faults of counts and spreads: none below zero, none of a single row, and all rows have
+        the mean of all.
+        """
         rest = self - part
         about = slack(self.count, rounding)
         none, one = np.abs(rest.count) <= about, (rounding == 0) & (rest.count == 1)
-        moved = np.abs(part.mean - self.mean) > SLACK * (np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count)))
-        before = np.where(part.count > 0, ROUNDED * self.count * self._size() ** 2, 0.0)  # by rows that left earlier
-        least = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2) + before + self.slip(part, rest).ssd
+        moved = np.abs(part.mean - self.mean) > SLACK * (
+            np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count))
+        )
+        # by rows that left earlier
+        before = np.where(part.count > 0, ROUNDED * self.count * self._size() ** 2, 0.0)
+        least = (
+            SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2)
+            + before
+            + self.slip(part, rest).ssd
+        )
         wide = np.abs(rest.ssd) > least
         invalid = (rest.count < -about) | (every[:, None] & ~none) | (wide & (rest.ssd < 0))
         return invalid | ((none | one) & wide) | (none & moved)
 
     def remains(self, part: Self, rounding: float) -> Self:
-        """A spread that may be rounding is taken to be 0; where all rows had one value, those that stay have it."""
+        """A spread that may be rounding is taken to be 0; where all rows had one value, those that
+        stay have it.
+        """
         rest = self - part
         count, still = left_of(self.count, rest.count, rounding), self.ssd == 0
         none = count == 0
-        same = none | still | ((rounding == 0) & (count == 1)) | (rest.ssd <= self.slip(part, rest).ssd)
+        same = (
+            none
+            | still
+            | ((rounding == 0) & (count == 1))
+            | (rest.ssd <= self.slip(part, rest).ssd)
+        )
         mean = np.where(none, 0.0, np.where(still, self.mean, rest.mean))
         return type(self)(count, mean, np.where(same, 0.0, rest.ssd))
 
@@ -143,10 +162,11 @@ class GaussianStats(Stats):
 
         With a and b the means of all n rows and of the k that go, and d = b - a,
 
-            mean that stays = a - d k / (n - k)        ssd that stays = ssd - ssd of those - n d**2 k / (n - k)
+            mean that stays = a - d k / (n - k)        ssd that stays = ssd - ssd of those - n d**2
+            k / (n - k)
 
-        A mean is rounded to a part ROUNDED of its size and of the rows' spread, an ssd to one of itself, as often as
-        batches that are added up need.
+        A mean is rounded to a part ROUNDED of its size and of the rows' spread, an ssd to one of
+        itself, as often as batches that are added up need.
         """
         gap, size = part.mean - self.mean, self._size() + part._size()
         changed = (part.count > 0) & (rest.count > 0) & (self.ssd > 0)
@@ -160,8 +180,14 @@ class GaussianStats(Stats):
         return np.abs(self.mean) + np.sqrt(np.maximum(ratio(self.ssd, self.count), 0.0))
 
     def invalid_columns(self) -> Array:
-        """Columns in which no class has a usual variance, or a mean is extreme, infinite or missing."""
-        if self.ssd.min() > 1e-280 and self.ssd.max() < 1e280 and np.vdot(self.mean, self.mean) < 1e280:
+        """Columns in which no class has a usual variance, or a mean is extreme, infinite or
+        missing.
+        """
+        if (
+            self.ssd.min() > 1e-280
+            and self.ssd.max() < 1e280
+            and np.vdot(self.mean, self.mean) < 1e280
+        ):
             return np.empty(0, np.intp)  # as in most batches: in every class
         spread = self.ssd.max(axis=0)
         usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
@@ -172,11 +198,15 @@ class GaussianStats(Stats):
         return reduce(add, (self[c] for c in range(len(self))))
 
     def mle(self) -> "GaussianDensity":
-        return GaussianDensity(self.mean, np.where(self.count > 0, ratio(self.ssd, self.count), np.nan))
+        return GaussianDensity(
+            self.mean, np.where(self.count > 0, ratio(self.ssd, self.count), np.nan)
+        )
 
 
 def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Count, mean and ssd of one class's rows, `(r, f), (r, 1) -> (f,) each`, about a row of their own."""
+    """Count, mean and ssd of one class's rows, `(r, f), (r, 1) -> (f,) each`, about a row of their
+    own.
+    """
     if not len(x):
         return (np.zeros(x.shape[1]),) * 3
     start, missing = x[0], np.isnan(x)
@@ -225,7 +255,9 @@ class GaussianDensity(LinearDensity, Density):
         return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
     def linear(self) -> Linear | None:
-        """Linear where all classes have one variance: the square of a cell is then worth the same to each of them."""
+        """Linear where all classes have one variance: the square of a cell is then worth the same
+        to each of them.
+        """
         if not self.proper.all() or (self.variance != self.variance[:1]).any():
             return None
         weights = self.mean / self.variance
@@ -234,7 +266,9 @@ class GaussianDensity(LinearDensity, Density):
     def linear_against(self, place: int) -> Linear | None:
         """Far from zero the means' squares have no digit left for their difference."""
         weights = (self.mean - self.mean[place]) / self.variance
-        return self.linear() and Linear(weights, -(weights * (self.mean + self.mean[place])).sum(axis=-1) / 2)
+        return self.linear() and Linear(
+            weights, -(weights * (self.mean + self.mean[place])).sum(axis=-1) / 2
+        )
 
     def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
         spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2
@@ -253,7 +287,8 @@ class GaussianDensity(LinearDensity, Density):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
-    r"""Normal-inverse-gamma distribution over a mean and a variance: the conjugate prior of ``Gaussian`` columns.
+    r"""Normal-inverse-gamma distribution over a mean and a variance: the conjugate prior of
+    ``Gaussian`` columns.
 
     Parameters
     ----------
@@ -262,10 +297,11 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
     count : float or array
         How many rows the belief about the mean is worth.
     shape : float or array
-        Shape of the variance's inverse gamma distribution: half as many rows as the belief about the variance is
-        worth. At least -0.5, which is the reference prior's.
+        Shape of the variance's inverse gamma distribution: half as many rows as the belief about
+        the variance is worth. At least -0.5, which is the reference prior's.
     scale : float or array
-        Scale of the variance's inverse gamma distribution. The expected variance is scale / (shape - 1).
+        Scale of the variance's inverse gamma distribution. The expected variance is scale / (shape
+        - 1).
 
     See Also
     --------
@@ -276,11 +312,11 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
     -----
     .. math::
 
-        \text{variance} &\sim \text{InverseGamma}(\text{shape}, \text{scale}) \\
-        \text{mean} \mid \text{variance} &\sim \text{Normal}(\text{mean}, \text{variance} / \text{count})
+        \text{variance} &\sim \text{InverseGamma}(\text{shape}, \text{scale}) \\ \text{mean} \mid
+        \text{variance} &\sim \text{Normal}(\text{mean}, \text{variance} / \text{count})
 
-    The predictive is Student's t with 2 shape degrees of freedom. ``estimate("mean")`` takes the variance of the
-    expected precision where no variance is expected, at a shape of 1 or less.
+    The predictive is Student's t with 2 shape degrees of freedom. ``estimate("mean")`` takes the
+    variance of the expected precision where no variance is expected, at a shape of 1 or less.
 
     References
     ----------
@@ -311,7 +347,8 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         fields = {
             "location": checked("NormalInverseGamma: mean", mean, -FARTHEST, FARTHEST),
             "count": checked("NormalInverseGamma: count", count),
-            "shape": checked("NormalInverseGamma: shape", shape, -0.5),  # -1/2 is the reference prior's
+            # -1/2 is the reference prior's
+            "shape": checked("NormalInverseGamma: shape", shape, -0.5),
             "scale": checked("NormalInverseGamma: scale", scale),
         }
         for name, value in fields.items():
@@ -341,7 +378,9 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
 
     @property
     def beyond(self) -> int:
-        """What a mode adds to the dof by which it divides: the mean, at its mode, adds a factor variance**-0.5."""
+        """What a mode adds to the dof by which it divides: the mean, at its mode, adds a factor
+        variance**-0.5.
+        """
         return 3
 
     def mode(self) -> Moments:
@@ -350,7 +389,9 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
     @property
     def as_scale(self) -> gaussian_removal.Scale:
         """What rows take from when they leave: that of a block of one column."""
-        return gaussian_removal.Scale(1, self.beyond, self.count, 2 * self.shape, log(2 * self.scale))
+        return gaussian_removal.Scale(
+            1, self.beyond, self.count, 2 * self.shape, log(2 * self.scale)
+        )
 
     @property
     def proper(self) -> Array:
@@ -358,7 +399,10 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
 
     def strengthened(self, times: Any) -> Self:
         if np.any(self.shape < 0):
-            raise ValueError("Gaussian: a prior with a negative shape has no weight that could be halved or doubled.")
+            raise ValueError(
+                "Gaussian: a prior with a negative shape has no weight that could be halved or "
+                "doubled."
+            )
         return type(self)(self.location, times * self.count, times * self.shape, times * self.scale)
 
     def update(self, stats: GaussianStats) -> Self:
@@ -371,17 +415,23 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         )
 
     def surprise(self, stats: GaussianStats, xp: Any = special) -> Any:
-        """The data's addition to the scale: half their spread about themselves and about the location."""
+        """The data's addition to the scale: half their spread about themselves and about the
+        location.
+        """
         share = xp.ratio(stats.count, self.count + stats.count)
         return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
 
     def rounding_error(self, stats: GaussianStats, slip: Slip) -> Array:
-        """The error of the location is in standard deviations of a row, that of the scale a part of it."""
+        """The error of the location is in standard deviations of a row, that of the scale a part of
+        it.
+        """
         share, after = ratio(stats.count, self.count + stats.count), self.update(stats)
         pull = self.count * share * (2 * np.abs(stats.mean - self.location) + slip.mean) * slip.mean
         off = np.stack([share * slip.mean, (slip.ssd + pull) / 2])
         with np.errstate(divide="ignore", invalid="ignore"):
-            unit = np.stack([np.sqrt(ratio(after.scale, np.maximum(after.shape, 0.0))), after.scale])
+            unit = np.stack(
+                [np.sqrt(ratio(after.scale, np.maximum(after.shape, 0.0))), after.scale]
+            )
             return np.where(off == 0, 0.0, off / unit).max(axis=0)
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
@@ -427,10 +477,13 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         if np.ndim(s) > 1:
             return super().row_log_moment(x, s)
         define = partial(super().row_log_moment, s=s)
-        return kernel_scores(numerics.gaussian_kernels.student, self._student(s), define, numbers(x, EVERY))
+        return kernel_scores(
+            numerics.gaussian_kernels.student, self._student(s), define, numbers(x, EVERY)
+        )
 
     def _student(self, s: Any, power: Any = 1.0) -> tuple[Any, ...]:
-        """K(s) times a power, as height - exponent * log1p(width * (x - location)**2); at s = 1 it is Student's t.
+        """K(s) times a power, as height - exponent * log1p(width * (x - location)**2); at s = 1 it
+        is Student's t.
 
         And whether a class's exponents are alike, and no square is subtracted.
         """
@@ -464,7 +517,11 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         log_part, rho = -np.log1p(tilt * rho) / 2, rho / (1 + tilt * rho)
         terms = [log_part - shape * rho]
         for n in range(2, order + 1):
-            terms.append((-1) ** n * (factorial(n - 1) * shape * rho - factorial(n - 2) * n / 2) * rho ** (n - 1))
+            terms.append(
+                (-1) ** n
+                * (factorial(n - 1) * shape * rho - factorial(n - 2) * n / 2)
+                * rho ** (n - 1)
+            )
         both = zip(self._still_cumulants(order, tilt), terms, strict=True)
         return silent(np.isnan(x), np.stack([still + moving for still, moving in both]))
 
@@ -474,15 +531,26 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         log_part, r = np.log1p(tilt * r) - LOG_2PI - np.log(self.scale), r / (1 + tilt * r)
         terms = [(psi(shape) + log_part) / 2 + (shape - 0.5) * r]
         for n in range(2, order + 1):
-            spread = (factorial(n - 2) * n / 2 - factorial(n - 1) * (shape - 0.5) * r) * r ** (n - 1)
+            spread = (factorial(n - 2) * n / 2 - factorial(n - 1) * (shape - 0.5) * r) * r ** (
+                n - 1
+            )
             terms.append(polygamma(n - 1, shape) / 2**n + (-1) ** n * spread)
         return np.stack(np.broadcast_arrays(*terms))
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         cells, w = numbers(x, EVERY), by_feature(power, self.shape.shape[1])
-        parameters = self.location, w / (2 * self.scale), w / self.count, self.shape + tilt * w / 2, w
+        parameters = (
+            self.location,
+            w / (2 * self.scale),
+            w / self.count,
+            self.shape + tilt * w / 2,
+            w,
+        )
         still = of_powers(self._still_cumulants(ORDER, tilt * w), power).sum(axis=-1)
-        total, kernel = np.empty((ORDER, len(cells), len(self))), numerics.transform_kernels.student_cumulants
+        total, kernel = (
+            np.empty((ORDER, len(cells), len(self))),
+            numerics.transform_kernels.student_cumulants,
+        )
         if kernel(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
             at_location = of_powers(self.cumulants(self.location, ORDER, tilt * w), power)
             gone = np.isnan(cells)
@@ -491,26 +559,48 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return total
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        cells, s, w = numbers(x, EVERY), np.asarray(s, complex), by_feature(power, self.shape.shape[1])
+        cells, s, w = (
+            numbers(x, EVERY),
+            np.asarray(s, complex),
+            by_feature(power, self.shape.shape[1]),
+        )
         shared, place = self._shared_moments(s, w)
         scale = s / 2 * (w * (LOG_2PI + np.log(self.scale)))[..., None]
         often = np.stack([np.bincount(places, minlength=len(shared)) for places in place])
-        each = shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
+        each = (
+            shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
+        )
         out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
-        parameters = self.location, w / (2 * self.scale), w / self.count, self.shape, w, s.real, s.imag
-        numerics.transform_kernels.student_transform(cells, *map(np.ascontiguousarray, parameters), _apart(each), out)
+        parameters = (
+            self.location,
+            w / (2 * self.scale),
+            w / self.count,
+            self.shape,
+            w,
+            s.real,
+            s.imag,
+        )
+        numerics.transform_kernels.student_transform(
+            cells, *map(np.ascontiguousarray, parameters), _apart(each), out
+        )
         real = w[:, None] * s.real
-        exists = (s.imag != 0) | ((real / self.count[..., None] > -1) & (real > -2 * self.shape[..., None])).all(1)
+        exists = (s.imag != 0) | (
+            (real / self.count[..., None] > -1) & (real > -2 * self.shape[..., None])
+        ).all(1)
         return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
 
     def _shared_moments(self, s: Array, power: Array) -> tuple[Array, Array]:
-        """The part of K(w s) free of cells and scales, `(k, n)` for distinct shapes, counts and w; and their places."""
+        """The part of K(w s) free of cells and scales, `(k, n)` for distinct shapes, counts and w;
+        and their places.
+        """
         parameters = np.stack(np.broadcast_arrays(self.shape, self.count, power))
         alike, place = np.unique(parameters.reshape(3, -1), axis=1, return_inverse=True)
         shape, count, w = alike[..., None]
         s = w * s
         with np.errstate(all="ignore"):
-            shared = log_gamma_ratio(shape, s / 2) + (shape + s / 2 - 0.5) * accurate_log1p(s / count)
+            shared = log_gamma_ratio(shape, s / 2) + (shape + s / 2 - 0.5) * accurate_log1p(
+                s / count
+            )
         return np.where(np.isfinite(shared), shared, 0.0), place.reshape(self.shape.shape)
 
     def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
@@ -523,7 +613,9 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         log_variance = np.log(theta.variance)
         spread = self.count * (theta.mean - self.location) ** 2 / theta.variance
         mean = (np.log(self.count) - LOG_2PI - log_variance - spread) / 2
-        variance = self.shape * np.log(self.scale) - gammaln(self.shape) - self.scale / theta.variance
+        variance = (
+            self.shape * np.log(self.scale) - gammaln(self.shape) - self.scale / theta.variance
+        )
         return {("mu", None): mean, ("sigma2", None): variance - (self.shape + 1) * log_variance}
 
     def interval(self, prob: float) -> tuple[Moments, Moments]:
@@ -544,32 +636,40 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
     def predictive(self) -> Any:
         from scipy.stats import t
 
-        return t(2 * self.shape, self.location, np.sqrt(self.scale * (1 + 1 / self.count) / self.shape))
+        return t(
+            2 * self.shape, self.location, np.sqrt(self.scale * (1 + 1 / self.count) / self.shape)
+        )
 
     def estimate(self, kind: str) -> GaussianDensity:
         if kind == "map":
             return GaussianDensity(*self.mode())
         variance = self.mean().variance
-        return GaussianDensity(self.location, np.where(np.isfinite(variance), variance, ratio(self.scale, self.shape)))
+        return GaussianDensity(
+            self.location, np.where(np.isfinite(variance), variance, ratio(self.scale, self.shape))
+        )
 
     def units(self, x: Cells) -> list[NumberUnit]:
         """A block of each column."""
         cells = np.asarray(numbers(x, EVERY), float)
         columns = zip(self.count.T, self.shape.T, self.location.T, self.scale.T, strict=True)
         return [
-            NumberUnit((j,), cells[:, [j]], count, shape, location[:, None], 2 * scale[:, None, None])
+            NumberUnit(
+                (j,), cells[:, [j]], count, shape, location[:, None], 2 * scale[:, None, None]
+            )
             for j, (count, shape, location, scale) in enumerate(columns)
         ]
 
     def variables(self, pm: Any, names: VariableNames) -> GaussianDensity:
         variance = pm.InverseGamma(**names("sigma2"), alpha=self.shape, beta=self.scale)
         return GaussianDensity(
-            pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance
+            pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5),
+            variance,
         )
 
 
 def of_variance(shape: Any, scale: Any, terms: tuple[Any, Any, Any], xp: Any = special) -> Any:
-    """The log evidence of rows that say of one variance half their number, what they add to the scale, and log(k_n/k).
+    """The log evidence of rows that say of one variance half their number, what they add to the
+    scale, and log(k_n/k).
 
     Ratios of normalizers, written so that a row keeps its digits after 1e12 others.
     """

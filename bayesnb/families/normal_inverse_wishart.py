@@ -1,10 +1,12 @@
 """A Gaussian over a block of columns, whose mean and covariance are both unknown.
 
-    covariance ~ InverseWishart(dof, scale)      mean | covariance ~ Normal(location, covariance / count)
+    covariance ~ InverseWishart(dof, scale)      mean | covariance ~ Normal(location, covariance /
+    count)
 
-Equations: Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 8; the predictive is the
-multivariate Student t. Some columns by themselves have a belief of the same kind, with as many dof fewer as columns
-are left out: by that a row is predicted of which cells are missing.
+Equations: Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 8; the
+predictive is the multivariate Student t. Some columns by themselves have a belief of the same kind,
+with as many dof fewer as columns are left out: by that a row is predicted of which cells are
+missing.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +20,15 @@ from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
 from bayesnb.families.capabilities import Narrowed, NumberUnit
 from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
 from bayesnb.families.normal_inverse_gamma import Moments, NormalInverseGamma, Slip
-from bayesnb.families.record import FARTHEST, Expected, VariableNames, checked, lead, of_powers, raised
+from bayesnb.families.record import (
+    FARTHEST,
+    Expected,
+    VariableNames,
+    checked,
+    lead,
+    of_powers,
+    raised,
+)
 from bayesnb.families.removal import RowsLeftOut
 from bayesnb.families.sums import by_rows
 from bayesnb.families.vectors import (
@@ -39,23 +49,39 @@ from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
-FIELDS, SYMBOLS = ("location", "count", "dof", "scale"), ("mu_mean", "mu_count", "cov_dof", "cov_scale")
+FIELDS, SYMBOLS = (
+    ("location", "count", "dof", "scale"),
+    ("mu_mean", "mu_count", "cov_dof", "cov_scale"),
+)
 NAME = "NormalInverseWishart"
-SYMMETRIC = 1e-12  # how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
+# how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
+SYMMETRIC = 1e-12
 
 
-def checked_fields(mean: Any, count: Any, dof: Any, scale: Any) -> tuple[Array, Array, Array, Array]:
-    """The parameters that a user gives, checked; an identity is spelled out where the number of columns is known."""
-    location, scale = checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST), checked(f"{NAME}: scale", scale, -np.inf)
+def checked_fields(
+    mean: Any, count: Any, dof: Any, scale: Any
+) -> tuple[Array, Array, Array, Array]:
+    """The parameters that a user gives, checked; an identity is spelled out where the number of
+    columns is known.
+    """
+    location, scale = (
+        checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST),
+        checked(f"{NAME}: scale", scale, -np.inf),
+    )
     count, dof = checked(f"{NAME}: count", count), checked(f"{NAME}: dof", dof)
     width = scale.shape[-1] if scale.ndim else location.shape[-1] if location.ndim else None
     if scale.ndim == 0 and width is not None:
         scale = scale * np.eye(width)
     if width is not None and location.ndim == 0:
         location = np.full(width, location)
-    if scale.ndim and (scale.ndim == 1 or scale.shape[-1] != scale.shape[-2] or location.shape[-1] != scale.shape[-1]):
+    if scale.ndim and (
+        scale.ndim == 1
+        or scale.shape[-1] != scale.shape[-2]
+        or location.shape[-1] != scale.shape[-1]
+    ):
         raise ValueError(
-            f"{NAME}: scale must be a number, or one symmetric matrix of as many rows and columns as the block has "
+            f"{NAME}: scale must be a number, or one symmetric matrix of as many rows and columns "
+            "as the block has "
             f"columns, got the shape {scale.shape} with a mean of the shape {location.shape}."
         )
     matrices = scale if scale.ndim else scale[None, None]
@@ -68,38 +94,50 @@ def checked_fields(mean: Any, count: Any, dof: Any, scale: Any) -> tuple[Array, 
         )
     least = 0 if width is None else width - 1
     if (dof <= least).any():
-        raise ValueError(f"{NAME}: dof must be above the number of columns less one, {least}, got {dof.min():g}.")
+        raise ValueError(
+            f"{NAME}: dof must be above the number of columns less one, {least}, got {dof.min():g}."
+        )
     return location, count, dof, scale
 
 
-def strengthened_fields(fields: tuple[Array, ...], times: Any, scale: float, width: int) -> tuple[Array, ...]:
+def strengthened_fields(
+    fields: tuple[Array, ...], times: Any, scale: float, width: int
+) -> tuple[Array, ...]:
     """A prior worth so many times as many rows, which expects `scale` times the variance.
 
-    A column's own variance is inverse Gamma with half of dof - d + 1 as its shape: that is what is multiplied.
+    A column's own variance is inverse Gamma with half of dof - d + 1 as its shape: that is what is
+    multiplied.
     """
     location, count, dof, matrix_scale = fields
     matrix_scale = matrix_scale if matrix_scale.ndim else matrix_scale * np.eye(width)
     times = np.asarray(times, float)
     times = times.reshape(()) if times.size == 1 else times.reshape(len(times), -1)[:, 0]
     matrix = times[:, None, None] if times.ndim else times
-    return location, times * count, width - 1 + times * (dof - width + 1), matrix * scale * matrix_scale
+    return (
+        location,
+        times * count,
+        width - 1 + times * (dof - width + 1),
+        matrix * scale * matrix_scale,
+    )
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
-    r"""Normal-inverse-Wishart distribution over means and a covariance: the prior of ``MultivariateGaussian``.
+    r"""Normal-inverse-Wishart distribution over means and a covariance: the prior of
+    ``MultivariateGaussian``.
 
     Parameters
     ----------
     mean : float or array
-        Where the means of the d columns are expected: one number, one for each column, or ``(c, d)`` for each class.
+        Where the means of the d columns are expected: one number, one for each column, or ``(c,
+        d)`` for each class.
     count : float or array
         How many rows the belief about the means is worth: a number, or one for each class.
     dof : float or array
         Degrees of freedom, above d - 1: a number, or one for each class.
     scale : float or array
-        A number times the identity, or a symmetric positive definite matrix, ``(d, d)`` or ``(c, d, d)``. The expected
-        covariance is scale / (dof - d - 1).
+        A number times the identity, or a symmetric positive definite matrix, ``(d, d)`` or ``(c, d,
+        d)``. The expected covariance is scale / (dof - d - 1).
 
     See Also
     --------
@@ -110,13 +148,13 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
     -----
     .. math::
 
-        \text{covariance} &\sim \text{InverseWishart}(\text{dof}, \text{scale}) \\
-        \text{mean} \mid \text{covariance} &\sim \text{Normal}(\text{mean}, \text{covariance} / \text{count})
+        \text{covariance} &\sim \text{InverseWishart}(\text{dof}, \text{scale}) \\ \text{mean} \mid
+        \text{covariance} &\sim \text{Normal}(\text{mean}, \text{covariance} / \text{count})
 
-    A cell is a whole row of the block. The predictive is the multivariate Student t with dof - d + 1 degrees of
-    freedom; ``predictive`` returns a list of them where there are several classes. ``interval`` is about each mean and
-    each variance by itself. ``estimate("mean")`` takes the covariance of the expected precision where no covariance is
-    expected, at a dof of d + 1 or less.
+    A cell is a whole row of the block. The predictive is the multivariate Student t with dof - d +
+    1 degrees of freedom; ``predictive`` returns a list of them where there are several classes.
+    ``interval`` is about each mean and each variance by itself. ``estimate("mean")`` takes the
+    covariance of the expected precision where no covariance is expected, at a dof of d + 1 or less.
 
     References
     ----------
@@ -147,7 +185,9 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
 
     def map(self, change: Any, *others: Self) -> Self:
         """Field by field; what is known to be a belief is not checked again."""
-        return self.made(*(change(*(getattr(belief, name) for belief in (self, *others))) for name in FIELDS))
+        return self.made(
+            *(change(*(getattr(belief, name) for belief in (self, *others))) for name in FIELDS)
+        )
 
     @property
     def width(self) -> int:
@@ -173,7 +213,9 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         """
         parameter, free = self.location.view(Expected), self.dof - self.width - 1
         with np.errstate(divide="ignore"):
-            covariance = np.where((free > 0)[..., None, None], self.scale / free[..., None, None], np.inf)
+            covariance = np.where(
+                (free > 0)[..., None, None], self.scale / free[..., None, None], np.inf
+            )
         parameter.expectation = MeanCovariance(self.location, covariance)
         return parameter
 
@@ -204,18 +246,26 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
             return self
         scale = self.scale[..., there, :][..., there]
         gone = self.width - scale.shape[-1]
-        return NormalInverseWishart.raw(self.location[..., there], self.count, self.dof - gone, scale)
+        return NormalInverseWishart.raw(
+            self.location[..., there], self.count, self.dof - gone, scale
+        )
 
     def patterns(self, x: Array) -> Iterator[tuple[Array, "NormalInverseWishart", Array]]:
-        """Rows with cells in the same columns: which they are, the belief about these columns, and their cells."""
+        """Rows with cells in the same columns: which they are, the belief about these columns, and
+        their cells.
+        """
         for rows, there in patterns_of(x):
             yield rows, self.of_columns(there), x[rows][:, there]
 
     def margins(self) -> NormalInverseGamma:
         """The belief about each column by itself, `(c, 1, d) -> (c, d)`."""
         shape = self.location[:, 0].shape
-        count, free = (np.broadcast_to(field, shape) for field in (self.count, self.dof - self.width + 1))
-        return NormalInverseGamma(self.location[:, 0], count, free / 2, diagonal(self.scale)[:, 0] / 2)
+        count, free = (
+            np.broadcast_to(field, shape) for field in (self.count, self.dof - self.width + 1)
+        )
+        return NormalInverseGamma(
+            self.location[:, 0], count, free / 2, diagonal(self.scale)[:, 0] / 2
+        )
 
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
         cells = numbers(x, EVERY)
@@ -229,13 +279,29 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
     def units(self, x: Cells) -> list[NumberUnit]:
         """The block as it is."""
         cells = np.asarray(x[:], float)
-        location, scale, shape = self.location[:, 0], self.scale[:, 0], (self.dof[:, 0] - self.width + 1) / 2
-        return [NumberUnit(tuple(range(self.width)), cells, self.count[:, 0], shape, np.asarray(location), scale)]
+        location, scale, shape = (
+            self.location[:, 0],
+            self.scale[:, 0],
+            (self.dof[:, 0] - self.width + 1) / 2,
+        )
+        return [
+            NumberUnit(
+                tuple(range(self.width)),
+                cells,
+                self.count[:, 0],
+                shape,
+                np.asarray(location),
+                scale,
+            )
+        ]
 
     def update(self, stats: VectorStats) -> Self:
         share = ratio(stats.count, self.count + stats.count)
         location = self.location + share[..., None] * (stats.mean - self.location)
-        dof, scale = self.dof + self.together(stats.count), self.scale + self.together(self.surprise(stats))
+        dof, scale = (
+            self.dof + self.together(stats.count),
+            self.scale + self.together(self.surprise(stats)),
+        )
         return self.made(location, self.count + stats.count, dof, scale)
 
     def together(self, values: Array) -> Array:
@@ -247,12 +313,18 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return self.raw(*fields, *(getattr(self, name) for name in self.layout))
 
     def surprise(self, stats: VectorStats) -> Array:
-        """The data's addition to the scale: their scatter about their mean, and that about the location."""
+        """The data's addition to the scale: their scatter about their mean, and that about the
+        location.
+        """
         share = ratio(stats.count, self.count + stats.count)
-        return stats.scatter + (self.count * share)[..., None, None] * outer(stats.mean - self.location)
+        return stats.scatter + (self.count * share)[..., None, None] * outer(
+            stats.mean - self.location
+        )
 
     def strengthened(self, times: Any) -> Self:
-        """The belief that is worth `times` as many rows; every column expects the same mean and variance."""
+        """The belief that is worth `times` as many rows; every column expects the same mean and
+        variance.
+        """
         fields = tuple(getattr(self, name) for name in FIELDS)
         return self.made(*strengthened_fields(fields, times, 1.0, self.width))
 
@@ -261,12 +333,18 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
         after, half = self.update(stats), stats.count / 2
-        gain = multi_gamma_ratio(self.dof / 2, half, self.width) - self.dof / 2 * elliptic.log_growth(self, after)
+        gain = multi_gamma_ratio(
+            self.dof / 2, half, self.width
+        ) - self.dof / 2 * elliptic.log_growth(self, after)
         gain = gain - half * (self.width * LOG_PI + after.log_det)
         return gain - self.width * np.log1p(stats.count / self.count) / 2
 
-    def at_distances(self, x: Array, value: Callable[["NormalInverseWishart", Array, Any], Array]) -> Array:
-        """`value(belief, squared distance, rows)` of vectors and the belief about the columns that they have."""
+    def at_distances(
+        self, x: Array, value: Callable[["NormalInverseWishart", Array, Any], Array]
+    ) -> Array:
+        """`value(belief, squared distance, rows)` of vectors and the belief about the columns that
+        they have.
+        """
 
         def complete(cells: Array, there: There, rows: Any) -> Array:
             narrowed = self.of_columns(there)
@@ -275,9 +353,12 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return by_pattern(x, self.count.ndim, complete)
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        # a noncentral chi-squared integral over the mean, then a Wishart integral over the precision
+        # a noncentral chi-squared integral over the mean, then a Wishart integral over the
+        # precision
         by_row = np.ndim(s) > self.count.ndim
-        return self.at_distances(x, lambda belief, u, rows: belief.moment_at(u, s[rows] if by_row else s))
+        return self.at_distances(
+            x, lambda belief, u, rows: belief.moment_at(u, s[rows] if by_row else s)
+        )
 
     def moment_at(self, distance: Array, s: Any) -> Array:
         """K(s) of a row at a squared distance of (x - location)' scale**-1 (x - location)."""
@@ -285,8 +366,14 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         with np.errstate(all="ignore"):
             widen = 1 + s / self.count
             reach = s / widen * distance
-            value = multi_gamma_ratio(self.dof / 2, s / 2, self.width) - (s / 2) * (self.width * LOG_PI + self.log_det)
-            value = value - (self.dof + s) / 2 * accurate_log1p(reach) - self.width / 2 * accurate_log1p(s / self.count)
+            value = multi_gamma_ratio(self.dof / 2, s / 2, self.width) - (s / 2) * (
+                self.width * LOG_PI + self.log_det
+            )
+            value = (
+                value
+                - (self.dof + s) / 2 * accurate_log1p(reach)
+                - self.width / 2 * accurate_log1p(s / self.count)
+            )
             exists = (np.real(widen) > 0) & (1 + np.real(reach) > 0)
             return np.where(exists | (np.imag(s) != 0), value, np.inf)
 
@@ -307,7 +394,9 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
 
     def _height(self, s: Any) -> Array:
         """K(s) at the location."""
-        height = multi_gamma_ratio(self.dof / 2, s / 2, self.width) - s / 2 * (self.width * LOG_PI + self.log_det)
+        height = multi_gamma_ratio(self.dof / 2, s / 2, self.width) - s / 2 * (
+            self.width * LOG_PI + self.log_det
+        )
         return height - self.width / 2 * np.log1p(s / self.count)
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
@@ -319,7 +408,9 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         for rows, narrowed, cells in self.patterns(x):
             exponent = (narrowed.dof + 1)[:, 0] / 2
             width = (1 / (1 + 1 / narrowed.count))[:, 0]
-            total[rows] = narrowed._height(1.0)[:, 0] - exponent * np.log1p(width * narrowed.distances(cells))
+            total[rows] = narrowed._height(1.0)[:, 0] - exponent * np.log1p(
+                width * narrowed.distances(cells)
+            )
         overflowed = ~np.isfinite(total).all(axis=1)
         if overflowed.any():
             total[overflowed] = self.defined_score(x[overflowed])
@@ -333,7 +424,9 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         return total
 
     def distances(self, x: Array) -> Array:
-        """(x - location)' scale**-1 (x - location) of complete rows and classes, `(r, d) -> (r, c)`."""
+        """(x - location)' scale**-1 (x - location) of complete rows and classes, `(r, d) -> (r,
+        c)`.
+        """
         return distances(x, self.location[:, 0], self.whitening[:, 0])
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
@@ -370,8 +463,14 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
     def parts(self) -> Parts:
         """A count and dof for each column: those of its block."""
         location, scale = self.location[..., 0, :], self.scale[..., 0, :, :]
-        values = location, *(np.repeat(field, self.width, axis=-1) for field in (self.count, self.dof)), scale
-        return {(self.symbols[name], None): value for name, value in zip(FIELDS, values, strict=True)}
+        values = (
+            location,
+            *(np.repeat(field, self.width, axis=-1) for field in (self.count, self.dof)),
+            scale,
+        )
+        return {
+            (self.symbols[name], None): value for name, value in zip(FIELDS, values, strict=True)
+        }
 
     def log_density(self, theta: VectorDensity) -> Parts:
         """log p of each mean given its covariance, and of each covariance."""
@@ -381,7 +480,10 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         free, spread = (self.dof - self.width + 1)[..., None], diagonal(self.scale)
         unit = np.sqrt(spread / (free * self.count[..., None]))
         low, high = (
-            Moments(quantiles.student(p, free, self.location, unit), quantiles.inverse_gamma(p, free / 2, spread / 2))
+            Moments(
+                quantiles.student(p, free, self.location, unit),
+                quantiles.inverse_gamma(p, free / 2, spread / 2),
+            )
             for p in quantiles.tails(prob)
         )
         return low, high
@@ -393,7 +495,9 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         if kind == "map":
             return VectorDensity(*self.mode())
         free = self.dof - self.width - 1
-        return VectorDensity(self.location, self.scale / np.where(free > 0, free, self.dof)[..., None, None])
+        return VectorDensity(
+            self.location, self.scale / np.where(free > 0, free, self.dof)[..., None, None]
+        )
 
     def variables(self, pm: Any, names: VariableNames) -> VectorDensity:
         return elliptic.variables(self, pm, names)

@@ -2,8 +2,8 @@
 
     rate ~ Gamma(shape, rate of the Gamma)      cell | rate ~ Poisson(rate)
 
-The Gamma's `rate` is how many rows the belief is worth, and its `shape` how many events they held. The
-predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, section 2.6.
+The Gamma's `rate` is how many rows the belief is worth, and its `shape` how many events they held.
+The predictive is negative binomial: Gelman et al. (2013), Bayesian Data Analysis, section 2.6.
 """
 
 from collections.abc import Callable
@@ -47,12 +47,15 @@ from bayesnb.numerics.special import (
 )
 from bayesnb.numerics.views import column
 
-MOST_DISPERSED = 5.0  # of columns of public tables that a Poisson predicts best it is 4 at most; of prices, hundreds
+# of columns of public tables that a Poisson predicts best it is 4 at most; of prices, hundreds
+MOST_DISPERSED = 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class PoissonStats(Stats):
-    """Rows seen, events in them, and the sum of log x!, which makes the evidence that of the counts."""
+    """Rows seen, events in them, and the sum of log x!, which makes the evidence that of the
+    counts.
+    """
 
     constants: ClassVar[tuple[str, ...]] = ("log_factorial",)
     count: Array
@@ -87,7 +90,9 @@ class PoissonStats(Stats):
 
 
 def sum_distinct(score: Callable[[Array, Array], Array], x: Cells, power: Power = 1.0) -> Array:
-    """Scores of rows, `(r, f) -> (r, c)`; `score(feature, count)`, `-> (c, k)`, is asked of the distinct cells."""
+    """Scores of rows, `(r, f) -> (r, c)`; `score(feature, count)`, `-> (c, k)`, is asked of the
+    distinct cells.
+    """
     cells = DistinctCells.of_table(x[:])
     scores = score(cells.feature, cells.value)
     return cells.sum_scores(raised(by_feature(power, x.shape[1])[cells.feature], scores))
@@ -154,10 +159,8 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
     --------
     Poisson : Columns of counts.
 
-    Notes
-    -----
-    The predictive is negative binomial, with ``shape`` successes of probability rate / (rate + 1). A count adds its
-    events to the shape, and 1 to the rate.
+    Notes ----- The predictive is negative binomial, with ``shape`` successes of probability rate /
+    (rate + 1). A count adds its events to the shape, and 1 to the rate.
 
     References
     ----------
@@ -210,7 +213,9 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         return type(self)(self.shape + stats.events, self.rate + stats.count)
 
     def log_evidence(self, stats: PoissonStats, xp: Any = special) -> Array:
-        scale = -self.shape * xp.log1p(stats.count / self.rate) - stats.events * xp.log(self.rate + stats.count)
+        scale = -self.shape * xp.log1p(stats.count / self.rate) - stats.events * xp.log(
+            self.rate + stats.count
+        )
         return xp.log_gamma_ratio(self.shape, stats.events) + scale - stats.log_factorial
 
     def log_predictive(self, x: Array) -> Array:
@@ -238,9 +243,17 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         scores = self._score_without(stats, np.arange(x.shape[1]), x, rows.each, rows.kind)
         return silent(np.isnan(x), scores)
 
-    def _score_without(self, stats: PoissonStats, feature: Array, x: Array, weight: Any, kind: str) -> Array:
-        """Score cells of the first class's rows once that weight of each has left; NaN where nothing proper is left."""
-        events, count, prior = stats.events[0, feature], stats.count[0, feature], self.rate[0, feature]
+    def _score_without(
+        self, stats: PoissonStats, feature: Array, x: Array, weight: Any, kind: str
+    ) -> Array:
+        """Score cells of the first class's rows once that weight of each has left; NaN where
+        nothing proper is left.
+        """
+        events, count, prior = (
+            stats.events[0, feature],
+            stats.count[0, feature],
+            self.rate[0, feature],
+        )
         shape = extra_of(self.shape, kind)[0, feature] + staying(events - weight * x, events)
         rate = (0.0 if kind == "mle" else prior) + staying(count - weight, count)
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
@@ -264,7 +277,9 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         a, b = self.shape + tilt * x, self.rate + tilt
         terms = [x * (psi(a) - np.log(b)) - a / b - gammaln(x + 1)]
         for n in range(2, order + 1):
-            rows = (-1) ** n * (factorial(n - 1) * a / b**n - factorial(n - 2) * n * x / b ** (n - 1))
+            rows = (-1) ** n * (
+                factorial(n - 1) * a / b**n - factorial(n - 2) * n * x / b ** (n - 1)
+            )
             terms.append(x**n * polygamma(n - 1, a) + rows)
         return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
 
@@ -280,7 +295,9 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s) * each))
 
     def linear_variance(self, against: int | None = None) -> Linear:
-        return independent_variances(special.trigamma(self.shape), (self.shape / self.rate**2).sum(axis=-1), against)
+        return independent_variances(
+            special.trigamma(self.shape), (self.shape / self.rate**2).sum(axis=-1), against
+        )
 
     def sample(self, rng: Rng, size: Any = None) -> PoissonDensity:
         rng = np.random.default_rng(rng)
@@ -288,7 +305,9 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
 
     def log_density(self, theta: PoissonDensity) -> Parts:
         normalizer = self.shape * np.log(self.rate) - gammaln(self.shape)
-        return {("rate", None): normalizer + (self.shape - 1) * theta.log_rate - self.rate * theta.rate}
+        return {
+            ("rate", None): normalizer + (self.shape - 1) * theta.log_rate - self.rate * theta.rate
+        }
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         low, high = (quantiles.gamma(p, self.shape, self.rate) for p in quantiles.tails(prob))
@@ -310,12 +329,16 @@ RATE = Hyperparameters(
     names=("shape", "mean"),
     weak=(1.0, 1.0),
     note="In Poisson columns the prior has l times the estimator's shape and rate. By default that is worth l "
-    "events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the posterior mean under Gamma(l, "
+    "events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the posterior "
+    "mean under Gamma(l, "
     "l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / pooled rate).",
     extremes={
         ("shape", True): "the classes' rates differ no more than chance makes them, "
         "and the prior says that they do not",
-        ("shape", False): "the classes' rates differ by orders of magnitude, and the prior says that any is as likely",
+        (
+            "shape",
+            False,
+        ): "the classes' rates differ by orders of magnitude, and the prior says that any is as likely",
         ("mean", True): "the prior expects more events without end",
         ("mean", False): "the prior expects fewer events without end",
     },
@@ -329,21 +352,20 @@ class Poisson(Family[PoissonStats]):
     Parameters
     ----------
     prior : Gamma or None, default=None
-        The belief about the rates before the data. None: worth one event, at the rate of all classes together, which
-        the first ``fit`` or ``partial_fit`` counts.
+        The belief about the rates before the data. None: worth one event, at the rate of all
+        classes together, which the first ``fit`` or ``partial_fit`` counts.
     fractional : bool, default=False
-        Whether numbers that are not counts are accepted. They have the power likelihood rate**x exp(-rate), which is
-        not a distribution over x, so evidence and log density are not those of data.
+        Whether numbers that are not counts are accepted. They have the power likelihood rate**x
+        exp(-rate), which is not a distribution over x, so evidence and log density are not those of
+        data.
 
     See Also
     --------
     PoissonNB : The preset with this family in all columns.
     Multinomial : Counts out of one total, such as the words of a text.
 
-    Notes
-    -----
-    Everything about these columns is exact: the posterior is a ``Gamma``, and the predictive is negative binomial. A
-    missing cell is left out.
+    Notes ----- Everything about these columns is exact: the posterior is a ``Gamma``, and the
+    predictive is negative binomial. A missing cell is left out.
 
     Examples
     --------
@@ -372,7 +394,9 @@ class Poisson(Family[PoissonStats]):
     def is_refuted(self, x: Any, codes: Array, weight: Array | None = None) -> bool:
         """Whether a column varies within classes far more than counts of its size do, as prices do."""
         weight = np.ones(len(codes)) if weight is None else weight
-        return any(dispersion(column(x, j), codes, weight) > MOST_DISPERSED for j in range(x.shape[1]))
+        return any(
+            dispersion(column(x, j), codes, weight) > MOST_DISPERSED for j in range(x.shape[1])
+        )
 
     def belief(self, stats: PoissonStats) -> Gamma:
         prior = weak_prior(stats) if self.prior is None else self.prior
@@ -393,7 +417,9 @@ class Poisson(Family[PoissonStats]):
 
     def smoothed(self, stats: PoissonStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         prior = weak_prior(stats) if self.prior is None else self.prior
-        return replace(self, prior=Gamma(smoothing * prior.shape + (kind == "map"), smoothing * prior.rate))
+        return replace(
+            self, prior=Gamma(smoothing * prior.shape + (kind == "map"), smoothing * prior.rate)
+        )
 
     def seen(self, stats: PoissonStats) -> Seen:
         unit = self.smoothed(stats, 1.0, "mean").belief(stats)
@@ -402,9 +428,11 @@ class Poisson(Family[PoissonStats]):
 
 
 def dispersion(x: Array, codes: Array, weight: Array) -> float:
-    """Variance within classes as a multiple of the mean: about 1 of Poisson counts, `(r,), (r,), (r,) -> ()`.
+    """Variance within classes as a multiple of the mean: about 1 of Poisson counts, `(r,), (r,),
+    (r,) -> ()`.
 
-    It is Pearson's chi-squared over its degrees of freedom: McCullagh and Nelder (1989), section 6.2.3.
+    It is Pearson's chi-squared over its degrees of freedom: McCullagh and Nelder (1989), section
+    6.2.3.
     """
     seen = np.isfinite(x) & (weight > 0)
     x, codes, weight = x[seen], codes[seen], weight[seen]

@@ -1,4 +1,5 @@
-"""Quantiles of the distributions of parameters, by special functions: importing scipy.stats takes longer than a fit.
+"""Quantiles of the distributions of parameters, by special functions: importing scipy.stats takes
+longer than a fit.
 
 They are NaN where the parameters are those of no distribution, as SciPy's are.
 """
@@ -37,8 +38,11 @@ def inverse_gamma(p: float, shape: Array, scale: Array) -> Array:
 
 
 def student(p: float, dof: Array, location: Array, scale: Array) -> Array:
-    """Quantile of Student's t of some degrees of freedom; `scale` is a standard deviation's, not a variance's."""
-    standard = stdtrit(positive(dof), p) if p > 0 else -stdtrit(positive(dof), 1.0)  # of 0 SciPy returns +inf
+    """Quantile of Student's t of some degrees of freedom; `scale` is a standard deviation's, not a
+    variance's.
+    """
+    # of 0 SciPy returns +inf
+    standard = stdtrit(positive(dof), p) if p > 0 else -stdtrit(positive(dof), 1.0)
     quantile: Array = location + positive(scale) * standard
     return quantile
 

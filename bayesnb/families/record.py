@@ -1,4 +1,6 @@
-"""A frozen dataclass of arrays that share their leading axes: what stats, densities and beliefs are."""
+"""A frozen dataclass of arrays that share their leading axes: what stats, densities and beliefs
+are.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -12,16 +14,20 @@ SMALLEST = float(np.finfo(float).tiny)  # of normal floats: the gamma function o
 Parameter = Any  # an array; a belief's constructor makes one of a number or a list
 LARGEST = 1e303  # of the numbers that are known of a block, added up: n log n of it is a float
 FARTHEST = 1e150  # that a location may be from 0: squares of deviations are floats
-Power = float | np.ndarray  # a number, `(f,)` of them, one for each feature, or `(r, 1)`, one for each row
+# a number, `(f,)` of them, one for each feature, or `(r, 1)`, one for each row
+Power = float | np.ndarray
 Exponent = complex | np.ndarray  # of a density
 Parts = dict[tuple[str, int | None], np.ndarray]  # see Record.parts
 Cells = Any  # an `(r, f)` array or view, or SciPy's CSR where the family can read it
 Rng = int | np.random.Generator | None  # a seed, or a generator
-VariableNames = Callable[..., dict[str, Any]]  # symbol, feature -> `name` and `dims` of a PyMC variable
+# symbol, feature -> `name` and `dims` of a PyMC variable
+VariableNames = Callable[..., dict[str, Any]]
 
 
 class Contributions(NamedTuple):
-    """What each cell adds to the scores of the classes, a power times log p(x | theta), `(r, c, f)`."""
+    """What each cell adds to the scores of the classes, a power times log p(x | theta), `(r, c,
+    f)`.
+    """
 
     mean: Array
     variance: Array
@@ -30,7 +36,9 @@ class Contributions(NamedTuple):
 
 
 class Expected(np.ndarray):
-    """`belief.mean` is a parameter of the belief, and `belief.mean()` what every belief has: its expectation."""
+    """`belief.mean` is a parameter of the belief, and `belief.mean()` what every belief has: its
+    expectation.
+    """
 
     expectation: Any
 
@@ -45,7 +53,8 @@ class Expected(np.ndarray):
 
 
 class Linear(NamedTuple):
-    """A log-density that is linear in its cells, up to what all classes share: weights @ x + offset.
+    """A log-density that is linear in its cells, up to what all classes share: weights @ x +
+    offset.
 
     A cell is a number, or a one for its level and zeros for the others.
     """
@@ -55,20 +64,24 @@ class Linear(NamedTuple):
 
 
 class Record:
-    """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are not arrays."""
+    """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are not
+    arrays.
+    """
 
     __match_args__: ClassVar[Any]  # the names of its fields, which `dataclass` sets
     layout: ClassVar[tuple[str, ...]] = ()
     degree: ClassVar[int] = 1  # of its size in the number of columns, or levels: a matrix has 2
     renamed: ClassVar[dict[str, str]] = {}  # fields' names in the constructor, where these differ
-    symbols: ClassVar[dict[str, str]] = {}  # fields' names in tables of results; {} stands for a feature's name
+    # fields' names in tables of results; {} stands for a feature's name
+    symbols: ClassVar[dict[str, str]] = {}
 
     def __post_init__(self) -> None:
         for name in self.__match_args__:
             value = getattr(self, name)
             if type(value) is np.ndarray and value.dtype == float:  # a shortcut: most are
                 continue
-            is_array = isinstance(value, Real | Sequence) or hasattr(value, "__array__")  # not so a PyMC variable
+            # not so a PyMC variable
+            is_array = isinstance(value, Real | Sequence) or hasattr(value, "__array__")
             if is_array and name not in self.layout:
                 object.__setattr__(self, name, np.asarray(value, float))
 
@@ -85,11 +98,16 @@ class Record:
         values = []
         for name in self.__match_args__:
             field = getattr(self, name)
-            values.append(field if name in self.layout else change(field, *[getattr(each, name) for each in others]))
+            values.append(
+                field
+                if name in self.layout
+                else change(field, *[getattr(each, name) for each in others])
+            )
         return type(self)(*values)
 
     def __getstate__(self) -> dict[str, Any]:
-        logs = getattr(self, "kept", "")  # of a density, more exact than what would be derived again
+        # of a density, more exact than what would be derived again
+        logs = getattr(self, "kept", "")
         return fields_alone(self) | ({logs: getattr(self, logs)} if logs else {})
 
     def __repr__(self) -> str:
@@ -125,28 +143,35 @@ class Record:
 
         def repeated(field: Array) -> Array:
             if (field != field[:1]).any():
-                raise ValueError("its prior is not the same for all classes, so it says nothing about a new one.")
+                raise ValueError(
+                    "its prior is not the same for all classes, so it says nothing about a new one."
+                )
             return np.broadcast_to(field[:1], (classes, *field.shape[1:]))
 
         return self.map(repeated)
 
     @cached_property
     def overflow(self) -> str:
-        """Message about numbers of which sums, and what is made of those, leave the range of floats; "" for none."""
+        """Message about numbers of which sums, and what is made of those, leave the range of
+        floats; "" for none.
+        """
         for name in self.__match_args__:
             field = getattr(self, name)
             if name in self.layout:
                 continue
             once = unrepeated(field)
-            largest = max(once.max(initial=0.0), -once.min(initial=0.0))  # no product of BLAS, whose threads then spin
+            # no product of BLAS, whose threads then spin
+            largest = max(once.max(initial=0.0), -once.min(initial=0.0))
             if largest <= LARGEST / max(field.size, 1):
                 continue
             with np.errstate(over="ignore"):
                 total = np.abs(field).sum()
             if not total <= LARGEST:
                 return (
-                    f"{type(self).__name__}: the numbers in `{self.renamed.get(name, name)}` add up to {total:.3g}, "
-                    f"and what is made of sums above {LARGEST:g} would overflow. Give smaller weights, counts, or "
+                    f"{type(self).__name__}: the numbers in `{self.renamed.get(name, name)}` add "
+                    f"up to {total:.3g}, "
+                    f"and what is made of sums above {LARGEST:g} would overflow. Give smaller "
+                    "weights, counts, or "
                     "parameters of the prior."
                 )
         return ""
@@ -164,13 +189,17 @@ class Record:
         return self[:, [feature]]
 
     def parts(self) -> Parts:
-        """The arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they are."""
+        """The arrays by symbol: `(c, f)` with None, or `(c, k)` with the feature whose levels they
+        are.
+        """
         names = [name for name in self.__match_args__ if name not in self.layout]
         return {(self.symbols.get(name, name), None): getattr(self, name) for name in names}
 
 
 def fields_alone(value: Any) -> dict[str, Any]:
-    """The state to copy and pickle of an immutable value: fields, not caches, which another thread may be writing."""
+    """The state to copy and pickle of an immutable value: fields, not caches, which another thread
+    may be writing.
+    """
     return {name: getattr(value, name) for name in value.__match_args__}
 
 
@@ -186,7 +215,11 @@ def is_by_row(power: Any) -> bool:
 
 def by_row(power: Any, rows: int) -> Array:
     """A power, or one for each row, as kernels read them, `(r,)`."""
-    return np.full(rows, power, float) if np.ndim(power) == 0 else np.ascontiguousarray(power[:, 0], float)
+    return (
+        np.full(rows, power, float)
+        if np.ndim(power) == 0
+        else np.ascontiguousarray(power[:, 0], float)
+    )
 
 
 def by_feature(power: Any, features: int) -> Array:
@@ -227,7 +260,9 @@ def silent(missing: Array, value: Array) -> Array:
 
 
 def unrepeated(array: Array) -> Array:
-    """Return an array without what broadcasting repeats: a prior is often a few numbers, of the shape of all words."""
+    """Return an array without what broadcasting repeats: a prior is often a few numbers, of the
+    shape of all words.
+    """
     return array[tuple(slice(1) if step == 0 else slice(None) for step in array.strides)]
 
 
@@ -244,6 +279,7 @@ def checked(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> 
     if least > -np.inf and lowest < SMALLEST and ((array > 0) & (array < SMALLEST)).any():
         denormal = array[(array > 0) & (array < SMALLEST)].flat[0]
         raise ValueError(
-            f"{name} must be 0 or at least {SMALLEST:.3g}, got {denormal:.3g}: the gamma function overflows below."
+            f"{name} must be 0 or at least {SMALLEST:.3g}, got {denormal:.3g}: the gamma function "
+            "overflows below."
         )
     return array

@@ -1,15 +1,17 @@
 """Rows that leave: one at a time, to be scored by what is left of their class, or for good.
 
-A posterior that is tilted by p(x | theta)**-w is the posterior without a row of weight w, so the row's score without
-itself is K(1 - w) - K(-w), see `Belief`. Where K(-w) is infinite nothing proper is left. Three things are no such
-difference: a small prior keeps its digits only where it is not added to counts first (`log_shares_left`), estimates
-have no K, and a Gaussian of which too little is left marks the row, whose class is then counted again.
+A posterior that is tilted by p(x | theta)**-w is the posterior without a row of weight w, so the
+row's score without itself is K(1 - w) - K(-w), see `Belief`. Where K(-w) is infinite nothing proper
+is left. Three things are no such difference: a small prior keeps its digits only where it is not
+added to counts first (`log_shares_left`), estimates have no K, and a Gaussian of which too little
+is left marks the row, whose class is then counted again.
 
-The error model of stats from which rows are taken back: whole numbers below 2**53 are floats, so their sums and
-differences are exact. A sum of n other weights is off by at most n * 2**-53 of itself, by about sqrt(n) of that as a
-rule; so what is left of a sum and is no more than 8 n * 2**-52 of it, or 1e-12 where rows are few, is taken to be
-nothing: else rounding would leave a class with a row's billionth, whose mean and variance are noise. Coordinates in
-which subtraction loses digits, as those of Gaussians do, bound the error: see `HasSlip`.
+The error model of stats from which rows are taken back: whole numbers below 2**53 are floats, so
+their sums and differences are exact. A sum of n other weights is off by at most n * 2**-53 of
+itself, by about sqrt(n) of that as a rule; so what is left of a sum and is no more than 8 n *
+2**-52 of it, or 1e-12 where rows are few, is taken to be nothing: else rounding would leave a class
+with a row's billionth, whose mean and variance are noise. Coordinates in which subtraction loses
+digits, as those of Gaussians do, bound the error: see `HasSlip`.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +38,8 @@ EXACT = 2.0**53  # whole numbers below are floats
 class RowsLeftOut:
     """Rows that leave one by one, their classes, and how much weight of each leaves.
 
-    `kind` says whether theta is integrated out of their scores, or which estimate of it is plugged in.
+    `kind` says whether theta is integrated out of their scores, or which estimate of it is plugged
+    in.
     """
 
     x: Any
@@ -56,7 +59,9 @@ class RowsLeftOut:
         return float(self.weight[0]) if self.alike else self.weight[:, None]
 
     def __getitem__(self, rows: Any) -> Self:
-        return replace(self, x=self.x[rows], codes=self.codes[rows], weight=self.weight[rows], n_jobs=1)
+        return replace(
+            self, x=self.x[rows], codes=self.codes[rows], weight=self.weight[rows], n_jobs=1
+        )
 
     def for_classes(self, work: Callable[[int, Array, Any], None], chosen: Array) -> None:
         """Call `work(class, places, rows)` for groups of the chosen rows, in threads."""
@@ -144,7 +149,8 @@ def missing_cells(x: Any) -> Array:
 class Removal(Record):
     """Stats from which rows can be taken back."""
 
-    constants: ClassVar[tuple[str, ...]] = ()  # fields that enter the evidence alone, and which may have any sign
+    # fields that enter the evidence alone, and which may have any sign
+    constants: ClassVar[tuple[str, ...]] = ()
 
     @property
     def cells(self) -> Array | None:
@@ -156,29 +162,39 @@ class Removal(Record):
         return not self.faults(part, every).any()
 
     def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Where the rows behind `part` cannot be among these, as a count would fall below zero, `(c, k)`.
+        """Where the rows behind `part` cannot be among these, as a count would fall below zero,
+        `(c, k)`.
 
-        In the classes where `every`, `(c,)`, is true they are all rows: nothing may stay. Without `rounding` it is
-        exact.
+        In the classes where `every`, `(c,)`, is true they are all rows: nothing may stay. Without
+        `rounding` it is exact.
         """
         invalid: Any = False
         for name in self.counted_fields:
-            rest, none = getattr(self, name) - getattr(part, name), slack(self.about(name), rounding)
+            rest, none = (
+                getattr(self, name) - getattr(part, name),
+                slack(self.about(name), rounding),
+            )
             emptied = every.reshape(-1, *(1,) * (rest.ndim - 1))
             invalid = invalid | (rest < -none) | emptied & (rest > none)
         return invalid.reshape(len(invalid), -1)
 
     def remains(self, part: Self, rounding: float) -> Self:
-        """What stays once the rows behind `part` have left; nothing, if no more than `rounding` of what was there.
+        """What stays once the rows behind `part` have left; nothing, if no more than `rounding` of
+        what was there.
 
         Where no count stays, no constant stays either.
         """
         rest = self.map(np.subtract, part)
-        left = {name: left_of(self.about(name), getattr(rest, name), rounding) for name in self.counted_fields}
+        left = {
+            name: left_of(self.about(name), getattr(rest, name), rounding)
+            for name in self.counted_fields
+        }
         counted = np.any([array != 0 for array in left.values()], axis=0)
         for name in self.constants:
             field = getattr(rest, name)
-            left[name] = np.where(counted.any(axis=tuple(range(field.ndim, counted.ndim))), field, 0.0)
+            left[name] = np.where(
+                counted.any(axis=tuple(range(field.ndim, counted.ndim))), field, 0.0
+            )
         return type(self)(*(left.get(name, getattr(self, name)) for name in self.__match_args__))
 
     def about(self, name: str) -> Array:
@@ -203,7 +219,9 @@ def slack(total: Array, rounding: float) -> Array:
 
 
 def left_of(total: Array, rest: Array, rounding: float) -> Array:
-    """What is left of sums of weights; without `rounding` they are whole, and exact as far as floats are."""
+    """What is left of sums of weights; without `rounding` they are whole, and exact as far as
+    floats are.
+    """
     if not rounding:
         return np.where(total < EXACT, np.maximum(rest, 0.0), staying(rest, total))
     return staying(rest, total, rounding)

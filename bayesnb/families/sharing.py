@@ -2,25 +2,28 @@
 
     common ~ p(common)      rest_c | common ~ p(rest_c | common), for every class c
 
-The evidence of every class about the common part is added up. The arrays keep the layout of independent classes,
-`(c, f)`, those of the common part being the same for every class: so whatever concerns one class alone, its predictive
-or its interval, is the formula of such a class. What concerns several at once is here, and in `pair_moment`:
+The evidence of every class about the common part is added up. The arrays keep the layout of
+independent classes, `(c, f)`, those of the common part being the same for every class: so whatever
+concerns one class alone, its predictive or its interval, is the formula of such a class. What
+concerns several at once is here, and in `pair_moment`:
 
     J(s, u) = log E[p(x | theta_1)**s p(x | theta_0)**u]
 
-Were the classes independent, it would be K_1(s) + K_0(u). As s -> J(s, -s) it is all of the distribution of the
-log-odds.
+Were the classes independent, it would be K_1(s) + K_0(u). As s -> J(s, -s) it is all of the
+distribution of the log-odds.
 
 The first such belief is about real-valued features with one variance for all classes:
 
-    variance ~ InverseGamma(shape, scale)      mean_c | variance ~ Normal(location_c, variance / count_c)
+    variance ~ InverseGamma(shape, scale)      mean_c | variance ~ Normal(location_c, variance /
+    count_c)
 
-With n_c rows of class c, and S_c what they add to the scale of a class by itself, the posterior has the shape
-shape + sum of n_c / 2 and the scale scale + sum of S_c, and a location and a count for each class as ever: given the
-variance the classes are independent. So the predictive is a Student's t whose degrees of freedom are pooled; and
-log-odds of classes, given theta, are linear in the cells: linear discriminant analysis with a diagonal covariance.
-Gelman et al. (2013), Bayesian Data Analysis, section 3.3; Bickel and Levina (2004), Some theory for Fisher's linear
-discriminant function, 'naive Bayes'.
+With n_c rows of class c, and S_c what they add to the scale of a class by itself, the posterior has
+the shape shape + sum of n_c / 2 and the scale scale + sum of S_c, and a location and a count for
+each class as ever: given the variance the classes are independent. So the predictive is a Student's
+t whose degrees of freedom are pooled; and log-odds of classes, given theta, are linear in the
+cells: linear discriminant analysis with a diagonal covariance. Gelman et al. (2013), Bayesian Data
+Analysis, section 3.3; Bickel and Levina (2004), Some theory for Fisher's linear discriminant
+function, 'naive Bayes'.
 """
 
 from abc import abstractmethod
@@ -50,7 +53,8 @@ from bayesnb.numerics.views import EVERY, numbers
 class Sharing(Belief):
     """A belief about classes that have parameters in common.
 
-    Several models may stand side by side, the classes of one after those of another, as draws of a prior do.
+    Several models may stand side by side, the classes of one after those of another, as draws of a
+    prior do.
     """
 
     independent_classes: ClassVar[bool] = False
@@ -67,7 +71,8 @@ class Sharing(Belief):
             values = getattr(self, name)
             if not values.ndim or (values != self.each(self.once(values))).any():
                 raise ValueError(
-                    f"{type(self).__name__}: {name} is about what all classes have in common, so it must be the same "
+                    f"{type(self).__name__}: {name} is about what all classes have in common, so "
+                    "it must be the same "
                     f"for every class, got {values.tolist()!r:.100}."
                 )
 
@@ -80,7 +85,9 @@ class Sharing(Belief):
         return len(self) // self.models
 
     def __getitem__(self, index: Any) -> Any:
-        """Return some classes of every model; of a single class the belief about it, whatever the others are."""
+        """Return some classes of every model; of a single class the belief about it, whatever the
+        others are.
+        """
         if isinstance(index[0] if isinstance(index, tuple) else index, Integral):
             return self.alone(*(getattr(self, name)[index] for name in self.alone.__match_args__))
         return self.map(lambda array: array[index])
@@ -99,7 +106,9 @@ class Sharing(Belief):
         return values[:1] if self.models == 1 else values[:: self.classes]
 
     def pooled(self, values: Any) -> Any:
-        """Sums over the classes of every model, `(c, f) -> (1, f)`; of PyMC's variables, which are of one model."""
+        """Sums over the classes of every model, `(c, f) -> (1, f)`; of PyMC's variables, which are
+        of one model.
+        """
         if self.models == 1:
             return values.sum(axis=0, keepdims=True)
         return values.reshape((self.models, -1, *values.shape[1:])).sum(axis=1)
@@ -109,7 +118,9 @@ class Sharing(Belief):
         return np.repeat(values, self.classes, axis=0)
 
     def units(self, x: Cells) -> list[Any]:
-        """No units: a parameter for all classes ties their rows together, so no class has an evidence by itself."""
+        """No units: a parameter for all classes ties their rows together, so no class has an
+        evidence by itself.
+        """
         return []
 
     def left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
@@ -126,9 +137,11 @@ class Sharing(Belief):
         return scores
 
     def scores_without(self, c: int, rows: RowsLeftOut) -> Array:
-        """Scores by all classes of rows that this belief has seen in class c, once each has left it: `(r, c)`.
+        """Scores by all classes of rows that this belief has seen in class c, once each has left
+        it: `(r, c)`.
 
-        J(1, -w) - K(-w), by which an independent class would have K(1); or by the estimate that is left.
+        J(1, -w) - K(-w), by which an independent class would have K(1); or by the estimate that is
+        left.
         """
         x, w, one = numbers(rows.x, EVERY), rows.each, self[c : c + 1]
         scores, others = np.empty((len(x), len(self))), [k for k in range(len(self)) if k != c]
@@ -150,53 +163,64 @@ class Sharing(Belief):
 
     @abstractmethod
     def pair_distances(self, x: Array) -> gaussian_removal.Distances:
-        """|b|**2, |a|**2 and (a b)**2, a and b the distances from two classes, in units of the scale."""
+        """|b|**2, |a|**2 and (a b)**2, a and b the distances from two classes, in units of the
+        scale.
+        """
 
     def features_left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
         if self.multivariate:
             return super().features_left_out(stats, reader, rows)
         x = numbers(rows.x, EVERY)
         columns = [
-            self.only(j).left_out(stats.only(j), reader.only(j), replace(rows, x=x[:, [j]])) for j in range(x.shape[1])
+            self.only(j).left_out(stats.only(j), reader.only(j), replace(rows, x=x[:, [j]]))
+            for j in range(x.shape[1])
         ]
         return np.stack(columns, axis=-1)
 
     @abstractmethod
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
-        """J(power * s, power * u), of the second class and the first, summed over features, `-> (r, n)`.
+        """J(power * s, power * u), of the second class and the first, summed over features, `-> (r,
+        n)`.
 
-        Of `(r, f)` cells at `(n,)` and `(n,)` places, or `(r, 1)`, one for each row. They are both real, or have real
-        parts of 0 or more. Infinite where the moment does not exist.
+        Of `(r, f)` cells at `(n,)` and `(n,)` places, or `(r, 1)`, one for each row. They are both
+        real, or have real parts of 0 or more. Infinite where the moment does not exist.
         """
 
     @abstractmethod
     def pair_cumulants(self, x: Any, t: float, v: float, power: Any = 1.0) -> Array:
-        """The first four derivatives of s -> J(t + s, v - s) at 0, summed over features, `(r, f) -> (4, r)`.
+        """The first four derivatives of s -> J(t + s, v - s) at 0, summed over features, `(r, f) ->
+        (4, r)`.
 
-        They are cumulants of log-odds: once the second class has seen the row t times, the first v times. All
-        arguments of J are times the power, a number or one for each feature.
+        They are cumulants of log-odds: once the second class has seen the row t times, the first v
+        times. All arguments of J are times the power, a number or one for each feature.
         """
 
 
 def log_series(terms: Array) -> Array:
-    """The first four derivatives at 0 of log(1 + terms[0] s + terms[1] s**2 + ...), from four terms."""
+    """The first four derivatives at 0 of log(1 + terms[0] s + terms[1] s**2 + ...), from four
+    terms.
+    """
     a, b, c, d = terms
     logs = (a, b - a**2 / 2, c - a * b + a**3 / 3, d - a * c - b**2 / 2 + a**2 * b - a**4 / 4)
     return np.stack([factorial(n + 1) * log for n, log in enumerate(logs)])
 
 
 def mean_series(r: Array, sign: int = 1) -> Array:
-    """Series of (a(t + sign s) - a(t)) / k**2 in s, from s on: integrating a mean out turns a power t into a(t).
+    """Series of (a(t + sign s) - a(t)) / k**2 in s, from s on: integrating a mean out turns a power
+    t into a(t).
 
-    E exp(-t (x - mean)**2 / 2) = (1 + t / k)**-0.5 exp(-a(t) (x - m)**2 / 2) for mean ~ Normal(m, 1 / k), with
-    a(t) = t / (1 + t / k) = k - k**2 / (k + t) and, where r = 1 / (k + t), 1 / (k + t + s) = r / (1 + r s).
+    E exp(-t (x - mean)**2 / 2) = (1 + t / k)**-0.5 exp(-a(t) (x - m)**2 / 2) for mean ~ Normal(m, 1
+    / k), with a(t) = t / (1 + t / k) = k - k**2 / (k + t) and, where r = 1 / (k + t), 1 / (k + t +
+    s) = r / (1 + r s).
     """
     return np.stack([-r * (-sign * r) ** n for n in range(1, ORDER + 1)])
 
 
 @dataclass(frozen=True, eq=False)
 class SharedGaussianStats(GaussianStats):
-    """Rows seen, their mean, and their summed squared deviation, where all classes have one variance."""
+    """Rows seen, their mean, and their summed squared deviation, where all classes have one
+    variance.
+    """
 
     def mle(self) -> GaussianDensity:
         """The variance within classes, pooled; a class without rows has no density."""
@@ -207,7 +231,8 @@ class SharedGaussianStats(GaussianStats):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
-    """variance ~ InverseGamma(shape, scale) for all classes, mean_c | variance ~ Normal(mean_c, variance / count_c).
+    """variance ~ InverseGamma(shape, scale) for all classes, mean_c | variance ~ Normal(mean_c,
+    variance / count_c).
 
     The first axis is that of the classes; `shape` and `scale` are the same for all of them.
 
@@ -228,7 +253,9 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
 
     @property
     def beyond(self) -> int:
-        """Every mean, at its mode, adds a factor variance**-0.5 to the density of them all and of the variance."""
+        """Every mean, at its mode, adds a factor variance**-0.5 to the density of them all and of
+        the variance.
+        """
         return self.classes + 2
 
     def update(self, stats: GaussianStats) -> Self:
@@ -247,10 +274,14 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         """Log evidence of all classes together, `(1, f)`, as they share the variance."""
         every = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
-        return of_variance(self.once(self.shape), self.once(self.scale), tuple(map(self.pooled, every)), xp)
+        return of_variance(
+            self.once(self.shape), self.once(self.scale), tuple(map(self.pooled, every)), xp
+        )
 
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
-        """Integrate the means out as in `mean_series`, then the precision, which is Gamma(shape, scale)."""
+        """Integrate the means out as in `mean_series`, then the precision, which is Gamma(shape,
+        scale).
+        """
         w, cells = by_feature(power, self.shape.shape[1]), numbers(x, EVERY)
         s, u = (np.multiply.outer(w, at) for at in np.broadcast_arrays(s, u))  # feature by feature
         total: Any = 0.0
@@ -258,7 +289,8 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             both, by_place = (s + u) / 2, (..., *(None,) * (s.ndim - 1))
             widen, other = s / self.count[1][by_place], u / self.count[0][by_place]
             shape, scale = self.shape[1][by_place], self.scale[1][by_place]
-            once = slice(1) if np.ptp(self.shape[1]) == np.ptp(w) == 0 else EVERY  # for all features, if they are alike
+            # for all features, if they are alike
+            once = slice(1) if np.ptp(self.shape[1]) == np.ptp(w) == 0 else EVERY
             still = log_gamma_ratio(shape[once], both[once]) - both * (LOG_2PI + np.log(scale))
             still = still - (accurate_log1p(widen) + accurate_log1p(other)) / 2
             still = np.where((widen.real > -1) & (other.real > -1), still, np.inf)
@@ -266,7 +298,9 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             for j in range(cells.shape[1]):
                 a, b = far[:, [j]], near[:, [j]]
                 reach = a * (s[j] / (1 + widen[j])) + b * (u[j] / (1 + other[j]))
-                tail = np.where(reach.real > -1, (shape[j] + both[j]) * accurate_log1p(reach), -np.inf)
+                tail = np.where(
+                    reach.real > -1, (shape[j] + both[j]) * accurate_log1p(reach), -np.inf
+                )
                 total = total + np.where(np.isnan(a), 0.0, still[j] - tail)
         return total
 
@@ -281,12 +315,19 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         far, near, _ = self.pair_distances(cells)
         widen, other = 1 + t / self.count[1], 1 + v / self.count[0]
         r, q = 1 / (self.count[1] + t), 1 / (self.count[0] + v)
-        steps = (self.count[1] ** 2 * mean_series(r))[:, None] * far + (self.count[0] ** 2 * mean_series(q, -1))[
-            :, None
-        ] * near
-        moving = (self.shape[1] + both) * log_series(steps / (1 + far * (t / widen) + near * (v / other)))
-        still = np.add(*(log_series(np.stack([rate, *np.zeros((3, *rate.shape))])) for rate in (r, -q))) / 2
-        return -of_powers(np.where(np.isnan(cells), 0.0, moving + still[:, None]), power).sum(axis=-1)
+        steps = (self.count[1] ** 2 * mean_series(r))[:, None] * far + (
+            self.count[0] ** 2 * mean_series(q, -1)
+        )[:, None] * near
+        moving = (self.shape[1] + both) * log_series(
+            steps / (1 + far * (t / widen) + near * (v / other))
+        )
+        still = (
+            np.add(*(log_series(np.stack([rate, *np.zeros((3, *rate.shape))])) for rate in (r, -q)))
+            / 2
+        )
+        return -of_powers(np.where(np.isnan(cells), 0.0, moving + still[:, None]), power).sum(
+            axis=-1
+        )
 
     def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
         """Draw one variance for all classes, and means for every class."""
@@ -296,7 +337,9 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
 
     def log_density(self, theta: GaussianDensity) -> Parts:
-        """Log density of each mean given the variance, and of the variance, in equal parts for every class."""
+        """Log density of each mean given the variance, and of the variance, in equal parts for
+        every class.
+        """
         parts = super().log_density(theta)
         return parts | {("sigma2", None): parts["sigma2", None] / self.classes}
 
@@ -308,7 +351,8 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             Var(mu tau) = m**2 a / b**2 + (a / b) / k
             Var(mu**2 tau / 2) = (m**4 a / b**2 + 4 m**2 (a / b) / k + 2 / k**2) / 4
 
-        Where two classes, which share tau, are compared, m and m**2 are differences, and the terms with k add up.
+        Where two classes, which share tau, are compared, m and m**2 are differences, and the terms
+        with k add up.
         """
         rate = self.shape / self.scale
         location, noise = self.location, rate / self.count
@@ -329,8 +373,11 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         """One variable for the variance of all classes."""
         named = names("sigma2")
         dims = named["dims"] and named["dims"][1:]
-        common = pm.InverseGamma(f"{named['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims)
+        common = pm.InverseGamma(
+            f"{named['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims
+        )
         variance = pm.Deterministic(**named, var=common * pm.math.ones_like(self.count))
         return GaussianDensity(
-            pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5), variance
+            pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5),
+            variance,
         )

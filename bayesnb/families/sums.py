@@ -1,8 +1,11 @@
-"""Sums over the features of rows: block of rows by block of rows, and of tables of what each cell is worth.
+"""Sums over the features of rows: block of rows by block of rows, and of tables of what each cell
+is worth.
 
-Cumulants and transforms of levels or counts: each distinct cell's worth is computed once, then added up.
+Cumulants and transforms of levels or counts: each distinct cell's worth is computed once, then
+added up.
 
-A worth has n numbers for each class, as many as there are cumulants, or places at which a transform is asked for.
+A worth has n numbers for each class, as many as there are cumulants, or places at which a transform
+is asked for.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +25,11 @@ MOST_COUNTED = 4096  # counts up to this one have a place each in a table, other
 
 
 def by_rows(
-    score: Callable[[slice], Array], shape: tuple[int, int], classes: int, out: Array | None, n_jobs: int | None
+    score: Callable[[slice], Array],
+    shape: tuple[int, int],
+    classes: int,
+    out: Array | None,
+    n_jobs: int | None,
 ) -> Array:
     """Scores of blocks of rows, each computed apart, as one `(r, c)` array, or added to one."""
     parts = pieces(shape[0], max(shape[1], classes))
@@ -39,7 +46,9 @@ def by_rows(
 
 
 def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
-    """A term of every cell summed over features, class by class: no temporary with rows and classes and features."""
+    """A term of every cell summed over features, class by class: no temporary with rows and classes
+    and features.
+    """
     total = np.empty((rows, len(record)))
     for c in range(len(record)):
         total[:, c] = term(record[c]).sum(axis=1)
@@ -47,13 +56,17 @@ def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
 
 
 class KernelTables:
-    """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time; all are kept if they are few."""
+    """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time; all are kept if
+    they are few.
+    """
 
     def __init__(self, make: Callable[[slice], tuple[Array, ...]], shape: tuple[int, ...]) -> None:
-        together = max(TABLE // shape[-1] // LANES, 1) * LANES  # classes whose tables take some megabytes at most
+        # classes whose tables take some megabytes at most
+        together = max(TABLE // shape[-1] // LANES, 1) * LANES
         self.groups = blocks(shape[0], min(together, MOST_LANES))
         self._only = make(self.groups[0]) if len(self.groups) == 1 else None
-        self._make = make if self._only is None else None  # which may hold an array that is as large
+        # which may hold an array that is as large
+        self._make = make if self._only is None else None
 
     def __iter__(self) -> Iterator[tuple[int, tuple[Array, ...]]]:
         """The first class of a group, and its tables."""
@@ -64,7 +77,8 @@ class KernelTables:
 
 
 def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Made:
-    """What a record's scores at a power are read from; kept for 1, and for the last of all other powers.
+    """What a record's scores at a power are read from; kept for 1, and for the last of all other
+    powers.
 
     To make it takes longer than to score a row, and a model's exponents are the same in every call.
     """
@@ -79,7 +93,12 @@ def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Mad
 
 
 def by_tables(
-    add: Callable[..., Any], tables: KernelTables, x: Cells, classes: int, out: Array | None, n_jobs: int | None
+    add: Callable[..., Any],
+    tables: KernelTables,
+    x: Cells,
+    classes: int,
+    out: Array | None,
+    n_jobs: int | None,
 ) -> Array:
     """`add(rows, tables, first class, out)` for blocks of rows and groups of classes."""
     out = np.zeros((x.shape[0], classes)) if out is None else out
@@ -89,19 +108,27 @@ def by_tables(
     return out
 
 
-def by_class_ranges(add: Callable[..., Any], codes: Array, classes: int, n_jobs: int | None) -> list[Any]:
-    """`add(order, starts, first, last)` for ranges of classes, which hold about as many rows: no two share a count."""
+def by_class_ranges(
+    add: Callable[..., Any], codes: Array, classes: int, n_jobs: int | None
+) -> list[Any]:
+    """`add(order, starts, first, last)` for ranges of classes, which hold about as many rows: no
+    two share a count.
+    """
     order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
     numerics.row_kernels.group(codes, order, starts)
     parts = min(4 * threads_of(n_jobs), classes)
-    cuts = np.unique(np.searchsorted(starts[1:], np.linspace(0, len(codes), parts + 1)[1:-1], "left") + 1)
+    cuts = np.unique(
+        np.searchsorted(starts[1:], np.linspace(0, len(codes), parts + 1)[1:-1], "left") + 1
+    )
     edges = [0, *cuts[cuts < classes].tolist(), classes]
     ranges = list(pairwise(edges))
     return list(in_order(lambda bounds: add(order, starts, *bounds), ranges, n_jobs))
 
 
 class Entries(NamedTuple):
-    """Rows of entries: where each row starts, of each entry its place in a list of distinct cells, -1 for none."""
+    """Rows of entries: where each row starts, of each entry its place in a list of distinct cells,
+    -1 for none.
+    """
 
     starts: Array
     places: Array
@@ -110,25 +137,36 @@ class Entries(NamedTuple):
     def of_table(cls, places: Array) -> "Entries":
         """From an `(r, f)` table of places."""
         rows, width = places.shape
-        return cls(np.arange(rows + 1, dtype=np.int64) * width, places.reshape(-1).astype(np.int64, copy=False))
+        return cls(
+            np.arange(rows + 1, dtype=np.int64) * width,
+            places.reshape(-1).astype(np.int64, copy=False),
+        )
 
     @classmethod
     def of_distinct(cls, places: Array) -> "tuple[Array, Entries]":
-        """The distinct places in an `(r, f)` table, and rows of entries among them: of a row few levels are asked."""
+        """The distinct places in an `(r, f)` table, and rows of entries among them: of a row few
+        levels are asked.
+        """
         distinct, which = distinct_places(places)
         return distinct, cls.of_table(which)
 
     def added(self, worth: Array) -> Array:
         """The entries' worth, real or complex, summed over each row, `(n, c, k) -> (r, c, n)`."""
         n, classes, _ = worth.shape
-        table = np.ascontiguousarray(np.moveaxis(worth, -1, 0).swapaxes(1, 2)).reshape(-1, classes * n)
+        table = np.ascontiguousarray(np.moveaxis(worth, -1, 0).swapaxes(1, 2)).reshape(
+            -1, classes * n
+        )
         out = np.zeros((len(self.starts) - 1, classes * n), table.dtype)
-        numerics.level_kernels.add_table_rows(self.starts, self.places, table.view(float), out.view(float))
+        numerics.level_kernels.add_table_rows(
+            self.starts, self.places, table.view(float), out.view(float)
+        )
         return out.reshape(-1, classes, n)
 
 
 def distinct_places(places: Array) -> tuple[Array, Array]:
-    """The distinct places, without -1 for none, and where among them each of an array is, -1 for none."""
+    """The distinct places, without -1 for none, and where among them each of an array is, -1 for
+    none.
+    """
     distinct, which = np.unique(places, return_inverse=True)
     missing = int(distinct.size > 0 and distinct[0] < 0)
     return distinct[missing:], which.reshape(places.shape) - missing
@@ -145,9 +183,13 @@ class DistinctCells(NamedTuple):
     def of_csr(cls, x: sparse.csr_array) -> "DistinctCells":
         """Return the distinct entries of CSR."""
         values, which = np.unique(x.data.astype(float), return_inverse=True)
-        keys, places = np.unique(which.astype(np.int64) * x.shape[1] + x.indices, return_inverse=True)
+        keys, places = np.unique(
+            which.astype(np.int64) * x.shape[1] + x.indices, return_inverse=True
+        )
         starts = x.indptr.astype(np.int64)
-        return cls(keys % x.shape[1], values[keys // x.shape[1]], Entries(starts, places.astype(np.int64)))
+        return cls(
+            keys % x.shape[1], values[keys // x.shape[1]], Entries(starts, places.astype(np.int64))
+        )
 
     @classmethod
     def of_table(cls, x: Array) -> "DistinctCells":
@@ -188,4 +230,6 @@ def row_of_entry(counts: sparse.csr_array) -> Array:
 def by_entry(counts: sparse.csr_array, worth: Callable[[int], Array], classes: int) -> Array:
     """Sums over each row's entries of what they are worth to each class."""
     row = row_of_entry(counts)
-    return np.column_stack([np.bincount(row, worth(c), minlength=counts.shape[0]) for c in range(classes)])
+    return np.column_stack(
+        [np.bincount(row, worth(c), minlength=counts.shape[0]) for c in range(classes)]
+    )

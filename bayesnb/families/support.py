@@ -1,7 +1,8 @@
 """What the cells of a column must be: the support of a family's densities.
 
-The door through which tables come in asks it of every family, of rows to learn from and of rows to predict. It does
-not judge missing cells: the family's `missing` tells whether a cell may be missing.
+The door through which tables come in asks it of every family, of rows to learn from and of rows to
+predict. It does not judge missing cells: the family's `missing` tells whether a cell may be
+missing.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +29,9 @@ class Fault(NamedTuple):
 
 
 MISSING = Fault(
-    np.isnan, "a cell is missing (NaN)", "This family does not accept missing cells: fill it or drop the row."
+    np.isnan,
+    "a cell is missing (NaN)",
+    "This family does not accept missing cells: fill it or drop the row.",
 )
 INFINITE = Fault(np.isinf, "a number is infinite (inf)", "Make it NaN if it is missing.")
 
@@ -86,7 +89,9 @@ class RealNumbers(Support):
 
 @dataclass(frozen=True)
 class Counts(Support):
-    """Whole numbers of at least 0 that can be added up; or any such numbers, where they may be `fractional`."""
+    """Whole numbers of at least 0 that can be added up; or any such numbers, where they may be
+    `fractional`.
+    """
 
     fractional: bool = False
     has_zero = True
@@ -105,13 +110,21 @@ class Counts(Support):
         return (
             INFINITE,
             Fault(lambda x: x < 0, "Negative values in data passed as counts", advice),
-            Fault(lambda x: x > numerics.count_kernels.MOST, "a count is too large to add up", "Rescale it."),
+            Fault(
+                lambda x: x > numerics.count_kernels.MOST,
+                "a count is too large to add up",
+                "Rescale it.",
+            ),
             *[broken] * (not self.fractional),
         )
 
     def holds(self, x: Array, missing: bool) -> bool:
         """Return whether all cells are counts, in one compiled pass."""
-        return bool(numerics.count_kernels.are_counts(readable(x.reshape(-1), COUNTS), not self.fractional, missing))
+        return bool(
+            numerics.count_kernels.are_counts(
+                readable(x.reshape(-1), COUNTS), not self.fractional, missing
+            )
+        )
 
 
 @dataclass(frozen=True)

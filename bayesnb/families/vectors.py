@@ -1,9 +1,11 @@
-"""Blocks of real numbers: their stats, which are count, mean and scatter, and a joint Gaussian that is known.
+"""Blocks of real numbers: their stats, which are count, mean and scatter, and a joint Gaussian that
+is known.
 
-A symmetric positive definite matrix is L L' with L lower triangular, its Cholesky factor; W = L**-1 is its whitening:
+A symmetric positive definite matrix is L L' with L lower triangular, its Cholesky factor; W = L**-1
+is its whitening:
 |W v|**2 = v' matrix**-1 v. Matrices stand on the last two axes, vectors on the last. Missing cells of a vector are
-integrated out, so that a value is that of the vector of the cells which are there: the rows of one pattern of missing
-cells are worked on together.
+integrated out, so that a value is that of the vector of the cells which are there: the rows of one
+pattern of missing cells are worked on together.
 """
 
 from abc import abstractmethod
@@ -27,12 +29,15 @@ from bayesnb.numerics.special import log, ratio
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
-ROUNDED = 8 * float(np.finfo(float).eps)  # of a variance, for each column: what rounding may leave of none
+# of a variance, for each column: what rounding may leave of none
+ROUNDED = 8 * float(np.finfo(float).eps)
 There = Any  # the columns that a pattern has, `(d,)`, or all
 
 
 def factor(matrix: Array) -> Array:
-    """The Cholesky factors, `(..., d, d)`; NaN for a matrix that is not positive definite, or only by rounding."""
+    """The Cholesky factors, `(..., d, d)`; NaN for a matrix that is not positive definite, or only
+    by rounding.
+    """
 
     def of_one(one: Array) -> Array:
         try:
@@ -94,7 +99,9 @@ class Whitened:
 
     @cached_property
     def whitening(self) -> Array:
-        """What makes of a row's distance from the mean, were the matrix its covariance, cells of variance 1."""
+        """What makes of a row's distance from the mean, were the matrix its covariance, cells of
+        variance 1.
+        """
         return inverted(self.factor)
 
     @cached_property
@@ -114,7 +121,9 @@ def turned(matrix: Array, vector: Array) -> Array:
 
 
 def square(whitening: Array, gap: Array) -> Array:
-    """|whitening @ gap|**2, `(..., d, d), (..., d) -> (...)`; infinite where it leaves the range of floats."""
+    """|whitening @ gap|**2, `(..., d, d), (..., d) -> (...)`; infinite where it leaves the range of
+    floats.
+    """
     with np.errstate(all="ignore"):
         z = turned(whitening, gap)
         total = (z * z).sum(axis=-1)
@@ -130,9 +139,11 @@ def log_square(whitening: Array, gap: Array) -> Array:
 
 
 def by_pattern(x: Array, axes: int, value: Callable[[Array, There, Any], Array]) -> Array:
-    """`value(cells, there, rows)` of vectors, `(..., d)`, which broadcast against records of so many axes; 0 of none.
+    """`value(cells, there, rows)` of vectors, `(..., d)`, which broadcast against records of so
+    many axes; 0 of none.
 
-    Vectors that have an axis of their own are worked on pattern by pattern, others all at once for each.
+    Vectors that have an axis of their own are worked on pattern by pattern, others all at once for
+    each.
     """
     x = np.asarray(x, float)
     if not np.isnan(x).any():
@@ -149,7 +160,9 @@ def by_pattern(x: Array, axes: int, value: Callable[[Array, There, Any], Array])
         if by_row:
             at = values.ndim - (x.ndim - 1)  # cumulants have an axis in front of the rows
             if not total.ndim:
-                total = np.empty((*values.shape[:at], len(x), *values.shape[at + 1 :]), values.dtype)
+                total = np.empty(
+                    (*values.shape[:at], len(x), *values.shape[at + 1 :]), values.dtype
+                )
             total[(*(EVERY,) * at, rows)] = values
         else:
             total = np.where(which == p, values, total)
@@ -157,7 +170,9 @@ def by_pattern(x: Array, axes: int, value: Callable[[Array, There, Any], Array])
 
 
 def patterns_of(x: Array) -> list[tuple[Array, There]]:
-    """The rows of each pattern of missing cells, and the columns that are there, `(r, d)`; not rows without any."""
+    """The rows of each pattern of missing cells, and the columns that are there, `(r, d)`; not rows
+    without any.
+    """
     there = ~np.isnan(x)
     if there.all():
         return [(np.arange(len(x)), EVERY)]
@@ -169,13 +184,16 @@ def patterns_of(x: Array) -> list[tuple[Array, There]]:
 
 
 def distances(x: Array, location: Array, whitening: Array, steps: Array | None = None) -> Array:
-    """|whitening @ (x - location)|**2 of rows and classes, `(r, d), (c, d), (c, d, d) -> (r, c)`, compiled.
+    """|whitening @ (x - location)|**2 of rows and classes, `(r, d), (c, d), (c, d, d) -> (r, c)`,
+    compiled.
 
     Of one location and whitening, with steps `(1, c, d)`: |whitening @ (x - location) - step|**2.
     """
     steps = np.zeros((len(location), 1, x.shape[1])) if steps is None else steps
     out = np.empty((len(x), steps.shape[0] * steps.shape[1]))
-    numerics.elliptic_kernels.distances(*map(np.ascontiguousarray, (x, location, whitening, steps)), out)
+    numerics.elliptic_kernels.distances(
+        *map(np.ascontiguousarray, (x, location, whitening, steps)), out
+    )
     return out
 
 
@@ -203,11 +221,17 @@ class VectorStats(Stats):
             codes, part = weight.codes[rows], numbers(x, rows)
             order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
             numerics.row_kernels.group(codes, order, starts)
-            moments = np.zeros(classes), np.zeros((classes, width)), np.zeros((classes, width, width))
+            moments = (
+                np.zeros(classes),
+                np.zeros((classes, width)),
+                np.zeros((classes, width, width)),
+            )
             numerics.elliptic_kernels.moments(part, order, starts, weight.counts[rows], *moments)
             return cls(*(each[:, None] for each in moments))
 
-        total: Any = reduce(add, in_order(count_rows, pieces(x.shape[0], width, 4 * classes), n_jobs))
+        total: Any = reduce(
+            add, in_order(count_rows, pieces(x.shape[0], width, 4 * classes), n_jobs)
+        )
         return cls(total.count, total.mean, settled(total.scatter))
 
     @classmethod
@@ -224,7 +248,9 @@ class VectorStats(Stats):
         complete = ~np.isnan(x).any(axis=1)
         count = np.where(complete, weight.counts, 0.0)[:, None]
         width = x.shape[1]
-        return type(self)(count, np.where(count > 0, x, 0.0)[:, None], np.zeros((len(x), 1, width, width)))
+        return type(self)(
+            count, np.where(count > 0, x, 0.0)[:, None], np.zeros((len(x), 1, width, width))
+        )
 
     def __add__(self, other: Self) -> Self:
         """Chan's merge of counts, means and scatters; with a negative count it is the subtraction."""
@@ -249,11 +275,20 @@ class VectorStats(Stats):
     @property
     def columns(self) -> GaussianStats:
         """The stats of each column by itself, `(c, d)`."""
-        return GaussianStats(self.count + np.zeros(self.mean.shape[-1]), self.mean[:, 0], diagonal(self.scatter)[:, 0])
+        return GaussianStats(
+            self.count + np.zeros(self.mean.shape[-1]),
+            self.mean[:, 0],
+            diagonal(self.scatter)[:, 0],
+        )
 
     def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Where a column by itself is at fault, or the scatter that stays is negative in a direction."""
-        rest, alone = self - part, self.columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
+        """Where a column by itself is at fault, or the scatter that stays is negative in a
+        direction.
+        """
+        rest, alone = (
+            self - part,
+            self.columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True),
+        )
         columns, slip = self.columns, self.columns.slip(part.columns, rest.columns).ssd
         unit = np.sqrt(columns.ssd + slip)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -268,7 +303,9 @@ class VectorStats(Stats):
         return type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
 
     def slip(self, part: Self, rest: Self) -> Slip:
-        """The slip of every column, `(c, d)`; of a product it is at most the geometric mean of two columns'."""
+        """The slip of every column, `(c, d)`; of a product it is at most the geometric mean of two
+        columns'.
+        """
         return self.columns.slip(part.columns, rest.columns)
 
     def invalid_columns(self) -> Array:
@@ -284,7 +321,9 @@ class VectorStats(Stats):
 
     def mle(self) -> "VectorDensity":
         seen = (self.count > 0)[..., None, None]
-        return VectorDensity(self.mean, np.where(seen, ratio(self.scatter, self.count[..., None, None]), np.nan))
+        return VectorDensity(
+            self.mean, np.where(seen, ratio(self.scatter, self.count[..., None, None]), np.nan)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +338,9 @@ class SharedVectorStats(VectorStats):
 
 
 def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Count, mean and scatter of one class's rows, `(r, d), (r,) -> (), (d,), (d, d)`, about a row of their own."""
+    """Count, mean and scatter of one class's rows, `(r, d), (r,) -> (), (d,), (d, d)`, about a row
+    of their own.
+    """
     complete = ~np.isnan(x).any(axis=1)
     if not complete.all():
         x, weight = x[complete], weight[complete]
@@ -316,7 +357,9 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
 
 
 def settled(scatter: Array) -> Array:
-    """Scatters in which a column that is constant, but for rounding, has no squares and no products."""
+    """Scatters in which a column that is constant, but for rounding, has no squares and no
+    products.
+    """
     spread = ~(diagonal(scatter) <= 0)
     return np.where(spread[..., None, :] & spread[..., None], scatter, 0.0)
 
@@ -374,11 +417,15 @@ class VectorDensity(Whitened, LinearDensity, Density):
         return raised(power, self.log_density(x[:, None, None]))
 
     def linear(self) -> Linear | None:
-        """Linear where all classes have one covariance: squares and products then cancel between classes."""
+        """Linear where all classes have one covariance: squares and products then cancel between
+        classes.
+        """
         if not self.proper.all() or (self.covariance != self.covariance[:1]).any():
             return None
         white = turned(self.whitening, self.mean)[:, 0]
-        return Linear(turned(self.whitening[:, 0].swapaxes(-1, -2), white), -(white**2).sum(axis=-1) / 2)
+        return Linear(
+            turned(self.whitening[:, 0].swapaxes(-1, -2), white), -(white**2).sum(axis=-1) / 2
+        )
 
     def linear_against(self, place: int) -> Linear | None:
         """Far from zero the means' squares have no digit left for their difference."""
@@ -401,4 +448,6 @@ class VectorDensity(Whitened, LinearDensity, Density):
         return np.isfinite(self.log_det) & np.isfinite(self.mean).all(axis=-1)
 
     def sample(self, rng: Rng) -> Array:
-        return self.mean + turned(self.factor, np.random.default_rng(rng).standard_normal(self.mean.shape))
+        return self.mean + turned(
+            self.factor, np.random.default_rng(rng).standard_normal(self.mean.shape)
+        )

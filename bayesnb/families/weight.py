@@ -16,7 +16,9 @@ EPSILON = float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """How much each row counts for its class: a one-hot `(r, c)` matrix times numbers, kept as two `(r,)` arrays."""
+    """How much each row counts for its class: a one-hot `(r, c)` matrix times numbers, kept as two
+    `(r,)` arrays.
+    """
 
     codes: Array
     counts: Array
@@ -26,7 +28,9 @@ class Weight:
     def matrix(self) -> sparse.csc_array:
         order = np.argsort(self.codes, kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(self.codes, minlength=self.classes))])
-        return sparse.csc_array((self.counts[order], order, starts), shape=(len(self.codes), self.classes))
+        return sparse.csc_array(
+            (self.counts[order], order, starts), shape=(len(self.codes), self.classes)
+        )
 
     def totals(self) -> Array:
         """`(c,)`, the sum over rows."""
@@ -35,7 +39,9 @@ class Weight:
         return total
 
     def rest(self, part: Array) -> Array:
-        """The weight of the rows that are not in the part, `(c, f) -> (c, f)`: nothing, if no more than rounding."""
+        """The weight of the rows that are not in the part, `(c, f) -> (c, f)`: nothing, if no more
+        than rounding.
+        """
         total = self.totals()[:, None]
         rest, rounding = total - part, len(self.counts) * EPSILON * total
         np.maximum(rest, 0.0, out=rest)
@@ -68,6 +74,8 @@ def by_class(weight: Weight) -> Iterator[tuple[Array, Array]]:
 
 
 def grouped_sum(weight: Weight, x: Any) -> Array:
-    """Weighted sums over the rows of each class, `(r, c), (r, f) -> (c, f)`, in float64 whatever x is."""
+    """Weighted sums over the rows of each class, `(r, c), (r, f) -> (c, f)`, in float64 whatever x
+    is.
+    """
     total = weight.matrix.T @ x
     return total.toarray() if sparse.issparse(total) else np.asarray(total, float)

@@ -1,14 +1,16 @@
 """A block of columns whose covariance is the same in every class, and unknown as the means are.
 
-    covariance ~ InverseWishart(dof, scale)      mean_c | covariance ~ Normal(location_c, covariance / count_c)
+    covariance ~ InverseWishart(dof, scale)      mean_c | covariance ~ Normal(location_c, covariance
+    / count_c)
 
-With n_c rows of class c, and what they add to the scale of a class that is alone, S_c, the posterior has
+With n_c rows of class c, and what they add to the scale of a class that is alone, S_c, the
+posterior has
 
     dof + sum of n_c      scale + sum of S_c
 
-and a location and a count for each class as ever: given the covariance the classes are apart. Log-odds of classes,
-given theta, are linear in the cells: Bayesian linear discriminant analysis. Geisser (1964), Posterior odds for
-multivariate normal classifications.
+and a location and a count for each class as ever: given the covariance the classes are apart.
+Log-odds of classes, given theta, are linear in the cells: Bayesian linear discriminant analysis.
+Geisser (1964), Posterior odds for multivariate normal classifications.
 """
 
 from dataclasses import dataclass
@@ -34,7 +36,8 @@ FAR = 1e3  # standard deviations
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
-    """One covariance ~ InverseWishart(dof, scale) for all classes, mean_c | covariance ~ Normal(mean_c, it / count_c).
+    """One covariance ~ InverseWishart(dof, scale) for all classes, mean_c | covariance ~
+    Normal(mean_c, it / count_c).
 
     The first axis is that of the classes; `dof` and `scale` are the same for all of them.
 
@@ -71,7 +74,9 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         return self.each(self.pooled(values))
 
     def distances(self, x: Array) -> Array:
-        """The rows are turned once for all classes, unless these are so far apart that digits would be lost."""
+        """The rows are turned once for all classes, unless these are so far apart that digits would
+        be lost.
+        """
         whitening, middle = self.whitening[0, 0], self.location[0, 0]
         steps = turned(whitening, self.location[:, 0] - middle)
         if self.models > 1 or not (np.abs(steps) < FAR).all():
@@ -88,12 +93,15 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
 
     def pair_distances(self, x: Array) -> Distances:
         near, far = ((x - self.location[c, 0]) @ self.whitening[0, 0].T for c in (0, 1))
-        other, own, along = ((a * b).sum(axis=1)[:, None] for a, b in ((far, far), (near, near), (far, near)))
+        other, own, along = (
+            (a * b).sum(axis=1)[:, None] for a, b in ((far, far), (near, near), (far, near))
+        )
         return other, own, along**2
 
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
-        """The means go as in `mean_series`, and then the precision, which is Wishart: the determinant of its scale
-        and two outer products is 1 + p |a|**2 + q |b|**2 + p q (|a|**2 |b|**2 - (a b)**2), in units of the scale."""
+        """The means go as in `mean_series`, and then the precision, which is Wishart: the
+        determinant of its scale and two outer products is 1 + p |a|**2 + q |b|**2 + p q (|a|**2
+        |b|**2 - (a b)**2), in units of the scale."""
         s, u = s * power, u * power
         total = np.zeros((x.shape[0], s.shape[-1]), np.result_type(s, u, float))
         for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
@@ -112,7 +120,9 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         return elliptic.sample(self, np.random.default_rng(rng), lead(size), self.classes)
 
     def log_density(self, theta: VectorDensity) -> Parts:
-        """log p of each mean given the covariance, and of the covariance: in equal parts, one for every class."""
+        """log p of each mean given the covariance, and of the covariance: in equal parts, one for
+        every class.
+        """
         parts = super().log_density(theta)
         return parts | {("cov", None): parts["cov", None] / self.classes}
 
@@ -124,8 +134,9 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
             Var((P mu)_i) = n (V_ii m'Vm + (Vm)_i**2) + n V_ii / k
             Var(mu' P mu / 2) = (2 n (m'Vm)**2 + 4 n m'Vm / k + 2 d / k**2) / 4
 
-        by Var(tr P B) = 2 n tr(VBVB) for symmetric B. Two classes share P: of their difference m is a difference g
-        and, with h the sum of both, m m' is (g h' + h g') / 2; what has a k is a sum.
+        by Var(tr P B) = 2 n tr(VBVB) for symmetric B. Two classes share P: of their difference m is
+        a difference g and, with h the sum of both, m m' is (g h' + h g') / 2; what has a k is a
+        sum.
         """
         white = turned(self.whitening, self.location)[:, 0]
         other = None if against is None else white[against]
@@ -138,19 +149,27 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
             differs = (np.arange(len(self)) != against)[:, None]
             noise, rough = differs * (noise + noise[against]), differs * (rough + rough[against])
         back = turned(self.whitening[:, 0].swapaxes(-1, -2), gap)
-        turn = square * (far**2).sum(axis=-1, keepdims=True) + (gap * far).sum(axis=-1, keepdims=True) ** 2
-        return Linear(dof * (unit * square + back**2 + unit * noise), ((dof * turn + rough) / 4)[:, 0])
+        turn = (
+            square * (far**2).sum(axis=-1, keepdims=True)
+            + (gap * far).sum(axis=-1, keepdims=True) ** 2
+        )
+        return Linear(
+            dof * (unit * square + back**2 + unit * noise), ((dof * turn + rough) / 4)[:, 0]
+        )
 
     def variables(self, pm: Any, names: VariableNames) -> VectorDensity:
         return elliptic.variables(self, pm, names, self.classes)
 
 
 def _products(belief: NormalInverseWishart, x: Array) -> tuple[Array, Array, Array]:
-    """|a|**2 and |b|**2 of rows from the second class and the first, and |a|**2 |b|**2 - (a b)**2, `(r,)`."""
+    """|a|**2 and |b|**2 of rows from the second class and the first, and |a|**2 |b|**2 - (a b)**2,
+    `(r,)`.
+    """
     far = (x - belief.location[1, 0]) @ belief.whitening[0, 0].T
     step = turned(belief.whitening[0, 0], belief.location[1, 0] - belief.location[0, 0])
     square = (far * far).sum(axis=1)
-    across = step - ratio(far @ step, square)[:, None] * far  # what no multiple of a explains of b - a
+    # what no multiple of a explains of b - a
+    across = step - ratio(far @ step, square)[:, None] * far
     near = far + step
     return square, (near * near).sum(axis=1), square * (across * across).sum(axis=1)
 
@@ -164,7 +183,12 @@ def _pair_moment(belief: NormalInverseWishart, x: Array, s: Array, u: Array) -> 
         still = still - width / 2 * (accurate_log1p(widen) + accurate_log1p(other))
         p, q = s / (1 + widen), u / (1 + other)
         reach = p * far + q * near + p * q * area
-        exists = (widen.real > -1) & (other.real > -1) & (reach.real > -1) & ((p * far + q * near).real > -2)
+        exists = (
+            (widen.real > -1)
+            & (other.real > -1)
+            & (reach.real > -1)
+            & ((p * far + q * near).real > -2)
+        )
         exists = exists | (np.imag(s) != 0) | (np.imag(u) != 0)
         return np.where(exists, still - (dof + both) * accurate_log1p(reach), np.inf)
 
@@ -173,9 +197,16 @@ def _pair_cumulants(belief: NormalInverseWishart, x: Array, t: float, v: float) 
     far, near, area = _products(belief, x)
     (k,), (j,) = belief.count[1], belief.count[0]
     r, q = 1 / (k + t), 1 / (j + v)
-    p, step, o, other = t / (1 + t / k), k**2 * mean_series(r), v / (1 + v / j), j**2 * mean_series(q, -1)
+    p, step, o, other = (
+        t / (1 + t / k),
+        k**2 * mean_series(r),
+        v / (1 + v / j),
+        j**2 * mean_series(q, -1),
+    )
     both = p * other + o * step + np.concatenate([[0.0], np.convolve(step, other)[: ORDER - 1]])
     rise = step[:, None] * far + other[:, None] * near + both[:, None] * area
-    moving = (belief.dof[0] + t + v) / 2 * log_series(rise / (1 + p * far + o * near + p * o * area))
+    moving = (
+        (belief.dof[0] + t + v) / 2 * log_series(rise / (1 + p * far + o * near + p * o * area))
+    )
     still = belief.width / 2 * log_series(np.array([[r, -q], *np.zeros((3, 2))])).sum(axis=1)
     return -(moving + still[:, None])

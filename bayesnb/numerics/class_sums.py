@@ -1,10 +1,11 @@
 """Cumulants of W_c = log of the sum of exp(U_k) over all classes k but c, for each class c.
 
-With E ~ Exp(1) independent of the scores, T_k = log E - U_k exceeds v with probability S_k(v) = E exp(-exp(v + U_k)).
-Given the scores, log E - W exceeds v with probability exp(-exp(v) sum exp(U_k)), so over scores that are independent
-it does with the product of the S_k: a sum over v alone does what would need as many dimensions as classes, and
-cumulants of W are those of log E less those of log E - W, times (-1)**n. Each S_k is a sum over a normal's z, the score
-being its Cornish-Fisher expansion.
+With E ~ Exp(1) independent of the scores, T_k = log E - U_k exceeds v with probability S_k(v) = E
+exp(-exp(v + U_k)). Given the scores, log E - W exceeds v with probability exp(-exp(v) sum
+exp(U_k)), so over scores that are independent it does with the product of the S_k: a sum over v
+alone does what would need as many dimensions as classes, and cumulants of W are those of log E less
+those of log E - W, times (-1)**n. Each S_k is a sum over a normal's z, the score being its
+Cornish-Fisher expansion.
 """
 
 import numpy as np
@@ -22,42 +23,73 @@ from bayesnb.numerics.elementary import exp, log
 from bayesnb.numerics.row_kernels import clear
 from bayesnb.numerics.threads import blocks
 
-STEP = 0.4  # of v: the transform of log E decays like exp(-pi t / 2), so sums are exact to exp(-pi**2 / STEP) = 2e-11
+# of v: the transform of log E decays like exp(-pi t / 2), so sums are exact to exp(-pi**2 / STEP) =
+# 2e-11
+STEP = 0.4
 LEFT = 36.0  # of v, left of the largest score: 1 - S is exp(-36) = 2e-16 there
 RIGHT = 3.7  # of v, right of the end of all classes but one: P(log E > 3.7) = 3e-18
 REACH = 6.5  # of z: what is beyond has probability 8e-11
 # Cumulants of log E: polygamma functions at 1, of orders 0 to 3.
 LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885, 6.493939402266829)
 TINY = 1e-290  # least survival that is divided by: its logarithm and its inverse are normal doubles
-WIDE, WILD = 20.0, 1.2  # standard deviation and bend from which four cumulants are no score: the row is marked as crude
-CHEAP = 9.0  # variance up to which two active classes are worth a sum for the sake of hopeless ones; its length grows
-NARROW = 0.02  # standard deviation below which W is linear in the scores but for its mean; below, sums lose digits
+# standard deviation and bend from which four cumulants are no score: the row is marked as crude
+WIDE, WILD = 20.0, 1.2
+# variance up to which two active classes are worth a sum for the sake of hopeless ones; its length
+# grows
+CHEAP = 9.0
+# standard deviation below which W is linear in the scores but for its mean; below, sums lose digits
+NARROW = 0.02
 ROWS = 16  # at once in a definition, and nodes of scores at once, with some 40 places each
 NODES = 400
-AFRESH = 64  # places of v whose exp(v) is one factor times powers of exp(STEP), the last of which is 1e11
+# places of v whose exp(v) is one factor times powers of exp(STEP), the last of which is 1e11
+AFRESH = 64
 LOG_DEAD = 6.7  # of y, from which exp(-y) is 0 as a double
-LOG_SMALL = -9.2  # of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6: the next term is below 5e-18
+# of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6: the next term is below 5e-18
+LOG_SMALL = -9.2
 
 
 def cumulants_of_others(
-    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array, crude: Array
+    alone: Array,
+    seen: Array,
+    share: Array,
+    active: Array,
+    others: Array,
+    others_seen: Array,
+    mean: Array,
+    crude: Array,
 ) -> None:
-    """Write the cumulants of W_c, `(4, r, c), (4, r, c), (r, c), (r, c) -> 2 of (4, r, c), (r, c), (r,)`.
+    """Write the cumulants of W_c, `(4, r, c), (4, r, c), (r, c), (r, c) -> 2 of (4, r, c), (r, c),
+    (r,)`.
 
-    `others_seen` are those once one of the classes but c has seen the row, `mean` the expected probability before any
-    has. Only active classes count. Where scores are too wild for their expansions, W_c is taken for the score of the
-    most probable class but c; `crude` is what approximations here add to errors of quantiles, infinite for that one.
+    `others_seen` are those once one of the classes but c has seen the row, `mean` the expected
+    probability before any has. Only active classes count. Where scores are too wild for their
+    expansions, W_c is taken for the score of the most probable class but c; `crude` is what
+    approximations here add to errors of quantiles, infinite for that one.
     """
     few, widest = active.sum(axis=1), np.where(active, alone[1], 0.0).max(axis=1, initial=0.0)
     with np.errstate(all="ignore"):
-        good = (alone[1] < WIDE * WIDE) & (seen[1] < WIDE * WIDE) & (bends(alone) < WILD) & (bends(seen) < WILD)
+        good = (
+            (alone[1] < WIDE * WIDE)
+            & (seen[1] < WIDE * WIDE)
+            & (bends(alone) < WILD)
+            & (bends(seen) < WILD)
+        )
     narrow = (few > 2) & (widest < NARROW * NARROW)
     # Of two classes, only hopeless ones need W.
     wild = ~narrow & ((active & ~good).any(axis=1) | ((few == 2) & (widest > CHEAP)))
-    crude[:] = np.where(wild & (few > 2), np.inf, np.where(narrow & (widest > 1e-5), 0.1 * widest, 0.0))
-    for kernel, rows in ((narrow_others, np.flatnonzero(narrow)), (others_of_rows, np.flatnonzero(~narrow & ~wild))):
+    crude[:] = np.where(
+        wild & (few > 2), np.inf, np.where(narrow & (widest > 1e-5), 0.1 * widest, 0.0)
+    )
+    for kernel, rows in (
+        (narrow_others, np.flatnonzero(narrow)),
+        (others_of_rows, np.flatnonzero(~narrow & ~wild)),
+    ):
         if len(rows):
-            sums, sums_seen, proba = np.empty((4, *share[rows].shape)), np.empty((4, *share[rows].shape)), mean[rows]
+            sums, sums_seen, proba = (
+                np.empty((4, *share[rows].shape)),
+                np.empty((4, *share[rows].shape)),
+                mean[rows],
+            )
             kernel(alone[:, rows], seen[:, rows], share[rows], active[rows], sums, sums_seen, proba)
             others[:, rows], others_seen[:, rows], mean[rows] = sums, sums_seen, proba
     i, c = np.nonzero(((few == 2)[:, None] & active) | wild[:, None])
@@ -66,7 +98,9 @@ def cumulants_of_others(
 
 
 def best_of_others(share: Array, active: Array) -> Array:
-    """Place of the most probable class; for that class, of the first active one beside it, `2 of (r, c) -> (r, c)`."""
+    """Place of the most probable class; for that class, of the first active one beside it, `2 of
+    (r, c) -> (r, c)`.
+    """
     each, best = np.arange(share.shape[1]), share.argmax(axis=1)[:, None]
     beside = active & (each != best)
     second = np.where(beside.any(axis=1), beside.argmax(axis=1), best[:, 0])[:, None]
@@ -75,12 +109,19 @@ def best_of_others(share: Array, active: Array) -> Array:
 
 @compiled
 def narrow_others(
-    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array
+    alone: Array,
+    seen: Array,
+    share: Array,
+    active: Array,
+    others: Array,
+    others_seen: Array,
+    mean: Array,
 ) -> None:
-    """Write the cumulants of W_c of rows whose scores hardly vary, in which W is linear but for its mean.
+    """Write the cumulants of W_c of rows whose scores hardly vary, in which W is linear but for its
+    mean.
 
-    With q the softmax of the mean scores, W = W(means) + sum q_k dU_k + sum q_k (1 - q_k) dU_k**2 / 2 on average.
-    Arguments as of `others_of_rows`, but no mean is written.
+    With q the softmax of the mean scores, W = W(means) + sum q_k dU_k + sum q_k (1 - q_k) dU_k**2 /
+    2 on average. Arguments as of `others_of_rows`, but no mean is written.
     """
     rows, classes = share.shape
     for i in range(rows):
@@ -111,7 +152,13 @@ def narrow_others(
 
 @narrow_others.defined()
 def narrow_others_by_definition(
-    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array
+    alone: Array,
+    seen: Array,
+    share: Array,
+    active: Array,
+    others: Array,
+    others_seen: Array,
+    mean: Array,
 ) -> None:
     for c in range(share.shape[1]):
         among = active & (np.arange(share.shape[1]) != c)
@@ -123,25 +170,37 @@ def narrow_others_by_definition(
         known = np.where(among, share, 0.0)
         with np.errstate(all="ignore"):
             others[1:, :, c] = [(q ** (n + 1) * alone[n]).sum(axis=1) for n in range(1, 4)]
-            others[0, :, c] = (0.5 * q * (1.0 - q) * alone[1]).sum(axis=1) + (most + np.log(total))[:, 0]
-            shift = np.where(among, known * q * (seen[0] - alone[0]), 0.0).sum(axis=1) / known.sum(axis=1)
+            others[0, :, c] = (0.5 * q * (1.0 - q) * alone[1]).sum(axis=1) + (most + np.log(total))[
+                :, 0
+            ]
+            shift = np.where(among, known * q * (seen[0] - alone[0]), 0.0).sum(axis=1) / known.sum(
+                axis=1
+            )
         others_seen[:, :, c] = others[:, :, c]
         others_seen[0, :, c] += shift
 
 
 @compiled
 def others_of_rows(
-    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array
+    alone: Array,
+    seen: Array,
+    share: Array,
+    active: Array,
+    others: Array,
+    others_seen: Array,
+    mean: Array,
 ) -> None:
-    """Write the cumulants of W_c of rows, `(4, r, c), (4, r, c), (r, c), (r, c) -> (4, r, c), (4, r, c), (r, c)`.
+    """Write the cumulants of W_c of rows, `(4, r, c), (4, r, c), (r, c), (r, c) -> (4, r, c), (4,
+    r, c), (r, c)`.
 
-    log of the product of survivals, its slope, and its change once a class has seen the row are summed over all
-    classes, and class c's part is taken out again. The most probable class is kept out of the sums for changes: beside
-    it, smaller ones would be lost to rounding.
+    log of the product of survivals, its slope, and its change once a class has seen the row are
+    summed over all classes, and class c's part is taken out again. The most probable class is kept
+    out of the sums for changes: beside it, smaller ones would be lost to rounding.
     """
     rows, classes = share.shape
     for i in range(rows):
-        best, first, dead, last = 0, np.inf, np.inf, np.inf  # by `last` all classes but one are dead, by `dead` one
+        # by `last` all classes but one are dead, by `dead` one
+        best, first, dead, last = 0, np.inf, np.inf, np.inf
         for k in range(classes):
             best = k if share[i, k] > share[i, best] else best
             if active[i, k]:
@@ -150,19 +209,27 @@ def others_of_rows(
                 end = REACH * np.sqrt(alone[1, i, k]) - alone[0, i, k]
                 dead, last = min(dead, end), min(last, max(dead, end))
         first, size = first - LEFT, int((last + RIGHT - first + LEFT) / STEP) + 2
-        # Of each class, log survival and hazard; behind them their changes once the class has seen the row.
+        # Of each class, log survival and hazard; behind them their changes once the class has seen
+        # the row.
         survival, density = np.empty((2, classes, size)), np.empty((2, classes, size))
-        # Sums over classes: log survivals, hazards, changes of hazards and of log survivals; and the most probable
-        # class's changes, which stay 0 if it is one that does not count.
+        # Sums over classes: log survivals, hazards, changes of hazards and of log survivals; and
+        # the most probable class's changes, which stay 0 if it is one that does not count.
         sums, densities = np.zeros((6, size)), np.empty((2, size))
         for k in range(classes):
             if active[i, k]:
                 for part in range(2):
-                    gumbel((seen if part else alone)[:, i, k], first, survival[part, k], density[part, k])
+                    gumbel(
+                        (seen if part else alone)[:, i, k],
+                        first,
+                        survival[part, k],
+                        density[part, k],
+                    )
                 for g in range(size):
                     alive = max(survival[0, k, g], TINY)
                     rate = density[0, k, g] / alive
-                    density[1, k, g] = share[i, k] * (density[1, k, g] - survival[1, k, g] * rate) / alive
+                    density[1, k, g] = (
+                        share[i, k] * (density[1, k, g] - survival[1, k, g] * rate) / alive
+                    )
                     survival[1, k, g] = share[i, k] * survival[1, k, g] / alive
                     density[0, k, g] = rate
                     survival[0, k, g] = log(alive)
@@ -194,18 +261,31 @@ def others_of_rows(
                 for g in range(size):
                     product, rate = np.exp(sums[0, g]), sums[1, g]
                     densities[0, g] = product * rate
-                    densities[1, g] = product * (sums[2, g] + sums[4, g] + (sums[3, g] + sums[5, g]) * rate)
+                    densities[1, g] = product * (
+                        sums[2, g] + sums[4, g] + (sums[3, g] + sums[5, g]) * rate
+                    )
             else:
                 for n in range(4):
-                    others[n, i, c], others_seen[n, i, c] = others[n, i, hopeless], others_seen[n, i, hopeless]
+                    others[n, i, c], others_seen[n, i, c] = (
+                        others[n, i, hopeless],
+                        others_seen[n, i, hopeless],
+                    )
                 continue
             for part in range(2):
-                cumulants_from_density(densities[part], first, (others_seen if part else others)[:, i, c])
+                cumulants_from_density(
+                    densities[part], first, (others_seen if part else others)[:, i, c]
+                )
 
 
 @others_of_rows.defined()
 def others_of_rows_by_definition(
-    alone: Array, seen: Array, share: Array, active: Array, others: Array, others_seen: Array, mean: Array
+    alone: Array,
+    seen: Array,
+    share: Array,
+    active: Array,
+    others: Array,
+    others_seen: Array,
+    mean: Array,
 ) -> None:
     with np.errstate(all="ignore"):
         for rows in blocks(len(share), ROWS):
@@ -226,14 +306,17 @@ def top(cumulants: Array) -> float:
 
 @compiled
 def gumbel(cumulants: Array, first: float, survival: Array, density: Array) -> None:
-    """Write P(log E - U > v) and the density at v = first + g STEP, for a score U of four cumulants.
+    """Write P(log E - U > v) and the density at v = first + g STEP, for a score U of four
+    cumulants.
 
-    Far to the left, where y = exp(v + U) is small for all z, exp(-y) is its series in three moments of exp(U).
+    Far to the left, where y = exp(v + U) is small for all z, exp(-y) is its series in three moments
+    of exp(U).
     """
     mean, (spread, skew, kurtosis) = cumulants[0], standardised(cumulants)
     step = 0.5 if spread < 2 else 1.0 / spread  # of z: exact to exp(-pi**2 / (spread * step)), 5e-5
     half = int(REACH / step)
-    start, weight, total_weight = np.empty(2 * half + 1), np.empty(2 * half + 1), 0.0  # of log y, y = exp(v + U)
+    # of log y, y = exp(v + U)
+    start, weight, total_weight = np.empty(2 * half + 1), np.empty(2 * half + 1), 0.0
     for k in range(len(start)):
         z = (k - half) * step
         weight[k] = exp(-0.5 * z * z)
@@ -250,14 +333,22 @@ def gumbel(cumulants: Array, first: float, survival: Array, density: Array) -> N
     early = min(max(int((LOG_SMALL - most) / STEP), 0), len(survival))
     for g in range(early):
         level = np.exp(most + STEP * g)
-        one, two, three = first_moment * level, second_moment * (level * level), third_moment * (level * level * level)
+        one, two, three = (
+            first_moment * level,
+            second_moment * (level * level),
+            third_moment * (level * level * level),
+        )
         survival[g], density[g] = 1.0 - one + two / 2.0 - three / 6.0, one - two + three / 2.0
     grow = np.empty(AFRESH)  # of y from the first place of a stretch on
     for g in range(len(grow)):
         grow[g] = np.exp(STEP * g)
     for first_place in range(early, len(survival), AFRESH):
-        # A stretch is begun afresh: y that was below the doubles at first would stay 0 if it were multiplied for ever.
-        alive, dying = survival[first_place : first_place + AFRESH], density[first_place : first_place + AFRESH]
+        # A stretch is begun afresh: y that was below the doubles at first would stay 0 if it were
+        # multiplied for ever.
+        alive, dying = (
+            survival[first_place : first_place + AFRESH],
+            density[first_place : first_place + AFRESH],
+        )
         clear(alive)
         clear(dying)
         for k in range(len(start)):
@@ -275,7 +366,9 @@ def gumbel(cumulants: Array, first: float, survival: Array, density: Array) -> N
 
 @compiled
 def cumulants_from_density(density: Array, first: float, out: Array) -> None:
-    """Write four cumulants of W from the density of log E - W on the grid of v, whose scale does not matter."""
+    """Write four cumulants of W from the density of log E - W on the grid of v, whose scale does
+    not matter.
+    """
     total_weight = centre = 0.0
     for g in range(len(density)):
         total_weight += density[g]
@@ -294,7 +387,9 @@ def cumulants_from_density(density: Array, first: float, out: Array) -> None:
     out[3] = fourth - 3.0 * second * second - LOG_EXPONENTIAL[3]
 
 
-def sums_over_grids(alone: Array, seen: Array, share: Array, active: Array) -> tuple[Array, Array, Array]:
+def sums_over_grids(
+    alone: Array, seen: Array, share: Array, active: Array
+) -> tuple[Array, Array, Array]:
     """Cumulants of W_c and mean probabilities, of rows at once by the sums of `others_of_rows`."""
     level, spread, *powers = polynomials(both := np.stack([alone, seen], axis=1))
     z = 0.5 * np.arange(14).reshape(-1, 1, 1, 1)
@@ -322,7 +417,10 @@ def sums_over_grids(alone: Array, seen: Array, share: Array, active: Array) -> t
         rest = others.sum(axis=1, keepdims=True)
         sums.append(np.where(likely[:, :, None], rest, largest + (rest - others)))
     on = active[:, :, None]
-    product, hazard = np.exp(log_product - np.where(on, logs, 0.0)), hazards - np.where(on, hazard, 0.0)
+    product, hazard = (
+        np.exp(log_product - np.where(on, logs, 0.0)),
+        hazards - np.where(on, hazard, 0.0),
+    )
     product *= (np.arange(size) < sizes[:, None])[:, None]
     mean = STEP * (density[0] * product).sum(axis=2)
     before, after = product * hazard, product * (sums[0] + sums[1] * hazard)
@@ -330,7 +428,9 @@ def sums_over_grids(alone: Array, seen: Array, share: Array, active: Array) -> t
 
 
 def gumbels(cumulants: Array, first: Array, size: int) -> tuple[Array, Array]:
-    """P(log E - U > v) and densities on grids of v, `(4, n), (n,) -> 2 of (n, size)`, as of one score by `gumbel`."""
+    """P(log E - U > v) and densities on grids of v, `(4, n), (n,) -> 2 of (n, size)`, as of one
+    score by `gumbel`.
+    """
     survival, density = np.zeros((2, len(first), size))
     mean, spread, *powers = polynomials(cumulants)
     step = np.where(spread < 2, 0.5, 1.0 / np.maximum(spread, 2))
@@ -348,7 +448,8 @@ def gumbels(cumulants: Array, first: Array, size: int) -> tuple[Array, Array]:
 
 
 def one_score(start: Array, weight: Array, survival: Array, density: Array, rows: Array) -> None:
-    """Write survivals and densities from places of log y at the grid's first v, and their weights, `(n, k)`.
+    """Write survivals and densities from places of log y at the grid's first v, and their weights,
+    `(n, k)`.
 
     Left of some 40 places is the series of `gumbel`; to the right of them all is 0.
     """
@@ -363,7 +464,9 @@ def one_score(start: Array, weight: Array, survival: Array, density: Array, rows
     density[rows] = np.where(late, 0.0, one - two + three / 2.0)
     end = np.clip(((LOG_DEAD - least) / STEP).astype(int) + 2, 0, len(g))
     places = early[:, None] + np.arange(max((end - early).max(), 0))
-    y = np.exp(start + STEP * early[:, None])[:, :, None] * np.exp(STEP * np.arange(places.shape[1]))
+    y = np.exp(start + STEP * early[:, None])[:, :, None] * np.exp(
+        STEP * np.arange(places.shape[1])
+    )
     alive = np.exp(-y)
     values = weight[:, None] @ alive
     y *= alive
@@ -374,7 +477,7 @@ def one_score(start: Array, weight: Array, survival: Array, density: Array, rows
 
 
 def cumulants_from_densities(density: Array, first: Array) -> Array:
-    """Four cumulants of W, `(r, c, g), (r,) -> (4, r, c)`, as of one by `cumulants_from_density`."""
+    """Four cumulants of W, as `cumulants_from_density` has: `(r, c, g), (r,) -> (4, r, c)`."""
     v = STEP * np.arange(density.shape[2])
     total = density.sum(axis=2)
     centre = (density @ v) / total

@@ -1,15 +1,18 @@
-"""Kernels: what runs where there is little to do, how the rest is compiled, and where the result is kept.
+"""Kernels: what runs where there is little to do, how the rest is compiled, and where the result is
+kept.
 
-A kernel has two forms: loops, which are compiled, and a definition in NumPy, which needs no compiler. The definition
-runs where the arguments are small, so that a first answer on a small table takes no seconds of compilation. The
-arguments alone decide it, in nearly all kernels by their sizes, and never what has been compiled before: the digits are
-the same on every day. A service that answers row after row for weeks may `always_compile`.
+A kernel has two forms: loops, which are compiled, and a definition in NumPy, which needs no
+compiler. The definition runs where the arguments are small, so that a first answer on a small table
+takes no seconds of compilation. The arguments alone decide it, in nearly all kernels by their
+sizes, and never what has been compiled before: the digits are the same on every day. A service that
+answers row after row for weeks may `always_compile`.
 
-Machine code is run unseen: code of another signature reads its arguments as what they are not (integers as floats),
-and no error follows. So each file carries a stamp of all that its code depends on. Only a file with the stamp that is
-wanted and a valid checksum is read; otherwise the kernel is compiled again. Numba's cache is not used because it trusts
-an index file, which two processes that compile at once can leave with entries that name each other's code, and because
-it dates a kernel by its module alone, though the code of kernels of other modules is compiled into it.
+Machine code is run unseen: code of another signature reads its arguments as what they are not
+(integers as floats), and no error follows. So each file carries a stamp of all that its code
+depends on. Only a file with the stamp that is wanted and a valid checksum is read; otherwise the
+kernel is compiled again. Numba's cache is not used because it trusts an index file, which two
+processes that compile at once can leave with entries that name each other's code, and because it
+dates a kernel by its module alone, though the code of kernels of other modules is compiled into it.
 """
 
 import json
@@ -30,19 +33,33 @@ import numpy as np
 Array = np.ndarray
 Csr = tuple[Array, Array, Array]  # data, indices and indptr of compressed rows
 
-# No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on the machine, and the
-# corrections of `rounded_away`, which are 0 in exact arithmetic, are not simplified away.
+# No "reassoc": a sum keeps the order in which it is written, so that its digits do not depend on
+# the machine, and the corrections of `rounded_away`, which are 0 in exact arithmetic, are not
+# simplified away.
 OPTIONS: dict[str, Any] = {
-    "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}, "no_cfunc_wrapper": True,
+    "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"},
+    "no_cfunc_wrapper": True,
 }  # fmt: skip
-SETTINGS = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "USING_SVML")  # of Numba
-LITTLE = 1 << 14  # numbers: on fewer the definitions take at most a few milliseconds longer than compiled code
-KEPT = 90 * 24 * 3600.0  # seconds after which a file is removed, once other code is written beside it
+# of Numba
+SETTINGS = (
+    "OPT",
+    "LOOP_VECTORIZE",
+    "SLP_VECTORIZE",
+    "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT",
+    "USING_SVML",
+)
+# numbers: on fewer the definitions take at most a few milliseconds longer than compiled code
+LITTLE = 1 << 14
+# seconds after which a file is removed, once other code is written beside it
+KEPT = 90 * 24 * 3600.0
 
 
 def digest_of_sources() -> str:
     """Digest of all files of kernels: a kernel holds the code of those that it calls."""
-    return sha256(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))).hexdigest()
+    return sha256(
+        b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    ).hexdigest()
 
 
 SOURCES = digest_of_sources()
@@ -50,7 +67,9 @@ ONE_AT_A_TIME = RLock()  # as threads would each compile the same
 
 
 class Kernel:
-    """Loops that are compiled when they are first needed, and their definition in NumPy for small arguments."""
+    """Loops that are compiled when they are first needed, and their definition in NumPy for small
+    arguments.
+    """
 
     __name__: str
     __module__: str
@@ -65,7 +84,9 @@ class Kernel:
     def defined(
         self, little: int = LITTLE, work: Callable[..., int] | None = None
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Let a function of the same arguments do what is little work: by their numbers in all, or as `work` counts."""
+        """Let a function of the same arguments do what is little work: by their numbers in all, or
+        as `work` counts.
+        """
 
         def define(definition: Callable[..., Any]) -> Callable[..., Any]:
             self.definition, self.little, self.work = definition, little, work or size_of
@@ -83,13 +104,17 @@ class Kernel:
 
     @cached_property
     def machine_code(self) -> Any:
-        """What Numba makes of the loops: compiled, or read from disk, at the first call with arguments of each type."""
+        """What Numba makes of the loops: compiled, or read from disk, at the first call with
+        arguments of each type.
+        """
         with ONE_AT_A_TIME:
             return vars(self).get("machine_code") or machine_code_of(self.loops)
 
     @cached_property
     def code_within_others(self) -> Any:
-        """The loops as part of other kernels, without what lets Python call them, a third of the time of compiling."""
+        """The loops as part of other kernels, without what lets Python call them, a third of the
+        time of compiling.
+        """
         from numba import njit
 
         options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": self.inline}
@@ -99,9 +124,9 @@ class Kernel:
 def always_compile(on: bool = True) -> None:
     """Use compiled code for small work too, in this process.
 
-    Small work is done by NumPy: nothing has to be compiled, and an answer takes some 20 microseconds longer. A service
-    that answers row after row is better off with compiled code. Its first call of each kind then takes seconds, unless
-    the code is on disk from an earlier process.
+    Small work is done by NumPy: nothing has to be compiled, and an answer takes some 20
+    microseconds longer. A service that answers row after row is better off with compiled code. Its
+    first call of each kind then takes seconds, unless the code is on disk from an earlier process.
 
     Parameters
     ----------
@@ -133,27 +158,32 @@ def compiled(loops: Callable[..., Any]) -> Kernel:
 def inlined(loops: Callable[..., Any]) -> Kernel:
     """Make a kernel whose code is copied into the kernels that call it.
 
-    For a few lines that are called cell by cell. A call passes each array as seven numbers, in memory, and what is
-    done with a cell takes less time than that. LLVM copies small kernels unasked where the vectors are long, but not
-    where they are short, and the code gets longer.
+    For a few lines that are called cell by cell. A call passes each array as seven numbers, in
+    memory, and what is done with a cell takes less time than that. LLVM copies small kernels
+    unasked where the vectors are long, but not where they are short, and the code gets longer.
     """
     return Kernel(loops, inline=True)
 
 
 def machine_code_of(loops: Callable[..., Any]) -> Any:
-    """Let Numba compile loops at their first call, and keep the code on disk where a cache folder can be written."""
+    """Let Numba compile loops at their first call, and keep the code on disk where a cache folder
+    can be written.
+    """
     from numba import njit
 
     let_kernels_call_kernels()
     let_kernels_prefetch()
     code = njit(**OPTIONS)(loops)
-    with suppress(Exception):  # no folder, or a version of Numba that keeps code in another way: it works without
+    # no folder, or a version of Numba that keeps code in another way: it works without
+    with suppress(Exception):
         code._cache = KernelCache(loops)
     return code
 
 
 def size_of(*args: Any) -> int:
-    """Return how many numbers the arrays among the arguments hold; compressed rows count for what is in these rows."""
+    """Return how many numbers the arrays among the arguments hold; compressed rows count for what
+    is in these rows.
+    """
     size = 0
     for each in args:
         if isinstance(each, np.ndarray):
@@ -174,7 +204,9 @@ def let_kernels_call_kernels() -> None:
 
 
 def prefetch(x: Array, place: int) -> None:
-    """Bring the memory around a place in an array near the processor, and wait for nothing; only in compiled code."""
+    """Bring the memory around a place in an array near the processor, and wait for nothing; only in
+    compiled code.
+    """
 
 
 @cache
@@ -192,27 +224,31 @@ def let_kernels_prefetch() -> None:
             kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
             function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
             address = builder.bitcast(builder.gep(array.data, [arguments[1]]), pointer)
-            builder.call(function, [address, number(0), number(3), number(1)])  # data, to be read, and more than once
+            # data, to be read, and more than once
+            builder.call(function, [address, number(0), number(3), number(1)])
             return target.get_dummy_value()
 
         return types.void(x, types.intp), generate
 
     @overload(prefetch, inline="always", strict=False)  # strict ones have no annotations
     def compiled_prefetch(x: Any, place: Any) -> Any:
-        return lambda x, place: instruction(x, place)  # type: ignore[call-arg]  # Numba gives it the context
+        # Numba gives it the context
+        return lambda x, place: instruction(x, place)  # type: ignore[call-arg]
 
 
 class KernelCache:
-    """Machine code of one kernel on disk, a file for each signature, with the methods that Numba's dispatcher calls.
+    """Machine code of one kernel on disk, a file for each signature, with the methods that Numba's
+    dispatcher calls.
 
-    A folder that is missing, full or read-only, or a damaged file, is as good as none: the kernel is compiled. A cache
-    may not fail a fit, which is why its errors are suppressed.
+    A folder that is missing, full or read-only, or a damaged file, is as good as none: the kernel
+    is compiled. A cache may not fail a fit, which is why its errors are suppressed.
     """
 
     def __init__(self, kernel: Callable[..., Any]) -> None:
         from numba.core.caching import CompileResultCacheImpl
 
-        self._numba = CompileResultCacheImpl(kernel)  # finds a folder, and turns code into what can be pickled
+        # finds a folder, and turns code into what can be pickled
+        self._numba = CompileResultCacheImpl(kernel)
         self._folder = Path(self._numba.locator.get_cache_path())
         self._kernel = f"{kernel.__module__}.{kernel.__qualname__}"
 
@@ -232,7 +268,9 @@ class KernelCache:
         return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep compiled code, unless the files of kernels have changed since this process read them."""
+        """Keep compiled code, unless the files of kernels have changed since this process read
+        them.
+        """
         with suppress(Exception):
             if self._numba.check_cachable(result) and digest_of_sources() == SOURCES:
                 from numba.core.serialize import dumps
@@ -254,9 +292,10 @@ class KernelCache:
     def _stamp(self, signature: Any, codegen: Any) -> bytes:
         """Name all that the machine code depends on, in one line of JSON.
 
-        The types of the arguments; the sources, which include OPTIONS; the versions and settings of the compiler; the
-        processor with its features, as machines can share a home directory, and an instruction that is not there ends
-        the process; and Python and NumPy, whose objects the code takes apart by their layout in memory.
+        The types of the arguments; the sources, which include OPTIONS; the versions and settings of
+        the compiler; the processor with its features, as machines can share a home directory, and
+        an instruction that is not there ends the process; and Python and NumPy, whose objects the
+        code takes apart by their layout in memory.
         """
         import llvmlite
         import numba
@@ -265,7 +304,9 @@ class KernelCache:
         versions |= {"numba": numba.__version__, "llvmlite": llvmlite.__version__}
         settings = {name: repr(getattr(numba.config, name, None)) for name in SETTINGS}
         stamp = {"kernel": self._kernel, "signature": str(signature), "sources": SOURCES}
-        return json.dumps(stamp | versions | settings | {"processor": codegen.magic_tuple()}).encode()
+        return json.dumps(
+            stamp | versions | settings | {"processor": codegen.magic_tuple()}
+        ).encode()
 
 
 def sealed(stamp: bytes, code: bytes) -> bytes:
@@ -288,8 +329,8 @@ def write_whole(path: Path, content: bytes) -> None:
 def remove_stale(folder: Path) -> None:
     """Remove, once in a process, files of other sources, and files older than KEPT.
 
-    Python versions and processors may take turns in a folder, so their stamps are not compared; its sources, which the
-    folder belongs to, are of one version at a time.
+    Python versions and processors may take turns in a folder, so their stamps are not compared; its
+    sources, which the folder belongs to, are of one version at a time.
     """
     oldest = time.time() - KEPT
     for path in folder.glob(f"{__package__}.*"):

@@ -1,18 +1,20 @@
 """Distributions of log-odds from four cumulants, by the expansion of Cornish and Fisher.
 
-    x(z) = mean + sd [z + (z**2 - 1) skew / 6 + (z**3 - 3 z) kurtosis / 24 - (2 z**3 - 5 z) skew**2 / 36]
+    x(z) = mean + sd [z + (z**2 - 1) skew / 6 + (z**3 - 3 z) kurtosis / 24 - (2 z**3 - 5 z) skew**2
+    / 36]
 
-is the quantile where a standard normal's is z: Cornish and Fisher (1938), Moments and cumulants in the specification
-of distributions. A row's log-odds are a class's score minus that of the other classes. Once the row itself is evidence
-about the parameters, their distribution is a mixture of two: in one the class has also seen the row, in the other one
-of the other classes has.
+is the quantile where a standard normal's is z: Cornish and Fisher (1938), Moments and cumulants in
+the specification of distributions. A row's log-odds are a class's score minus that of the other
+classes. Once the row itself is evidence about the parameters, their distribution is a mixture of
+two: in one the class has also seen the row, in the other one of the other classes has.
 
-`bend` measures how far from normal a distribution is: the larger of |skewness| and the root of half the excess
-kurtosis, which are of the same size for a Gamma variate's logarithm. Quantiles from cumulants are wrong by at most
-EXPANDED * bend**2 on the probability scale, for a bend up to 1; those of a mixture of two normals by at most
-MIXED * w (1 - w) gap**5, the gap in standard deviations. Both are empirical envelopes, not theorems: the first of the
-ends of 95% intervals under 3,000 random models of all families. For larger bends the expansion need not even be
-monotone. Callers invert the characteristic function wherever the bound is above their tolerance.
+`bend` measures how far from normal a distribution is: the larger of |skewness| and the root of half
+the excess kurtosis, which are of the same size for a Gamma variate's logarithm. Quantiles from
+cumulants are wrong by at most EXPANDED * bend**2 on the probability scale, for a bend up to 1;
+those of a mixture of two normals by at most MIXED * w (1 - w) gap**5, the gap in standard
+deviations. Both are empirical envelopes, not theorems: the first of the ends of 95% intervals under
+3,000 random models of all families. For larger bends the expansion need not even be monotone.
+Callers invert the characteristic function wherever the bound is above their tolerance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,15 +29,20 @@ from bayesnb.numerics.special import ratio
 
 CERTAIN = 1e-22  # variance that is rounding: skewness would divide rounding by the cube of rounding
 STEPS = 60  # of a search for a quantile, at most: as many halvings take any bracket to rounding
-EXPANDED, MIXED = 0.02, 0.01  # see above: by bend, the largest errors were 5e-4 at 0.2, 4e-3 at 0.5, 1.8e-2 at 1
-LEAST_SLOPE = 0.2  # of the expansion in z: where it bends back, Newton's steps stay finite and densities positive
-FAR = 8.0  # normal quantile that is never passed: its tail is 6e-16, and cubics of larger z say nothing
-FLAT = 1000.0  # standard deviation next to which the logistic function is a step, within 1e-3 of the result
-NARROW, NARROW_STEP = 1.6, 0.75  # a standard deviation, and a step of z that is short enough below it
+# see above: by bend, the largest errors were 5e-4 at 0.2, 4e-3 at 0.5, 1.8e-2 at 1
+EXPANDED, MIXED = 0.02, 0.01
+# of the expansion in z: where it bends back, Newton's steps stay finite and densities positive
+LEAST_SLOPE = 0.2
+# normal quantile that is never passed: its tail is 6e-16, and cubics of larger z say nothing
+FAR = 8.0
+# standard deviation next to which the logistic function is a step, within 1e-3 of the result
+FLAT = 1000.0
+# a standard deviation, and a step of z that is short enough below it
+NARROW, NARROW_STEP = 1.6, 0.75
 REACH_OF_Z = 7  # of a normal, when a function of it is summed: what is beyond has probability 3e-12
 LITTLE = 1 << 13  # numbers of some 1,500 rows: a definition takes some milliseconds longer
-# Numbers of some 3,000 rows: a definition takes up to 7 milliseconds longer than loops do, if all are mixtures whose
-# quantiles are searched for, 10 against 17, and next to nothing otherwise.
+# Numbers of some 3,000 rows: a definition takes up to 7 milliseconds longer than loops do, if all
+# are mixtures whose quantiles are searched for, 10 against 17, and next to nothing otherwise.
 MIXTURES = 53_000
 CELLS = 1 << 14  # that are summed at once in a definition
 NEAR = 1e-7  # how close to its level, relative to it, a quantile of a mixture is found
@@ -47,18 +54,24 @@ type Cumulants = tuple[float, float, float, float]
 
 @compiled
 def row(cumulants: Array, i: int) -> Cumulants:
-    """The four cumulants of a row; a slice of an array would keep loops over rows from being vectorised."""
+    """The four cumulants of a row; a slice of an array would keep loops over rows from being
+    vectorised.
+    """
     return cumulants[0, i], cumulants[1, i], cumulants[2, i], cumulants[3, i]
 
 
 @compiled
 def mixture(a: Cumulants, b: Cumulants, w: float) -> Cumulants:
-    """Cumulants of a mixture of two distributions, the first of weight w, from central moments about its mean."""
+    """Cumulants of a mixture of two distributions, the first of weight w, from central moments
+    about its mean.
+    """
     gap = a[0] - b[0]
     da, db = (1.0 - w) * gap, -w * gap
     da2, db2 = da * da, db * db
     second = w * (a[1] + da2) + (1.0 - w) * (b[1] + db2)
-    third = w * (a[2] + 3.0 * da * a[1] + da2 * da) + (1.0 - w) * (b[2] + 3.0 * db * b[1] + db2 * db)
+    third = w * (a[2] + 3.0 * da * a[1] + da2 * da) + (1.0 - w) * (
+        b[2] + 3.0 * db * b[1] + db2 * db
+    )
     fourth_a = a[3] + 3.0 * a[1] * a[1] + 4.0 * da * a[2] + 6.0 * da * da * a[1] + da2 * da2
     fourth_b = b[3] + 3.0 * b[1] * b[1] + 4.0 * db * b[2] + 6.0 * db * db * b[1] + db2 * db2
     fourth = w * fourth_a + (1.0 - w) * fourth_b
@@ -68,10 +81,15 @@ def mixture(a: Cumulants, b: Cumulants, w: float) -> Cumulants:
 @compiled
 def standardised(cumulants: Cumulants) -> tuple[float, float, float]:
     """Standard deviation, skewness and excess kurtosis; all 0 where the variance is rounding."""
-    known = 1.0 if cumulants[1] >= CERTAIN else 0.0  # no branch, so that several rows are standardised at once
+    # no branch, so that several rows are standardised at once
+    known = 1.0 if cumulants[1] >= CERTAIN else 0.0
     spread = np.sqrt(max(cumulants[1], CERTAIN))
     square = spread * spread
-    return known * spread, known * cumulants[2] / (square * spread), known * cumulants[3] / (square * square)
+    return (
+        known * spread,
+        known * cumulants[2] / (square * spread),
+        known * cumulants[3] / (square * square),
+    )
 
 
 @compiled
@@ -97,7 +115,9 @@ def expansion_slope(z: float, skew: float, kurtosis: float) -> float:
 
 @compiled
 def powers_of_z(cumulants: Cumulants) -> tuple[float, float, float, float]:
-    """Coefficients of 1, z, z**2 and z**3 in the quantile of a distribution of four cumulants where a normal's is z."""
+    """Coefficients of 1, z, z**2 and z**3 in the quantile of a distribution of four cumulants where
+    a normal's is z.
+    """
     spread, skew, kurtosis = standardised(cumulants)
     square, sixth = skew * skew, spread * skew / 6.0
     linear = spread * (1.0 - kurtosis / 8.0 + 5.0 / 36.0 * square)
@@ -106,16 +126,27 @@ def powers_of_z(cumulants: Cumulants) -> tuple[float, float, float, float]:
 
 @compiled
 def quantiles(
-    a: Array, b: Array, share: Array, z: Array, tolerance: float, out: Array, error: Array, cumulants: Array
+    a: Array,
+    b: Array,
+    share: Array,
+    z: Array,
+    tolerance: float,
+    out: Array,
+    error: Array,
+    cumulants: Array,
 ) -> None:
-    """Quantiles of mixtures of two distributions at a normal's z, 2 of `(4, r)`, `(r,), (q,) -> (q, r)`.
+    """Quantiles of mixtures of two distributions at a normal's z, 2 of `(4, r)`, `(r,), (q,) -> (q,
+    r)`.
 
-    Also writes bounds of their errors, `(r,)`, and the mixtures' cumulants, `(4, r)`. Four cumulants of the mixture are
-    enough where its two parts are close; otherwise the parts' distribution functions are mixed.
+    Also writes bounds of their errors, `(r,)`, and the mixtures' cumulants, `(4, r)`. Four
+    cumulants of the mixture are enough where its two parts are close; otherwise the parts'
+    distribution functions are mixed.
     """
     rows = len(share)
     for i in range(rows):
-        cumulants[0, i], cumulants[1, i], cumulants[2, i], cumulants[3, i] = mixture(row(a, i), row(b, i), share[i])
+        cumulants[0, i], cumulants[1, i], cumulants[2, i], cumulants[3, i] = mixture(
+            row(a, i), row(b, i), share[i]
+        )
     for i in range(rows):
         spread, skew, kurtosis = standardised(row(cumulants, i))
         gap = abs(a[0, i] - b[0, i]) / spread if spread > 0 else 0.0
@@ -136,13 +167,23 @@ def quantiles(
 
 @quantiles.defined(MIXTURES)
 def quantiles_by_definition(
-    a: Array, b: Array, share: Array, z: Array, tolerance: float, out: Array, error: Array, cumulants: Array
+    a: Array,
+    b: Array,
+    share: Array,
+    z: Array,
+    tolerance: float,
+    out: Array,
+    error: Array,
+    cumulants: Array,
 ) -> None:
     for n, cumulant in enumerate(mixture.loops(a, b, share)):
         cumulants[n] = cumulant
     spread, skew, kurtosis = standardised_rows(cumulants)
     gap = ratio(np.abs(a[0] - b[0]), spread)
-    error[:] = EXPANDED * np.maximum(skew * skew, 0.5 * np.abs(kurtosis)) + MIXED * share * (1.0 - share) * gap**5
+    error[:] = (
+        EXPANDED * np.maximum(skew * skew, 0.5 * np.abs(kurtosis))
+        + MIXED * share * (1.0 - share) * gap**5
+    )
     out[:] = cumulants[0] + spread * expansion.loops(z[:, None], skew, kurtosis)
     mixed = ~((error <= tolerance) | (a[0] == b[0]))
     if mixed.any():
@@ -153,7 +194,9 @@ def quantiles_by_definition(
 
 @compiled
 def quantile_of_two(a: Cumulants, b: Cumulants, w: float, z: float) -> float:
-    """Quantile of a mixture where a normal's is z, by Newton's steps between the quantiles of its two parts."""
+    """Quantile of a mixture where a normal's is z, by Newton's steps between the quantiles of its
+    two parts.
+    """
     level = 0.5 * erfc(-z / ROOT_2)
     low, high = quantile(a, z), quantile(b, z)
     low, high = min(low, high), max(low, high)
@@ -184,24 +227,33 @@ def quantile(cumulants: Cumulants, z: float) -> float:
 
 @compiled
 def distribution(cumulants: Cumulants, x: float) -> tuple[float, float]:
-    """P(X <= x) and the density at x of a distribution of four cumulants, the expansion solved for z."""
+    """P(X <= x) and the density at x of a distribution of four cumulants, the expansion solved for
+    z.
+    """
     spread, skew, kurtosis = standardised(cumulants)
     if spread == 0:
         return (1.0 if x >= cumulants[0] else 0.0), 0.0
     y = (x - cumulants[0]) / spread
     z = min(max(y, -FAR), FAR)
-    for _ in range(4):  # of Newton: where the expansion is good, a bend below 1, z is off by less than 1e-6 then
-        z = min(max(z - (expansion(z, skew, kurtosis) - y) / expansion_slope(z, skew, kurtosis), -FAR), FAR)
-    return 0.5 * erfc(-z / ROOT_2), exp(-0.5 * z * z) / (ROOT_2PI * spread * expansion_slope(z, skew, kurtosis))
+    # of Newton: where the expansion is good, a bend below 1, z is off by less than 1e-6 then
+    for _ in range(4):
+        z = min(
+            max(z - (expansion(z, skew, kurtosis) - y) / expansion_slope(z, skew, kurtosis), -FAR),
+            FAR,
+        )
+    return 0.5 * erfc(-z / ROOT_2), exp(-0.5 * z * z) / (
+        ROOT_2PI * spread * expansion_slope(z, skew, kurtosis)
+    )
 
 
 @compiled
 def logistic_mean(cumulants: Array, out: Array) -> None:
-    """Mean of 1 / (1 + exp(-x)) under distributions of four cumulants, `(4, r) -> (r,)`, by a sum over normal z.
+    """Mean of 1 / (1 + exp(-x)) under distributions of four cumulants, `(4, r) -> (r,)`, by a sum
+    over normal z.
 
-    The sum over z = k step is exact to exp(-2 pi**2 / (sd step)), as the logistic function has poles i pi / sd off the
-    axis of z: 7e-8 for a step of 1.2 / sd, or of 0.75 up to a standard deviation of 1.6. Rows of that step, which are
-    most, are summed several at once.
+    The sum over z = k step is exact to exp(-2 pi**2 / (sd step)), as the logistic function has
+    poles i pi / sd off the axis of z: 7e-8 for a step of 1.2 / sd, or of 0.75 up to a standard
+    deviation of 1.6. Rows of that step, which are most, are summed several at once.
     """
     rows, half = cumulants.shape[1], int(REACH_OF_Z / NARROW_STEP)
     one, z, square, cube, total = np.empty((5, LANES))
@@ -227,7 +279,9 @@ def logistic_mean(cumulants: Array, out: Array) -> None:
 
 @compiled
 def wide_logistic_mean(cumulants: Cumulants, value: Array) -> float:
-    """Mean of 1 / (1 + exp(-x)) under a distribution of four cumulants, whose sum needs short steps."""
+    """Mean of 1 / (1 + exp(-x)) under a distribution of four cumulants, whose sum needs short
+    steps.
+    """
     spread = np.sqrt(cumulants[1])
     if spread > FLAT:  # next to which the logistic function is a step
         share, _ = distribution(cumulants, 0.0)
@@ -267,7 +321,9 @@ def logistic_mean_by_definition(cumulants: Array, out: Array) -> None:
 
 
 def of_like_length(lengths: Array, cells: int) -> Iterator[Array]:
-    """Yield rows, the shortest first, as many at once as make so many cells at the length of the last."""
+    """Yield rows, the shortest first, as many at once as make so many cells at the length of the
+    last.
+    """
     order = np.argsort(lengths, kind="stable")
     while len(order):
         few = np.searchsorted(lengths[order] * np.arange(1, len(order) + 1), cells, side="right")
@@ -277,7 +333,9 @@ def of_like_length(lengths: Array, cells: int) -> Iterator[Array]:
 
 @compiled
 def two_class_ends(ends: Array, median: Array, lower: Array, upper: Array) -> None:
-    """Ends of two classes' probabilities from quantiles of the second's log-odds, `(3, r) -> 3 of (r, 2)`."""
+    """Ends of two classes' probabilities from quantiles of the second's log-odds, `(3, r) -> 3 of
+    (r, 2)`.
+    """
     rows = ends.shape[1]
     first, second = np.empty((2, 3, LANES))
     for start in range(0, rows, LANES):
@@ -309,11 +367,16 @@ def logistic(x: float) -> float:
 
 
 def quantiles_of_two(a: Array, b: Array, w: Array, z: Array) -> Array:
-    """Quantiles of mixtures, `(4, r), (4, r), (r,), (q,) -> (q, r)`, by the steps of `quantile_of_two`."""
+    """Quantiles of mixtures, `(4, r), (4, r), (r,), (q,) -> (q, r)`, by the steps of
+    `quantile_of_two`.
+    """
     shape = len(z), len(w)
     places = np.arange(len(z) * len(w))
     z, w = np.repeat(z, len(w)), np.tile([w, 1.0 - w], len(z))
-    level, parts = ndtr(z), np.tile(polynomials(np.stack([a, b], axis=1)), len(places) // max(len(a[0]), 1))
+    level, parts = (
+        ndtr(z),
+        np.tile(polynomials(np.stack([a, b], axis=1)), len(places) // max(len(a[0]), 1)),
+    )
     mean, spread, *powers = parts
     ends = mean + spread * cubic(powers, z)
     low, high = ends.min(axis=0), ends.max(axis=0)
@@ -338,11 +401,22 @@ def quantiles_of_two(a: Array, b: Array, w: Array, z: Array) -> Array:
 
 
 def polynomials(cumulants: Array) -> Array:
-    """Means, standard deviations, and the expansions' coefficients in powers of z, `(4, ...) -> (6, ...)`."""
+    """Means, standard deviations, and the expansions' coefficients in powers of z, `(4, ...) -> (6,
+    ...)`.
+    """
     spread, skew, kurtosis = standardised_rows(cumulants)
     square = skew * skew
     third = kurtosis / 24.0 - square / 18.0
-    return np.stack([cumulants[0], spread, -skew / 6.0, 1.0 - kurtosis / 8.0 + 5.0 / 36.0 * square, skew / 6.0, third])
+    return np.stack(
+        [
+            cumulants[0],
+            spread,
+            -skew / 6.0,
+            1.0 - kurtosis / 8.0 + 5.0 / 36.0 * square,
+            skew / 6.0,
+            third,
+        ]
+    )
 
 
 def cubic(powers: Sequence[Array], z: Array) -> Array:
@@ -364,7 +438,12 @@ def distributions(parts: Array, x: Array) -> Array:
     slope = np.maximum((third * z + second) * z + first, LEAST_SLOPE)
     share = np.where(flat, x >= mean, ndtr(z))
     return np.stack(
-        [share, np.where(flat, 0.0, np.exp(-0.5 * z * z) / (ROOT_2PI * np.where(flat, 1.0, spread) * slope))]
+        [
+            share,
+            np.where(
+                flat, 0.0, np.exp(-0.5 * z * z) / (ROOT_2PI * np.where(flat, 1.0, spread) * slope)
+            ),
+        ]
     )
 
 

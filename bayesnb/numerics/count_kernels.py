@@ -1,9 +1,12 @@
-"""Counts in compressed rows (`data`, `indices`, `indptr` of CSR): sums by class, and Dirichlet-multinomial scores.
+"""Counts in compressed rows (`data`, `indices`, `indptr` of CSR): sums by class, and
+Dirichlet-multinomial scores.
 
-    log p(counts | a) = ln N! - sum ln x! + sum [ln Gamma(a_k + x_k) - ln Gamma(a_k)] - [ln Gamma(A + N) - ln Gamma(A)]
+    log p(counts | a) = ln N! - sum ln x! + sum [ln Gamma(a_k + x_k) - ln Gamma(a_k)] - [ln Gamma(A
+    + N) - ln Gamma(A)]
 
-A = sum a, N = sum x. Minka (2000), Estimating a Dirichlet distribution. Differences of log gammas are taken so that
-their large parts never meet: at a = 1e15 a plain difference has no correct digit left.
+A = sum a, N = sum x. Minka (2000), Estimating a Dirichlet distribution. Differences of log gammas
+are taken so that their large parts never meet: at a = 1e15 a plain difference has no correct digit
+left.
 """
 
 from math import lgamma
@@ -28,20 +31,29 @@ from bayesnb.numerics.row_kernels import (
     sums_of_entries,
 )
 
-FEW = 16  # up to this count, Gamma(a + x) / (Gamma(a) x!) is a product of x factors, exact to some ulps
+# up to this count, Gamma(a + x) / (Gamma(a) x!) is a product of x factors, exact to some ulps
+FEW = 16
 FAR = 1e18  # and while a is below this, as FEW factors of 1e18 are at most 1e288, which is a double
-STIRLING_FROM = 16.0  # the first term that `stirling_tail` leaves out, z**-13 / 156, is 1.4e-18 here
-SMALL = 4  # largest count with a table of powers: most in texts are, and each table costs log gammas of all words
+# the first term that `stirling_tail` leaves out, z**-13 / 156, is 1.4e-18 here
+STIRLING_FROM = 16.0
+# largest count with a table of powers: most in texts are, and each table costs log gammas of all
+# words
+SMALL = 4
 FACTORS = 8  # factors of a product before its logarithm is taken
-LARGEST = 1e30  # concentration up to which FACTORS factors fit a double, (1e30)**8; callers score larger ones in NumPy
+# concentration up to which FACTORS factors fit a double, (1e30)**8; callers score larger ones in
+# NumPy
+LARGEST = 1e30
 MOST = 1e100  # largest count: beyond, sums of counts times weights and their squares might overflow
 LOG_FACTORIALS = np.array([lgamma(n + 1.0) for n in range(256)])
-REMEMBERED = 1024  # row lengths whose normaliser is kept: texts have few lengths, and it costs two log gammas a class
+# row lengths whose normaliser is kept: texts have few lengths, and it costs two log gammas a class
+REMEMBERED = 1024
 
 
 @compiled
 def are_counts(data: Array, whole_numbers: bool, missing: bool) -> bool:
-    """Whether all numbers are counts: from 0 to MOST, without a fraction if `whole_numbers`, or NaN if `missing`."""
+    """Whether all numbers are counts: from 0 to MOST, without a fraction if `whole_numbers`, or NaN
+    if `missing`.
+    """
     invalid = 0
     for p in range(len(data)):
         v = float(data[p])
@@ -63,7 +75,9 @@ def stirling_tail(z: float) -> float:
     """ln Gamma(z) - [(z - 1/2) ln z - z + ln(2 pi) / 2] for z >= STIRLING_FROM."""
     y = 1.0 / z
     v = y * y
-    return y * (1 / 12 - v * (1 / 360 - v * (1 / 1260 - v * (1 / 1680 - v * (1 / 1188 - v * 691 / 360360)))))
+    return y * (
+        1 / 12 - v * (1 / 360 - v * (1 / 1260 - v * (1 / 1680 - v * (1 / 1188 - v * 691 / 360360))))
+    )
 
 
 @compiled
@@ -75,7 +89,8 @@ def log_gamma_ratio(a: float, s: float) -> float:
 
 @compiled
 def log_rising_binomial(a: float, x: float) -> float:
-    """ln Gamma(a + x) - ln Gamma(a) - ln x!, for a, x >= 0, by a difference whose large parts never meet.
+    """ln Gamma(a + x) - ln Gamma(a) - ln x!, for a, x >= 0, by a difference whose large parts never
+    meet.
 
     Of the three log gammas, the two with the largest arguments are subtracted as one ratio.
     """
@@ -106,7 +121,9 @@ def log_rising_binomials(a: Array, x: Array) -> Array:
 
 @compiled
 def log_orders(data: Array) -> float:
-    """Log multinomial coefficient ln N! - sum ln x! of one row: the number of orders in which its words can come."""
+    """Log multinomial coefficient ln N! - sum ln x! of one row: the number of orders in which its
+    words can come.
+    """
     total, logs = 0.0, 0.0
     for p in range(len(data)):
         x = float(data[p])
@@ -155,9 +172,18 @@ def log_factorial(x: float) -> float:
 
 @compiled
 def tally(
-    rows: Csr, weight: Array, counts: Array, orders: Array, order: Array, starts: Array, first: int, last: int
+    rows: Csr,
+    weight: Array,
+    counts: Array,
+    orders: Array,
+    order: Array,
+    starts: Array,
+    first: int,
+    last: int,
 ) -> None:
-    """Add the rows of classes `first` to `last` to their counts, `(c, k)`, and sums of log orders, `(c,)`."""
+    """Add the rows of classes `first` to `last` to their counts, `(c, k)`, and sums of log orders,
+    `(c,)`.
+    """
     data, indices, indptr = rows
     for c in range(first, last):
         class_counts = counts[c]
@@ -167,7 +193,8 @@ def tally(
             w, total, logs = weight[i], 0.0, 0.0
             for p in range(indptr[i], indptr[i + 1]):
                 x = float(data[p])
-                class_counts[np.uint64(indices[p])] += w * x  # unsigned: of others it is asked whether they are below 0
+                # unsigned: of others it is asked whether they are below 0
+                class_counts[np.uint64(indices[p])] += w * x
                 total += x
                 if x != 1.0:
                     logs += log_factorial(x)
@@ -176,7 +203,14 @@ def tally(
 
 @tally.defined()
 def tally_by_definition(
-    rows: Csr, weight: Array, counts: Array, orders: Array, order: Array, starts: Array, first: int, last: int
+    rows: Csr,
+    weight: Array,
+    counts: Array,
+    orders: Array,
+    order: Array,
+    starts: Array,
+    first: int,
+    last: int,
 ) -> None:
     x, words, row_starts = read_entries(rows)
     labels = labels_of(len(weight), order, starts, first, last)
@@ -188,13 +222,15 @@ def tally_by_definition(
 
 
 def add_entries(labels: Array, words: Array, numbers: Array, out: Array) -> None:
-    """Add a number to a class and word for each entry, `3 of (e,) -> (c, k)`; not for a negative class.
+    """Add a number to a class and word for each entry, `3 of (e,) -> (c, k)`; not for a negative
+    class.
 
     Other threads write to other classes, which is why `out` must have no others.
     """
     here = labels >= 0
     places = labels[here] * np.int64(out.shape[1]) + words[here]
-    np.add.at(out.reshape(-1, copy=False), places, numbers[here])  # row by row, so that blocks make no difference
+    # row by row, so that blocks make no difference
+    np.add.at(out.reshape(-1, copy=False), places, numbers[here])
 
 
 def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> Array:
@@ -232,11 +268,16 @@ def score_known_by_definition(rows: Csr, logs: Array, first: int, out: Array) ->
 
 
 @compiled
-def score_dirichlet(rows: Csr, concentration: Array, logs: Array, totals: Array, first: int, out: Array) -> None:
-    """Add Dirichlet-multinomial scores: concentrations and their logs, `(k, lanes)` each, totals `(c,) -> (r, c)`."""
+def score_dirichlet(
+    rows: Csr, concentration: Array, logs: Array, totals: Array, first: int, out: Array
+) -> None:
+    """Add Dirichlet-multinomial scores: concentrations and their logs, `(k, lanes)` each, totals
+    `(c,) -> (r, c)`.
+    """
     (data, indices, indptr), lanes = rows, logs.shape[1]
     total, product, room = np.zeros(lanes), np.ones(lanes), room_for_words(longest_row(indptr))
-    remembered = min(REMEMBERED, len(indptr) - 1)  # no more than there are rows: a single one is not to wait for memory
+    # no more than there are rows: a single one is not to wait for memory
+    remembered = min(REMEMBERED, len(indptr) - 1)
     lengths, of_length = np.full(remembered, -1.0), np.zeros((remembered, lanes))
     for i in range(len(indptr) - 1):
         a, b = indptr[i], indptr[i + 1]
@@ -255,7 +296,9 @@ def score_dirichlet_by_definition(
     rows: Csr, concentration: Array, logs: Array, totals: Array, first: int, out: Array
 ) -> None:
     x, words, starts = read_entries(rows)
-    terms = log_rising_words(x, words, lanes_of(concentration, out, first), lanes_of(logs, out, first))
+    terms = log_rising_words(
+        x, words, lanes_of(concentration, out, first), lanes_of(logs, out, first)
+    )
     lengths = sums_of_entries(starts, np.arange(len(x)), x[:, None])
     total = sums_of_entries(starts, np.arange(len(x)), terms)
     part = totals[first : first + total.shape[1]]
@@ -283,7 +326,12 @@ def log_rising_words(x: Array, words: Array, concentration: Array, logs: Array) 
 @inlined
 def room_for_words(longest: int) -> tuple[Array, Array, Array, Array]:
     """Room for a row's words, as `score_words` parts them."""
-    return np.empty(longest, np.uint64), np.empty(longest, np.int64), np.empty(longest), np.empty(longest, np.int64)
+    return (
+        np.empty(longest, np.uint64),
+        np.empty(longest, np.int64),
+        np.empty(longest),
+        np.empty(longest, np.int64),
+    )
 
 
 @compiled
@@ -291,11 +339,13 @@ def score_words(
     data: Array, indices: Array, concentration: Array, logs: Array, total: Array, product: Array,
     room: tuple[Array, Array, Array, Array],
 ) -> float:  # fmt: skip
-    """Add log [a (a + 1) ... (a + x - 1) / x!] for one row's words; return how many words there are.
+    """Add log [a (a + 1) ... (a + x - 1) / x!] for one row's words; return how many words there
+    are.
 
-    The log of the first factor is known, of words that occur a `few` times: most do once. The others' factors go into a
-    product of which one logarithm is taken for FACTORS of them: the logarithm is what costs time. There is no branch
-    where words are parted, as it would be guessed wrong; sums are those of one word after the other.
+    The log of the first factor is known, of words that occur a `few` times: most do once. The
+    others' factors go into a product of which one logarithm is taken for FACTORS of them: the
+    logarithm is what costs time. There is no branch where words are parted, as it would be guessed
+    wrong; sums are those of one word after the other.
     """
     few, others, counts, before = room
     n, m, length = 0, 0, 0.0

@@ -1,7 +1,8 @@
 """Logarithm and exponential without branches or calls, so that loops over them vectorise.
 
-A double is (1 + fraction) * 2**(exponent - BIAS), its exponent in the bits above FRACTION. As in fdlibm (Sun 1993),
-log(2**k m) = k log 2 + log m with m in [sqrt(1/2), sqrt(2)), and log m = 2 atanh(f / (2 + f)), f = m - 1.
+A double is (1 + fraction) * 2**(exponent - BIAS), its exponent in the bits above FRACTION. As in
+fdlibm (Sun 1993), log(2**k m) = k log 2 + log m with m in [sqrt(1/2), sqrt(2)), and log m = 2
+atanh(f / (2 + f)), f = m - 1.
 """
 
 import numpy as np
@@ -12,13 +13,16 @@ BIAS = 1023
 FRACTION = 0x000FFFFFFFFFFFFF
 ONE = BIAS << 52
 ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
-LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # k * LN2_HIGH is exact: it ends in 21 zeros
-ATANH = tuple(2 / n for n in range(3, 22, 2))  # 2 atanh(s) / s - 2 in powers of s**2; the next term is below 2e-18
+# k * LN2_HIGH is exact: it ends in 21 zeros
+LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+# 2 atanh(s) / s - 2 in powers of s**2; the next term is below 2e-18
+ATANH = tuple(2 / n for n in range(3, 22, 2))
 SMALL = 0.41  # up to here 1 + u < sqrt(2), and log1p(u) is series(u / (2 + u))
-# A small number added to it is rounded to a whole one, which the last bits of the sum are: two instructions, where
-# AVX2 has none that turns doubles into 64-bit integers.
+# A small number added to it is rounded to a whole one, which the last bits of the sum are: two
+# instructions, where AVX2 has none that turns doubles into 64-bit integers.
 ROUNDER = 1.5 * 2.0**52
-EXP = tuple(1 / float(np.prod(np.arange(1.0, n + 1))) for n in range(2, 14))  # r**14 / 14! is 4e-18 at log(2) / 2
+# r**14 / 14! is 4e-18 at log(2) / 2
+EXP = tuple(1 / float(np.prod(np.arange(1.0, n + 1))) for n in range(2, 14))
 
 
 @compiled

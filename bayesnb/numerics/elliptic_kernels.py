@@ -1,8 +1,10 @@
 """Mahalanobis distances of rows from class means, and the means and scatter matrices of each class.
 
-    distance**2 = |whitening @ (x - location)|**2      whitening = inverse Cholesky factor of a covariance
+    distance**2 = |whitening @ (x - location)|**2      whitening = inverse Cholesky factor of a
+    covariance
 
-Rows are the lanes of a transposed tile. A whitening is lower triangular: half of its entries are never read.
+Rows are the lanes of a transposed tile. A whitening is lower triangular: half of its entries are
+never read.
 """
 
 import numpy as np
@@ -11,15 +13,19 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.gaussian_kernels import LANES, transpose
 from bayesnb.numerics.row_kernels import clear
 
-BLOCK = 4  # columns added to a lane at once, and rows added to a scatter: one load and store of a sum for four terms
+# columns added to a lane at once, and rows added to a scatter: one load and store of a sum for four
+# terms
+BLOCK = 4
 
 
 @compiled
 def distances(x: Array, middle: Array, whitening: Array, steps: Array, out: Array) -> None:
-    """Squared lengths of whitening @ (x - middle) - steps: `(r, d), (k, d), (k, d, d), (k, c, d) -> (r, k * c)`.
+    """Squared lengths of whitening @ (x - middle) - steps: `(r, d), (k, d), (k, d, d), (k, c, d) ->
+    (r, k * c)`.
 
-    Classes have whitenings of their own and no steps, or one in common, under which a row is whitened once for all:
-    then the steps are their whitened means less the middle, as differences of large numbers lose their digits.
+    Classes have whitenings of their own and no steps, or one in common, under which a row is
+    whitened once for all: then the steps are their whitened means less the middle, as differences
+    of large numbers lose their digits.
     """
     width, (whitenings, classes, _) = x.shape[1], steps.shape
     tile, gap = np.empty((width, LANES)), np.zeros((-(-width // BLOCK) * BLOCK, LANES))
@@ -45,7 +51,9 @@ def distances(x: Array, middle: Array, whitening: Array, steps: Array, out: Arra
 
 
 @distances.defined()
-def distances_by_definition(x: Array, middle: Array, whitening: Array, steps: Array, out: Array) -> None:
+def distances_by_definition(
+    x: Array, middle: Array, whitening: Array, steps: Array, out: Array
+) -> None:
     whitenings, classes, _ = steps.shape
     with np.errstate(all="ignore"):
         for k in range(whitenings):
@@ -65,15 +73,20 @@ def whitened_row(gap: Array, weights: Array, row: int, spare: Array) -> None:
         w2 = weights[j + 2] if j + 2 <= row else 0.0
         w3 = weights[j + 3] if j + 3 <= row else 0.0
         for i in range(LANES):
-            spare[i] += (w0 * gap[j, i] + w1 * gap[j + 1, i]) + (w2 * gap[j + 2, i] + w3 * gap[j + 3, i])
+            spare[i] += (w0 * gap[j, i] + w1 * gap[j + 1, i]) + (
+                w2 * gap[j + 2, i] + w3 * gap[j + 3, i]
+            )
 
 
 @compiled
-def moments(x: Array, order: Array, starts: Array, weight: Array, count: Array, mean: Array, scatter: Array) -> None:
+def moments(
+    x: Array, order: Array, starts: Array, weight: Array, count: Array, mean: Array, scatter: Array
+) -> None:
     """Weight, mean and scatter of each class's complete rows: `(r, d) -> (c,), (c, d), (c, d, d)`.
 
-    The rows of class c are `order[starts[c] : starts[c + 1]]`. Two passes: the mean about the first row, then products
-    about the mean, as raw products of numbers around 1e8 have no correct digit left.
+    The rows of class c are `order[starts[c] : starts[c + 1]]`. Two passes: the mean about the first
+    row, then products about the mean, as raw products of numbers around 1e8 have no correct digit
+    left.
     """
     width = x.shape[1]
     kept, slip, gap = np.empty(len(order), np.int64), np.empty(width), np.zeros((BLOCK, width))
@@ -114,7 +127,7 @@ def moments_by_definition(
 
 @compiled
 def complete_rows(x: Array, order: Array, weight: Array, kept: Array) -> int:
-    """List the rows of positive weight without a missing cell in `kept`; return how many there are."""
+    """List in `kept` the rows of positive weight without a missing cell; return their number."""
     rows = 0
     for e in range(len(order)):
         row, missing = order[e], 0
@@ -153,8 +166,12 @@ def center_row(x: Array, rows: Array, e: int, middle: Array, gap: Array) -> None
 
 
 @compiled
-def add_products(gap: Array, rows: Array, first: int, weight: Array, slip: Array, scatter: Array) -> None:
-    """Add the products of BLOCK rows to the lower triangle of a scatter; a row that is not there is all zeros."""
+def add_products(
+    gap: Array, rows: Array, first: int, weight: Array, slip: Array, scatter: Array
+) -> None:
+    """Add the products of BLOCK rows to the lower triangle of a scatter; a row that is not there is
+    all zeros.
+    """
     last = len(rows) - 1
     u = weight[rows[first]]
     v = weight[rows[min(first + 1, last)]]
@@ -170,7 +187,8 @@ def add_products(gap: Array, rows: Array, first: int, weight: Array, slip: Array
 
 @compiled
 def settle(count: float, slip: Array, mean: Array, scatter: Array) -> None:
-    """Correct the mean by the mean deviation, which only rounding left, and the scatter for it; fill its upper half.
+    """Correct the mean by the mean deviation, which only rounding left, and the scatter for it;
+    fill its upper half.
 
     sum (x - m)(x - m)' = sum (x - m - slip)(x - m - slip)' + count slip slip'.
     """

@@ -1,12 +1,13 @@
 """Quantiles and means of log-odds from their characteristic functions.
 
-    P(X <= x) = 1/2 - sum over m of Im[exp(-i x t) phi(t)] / (pi (m + 1/2))        t = (m + 1/2) step
-    density   = step / pi * sum over m of Re[exp(-i x t) phi(t)]
+    P(X <= x) = 1/2 - sum over m of Im[exp(-i x t) phi(t)] / (pi (m + 1/2))        t = (m + 1/2)
+    step density   = step / pi * sum over m of Re[exp(-i x t) phi(t)]
 
-Gil-Pelaez (1951), Note on the inversion theorem. The midpoints m + 1/2 avoid the pole at t = 0, and the error of the
-sum is at most the probability outside a window of width 2 pi / step: Davies (1973), Numerical inversion of a
-characteristic function. exp(-i x t) is turned by a fixed angle from node to node, and computed afresh at every 64th:
-64 products of rounded numbers are off by 1e-14 at most.
+Gil-Pelaez (1951), Note on the inversion theorem. The midpoints m + 1/2 avoid the pole at t = 0, and
+the error of the sum is at most the probability outside a window of width 2 pi / step: Davies
+(1973), Numerical inversion of a characteristic function. exp(-i x t) is turned by a fixed angle
+from node to node, and computed afresh at every 64th: 64 products of rounded numbers are off by
+1e-14 at most.
 """
 
 import numpy as np
@@ -15,9 +16,11 @@ from scipy.special import expit
 from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.cornish_fisher import logistic
 
-STEPS = 60  # of a search for a quantile: 60 halvings take any bracket of doubles used here to rounding
+# of a search for a quantile: 60 halvings take any bracket of doubles used here to rounding
+STEPS = 60
 LITTLE = 1 << 18  # numbers, of the transforms of a few rows
-BLOCK = 32  # nodes: in a definition exp(-i x t) is a product, of one for the block and one for the place in it
+# nodes: in a definition exp(-i x t) is a product, of one for the block and one for the place in it
+BLOCK = 32
 AFRESH = 64  # nodes after which a rotated exp(-i x t) is computed afresh
 
 
@@ -26,11 +29,13 @@ def search(
     re: Array, im: Array, step: float, panels: Array | None, below: Array | None,
     lower: Array, upper: Array, start: Array, level: Array,
 ) -> None:  # fmt: skip
-    """Quantiles by Newton's steps within brackets, from transforms at (m + 1/2) step, 2 of `(r, n)`.
+    """Quantiles by Newton's steps within brackets, from transforms at (m + 1/2) step, 2 of `(r,
+    n)`.
 
-    `start`, `(q, r)`, holds guesses and then the quantiles of the levels, `(q,)`; brackets are `(r,)`. A step that
-    leaves its bracket, as one from a flat tail does, is replaced by halving. With `below`, `(r,)`, transforms are those
-    on the line 1/2; with `panels`, `(2, n)`, they are at nodes of a quadrature, places and weights.
+    `start`, `(q, r)`, holds guesses and then the quantiles of the levels, `(q,)`; brackets are
+    `(r,)`. A step that leaves its bracket, as one from a flat tail does, is replaced by halving.
+    With `below`, `(r,)`, transforms are those on the line 1/2; with `panels`, `(2, n)`, they are at
+    nodes of a quadrature, places and weights.
     """
     slack = 1e-12 if below is None else 1e-11  # sinh and cosh magnify the rounding of the sums
     for i in range(len(re)):
@@ -69,7 +74,9 @@ def search_by_definition(
     if panels is not None:
         weights = (panels[1] / t)[None]
     elif below is not None:
-        weights = np.stack([1.0 / (0.25 + t * t), t / (0.25 + t * t), np.ones(len(t))]) * (step / np.pi)
+        weights = np.stack([1.0 / (0.25 + t * t), t / (0.25 + t * t), np.ones(len(t))]) * (
+            step / np.pi
+        )
     else:
         weights = np.stack([step / t, np.full(len(t), step)]) / np.pi
     terms = phi[:, None] * weights
@@ -93,9 +100,14 @@ def search_by_definition(
             integral, total = turned_evenly(terms[rows], step, at)
             share, density = 0.5 - integral.imag, total.real
         over = share - level
-        low[rows], high[rows] = np.where(over > 0, low[rows], at), np.where(over > 0, at, high[rows])
+        low[rows], high[rows] = (
+            np.where(over > 0, low[rows], at),
+            np.where(over > 0, at, high[rows]),
+        )
         new = at - np.divide(over, density, out=np.full(at.shape, np.inf), where=density > 0)
-        new = np.where((low[rows] <= new) & (new <= high[rows]), new, 0.5 * (low[rows] + high[rows]))
+        new = np.where(
+            (low[rows] <= new) & (new <= high[rows]), new, 0.5 * (low[rows] + high[rows])
+        )
         x[rows] = np.where(going[rows], new, at)
         moved, room = np.abs(new - at), slack * (1.0 + np.abs(new))
         going[rows] &= ~((moved <= room) | (high[rows] - low[rows] <= 0.1 * room))
@@ -118,16 +130,21 @@ def distribution(re: Array, im: Array, step: float, x: float) -> tuple[float, fl
 
 
 @compiled
-def half_distribution(re: Array, im: Array, step: float, below: float, x: float) -> tuple[float, float]:
+def half_distribution(
+    re: Array, im: Array, step: float, below: float, x: float
+) -> tuple[float, float]:
     """P(X <= x) and the density at x from a transform on the line 1/2.
 
-    X = U_1 - U_0 given the row, phi(t) = E exp((1/2 + t i) U_1 + (1/2 - t i) U_0) / E[exp U_0 + exp U_1]. The density
-    given the row is exp(U_0) + exp(U_1) = 2 cosh(X / 2) exp((U_0 + U_1) / 2) against that before it, so it is
-    2 cosh(x / 2) times the inverse transform of phi. Integrated over x, with poles at t = i / 2 and -i / 2,
+    X = U_1 - U_0 given the row, phi(t) = E exp((1/2 + t i) U_1 + (1/2 - t i) U_0) / E[exp U_0 + exp
+    U_1]. The density given the row is exp(U_0) + exp(U_1) = 2 cosh(X / 2) exp((U_0 + U_1) / 2)
+    against that before it, so it is 2 cosh(x / 2) times the inverse transform of phi. Integrated
+    over x, with poles at t = i / 2 and -i / 2,
 
-        P(X <= x) = below + step / pi * sum of Re[exp(-i x t) phi(t) (sinh(x/2) + 2 t i cosh(x/2))] / (1/4 + t**2)
+        P(X <= x) = below + step / pi * sum of Re[exp(-i x t) phi(t) (sinh(x/2) + 2 t i cosh(x/2))]
+        / (1/4 + t**2)
 
-    where `below`, the residue of one pole, is E exp(U_0) / E[exp U_0 + exp U_1], the other side's probability.
+    where `below`, the residue of one pole, is E exp(U_0) / E[exp U_0 + exp U_1], the other side's
+    probability.
     """
     c, s = 1.0, 0.0
     turn_c, turn_s = np.cos(step * x), -np.sin(step * x)
@@ -147,9 +164,11 @@ def half_distribution(re: Array, im: Array, step: float, below: float, x: float)
 
 @compiled
 def panel_distribution(re: Array, im: Array, panels: Array, x: float) -> tuple[float, float]:
-    """P(X <= x) from a characteristic function at nodes of a quadrature, and 0 in place of the density.
+    """P(X <= x) from a characteristic function at nodes of a quadrature, and 0 in place of the
+    density.
 
-    So the search halves its bracket: tails as heavy as those that need panels send Newton's steps nowhere.
+    So the search halves its bracket: tails as heavy as those that need panels send Newton's steps
+    nowhere.
     """
     total = 0.0
     for m in range(len(re)):
@@ -159,10 +178,15 @@ def panel_distribution(re: Array, im: Array, panels: Array, x: float) -> tuple[f
 
 
 @compiled
-def mean_by_density(re: Array, im: Array, step: float, lower: Array, width: float, centre: Array, out: Array) -> None:
-    """The mean of 1 / (1 + exp(-x)) from transforms about the centre, 2 of `(r, n) -> (r,)`, over a window each."""
+def mean_by_density(
+    re: Array, im: Array, step: float, lower: Array, width: float, centre: Array, out: Array
+) -> None:
+    """The mean of 1 / (1 + exp(-x)) from transforms about the centre, 2 of `(r, n) -> (r,)`, over a
+    window each.
+    """
     for i in range(len(re)):
-        points = int(width * (len(re[i]) * step + 10.0) / (2.0 * np.pi)) + 1  # the logistic ends at t = 10
+        # the logistic ends at t = 10
+        points = int(width * (len(re[i]) * step + 10.0) / (2.0 * np.pi)) + 1
         total = 0.0
         for k in range(points):
             x = lower[i] + width * k / points
@@ -178,7 +202,9 @@ def mean_by_density_by_definition(
     t = (np.arange(re.shape[1]) + 0.5) * step
     points = int(width * (len(t) * step + 10.0) / (2.0 * np.pi)) + 1
     x = width * np.arange(points) / points
-    density = ((re + 1j * im) * unit(lower[:, None] * t) @ unit(t[:, None] * x)).real * (step / np.pi)
+    density = ((re + 1j * im) * unit(lower[:, None] * t) @ unit(t[:, None] * x)).real * (
+        step / np.pi
+    )
     out[:] = (density * expit((centre + lower)[:, None] + x)).sum(axis=1) * width / points
 
 
@@ -188,12 +214,16 @@ def turned(terms: Array, t: Array, x: Array) -> Array:
 
 
 def turned_evenly(terms: Array, step: float, x: Array) -> Array:
-    """Sums of terms exp(-i x t) at t = (m + 1/2) step, a product for a block of nodes and the place in it."""
+    """Sums of terms exp(-i x t) at t = (m + 1/2) step, a product for a block of nodes and the place
+    in it.
+    """
     r, k, n = terms.shape
     blocks = -(-n // BLOCK)
     padded = np.zeros((r, k * blocks * BLOCK), complex).reshape(r, k, blocks * BLOCK)
     padded[:, :, :n] = terms
-    inner = padded.reshape(r, k * blocks, BLOCK) @ unit((np.arange(BLOCK)[:, None] + 0.5) * step * x[:, None])
+    inner = padded.reshape(r, k * blocks, BLOCK) @ unit(
+        (np.arange(BLOCK)[:, None] + 0.5) * step * x[:, None]
+    )
     outer = unit(np.arange(blocks)[:, None] * BLOCK * step * x[:, None])
     return (inner.reshape(r, k, blocks, -1) * outer[:, None]).sum(axis=2).swapaxes(0, 1)
 

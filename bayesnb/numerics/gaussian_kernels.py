@@ -1,13 +1,15 @@
 """Sums of Gaussian and Student-t log-densities over features.
 
-    log t(x) = height - exponent * log1p(width * (x - mean)**2)        exponent = (degrees of freedom + 1) / 2
+    log t(x) = height - exponent * log1p(width * (x - mean)**2)        exponent = (degrees of
+    freedom + 1) / 2
 
-The logarithm is what costs time. Where a class's exponents are all the same (no cell of it is missing), the sum over
-features is one logarithm of a product. The product is carried as q with 1 + q = prod (1 + u_j): q + u + q u keeps the
-digits of small u, which the plain product would round away beside 1 (1e-12 wrong at the end, against 3e-16).
+The logarithm is what costs time. Where a class's exponents are all the same (no cell of it is
+missing), the sum over features is one logarithm of a product. The product is carried as q with 1 +
+q = prod (1 + u_j): q + u + q u keeps the digits of small u, which the plain product would round
+away beside 1 (1e-12 wrong at the end, against 3e-16).
 
-Rows are the lanes of a transposed tile, so that the innermost loop runs over LANES rows and vectorises; with many
-features they are the lanes themselves, and nothing is transposed.
+Rows are the lanes of a transposed tile, so that the innermost loop runs over LANES rows and
+vectorises; with many features they are the lanes themselves, and nothing is transposed.
 """
 
 import math
@@ -19,21 +21,29 @@ from bayesnb.numerics.elementary import SMALL, log1p, series
 from bayesnb.numerics.row_kernels import any_infinite_or_missing, clear
 from bayesnb.numerics.threads import blocks
 
-LANES = 64  # doubles: eight vectors of AVX-512, which hide the latency of a product, and a tile that stays in cache
+# doubles: eight vectors of AVX-512, which hide the latency of a product, and a tile that stays in
+# cache
+LANES = 64
 WIDE = 96  # features from which they are the lanes: half of a second LANES is then in use
-LARGE = 1e60  # product whose logarithm is taken: the next four factors may be 1e62 each before it overflows
-LITTLE = 1 << 15  # numbers: rows x classes x features, some 5e5 logarithms at most, take a few milliseconds
-CELLS = 1 << 14  # of rows, classes and features at once in a definition, which stay in a core's cache
+# product whose logarithm is taken: the next four factors may be 1e62 each before it overflows
+LARGE = 1e60
+# numbers: rows x classes x features, some 5e5 logarithms at most, take a few milliseconds
+LITTLE = 1 << 15
+# of rows, classes and features at once in a definition, which stay in a core's cache
+CELLS = 1 << 14
 SMALL_FALL = 0.29  # below -0.29 1 + u < sqrt(1/2), where the series ends on the other side
 LARGE_LANE = 1e4  # factor up to which the product of all LANES lanes fits a double, 1e256
 
 
 @compiled
-def student(x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array) -> bool:
-    """Add height - exponent * log1p(width * (x - mean)**2), summed over features: `(r, f), 4 of (c, f) -> (r, c)`.
+def student(
+    x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array
+) -> bool:
+    """Add height - exponent * log1p(width * (x - mean)**2), summed over features: `(r, f), 4 of (c,
+    f) -> (r, c)`.
 
-    `alike` says that the exponents of each class are all the same. Return whether all sums are finite: a product that
-    overflowed gives NaN, and the caller scores such rows feature by feature.
+    `alike` says that the exponents of each class are all the same. Return whether all sums are
+    finite: a product that overflowed gives NaN, and the caller scores such rows feature by feature.
     """
     features, finite = x.shape[1], True
     tile, spare, total = np.empty((features, LANES)), np.empty(LANES), np.empty((len(mean), LANES))
@@ -64,7 +74,9 @@ def student(x: Array, mean: Array, width: Array, exponent: Array, height: Array,
 def student_by_definition(
     x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array
 ) -> bool:
-    """Sum log-densities; an infinite square gives NaN, as in the loops, where another formula is needed."""
+    """Sum log-densities; an infinite square gives NaN, as in the loops, where another formula is
+    needed.
+    """
     finite = True
     with np.errstate(all="ignore"):
         for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
@@ -84,7 +96,9 @@ def student_by_definition(
 
 
 @compiled
-def logs_of_tile(part: Array, mean: Array, width: Array, tile: Array, q: Array, total: Array) -> None:
+def logs_of_tile(
+    part: Array, mean: Array, width: Array, tile: Array, q: Array, total: Array
+) -> None:
     """Sums of log1p over features, `(LANES, f), (c, f), (c, f) -> (c, LANES)`."""
     if part.shape[1] >= WIDE:
         for i in range(len(part)):
@@ -144,7 +158,9 @@ def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) 
 
 @compiled
 def log_products_of_row(x: Array, mean: Array, width: Array, q: Array, out: Array) -> None:
-    """Log of the product over one row's features for each class; feature j goes into lane j modulo LANES."""
+    """Log of the product over one row's features for each class; feature j goes into lane j modulo
+    LANES.
+    """
     tail = len(x) % LANES
     whole = len(x) - tail
     for c in range(len(mean)):
@@ -159,7 +175,10 @@ def log_products_of_row(x: Array, mean: Array, width: Array, q: Array, out: Arra
 
 @compiled
 def log_of_lanes(q: Array) -> float:
-    """Log of the product of all lanes: one logarithm, unless a lane is large. The lanes are multiplied in pairs."""
+    """Log of the product of all lanes: one logarithm, unless a lane is large.
+
+    The lanes are multiplied in pairs.
+    """
     large = 0
     for i in range(LANES):
         large |= q[i] > LARGE_LANE
@@ -177,11 +196,14 @@ def log_of_lanes(q: Array) -> float:
 
 
 @compiled
-def sum_of_each(tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array) -> None:
-    """Sum of the log-densities of each lane, a logarithm for each feature; a missing cell adds nothing.
+def sum_of_each(
+    tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array
+) -> None:
+    """Sum of the log-densities of each lane, a logarithm for each feature; a missing cell adds
+    nothing.
 
-    Where all u of a tile are small, log1p is its series, without the part that takes an exponent out. A width below 0,
-    of a row that has left, makes u negative.
+    Where all u of a tile are small, log1p is its series, without the part that takes an exponent
+    out. A width below 0, of a row that has left, makes u negative.
     """
     clear(total)
     for j in range(len(tile)):
@@ -203,7 +225,9 @@ def sum_of_each(tile: Array, mean: Array, width: Array, exponent: Array, height:
 
 @compiled
 def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -> bool:
-    """Add height - precision * (x - mean)**2 / 2, summed over features: `(r, f), 3 of (c, f) -> (r, c)`."""
+    """Add height - precision * (x - mean)**2 / 2, summed over features: `(r, f), 3 of (c, f) -> (r,
+    c)`.
+    """
     tile, total = np.empty((x.shape[1], LANES)), np.empty(LANES)
     finite = True
     for start in range(0, len(x), LANES):
@@ -223,7 +247,9 @@ def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -
 
 
 @normal.defined(LITTLE)
-def normal_by_definition(x: Array, mean: Array, precision: Array, height: Array, out: Array) -> bool:
+def normal_by_definition(
+    x: Array, mean: Array, precision: Array, height: Array, out: Array
+) -> bool:
     with np.errstate(all="ignore"):
         for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
             d = x[rows, None] - mean

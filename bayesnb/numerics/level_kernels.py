@@ -18,7 +18,9 @@ from bayesnb.numerics.row_kernels import (
 
 
 @compiled
-def translate(x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array) -> None:
+def translate(
+    x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array
+) -> None:
     """Integers to codes through a table, `(r, f), 3 of (f,), (k,), (f,) -> (r, f)`."""
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
@@ -36,17 +38,20 @@ def translate_by_definition(
 
 
 def codes_of_integers(x: Array, least: Array, size: Array, starts: Array, table: Array) -> Array:
-    """Codes that a table has of integers, `(r, f), 3 of (f,), (k,) -> (r, f)`; -2 beyond the table."""
+    """Codes of integers by table, `(r, f), 3 of (f,), (k,) -> (r, f)`; -2 beyond the table."""
     at = x - least
     return np.append(table, -2)[np.where((at >= 0) & (at < size), starts + at, -1)]
 
 
 @compiled
 def any_unknown(x: Array, least: Array, size: Array, starts: Array, table: Array) -> bool:
-    """Return whether an integer has no code in the table, `(r, f), 3 of (f,), (k,)`; in an empty one, all have."""
+    """Return whether an integer has no code in the table, `(r, f), 3 of (f,), (k,)`; in an empty
+    one, all have.
+    """
     for i in range(x.shape[0]):
         beyond = False
-        for j in range(x.shape[1]):  # no way out of this loop, so that several columns are compared at once
+        # no way out of this loop, so that several columns are compared at once
+        for j in range(x.shape[1]):
             beyond |= bool(np.uint64(np.int64(x[i, j]) - least[j]) >= np.uint64(size[j]))
         if beyond:
             return True
@@ -58,7 +63,9 @@ def any_unknown(x: Array, least: Array, size: Array, starts: Array, table: Array
 
 
 @any_unknown.defined(CHEAP)
-def any_unknown_by_definition(x: Array, least: Array, size: Array, starts: Array, table: Array) -> bool:
+def any_unknown_by_definition(
+    x: Array, least: Array, size: Array, starts: Array, table: Array
+) -> bool:
     at = x - least
     beyond = bool(((at < 0) | (at >= size)).any())
     return beyond or (len(table) > 0 and bool((table[starts + at] == -2).any()))
@@ -68,7 +75,8 @@ def any_unknown_by_definition(x: Array, least: Array, size: Array, starts: Array
 def extent(x: Array, least: Array, most: Array) -> None:
     """Update the least and the largest integer of each column, `(r, f) -> 2 of (f,)`.
 
-    Most rows are within what the rows before them span: to see that takes two comparisons of several columns at once.
+    Most rows are within what the rows before them span: to see that takes two comparisons of
+    several columns at once.
     """
     for i in range(x.shape[0]):
         row, beyond = x[i], False
@@ -87,9 +95,11 @@ def extent_by_definition(x: Array, least: Array, most: Array) -> None:
 
 @compiled
 def collect_whole(x: Array, distinct: Array, count: Array, least: Array) -> bool:
-    """Collect the distinct whole numbers of each column, `(r, f) -> (f, most), (f,), (f,)`; NaN is passed over.
+    """Collect the distinct whole numbers of each column, `(r, f) -> (f, most), (f,), (f,)`; NaN is
+    passed over.
 
-    The count is most + 1 where there are more, and -1 once a number is not whole. Return whether a column is left.
+    The count is most + 1 where there are more, and -1 once a number is not whole. Return whether a
+    column is left.
     """
     most, left = distinct.shape[1], False
     for j in range(x.shape[1]):
@@ -114,8 +124,11 @@ def collect_whole(x: Array, distinct: Array, count: Array, least: Array) -> bool
     return left
 
 
-# By the cells that are read: it sorts, which of so many takes 5 milliseconds longer. Columns of reals are not read.
-@collect_whole.defined(1 << 15, lambda x, distinct, count, least: len(x) * int(begun_whole(x, count).sum()))
+# By the cells that are read: it sorts, which of so many takes 5 milliseconds longer. Columns of
+# reals are not read.
+@collect_whole.defined(
+    1 << 15, lambda x, distinct, count, least: len(x) * int(begun_whole(x, count).sum())
+)
 def collect_whole_by_definition(x: Array, distinct: Array, count: Array, least: Array) -> bool:
     columns = np.flatnonzero(begun_whole(x, count))
     most, part = distinct.shape[1], x[:, columns]
@@ -140,12 +153,16 @@ def are_whole(x: Array) -> Array:
 
 
 def begun_whole(x: Array, count: Array) -> Array:
-    """Columns that are read beyond their first row, where most columns of other numbers end, `(r, f), (f,) -> (f,)`."""
+    """Columns that are read beyond their first row, where most columns of other numbers end, `(r,
+    f), (f,) -> (f,)`.
+    """
     return (count >= 0) & are_whole(x[:1]).all(axis=0)
 
 
 def first_of_each(x: Array) -> Array:
-    """Return whether each number is the first of those that it equals in a column, `(r, f)`; NaN never is."""
+    """Return whether each number is the first of those that it equals in a column, `(r, f)`; NaN
+    never is.
+    """
     order = np.argsort(x, axis=0, kind="stable")
     ranked, first = np.take_along_axis(x, order, 0), np.empty(x.shape, bool)
     new = ~np.isnan(ranked)
@@ -169,9 +186,11 @@ def mark_by_definition(x: Array, least: Array, starts: Array, seen: Array) -> No
 
 @compiled
 def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Array) -> int:
-    """Add each row's weight to its class's count of each of its levels, `(r, f), (f + 1,), (r,), (r,) -> (k, c)`.
+    """Add each row's weight to its class's count of each of its levels, `(r, f), (f + 1,), (r,),
+    (r,) -> (k, c)`.
 
-    Return the codes left out, as bits: 1 if one was negative (missing), 2 if one was beyond its column's levels.
+    Return the codes left out, as bits: 1 if one was negative (missing), 2 if one was beyond its
+    column's levels.
     """
     size, unusual = sizes_of(starts), 0
     for i in range(len(codes)):
@@ -186,14 +205,18 @@ def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Arr
 
 
 @tally.defined(CHEAP)
-def tally_by_definition(codes: Array, starts: Array, labels: Array, weight: Array, counts: Array) -> int:
+def tally_by_definition(
+    codes: Array, starts: Array, labels: Array, weight: Array, counts: Array
+) -> int:
     places, unusual = places_of(codes, starts)
     add_to_levels(places, labels, weight, counts)
     return unusual
 
 
 def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
-    """Places of codes in a table of all columns' levels, -1 of those left out; and which those are, as `tally`."""
+    """Places of codes in a table of all columns' levels, -1 of those left out; and which those are,
+    as `tally`.
+    """
     missing, beyond = codes < 0, codes >= np.diff(starts)
     unusual = int(missing.any()) + 2 * int(beyond.any())
     places = starts[:-1] + codes
@@ -201,16 +224,21 @@ def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
 
 
 def add_to_levels(places: Array, labels: Array, weight: Array, counts: Array) -> None:
-    """Add each row's weight to its class's counts at its places, `(r, f), (r,), (r,) -> (k, c)`; not at -1."""
+    """Add each row's weight to its class's counts at its places, `(r, f), (r,), (r,) -> (k, c)`;
+    not at -1.
+    """
     kept = places >= 0
     flat = places * counts.shape[1] + labels[:, None]
     weights = np.broadcast_to(weight[:, None], places.shape)
-    np.add.at(counts.reshape(-1, copy=False), flat[kept], weights[kept])  # in order: blocks of rows make no difference
+    # in order: blocks of rows make no difference
+    np.add.at(counts.reshape(-1, copy=False), flat[kept], weights[kept])
 
 
 @compiled
 def sizes_of(starts: Array) -> Array:
-    """Number of levels of each column, unsigned: a negative code read as unsigned is larger than any of them."""
+    """Number of levels of each column, unsigned: a negative code read as unsigned is larger than
+    any of them.
+    """
     size = np.empty(len(starts) - 1, np.uint64)
     for j in range(len(size)):
         size[j] = np.uint64(starts[j + 1] - starts[j])
@@ -219,7 +247,9 @@ def sizes_of(starts: Array) -> Array:
 
 @compiled
 def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> int:
-    """Add each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`; return codes left out, as `tally`."""
+    """Add each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`; return codes left
+    out, as `tally`.
+    """
     if table.shape[1] == 8:
         return score_eight(codes, starts, table, first, out)
     total, size, unusual = np.zeros(table.shape[1]), sizes_of(starts), 0
@@ -243,10 +273,12 @@ def score_by_definition(codes: Array, starts: Array, table: Array, first: int, o
 
 @compiled
 def score_eight(codes: Array, starts: Array, table: Array, first: int, out: Array) -> int:
-    """Score rows for eight lanes, `(r, f), (f + 1,), (k, 8) -> (r, c)`, with the same sums as `score`.
+    """Score rows for eight lanes, `(r, f), (f + 1,), (k, 8) -> (r, c)`, with the same sums as
+    `score`.
 
-    A total in memory is read back from where the last column has just put it, which takes longer than the addition.
-    Eight variables stay in registers. It is reading entries that takes time: those of padding are left out, in pairs.
+    A total in memory is read back from where the last column has just put it, which takes longer
+    than the addition. Eight variables stay in registers. It is reading entries that takes time:
+    those of padding are left out, in pairs.
     """
     total, size, unusual = np.zeros(8), sizes_of(starts), 0
     classes = out.shape[1] - first
@@ -273,7 +305,9 @@ def score_eight(codes: Array, starts: Array, table: Array, first: int, out: Arra
 
 @compiled
 def add_table_rows(starts: Array, places: Array, table: Array, out: Array) -> None:
-    """Add each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds nothing."""
+    """Add each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds
+    nothing.
+    """
     width = table.shape[1]
     for i in range(len(out)):
         total = out[i]
@@ -285,6 +319,7 @@ def add_table_rows(starts: Array, places: Array, table: Array, out: Array) -> No
                     total[k] += entry[k]
 
 
-@add_table_rows.defined(1 << 21)  # the table may be large: it is not copied, and rows of it are added as in the loops
+# the table may be large: it is not copied, and rows of it are added as in the loops
+@add_table_rows.defined(1 << 21)
 def add_table_rows_by_definition(starts: Array, places: Array, table: Array, out: Array) -> None:
     out += sums_of_entries(starts, places, table)

@@ -1,10 +1,13 @@
-"""Moments of the rows of each class, as exact as two passes over a block that stays in a core's cache can be.
+"""Moments of the rows of each class, as exact as two passes over a block that stays in a core's
+cache can be.
 
-Raw sums of squares lose all digits of columns such as 1e8 +- 1. So a block's mean is found first, then sums of
-deviations from it, whose mean corrects the first, rounded one; blocks are merged by Chan, Golub and LeVeque (1979).
+Raw sums of squares lose all digits of columns such as 1e8 +- 1. So a block's mean is found first,
+then sums of deviations from it, whose mean corrects the first, rounded one; blocks are merged by
+Chan, Golub and LeVeque (1979).
 
-Working memory comes from the caller: `total` and `block` hold the count, the mean, the low part of the mean, and the
-summed squared deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
+Working memory comes from the caller: `total` and `block` hold the count, the mean, the low part of
+the mean, and the summed squared deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth
+part for what a sum rounded away.
 """
 
 import math
@@ -18,20 +21,31 @@ from bayesnb.numerics.special import ratio
 
 COUNT, MEAN, SLIP, SSD, LOST = range(5)
 BLOCK = 1 << 15  # cells: 256 KiB, which stay in a core's second-level cache for the second pass
-LITTLE = 1 << 16  # numbers, a copy included: a definition reads them some ten times, at a nanosecond each
-TINY = 2e-20  # standard deviation, as a part of the mean, that is rounding: no two doubles are closer than 1e-16
+# numbers, a copy included: a definition reads them some ten times, at a nanosecond each
+LITTLE = 1 << 16
+# standard deviation, as a part of the mean, that is rounding: no two doubles are closer than 1e-16
+TINY = 2e-20
 
 
 @compiled
 def moments(
-    x: Array, codes: Array, weight: Array, holes: bool | None, order: Array, starts: Array, block: Array, total: Array
+    x: Array,
+    codes: Array,
+    weight: Array,
+    holes: bool | None,
+    order: Array,
+    starts: Array,
+    block: Array,
+    total: Array,
 ) -> bool:
-    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c, f)`.
+    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c,
+    f)`.
 
-    Missing cells are left out one by one if there are `holes`: the second pass reads a copy of the block, with the
-    class's mean in place of a missing cell, which so deviates by nothing. If `holes` is None (of a False Numba would
-    compile both branches), return whether no cell is missing or infinite: at the first block with one it stops, which
-    with those behind it is not in the total.
+    Missing cells are left out one by one if there are `holes`: the second pass reads a copy of the
+    block, with the class's mean in place of a missing cell, which so deviates by nothing. If
+    `holes` is None (of a False Numba would compile both branches), return whether no cell is
+    missing or infinite: at the first block with one it stops, which with those behind it is not in
+    the total.
     """
     rows, features = x.shape
     step = max(BLOCK // features, 4 * total.shape[1])
@@ -55,7 +69,14 @@ def moments(
 
 @moments.defined(LITTLE)
 def moments_in_one_block(
-    x: Array, codes: Array, weight: Array, holes: bool | None, order: Array, starts: Array, block: Array, total: Array
+    x: Array,
+    codes: Array,
+    weight: Array,
+    holes: bool | None,
+    order: Array,
+    starts: Array,
+    block: Array,
+    total: Array,
 ) -> bool:
     order[:] = np.argsort(codes, kind="stable")
     starts[:] = np.searchsorted(codes, np.arange(len(starts)), sorter=order)
@@ -66,12 +87,16 @@ def moments_in_one_block(
     with np.errstate(all="ignore"):
         np.add.at(count, codes, w)
         for c, j, of_rows in columns_of_classes(order, starts, count):
-            mean[c, j] = math.sumprod(w[of_rows, j].tolist(), cells[of_rows, j].tolist()) / count[c, j]
+            mean[c, j] = (
+                math.sumprod(w[of_rows, j].tolist(), cells[of_rows, j].tolist()) / count[c, j]
+            )
         if holes is None and not np.isfinite(mean).all():
             return False
-        for c, j, of_rows in columns_of_classes(order, starts, count):  # what rounding left of the means
+        # what rounding left of the means
+        for c, j, of_rows in columns_of_classes(order, starts, count):
             weights, numbers = w[of_rows, j].tolist(), cells[of_rows, j].tolist()
-            means = [-float(mean[c, j])] * len(weights)  # not the count, which is rounded, times the mean
+            # not the count, which is rounded, times the mean
+            means = [-float(mean[c, j])] * len(weights)
             slip[c, j] = math.sumprod(weights + weights, numbers + means) / count[c, j]
         deviation = np.where(missing, 0.0, x - mean[codes])
         np.add.at(ssd, codes, w * deviation * deviation)
@@ -80,7 +105,9 @@ def moments_in_one_block(
     return True
 
 
-def columns_of_classes(order: Array, starts: Array, count: Array) -> Iterator[tuple[int, int, Array]]:
+def columns_of_classes(
+    order: Array, starts: Array, count: Array
+) -> Iterator[tuple[int, int, Array]]:
     """Yield each class and column that has cells, with the class's rows."""
     for c, j in np.argwhere(count > 0.0).tolist():
         yield c, j, order[starts[c] : starts[c + 1]]
@@ -88,7 +115,8 @@ def columns_of_classes(order: Array, starts: Array, count: Array) -> Iterator[tu
 
 @compiled
 def merge(total: Array, new: Array) -> None:
-    """Merge a block into the total, in place: ssd = ssd_a + ssd_b + n_a n_b / (n_a + n_b) (mean_b - mean_a)**2.
+    """Merge a block into the total, in place: ssd = ssd_a + ssd_b + n_a n_b / (n_a + n_b) (mean_b -
+    mean_a)**2.
 
     Means are pairs of numbers, so that their difference keeps its digits.
     """
@@ -122,7 +150,9 @@ def merge_by_definition(total: Array, new: Array) -> None:
 
 @compiled
 def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, block: Array) -> bool:
-    """Write a block's counts, and means by a plain sum; return whether no mean is missing or infinite."""
+    """Write a block's counts, and means by a plain sum; return whether no mean is missing or
+    infinite.
+    """
     features, finite = x.shape[1], True
     for i in range(len(x)):
         c, w = codes[i], weight[i]
@@ -141,13 +171,20 @@ def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, bl
 
 @compiled
 def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> None:
-    """Write a block's ssd about its means, and correct the means by the mean deviation that is left.
+    """Write a block's ssd about its means, and correct the means by the mean deviation that is
+    left.
 
-    Deviations are added up to `SLIP`, what that rounds away to `LOST`, and their squares to `SSD`: of eight rows at a
-    time, so that there is one load and store for eight terms.
+    Deviations are added up to `SLIP`, what that rounds away to `LOST`, and their squares to `SSD`:
+    of eight rows at a time, so that there is one load and store for eight terms.
     """
     for c in range(block.shape[1]):
-        count, mean, slip, lost, ssd = block[COUNT, c], block[MEAN, c], block[SLIP, c], block[LOST, c], block[SSD, c]
+        count, mean, slip, lost, ssd = (
+            block[COUNT, c],
+            block[MEAN, c],
+            block[SLIP, c],
+            block[LOST, c],
+            block[SSD, c],
+        )
         first, last = starts[c], starts[c + 1]
         rest = last - (last - first) % 8
         for start in range(first, rest, 8):
@@ -158,11 +195,22 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
                 m = mean[j]
                 da, db, dc, dd = x[ra, j] - m, x[rb, j] - m, x[rc, j] - m, x[rd, j] - m
                 de, df, dg, dh = x[re, j] - m, x[rf, j] - m, x[rg, j] - m, x[rh, j] - m
-                va, vb, vc, vd, ve, vf, vg, vh = wa * da, wb * db, wc * dc, wd * dd, we * de, wf * df, wg * dg, wh * dh
+                va, vb, vc, vd, ve, vf, vg, vh = (
+                    wa * da,
+                    wb * db,
+                    wc * dc,
+                    wd * dd,
+                    we * de,
+                    wf * df,
+                    wg * dg,
+                    wh * dh,
+                )
                 old, new = slip[j], ((va + vb) + (vc + vd)) + ((ve + vf) + (vg + vh))
                 slip[j] = old + new
                 lost[j] += rounded_away(old, new)
-                ssd[j] += ((va * da + vb * db) + (vc * dc + vd * dd)) + ((ve * de + vf * df) + (vg * dg + vh * dh))
+                ssd[j] += ((va * da + vb * db) + (vc * dc + vd * dd)) + (
+                    (ve * de + vf * df) + (vg * dg + vh * dh)
+                )
         for e in range(rest, last):
             row, w_row = order[e], w[order[e]]
             for j in range(len(mean)):
@@ -179,7 +227,9 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
 
 @compiled
 def means_with_holes(x: Array, codes: Array, weight: Array, block: Array, copy: Array) -> None:
-    """Write a block's counts and means, missing cells left out, and a copy with the means in place of these."""
+    """Write a block's counts and means, missing cells left out, and a copy with the means in place
+    of these.
+    """
     for i in range(len(x)):
         add_seen(block[COUNT, codes[i]], block[MEAN, codes[i]], x[i], weight[i])
     for c in range(block.shape[1]):
@@ -210,7 +260,8 @@ def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
 
 @compiled
 def rounded_away(a: float, b: float) -> float:
-    """What `a + b` loses, exactly: two-sum, Knuth (1969), The Art of Computer Programming 2, section 4.2.2.
+    """What `a + b` loses, exactly: two-sum, Knuth (1969), The Art of Computer Programming 2,
+    section 4.2.2.
 
     It needs the order of these operations, which is why kernels are compiled without reassociation.
     """
@@ -227,7 +278,8 @@ def finish(total: Array) -> None:
             mean = total[MEAN, c, j] + total[SLIP, c, j]
             least = TINY * abs(mean)
             total[MEAN, c, j] = mean
-            if total[SSD, c, j] <= total[COUNT, c, j] * least * least and least < 1e140:  # whose square is a double
+            # whose square is a double
+            if total[SSD, c, j] <= total[COUNT, c, j] * least * least and least < 1e140:
                 total[SSD, c, j] = 0.0
 
 

@@ -12,18 +12,23 @@ TILE = 512  # scores that are exponentiated at once: four KiB of a core's first-
 LANES = 64  # rows of a transposed strip
 LINE = 64  # bytes of memory that are fetched together
 FETCHED = 256  # entries of a row at most: by then the processor has guessed how it goes on
-AHEAD = 2  # compressed rows between the one that is read and the one that is fetched: one is too few to be in time
-# Numbers: definitions of a few steps in NumPy, without logarithms, take at most about 2 ms longer than loops. 569 rows
-# of 30 columns are 66,000 numbers for a kernel that reads cells, has a guide to each column's levels, and writes codes.
+# compressed rows between the one that is read and the one that is fetched: one is too few to be in
+# time
+AHEAD = 2
+# Numbers: definitions of a few steps in NumPy, without logarithms, take at most about 2 ms longer
+# than loops. 569 rows of 30 columns are 66,000 numbers for a kernel that reads cells, has a guide
+# to each column's levels, and writes codes.
 CHEAP = 3 << 15
-# Numbers of some 500,000 rows with their labels and codes or weights, which take up to 5 ms longer. Labels come once in
-# a fit, whole, however many columns there are.
+# Numbers of some 500,000 rows with their labels and codes or weights, which take up to 5 ms longer.
+# Labels come once in a fit, whole, however many columns there are.
 LABELS = 1 << 20
 
 
 @compiled
 def group(codes: Array, order: Array, starts: Array) -> None:
-    """Write the rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c + 1,)`."""
+    """Write the rows in the order of their classes, and where each class starts: `(r,) -> (r,), (c
+    + 1,)`.
+    """
     for c in range(len(starts)):
         starts[c] = 0
     for i in range(len(codes)):
@@ -32,7 +37,8 @@ def group(codes: Array, order: Array, starts: Array) -> None:
     for c in range(len(starts)):
         end += starts[c]
         starts[c] = end
-    for i in range(len(codes) - 1, -1, -1):  # from the back, so that each class's end becomes its start
+    # from the back, so that each class's end becomes its start
+    for i in range(len(codes) - 1, -1, -1):
         starts[codes[i]] -= 1
         order[starts[codes[i]]] = i
 
@@ -48,7 +54,8 @@ def group_by_definition(codes: Array, order: Array, starts: Array) -> None:
 def normalise(joint: Array, proba: bool) -> int:
     """Write log p(y | x), or p(y | x) if `proba`, in place of log p(x, y), `(r, c)`.
 
-    Return the first row that is impossible under all classes or holds NaN, where it stops; -1 if there is none.
+    Return the first row that is impossible under all classes or holds NaN, where it stops; -1 if
+    there is none.
     """
     rows, classes = joint.shape
     step = max(1, TILE // classes)
@@ -127,14 +134,18 @@ def most_probable_by_definition(joint: Array, best: Array) -> int:
 
 
 def until_impossible(peak: Array) -> tuple[int, int]:
-    """Return how many rows are before the first whose peak is not finite, and where that is; -1 if there is none."""
+    """Return how many rows are before the first whose peak is not finite, and where that is; -1 if
+    there is none.
+    """
     if math.isfinite(np.add.reduce(peak, axis=None)):
         return len(peak), -1
     return until_first(~np.isfinite(peak))
 
 
 def until_first(true: Array) -> tuple[int, int]:
-    """Return how many rows are before the first that is true, and where that is; all and -1 if there is none."""
+    """Return how many rows are before the first that is true, and where that is; all and -1 if
+    there is none.
+    """
     if not true.any():
         return len(true), -1
     first = int(true.argmax())
@@ -237,15 +248,22 @@ def add_times(total: Array, times: float, row: Array) -> None:
 
 @compiled
 def add_rows(total: Array, table: Array, places: Array, n: int) -> None:
-    """Add the rows of a table at the first n places, four at a time: the total is read and written once for four.
+    """Add the rows of a table at the first n places, four at a time: the total is read and written
+    once for four.
 
     Places are unsigned: of others it is asked each time whether they count from the end.
     """
     whole = n - n % 4
     for e in range(0, whole, 4):
-        one, two, three, four = table[places[e]], table[places[e + 1]], table[places[e + 2]], table[places[e + 3]]
+        one, two, three, four = (
+            table[places[e]],
+            table[places[e + 1]],
+            table[places[e + 2]],
+            table[places[e + 3]],
+        )
         for k in range(len(total)):
-            total[k] = (((total[k] + one[k]) + two[k]) + three[k]) + four[k]  # in order: digits as one by one
+            # in order: digits as one by one
+            total[k] = (((total[k] + one[k]) + two[k]) + three[k]) + four[k]
     for e in range(whole, n):
         add_times(total, 1.0, table[places[e]])
 
@@ -255,7 +273,12 @@ def add_times_rows(total: Array, times: Array, table: Array, places: Array, n: i
     """Add the rows of a table at the first n places, each times a number, as `add_rows`."""
     whole = n - n % 4
     for e in range(0, whole, 4):
-        one, two, three, four = table[places[e]], table[places[e + 1]], table[places[e + 2]], table[places[e + 3]]
+        one, two, three, four = (
+            table[places[e]],
+            table[places[e + 1]],
+            table[places[e + 2]],
+            table[places[e + 3]],
+        )
         a, b, c, d = times[e], times[e + 1], times[e + 2], times[e + 3]
         for k in range(len(total)):
             total[k] = (((total[k] + a * one[k]) + b * two[k]) + c * three[k]) + d * four[k]
@@ -265,7 +288,9 @@ def add_times_rows(total: Array, times: Array, table: Array, places: Array, n: i
 
 @inlined
 def prefetch_row(data: Array, indices: Array, start: int, end: int) -> None:
-    """Bring the beginning of a compressed row near the processor, which cannot guess it where rows are in no order."""
+    """Bring the beginning of a compressed row near the processor, which cannot guess it where rows
+    are in no order.
+    """
     end = min(end, start + FETCHED)
     for p in range(start, end, LINE // data.itemsize):
         prefetch(data, p)
@@ -284,7 +309,10 @@ def longest_row(indptr: Array) -> int:
 
 @inlined
 def add_and_clear(total: Array, plus: float, out: Array, first: int) -> None:
-    """Add total + plus to a row's classes from `first` on; the total is 0 again. Lanes beyond are padding."""
+    """Add total + plus to a row's classes from `first` on; the total is 0 again.
+
+    Lanes beyond are padding.
+    """
     for k in range(min(len(total), len(out) - first)):
         out[first + k] += total[k] + plus
     for k in range(len(total)):
@@ -303,7 +331,9 @@ def lanes_of(table: Array, out: Array, first: int) -> Array:
 
 
 def sums_of_entries(starts: Array, places: Array, table: Array) -> Array:
-    """Sum of each row's entries of a table, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds nothing."""
+    """Sum of each row's entries of a table, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place
+    adds nothing.
+    """
     known = places >= 0
     if not known.all():
         starts, places = np.append(0, np.cumsum(known))[starts], places[known]
@@ -313,6 +343,8 @@ def sums_of_entries(starts: Array, places: Array, table: Array) -> Array:
 
 
 def sums_of_cells(places: Array, table: Array) -> Array:
-    """Sum of a table's entries over features, `(r, f), (k, n) -> (r, n)`; a negative place adds nothing."""
+    """Sum of a table's entries over features, `(r, f), (k, n) -> (r, n)`; a negative place adds
+    nothing.
+    """
     rows, features = places.shape
     return sums_of_entries(np.arange(rows + 1) * features, places.reshape(-1), table)

@@ -4,14 +4,19 @@ from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, loggamma, psi, zeta
-from scipy.special import log1p as accurate_log1p  # numpy's complex log1p has no correct digit near 0
+
+# numpy's complex log1p has no correct digit near 0
+from scipy.special import log1p as accurate_log1p
 
 Array = np.ndarray
 
-STIRLING_FROM = 16.0  # from here on the series below is exact: its first term left out, z**-13 / 156, is 1.4e-18
+# from here on the series below is exact: its first term left out, z**-13 / 156, is 1.4e-18
+STIRLING_FROM = 16.0
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
-PSI_STIRLING = tuple((2 * k + 1) * term for k, term in enumerate(STIRLING))  # the series of its derivative
-TRIGAMMA_STIRLING = tuple((2 * k + 2) * term for k, term in enumerate(PSI_STIRLING))  # and of the next
+# the series of its derivative
+PSI_STIRLING = tuple((2 * k + 1) * term for k, term in enumerate(STIRLING))
+# and of the next
+TRIGAMMA_STIRLING = tuple((2 * k + 2) * term for k, term in enumerate(PSI_STIRLING))
 
 
 def ratio(part: Array, whole: Array) -> Array:
@@ -38,7 +43,9 @@ def times(x: Array, logs: Array) -> Array:
 
 
 def draw_log_gamma(shape: Array, rng: np.random.Generator, size: Any = None) -> Array:
-    """Draws of log G, G ~ Gamma(shape, 1), `size` in front: at a shape of 1e-3 most of G itself underflows."""
+    """Draws of log G, G ~ Gamma(shape, 1), `size` in front: at a shape of 1e-3 most of G itself
+    underflows.
+    """
     axes = (() if size is None else tuple(np.atleast_1d(size))) + np.shape(shape)
     small = np.log(rng.uniform(size=axes)) / np.maximum(shape, np.finfo(float).tiny)
     return np.log(rng.standard_gamma(shape + 1, axes)) + small
@@ -58,7 +65,9 @@ def stirling_series(z: Array) -> Array:
 
 
 def _tail(z: Array, terms: tuple[float, ...]) -> Array:
-    """Sum of terms[k] / z**(2 k + 2), which with PSI_STIRLING is log z - 1 / (2 z) - psi(z) for large z."""
+    """Sum of terms[k] / z**(2 k + 2), which with PSI_STIRLING is log z - 1 / (2 z) - psi(z) for
+    large z.
+    """
     square, total = 1 / z**2, np.zeros_like(z)
     for term in reversed(terms):
         total = (total + term) * square
@@ -66,10 +75,12 @@ def _tail(z: Array, terms: tuple[float, ...]) -> Array:
 
 
 def log_gamma_ratio(a: Array, s: Any) -> Array:
-    """ln Gamma(a + s) - ln Gamma(a) for a >= 0 and s real or complex; +inf where Gamma(a + s) has no mean.
+    """ln Gamma(a + s) - ln Gamma(a) for a >= 0 and s real or complex; +inf where Gamma(a + s) has
+    no mean.
 
-    The difference of two log gammas has lost five digits at a = 1e9 and all of them at 1e15. Where both
-    arguments are large, Stirling's series is subtracted term by term, so the large parts never meet.
+    The difference of two log gammas has lost five digits at a = 1e9 and all of them at 1e15. Where
+    both arguments are large, Stirling's series is subtracted term by term, so the large parts never
+    meet.
 
     >>> round(float(log_gamma_ratio(1e15, 5)), 10)  # 5 log(1e15), and gammaln says 174
     172.6938819746
@@ -93,9 +104,11 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
 
 
 def psi_rise(a: Array, s: Array) -> Array:
-    """psi(a + s) - psi(a), the derivative of `log_gamma_ratio` in a, for a > 0 and s >= 0, to the last digits.
+    """psi(a + s) - psi(a), the derivative of `log_gamma_ratio` in a, for a > 0 and s >= 0, to the
+    last digits.
 
-    Where a is large, the logarithms and the halves of psi's series log z - 1 / (2 z) - ... are subtracted by hand.
+    Where a is large, the logarithms and the halves of psi's series log z - 1 / (2 z) - ... are
+    subtracted by hand.
 
     >>> float(psi_rise(1e15, 1.0))
     1e-15
@@ -104,7 +117,11 @@ def psi_rise(a: Array, s: Array) -> Array:
     large = a >= STIRLING_FROM
     near, far = np.where(large, STIRLING_FROM, a), np.where(large, a, STIRLING_FROM)
     leading = accurate_log1p(s / far) + s / (2 * far * (far + s))
-    return np.where(large, leading + _tail(far, PSI_STIRLING) - _tail(far + s, PSI_STIRLING), psi(near + s) - psi(near))
+    return np.where(
+        large,
+        leading + _tail(far, PSI_STIRLING) - _tail(far + s, PSI_STIRLING),
+        psi(near + s) - psi(near),
+    )
 
 
 def trigamma(z: Array) -> Array:
@@ -117,7 +134,8 @@ def trigamma(z: Array) -> Array:
 
 
 def trigamma_fall(a: Array, s: Array) -> Array:
-    """psi'(a) - psi'(a + s), for a > 0 and s >= 0, to the last digits, by the same series as `psi_rise`.
+    """psi'(a) - psi'(a + s), for a > 0 and s >= 0, to the last digits, by the same series as
+    `psi_rise`.
 
     >>> round(1e24 * float(trigamma_fall(1e12, 1.0)), 10)  # psi' less psi' is 1.00005
     1.0
@@ -137,7 +155,9 @@ def _trigamma_tail(z: Array) -> Array:
 
 
 def log_rising_binomial(a: Array, x: Array) -> Array:
-    """ln Gamma(a + x) - ln Gamma(a) - ln x!, a, x >= 0, by the difference whose large parts never meet."""
+    """ln Gamma(a + x) - ln Gamma(a) - ln x!, a, x >= 0, by the difference whose large parts never
+    meet.
+    """
     with np.errstate(invalid="ignore"):
         return np.where(
             a >= x,
@@ -147,8 +167,14 @@ def log_rising_binomial(a: Array, x: Array) -> Array:
 
 
 def less(moment: Array, normalizer: Array) -> Array:
-    """`moment - normalizer`, which stays infinite where the moment does not exist, whatever the normalizer is."""
-    return np.where(np.isposinf(moment.real), np.inf, moment - np.where(np.isposinf(normalizer.real), 0, normalizer))
+    """`moment - normalizer`, which stays infinite where the moment does not exist, whatever the
+    normalizer is.
+    """
+    return np.where(
+        np.isposinf(moment.real),
+        np.inf,
+        moment - np.where(np.isposinf(normalizer.real), 0, normalizer),
+    )
 
 
 def log1p_square(z: Array) -> Array:
@@ -156,12 +182,16 @@ def log1p_square(z: Array) -> Array:
     size = np.abs(z)
     if size.size and np.fmax.reduce(size, axis=None) >= 1e8:
         small = np.where(size < 1e8, size, 0.0)
-        return np.where(size < 1e8, np.log1p(small * small), 2 * log(np.where(size < 1e8, 1.0, size)))
+        return np.where(
+            size < 1e8, np.log1p(small * small), 2 * log(np.where(size < 1e8, 1.0, size))
+        )
     return np.log1p(size * size)
 
 
 def dot_logs(x: Array, logs: Array) -> Array:
-    """Sum of x * logs over features, `(r, f), (c, f) -> (r, c)`, where 0 * -inf is 0; x may be sparse."""
+    """Sum of x * logs over features, `(r, f), (c, f) -> (r, c)`, where 0 * -inf is 0; x may be
+    sparse.
+    """
     never = np.isneginf(logs)
     if not never.any():
         return x @ logs.T

@@ -1,4 +1,7 @@
-"""Work on blocks of rows, on as many threads as allowed. Results come in order, whatever the number of threads."""
+"""Work on blocks of rows, on as many threads as allowed.
+
+Results come in order, whatever the number of threads.
+"""
 
 import os
 import sys
@@ -8,13 +11,16 @@ from functools import cache
 from threading import Lock, Thread
 from typing import Any
 
-# Cells handed to a thread at once: fewer cost more to hand over than to work on, more leave a thread idle at the end.
+# Cells handed to a thread at once: fewer cost more to hand over than to work on, more leave a
+# thread idle at the end.
 FEWEST, MOST = 1 << 18, 1 << 20
 PARTS = 8  # of a table in between
 
 
 def pieces(rows: int, width: int, least: int = 1) -> list[slice]:
-    """Blocks of rows to hand to threads, each of `least` rows or more; the same for any number of threads."""
+    """Blocks of rows to hand to threads, each of `least` rows or more; the same for any number of
+    threads.
+    """
     if rows * width <= FEWEST:
         return [slice(0, rows)]
     cells = min(max(rows * width // PARTS, FEWEST), MOST)
@@ -28,8 +34,12 @@ def blocks(rows: int, step: int) -> list[slice]:
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
-def in_order[In, Out](work: Callable[[In], Out], items: Sequence[In], n_jobs: int | None) -> Iterable[Out]:
-    """Results of `work` on each item, in the order of the items; computed lazily one by one, or by threads."""
+def in_order[In, Out](
+    work: Callable[[In], Out], items: Sequence[In], n_jobs: int | None
+) -> Iterable[Out]:
+    """Results of `work` on each item, in the order of the items; computed lazily one by one, or by
+    threads.
+    """
     if len(items) == 1:
         return [work(items[0])]
     threads = min(len(items), threads_of(n_jobs))
@@ -37,7 +47,9 @@ def in_order[In, Out](work: Callable[[In], Out], items: Sequence[In], n_jobs: in
 
 
 def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads: int) -> list[Out]:
-    """Let this thread and new ones take items in turn until none is left; a pool would take longer to start."""
+    """Let this thread and new ones take items in turn until none is left; a pool would take longer
+    to start.
+    """
     done: dict[int, Out] = {}
     errors: dict[int, BaseException] = {}
     left, turn = iter(range(len(items))), Lock()
@@ -75,10 +87,12 @@ def ahead[Item](items: Iterator[Item]) -> Generator[Item]:
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`: a negative number is one for each core that this process may use.
+    """Number of threads for `n_jobs`: a negative number is one for each core that this process may
+    use.
 
-    None is as many, but no more than the environment allows to Numba's or OpenMP's kernels, or threadpoolctl to OpenMP
-    in this thread: joblib, Dask and batch systems share out a machine so. It is asked only where there is much to do.
+    None is as many, but no more than the environment allows to Numba's or OpenMP's kernels, or
+    threadpoolctl to OpenMP in this thread: joblib, Dask and batch systems share out a machine so.
+    It is asked only where there is much to do.
     """
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
@@ -89,7 +103,9 @@ def threads_of(n_jobs: int | None) -> int:
 
 
 def _limits() -> Iterable[int]:
-    """Yield the numbers of threads that the environment and libraries allow, and one that is not a limit."""
+    """Yield the numbers of threads that the environment and libraries allow, and one that is not a
+    limit.
+    """
     yield sys.maxsize
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         outermost = os.environ.get(name, "").split(",")[0].strip()
@@ -101,7 +117,9 @@ def _limits() -> Iterable[int]:
 
 @cache
 def _openmp() -> list[Any]:
-    """Libraries of OpenMP in this process, scikit-learn's among them; the search takes milliseconds, so it is kept."""
+    """Libraries of OpenMP in this process, scikit-learn's among them; the search takes
+    milliseconds, so it is kept.
+    """
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="openmp").lib_controllers

@@ -1,13 +1,15 @@
 """Cumulants and moment transforms of log-densities, summed over a row's features.
 
-Of a Gaussian with a normal-inverse-gamma belief, K(s) = log E[p(x | theta)**s] depends on the cell x only by
+Of a Gaussian with a normal-inverse-gamma belief, K(s) = log E[p(x | theta)**s] depends on the cell
+x only by
 
-    rho = 1 / count + (x - location)**2 / (2 scale)        K(s) = ... - (shape + s / 2) log(1 + rho s)
+    rho = 1 / count + (x - location)**2 / (2 scale)        K(s) = ... - (shape + s / 2) log(1 + rho
+    s)
 
-whose derivatives at 0 are -y, rho (y - 1), -rho**2 (2 y - 3/2) and rho**3 (6 y - 4), with y = shape rho. At a tilt t,
-1 + rho (t + s) = (1 + rho t)(1 + rho' s) with rho' = rho / (1 + rho t): the same terms with shape + t / 2 and rho', and
--log(1 + rho t) / 2 in the first. A power w of p(x | theta) has K(w s): the same with w rho and w s / 2 in place of rho
-and s / 2.
+whose derivatives at 0 are -y, rho (y - 1), -rho**2 (2 y - 3/2) and rho**3 (6 y - 4), with y = shape
+rho. At a tilt t, 1 + rho (t + s) = (1 + rho t)(1 + rho' s) with rho' = rho / (1 + rho t): the same
+terms with shape + t / 2 and rho', and -log(1 + rho t) / 2 in the first. A power w of p(x | theta)
+has K(w s): the same with w rho and w s / 2 in place of rho and s / 2.
 """
 
 import numpy as np
@@ -17,20 +19,25 @@ from bayesnb.numerics.elementary import log1p
 from bayesnb.numerics.gaussian_kernels import LANES, transpose
 from bayesnb.numerics.row_kernels import any_infinite_or_missing
 
-FEW = 1 << 19  # logarithms of a column's cells at all places: a definition takes some milliseconds longer
-FEW_CUMULANTS = 3 << 14  # numbers, in and out: a definition takes up to 5 milliseconds longer, of many classes most
-LARGE = 1e100  # size of a product whose logarithm is taken: its square, and a factor up to 1e54 more, is a double
+# logarithms of a column's cells at all places: a definition takes some milliseconds longer
+FEW = 1 << 19
+# numbers, in and out: a definition takes up to 5 milliseconds longer, of many classes most
+FEW_CUMULANTS = 3 << 14
+# size of a product whose logarithm is taken: its square, and a factor up to 1e54 more, is a double
+LARGE = 1e100
 
 
 @compiled
 def student_cumulants(
-    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, tilt: float, still: Array,
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array,
+    tilt: float, still: Array,
     out: Array,
 ) -> bool:  # fmt: skip
-    """Four cumulants at a tilt, `(r, f), 4 of (c, f), (f,) -> (4, r, c)`; `still`, `(4, c)`, is what no cell changes.
+    """Four cumulants at a tilt, `(r, f), 4 of (c, f), (f,) -> (4, r, c)`; `still`, `(4, c)`, is
+    what no cell changes.
 
-    The shapes are those after the tilt, and the width and spread are multiplied by the power. A missing cell counts as
-    one at the location; return whether there are any.
+    The shapes are those after the tilt, and the width and spread are multiplied by the power. A
+    missing cell counts as one at the location; return whether there are any.
     """
     features, incomplete = x.shape[1], False
     tile, sums = np.empty((features, LANES)), np.empty(5 * LANES)
@@ -43,10 +50,29 @@ def student_cumulants(
             for j in range(features):
                 w = power[j]
                 if tilt == 0.0:
-                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], w, None, sums)
+                    add_terms(
+                        tile[j],
+                        location[c, j],
+                        width[c, j],
+                        spread[c, j],
+                        shape[c, j],
+                        w,
+                        None,
+                        sums,
+                    )
                 else:
-                    add_terms(tile[j], location[c, j], width[c, j], spread[c, j], shape[c, j], w, tilt, sums)
-                    if j % 4 == 3 or j == features - 1 or power[j + 1] != w:  # four factors up to 1e77 fit a double
+                    add_terms(
+                        tile[j],
+                        location[c, j],
+                        width[c, j],
+                        spread[c, j],
+                        shape[c, j],
+                        w,
+                        tilt,
+                        sums,
+                    )
+                    # four factors up to 1e77 fit a double
+                    if j % 4 == 3 or j == features - 1 or power[j + 1] != w:
                         for i in range(LANES):
                             sums[i] -= 0.5 * w * log1p(sums[4 * LANES + i])
                             sums[4 * LANES + i] = 0.0
@@ -58,7 +84,8 @@ def student_cumulants(
 
 @student_cumulants.defined(FEW_CUMULANTS)
 def student_cumulants_by_definition(
-    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, tilt: float, still: Array,
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array,
+    tilt: float, still: Array,
     out: Array,
 ) -> bool:  # fmt: skip
     missing = np.isnan(x)
@@ -79,12 +106,20 @@ def student_cumulants_by_definition(
 
 @compiled
 def add_terms(
-    x: Array, location: float, width: float, spread: float, shape: float, w: float, tilt: float | None, sums: Array
+    x: Array,
+    location: float,
+    width: float,
+    spread: float,
+    shape: float,
+    w: float,
+    tilt: float | None,
+    sums: Array,
 ) -> None:
-    """Add one feature's four terms in each lane; one array for all, or LLVM would not see that they do not overlap.
+    """Add one feature's four terms in each lane; one array for all, or LLVM would not see that they
+    do not overlap.
 
-    At a tilt, 1 + rho tilt is also multiplied into a fifth part of `sums`: half of that product's logarithm is still to
-    be subtracted from the first cumulant.
+    At a tilt, 1 + rho tilt is also multiplied into a fifth part of `sums`: half of that product's
+    logarithm is still to be subtracted from the first cumulant.
     """
     three, four = 1.5 * w, 4.0 * w
     for i in range(LANES):
@@ -104,22 +139,26 @@ def add_terms(
 
 @compiled
 def student_transform(
-    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, re: Array, im: Array,
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, re: Array,
+    im: Array,
     each: Array, out: Array,
 ) -> None:  # fmt: skip
-    """Add -(shape + w s / 2) log(1 + rho s) over features, `(r, f), 4 of (c, f), (f,), 2 of (n,) -> (r, c, 2, n)`.
+    """Add -(shape + w s / 2) log(1 + rho s) over features, `(r, f), 4 of (c, f), (f,), 2 of (n,) ->
+    (r, c, 2, n)`.
 
-    The places s lie on or above the real axis; the width and spread in rho are multiplied by the power w. A missing
-    cell subtracts its part of `each`, `(c, f, 2, n)`. Features of one shape and power share a logarithm, that of a
-    product. The logarithm of a product of complex numbers is the sum of theirs only up to multiples of 2 pi i: factors
-    have angles in [0, pi], so each crossing of the real axis is half a turn, and these are counted.
+    The places s lie on or above the real axis; the width and spread in rho are multiplied by the
+    power w. A missing cell subtracts its part of `each`, `(c, f, 2, n)`. Features of one shape and
+    power share a logarithm, that of a product. The logarithm of a product of complex numbers is the
+    sum of theirs only up to multiples of 2 pi i: factors have angles in [0, pi], so each crossing
+    of the real axis is half a turn, and these are counted.
     """
     features, n = x.shape[1], len(re)
     p, q, turns = np.zeros(n), np.zeros(n), np.zeros(n)  # the product is 1 + p + iq
     longest, most = 0.0, LARGE
     for k in range(n):
         longest = max(longest, np.hypot(re[k], im[k]))
-        most = most if re[k] >= 0.0 else 0.0  # a product may then become small, and p has no digits beside 1
+        # a product may then become small, and p has no digits beside 1
+        most = most if re[k] >= 0.0 else 0.0
     for i in range(len(x)):
         for c in range(len(location)):
             total, bound = out[i, c], 1.0
@@ -133,14 +172,20 @@ def student_transform(
                     rho = spread[c, j] + width[c, j] * d * d
                     bound *= 1.0 + rho * longest
                     multiply(rho, re, im, p, q, turns)
-                if j == features - 1 or shape[c, j + 1] != shape[c, j] or power[j + 1] != power[j] or bound > most:
+                if (
+                    j == features - 1
+                    or shape[c, j + 1] != shape[c, j]
+                    or power[j + 1] != power[j]
+                    or bound > most
+                ):
                     take_log(shape[c, j], 0.5 * power[j], re, im, p, q, turns, total)
                     bound = 1.0
 
 
 @student_transform.defined(FEW, lambda x, *others: x.shape[1] * others[-1].size)
 def student_transform_by_definition(
-    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, re: Array, im: Array,
+    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array, re: Array,
+    im: Array,
     each: Array, out: Array,
 ) -> None:  # fmt: skip
     real, imaginary = out[:, :, 0], out[:, :, 1]
@@ -163,7 +208,9 @@ def student_transform_by_definition(
 
 @compiled
 def multiply(rho: float, re: Array, im: Array, p: Array, q: Array, turns: Array) -> None:
-    """Multiply 1 + p + iq by 1 + rho s, and count half turns; infinite where 1 + rho s is real and not positive."""
+    """Multiply 1 + p + iq by 1 + rho s, and count half turns; infinite where 1 + rho s is real and
+    not positive.
+    """
     for k in range(len(re)):
         u, v = rho * re[k], rho * im[k]
         new = q[k] + v + (p[k] * v + q[k] * u)
@@ -173,7 +220,9 @@ def multiply(rho: float, re: Array, im: Array, p: Array, q: Array, turns: Array)
 
 
 @compiled
-def take_log(shape: float, once: float, re: Array, im: Array, p: Array, q: Array, turns: Array, total: Array) -> None:
+def take_log(
+    shape: float, once: float, re: Array, im: Array, p: Array, q: Array, turns: Array, total: Array
+) -> None:
     """Subtract (shape + s once) times the product's logarithm; the product is 1 again."""
     for k in range(len(re)):
         square = p[k] * (2.0 + p[k]) + q[k] * q[k]
@@ -181,7 +230,9 @@ def take_log(shape: float, once: float, re: Array, im: Array, p: Array, q: Array
         if turns[k] == np.inf:
             total[0, k] = np.inf  # E[p**s] does not exist
         else:
-            size = 0.5 * (np.log1p(square) if square > -0.5 else np.log((1.0 + p[k]) ** 2 + q[k] * q[k]))
+            size = 0.5 * (
+                np.log1p(square) if square > -0.5 else np.log((1.0 + p[k]) ** 2 + q[k] * q[k])
+            )
             angle = np.pi * turns[k] + np.arctan2(side * q[k], side * (1.0 + p[k]))
             half = shape + once * re[k]
             total[0, k] -= half * size - once * im[k] * angle

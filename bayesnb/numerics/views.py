@@ -1,4 +1,5 @@
-"""Views of cells that are stored otherwise than their family reads them, converted some rows at a time.
+"""Views of cells that are stored otherwise than their family reads them, converted some rows at a
+time.
 
 `view[rows]` is an ordinary array (or CSR) of those rows; no copy of the whole table is ever made.
 """
@@ -24,7 +25,8 @@ EVERY = slice(None)
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
 SWEEP = 1 << 24  # cells
-STRIP, FEWEST = 1 << 16, 512  # cells that a core's cache holds while they are turned around, and rows
+# cells that a core's cache holds while they are turned around, and rows
+STRIP, FEWEST = 1 << 16, 512
 TABLE = 1 << 21  # entries of a table for some classes
 
 
@@ -92,7 +94,9 @@ class Picked:
 
 @dataclass(frozen=True, eq=False)
 class Flags:
-    """Numbers of which those above a threshold are ones; without one they are zeros and ones already."""
+    """Numbers of which those above a threshold are ones; without one they are zeros and ones
+    already.
+    """
 
     numbers: Any  # an array, a view or CSR
     threshold: float | None
@@ -108,7 +112,9 @@ class Flags:
     def __getitem__(self, index: Any) -> Any:
         part = self.numbers[index]
         if sparse.issparse(part):
-            return sparse.csr_array((self._ones(part.data), part.indices, part.indptr), shape=part.shape)
+            return sparse.csr_array(
+                (self._ones(part.data), part.indices, part.indptr), shape=part.shape
+            )
         return self._ones(part)
 
     def _ones(self, x: Array) -> Array:
@@ -118,10 +124,12 @@ class Flags:
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Codes of integers: `places[j][x - least[j]]` is the code of column j's x, -1 if it is missing.
+    """Codes of integers: `places[j][x - least[j]]` is the code of column j's x, -1 if it is
+    missing.
 
-    What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what column j's integers
-    stand for; None if for themselves. Places that are 0, 1, ... may be a range, of which no table is made if all are.
+    What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what
+    column j's integers stand for; None if for themselves. Places that are 0, 1, ... may be a range,
+    of which no table is made if all are.
     """
 
     least: Array
@@ -133,12 +141,16 @@ class Lookup:
     def table(self) -> tuple[Array, Array, Array, Array, Array]:
         """Arguments of the kernel `translate`, the columns' places end to end."""
         sizes = np.array([len(place) for place in self.places], np.int64)
-        places = [np.arange(len(place)) if isinstance(place, range) else place for place in self.places]
+        places = [
+            np.arange(len(place)) if isinstance(place, range) else place for place in self.places
+        ]
         return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places), self.unknown
 
     @cached_property
     def known(self) -> tuple[Array, Array, Array, Array]:
-        """Arguments of the kernel `any_unknown`: no places where all are ranges, of which none is unknown."""
+        """Arguments of the kernel `any_unknown`: no places where all are ranges, of which none is
+        unknown.
+        """
         if any(not isinstance(place, range) for place in self.places):
             return self.table[:4]
         sizes = np.array([len(place) for place in self.places], np.int64)
@@ -146,7 +158,9 @@ class Lookup:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether the integers are the codes already; those beyond, and missing ones' -1, kernels leave out."""
+        """Whether the integers are the codes already; those beyond, and missing ones' -1, kernels
+        leave out.
+        """
         skip = 0 if self.values is None else 1
         same = all(
             isinstance(place, range) or np.array_equal(place[skip:], np.arange(len(place) - skip))
@@ -159,7 +173,11 @@ class Lookup:
         distinct, times = np.unique(column, return_counts=True)
         places, least = self.places[j], int(self.least[j])
         seen = zip(distinct.tolist(), times.tolist(), strict=True)
-        unknown = [(x, n) for x, n in seen if not (0 <= x - least < len(places) and places[x - least] != -2)]
+        unknown = [
+            (x, n)
+            for x, n in seen
+            if not (0 <= x - least < len(places) and places[x - least] != -2)
+        ]
         return Counter({x if self.values is None else self.values[j][x]: n for x, n in unknown})
 
 
@@ -193,7 +211,9 @@ class Coded:
         lookup = self.lookup
 
         def has_unknown(rows: slice) -> bool:
-            return numerics.level_kernels.any_unknown(readable(self.integers[rows], INTEGERS), *lookup.known)
+            return numerics.level_kernels.any_unknown(
+                readable(self.integers[rows], INTEGERS), *lookup.known
+            )
 
         # by the distinct values, or by one pass over integers as they are
         if lookup.values is not None:
@@ -248,11 +268,15 @@ class Paired:
     def __getitem__(self, index: Any) -> Array:
         codes = np.concatenate([np.asarray(x[index], np.int32) for x in self.cells], axis=1)
         one, two = codes[:, self.ends[:, 0]], codes[:, self.ends[:, 1]]
-        return np.where((one >= 0) & (two >= 0), one * self.sizes[self.ends[:, 1]] + two, -1).astype(np.int32)
+        return np.where(
+            (one >= 0) & (two >= 0), one * self.sizes[self.ends[:, 1]] + two, -1
+        ).astype(np.int32)
 
 
 class WordCounts(sparse.csr_array):
-    """Counts of words in rows, `(r, k)`, and the unknown words, which were left out or counted together."""
+    """Counts of words in rows, `(r, k)`, and the unknown words, which were left out or counted
+    together.
+    """
 
     unknown: Counter | None = None  # of all rows; a part of them has none
 
@@ -276,7 +300,9 @@ def integers(x: Any, rows: slice) -> Array:
 
 
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
-    """Return rows as `data`, `indices` and `indptr` of CSR; those of an array have all cells, zeros too."""
+    """Return rows as `data`, `indices` and `indptr` of CSR; those of an array have all cells, zeros
+    too.
+    """
     if sparse.issparse(x):
         starts = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
         data, indices = x.data, x.indices
@@ -301,7 +327,9 @@ def column(x: Any, feature: int) -> Array:
     if isinstance(x, Columns):
         return np.array(x.columns[feature], float)
     parts = [x[rows][:, [feature]] for rows in pieces_of(x)]
-    return np.concatenate([part.toarray() if sparse.issparse(part) else part for part in parts]).astype(float)[:, 0]
+    return np.concatenate(
+        [part.toarray() if sparse.issparse(part) else part for part in parts]
+    ).astype(float)[:, 0]
 
 
 def as_it_is(x: Any) -> bool:
@@ -316,7 +344,9 @@ def pieces_of(x: Any) -> list[slice]:
 
 
 def sweeps_of(x: Any) -> list[slice]:
-    """Blocks of rows that several threads go through at once, each for other classes; smaller where they are copied."""
+    """Blocks of rows that several threads go through at once, each for other classes; smaller where
+    they are copied.
+    """
     if not (sparse.issparse(x) and as_it_is(x)):
         return pieces_of(x)
     return blocks(x.shape[0], max(SWEEP // max(_stored_width(x), 1), 1))
@@ -328,7 +358,8 @@ def _stored_width(x: sparse.csr_array) -> int:
 
 
 def lanes(table: Array) -> Array:
-    """Lay out a table with classes side by side, `(c, k) -> (k, lanes)`, filled up with zeros if that is small.
+    """Lay out a table with classes side by side, `(c, k) -> (k, lanes)`, filled up with zeros if
+    that is small.
 
     Whole lines of a cache are read faster, but a table of two classes gets four times as large.
     """
@@ -340,7 +371,9 @@ def lanes(table: Array) -> Array:
 
 
 def readable(array: Array, dtypes: tuple[np.dtype, ...]) -> Array:
-    """Return the array where kernels can read it, else a copy, of the first of the dtypes if of none of them."""
+    """Return the array where kernels can read it, else a copy, of the first of the dtypes if of
+    none of them.
+    """
     if array.dtype in dtypes and array.flags.c_contiguous and array.flags.writeable:
         return array
     return np.array(array, array.dtype if array.dtype in dtypes else dtypes[0], order="C")
