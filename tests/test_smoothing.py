@@ -171,6 +171,15 @@ def test_without_smoothing_a_level_seen_once_makes_its_row_impossible_and_it_is_
         assert part in told
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "categorical"])
+def test_a_declared_class_without_rows_has_no_score_and_no_warning(family: str) -> None:
+    X = RNG.poisson(3.0, (20, 2))
+    model = nb.NaiveBayes(family, classes=[0, 1, 2])
+    table = nb.compare_smoothing(model, X, np.arange(20) % 2).table
+    assert np.isfinite(table.elpd_loo[table.smoothing > 0]).all()
+
+
 def test_a_best_setting_at_an_end_of_those_tried_is_named_as_such() -> None:
     y = np.arange(60) % 2
     sure, noise = y[:, None], RNG.integers(0, 2, (60, 3))

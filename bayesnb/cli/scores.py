@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb.cli.output import Console
-from bayesnb.criticism.held_out_scores import score_warnings
 from bayesnb.report import Facts
+from bayesnb.report.checks import WARNING, find_copies, find_width
 from bayesnb.selection.leave_one_out import Pointwise
 
 
@@ -39,5 +39,7 @@ def describe_scores(facts: Facts) -> list[str]:
 def show_scores(console: Console, facts: Facts) -> None:
     """Print how well rows are predicted that were held out, and warn where that is too good."""
     console.info(*describe_scores(facts))
-    for line in score_warnings(facts.model, facts.rows):
-        warnings.warn(line, stacklevel=2)
+    for find in (find_copies, find_width):
+        state, *sentences = find(facts)
+        if state == WARNING:
+            warnings.warn(" ".join(sentences), stacklevel=2)

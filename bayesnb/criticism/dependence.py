@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.fitted_rows import FittedRows, check_columns, fit_columns
+from bayesnb.criticism.fitted_rows import FittedRows, fit_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
@@ -141,8 +141,13 @@ def _choose_columns(schema: Schema, columns: Sequence[Hashable] | None) -> list[
     chosen.sort(key=attrgetter("place"))
     if columns is not None:
         known = [column.name for column in chosen]
-        excluded = "is in a block of words, which are not paired"
-        names = check_columns(columns, known, schema, excluded)
+        names = [columns] if isinstance(columns, str) else list(columns)
+        for name in names:
+            if name not in known:  # a list, as a name may not be hashable
+                raise ValueError(
+                    f"columns: {name!r} is no column of this model, or is in a block of words, "
+                    f"which are not paired. Name some of {known[:20]}."
+                )
         chosen = [column for column in chosen if column.name in names]
     if len(chosen) < 2:
         raise ValueError(

@@ -1,6 +1,6 @@
 """The starting point of every criticism: a fitted estimator and the rows that it has learnt."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -104,20 +104,6 @@ def fit_columns(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Fitted
             "which say how many rows a row is, and counts must be counts."
         )
     return FittedRows(alone, fitted.index, rows)
-
-
-def check_columns(
-    columns: Any, known: Sequence[Hashable], schema: Schema, excluded: str
-) -> list[Hashable]:
-    """Return the names of chosen columns; raise unless all are known, and not `excluded`."""
-    if isinstance(columns, str) or not np.iterable(columns):
-        raise ValueError(f"columns must be None or a list of names, got {columns!r}.")
-    names = list(columns)
-    for name in names:
-        if name not in known:  # lists, as a name may not be hashable
-            why = excluded if name in list(schema.families) else "is not a column of this model"
-            raise ValueError(f"columns: {name!r} {why}. Name some of {list(known)[:20]}.")
-    return names
 
 
 def declare_families(

@@ -1,17 +1,14 @@
-"""Scores of held-out rows for the verdict on a model, and what makes them too good.
+"""Scores of held-out rows for the verdict on a model, and copies of rows, which make them too good.
 
-Where a row stands in the table twice, its copy is among the rows that predict it. And where
-exponents of many columns are chosen by few rows, some columns seem to tell the classes apart by
-chance.
+Where a row stands in the table twice, its copy is among the rows that predict it.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from bayesnb.criticism.wording import DROP_COPIES, TEST_TABLE, describe_copies, describe_width
 from bayesnb.estimators.tempering import COLUMNS, LOO, tempered_by
 from bayesnb.families.base import Array, Cells
 from bayesnb.model.product import Rows
@@ -21,12 +18,8 @@ from bayesnb.selection.probability_scores import tie_rows
 from bayesnb.selection.verdict import Observed, signed_mean
 
 MAX_COST = 3e7  # rows x classes x columns for which another exponent is tried
-MANY_COPIES = 0.25  # of the rows: so many make the scores visibly better
-FEW_COPIES = 0.01  # of the rows: fewer are not worth a word
 MIN_ROOM = 150  # possible rows for each row, among which copies are no chance
 MAX_COUNTED = 10_000  # rows in which the values of a column are counted
-# Of the hash of a cell: x ^= x >> 32, then times this, twice, mixes all bits (Degski's finalizer)
-HALF, MULTIPLIER = np.uint64(32), np.uint64(0xD6E8FEB86659FD93)
 
 
 class OneExponent(NamedTuple):
@@ -86,89 +79,34 @@ def row_widths(model: Any, cells: Sequence[Cells]) -> list[float]:
     return widths
 
 
-class CopiedRows(NamedTuple):
-    """Rows that repeat an earlier one, label included, and whether chance can explain so many."""
-
-    rows: Array
-    share: float
-    by_chance: bool
-
-    @classmethod
-    def of(cls, cells: Sequence[Cells], keys: Array) -> Self:
-        """Count the copies by the keys of rows: see `row_keys`."""
-        _, first = np.unique(keys, return_index=True)
-        rows = np.setdiff1d(np.arange(len(keys)), first)
-        share = len(rows) / len(keys)
-        by_chance = share >= FEW_COPIES and _log_combinations(cells) < np.log(MIN_ROOM * len(keys))
-        return cls(rows, share, by_chance)
-
-    @property
-    def are_few(self) -> bool:
-        """Whether they are hardly worth a word."""
-        return self.share < FEW_COPIES
-
-    @property
-    def flatter(self) -> bool:
-        """Whether the held-out scores are visibly too good."""
-        return self.share >= MANY_COPIES and not self.by_chance
-
-    def describe(self) -> str:
-        """Return how many rows are copies."""
-        return describe_copies(len(self.rows), self.share)
-
-    def describe_scores(self) -> str:
-        """Return what the copies do to the scores."""
-        first = f"(the first is row {self.rows[0]:,})"
-        return f"{self.describe()} {first}, so the held-out scores are too good."
-
-
-def warn_of_width(model: Any, rows: int) -> str:
-    """Return what more columns than rows do to the scores, where each column has an exponent."""
-    columns = np.size(model._temper_of_columns.value)
-    is_wide = model._temper_rule == COLUMNS and columns > rows
-    return describe_width(columns, rows) if is_wide else ""
-
-
-def score_warnings(model: Any, rows: Rows) -> list[str]:
-    """Return what makes held-out scores of these rows visibly too good, and what to do."""
-    sentences = []
-    copies = CopiedRows.of(rows.cells, row_keys(rows.cells, rows.codes))
-    if copies.flatter:
-        sentences.append(f"{copies.describe_scores()} {DROP_COPIES}")
-    if wide := warn_of_width(model, len(rows.codes)):
-        sentences.append(f"{wide} {TEST_TABLE}")
-    return sentences
-
-
-def _log_combinations(cells: Sequence[Cells]) -> float:
-    """Log of how many combinations the columns' values have; infinite for words."""
+def are_copies_by_chance(cells: Sequence[Cells]) -> bool:
+    """Return whether the columns have so few values that rows are the same by chance."""
     if any(map(sparse.issparse, cells)):
-        return np.inf
+        return False
+    rows = len(cells[0])
     columns = [column(x[:MAX_COUNTED], j) for x in cells for j in range(x.shape[1])]
-    return float(sum(np.log(len(np.unique(values))) for values in columns))
+    log_combinations = sum(np.log(len(np.unique(values))) for values in columns)
+    return bool(log_combinations < np.log(MIN_ROOM * rows))
 
 
 def row_keys(cells: Sequence[Cells], codes: Array) -> Array:
-    """Return 64 bits for each row; two rows that share them have the same cells and labels.
-
-    Rows that differ share them by a chance of about 1 in 2**64.
-    """
-    rng, keys = np.random.default_rng(0), _hash_numbers(codes)
+    """Return 64 bits for each row; rows that share them have the same cells and labels."""
+    keys = codes.tolist()
     for x in cells:
-        factors = 2 * rng.integers(1 << 63, size=x.shape[1], dtype=np.uint64) + 1
         for rows in pieces_of(x):
-            part = x[rows]
-            dense_or_sparse = part if sparse.issparse(part) else np.asarray(part)
-            part = sparse.csr_array(dense_or_sparse, dtype=float)
-            hashed = _hash_numbers(part.data), part.indices, part.indptr
-            keys[rows] += sparse.csr_array(hashed, part.shape) @ factors
-    return keys
+            for row, text in enumerate(_write_rows(x[rows]), rows.start):
+                keys[row] = hash((keys[row], text))
+    return np.array(keys)
 
 
-def _hash_numbers(x: Array) -> Array:
-    """Return 64 bits of each number, and 0 of 0, as of the empty cells of a sparse table."""
-    numbers = np.where(np.isnan(x), np.nan, x + 0.0)  # one NaN, and one zero
-    bits = numbers.view(np.uint64)
-    for _ in range(2):
-        bits = (bits ^ (bits >> HALF)) * MULTIPLIER
-    return bits ^ (bits >> HALF)
+def _write_rows(x: Cells) -> list[bytes]:
+    """Return the cells of each row as bytes, which are the same for equal cells."""
+    if sparse.issparse(x):
+        part = sparse.csr_array(x, dtype=float)
+        part.sum_duplicates()
+        part.eliminate_zeros()
+        places = map(slice, part.indptr[:-1], part.indptr[1:])
+        return [part.indices[at].tobytes() + part.data[at].tobytes() for at in places]
+    numbers = np.asarray(x, float) + 0.0  # without a negative zero
+    numbers[np.isnan(numbers)] = np.nan  # of which there are many
+    return list(map(bytes, numbers))

@@ -1,17 +1,15 @@
 """Search for columns that are better modelled jointly, between naive Bayes and one table of all."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from itertools import chain
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bayesnb import results
-from bayesnb.criticism.fitted_rows import FittedRows, check_columns, declare_families, fit_columns
+from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_columns
 from bayesnb.criticism.wording import VerdictTable, explain_partition, judge_partition
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import Family
@@ -28,7 +26,7 @@ from bayesnb.selection.joint_columns import (
     joinable_members,
     kind_of,
 )
-from bayesnb.selection.joint_evidence import after, gain_of, steps, union
+from bayesnb.selection.joint_evidence import after, steps
 from bayesnb.stages import PATIENCE
 
 PLOTS = "bayesnb.plots.partition_plot"  # by name, as it stands above
@@ -49,9 +47,6 @@ class Partition(VerdictTable):
         `log_evidence`, log p(X, y | prior) after it.
     estimator : a `NaiveBayes` that is not fitted
         It declares the blocks and the priors that were compared.
-    ends : dict
-        The log evidence of both ends: "naive", every column by itself, and "joint", all that can be
-        joined in one block of each kind.
     verdict : str
         What was joined and what it gained, in a sentence.
     notes : tuple of sentences
@@ -73,10 +68,9 @@ class Partition(VerdictTable):
     formats: ClassVar[Formats] = {"joined": partial(shorten, most=36)}
     blocks: tuple[Names, ...]
     estimator: NaiveBayes
-    ends: dict[str, float]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the log evidence step by step, between naive Bayes and one block of all.
+        """Draw the log evidence step by step.
 
         Parameters
         ----------
@@ -100,8 +94,7 @@ class Partition(VerdictTable):
         >>> ax.get_title(loc="left")
         'Log evidence as columns are joined'
         """
-        joined, evidence = self.table.joined.to_list(), self.table.log_evidence.to_numpy()
-        return import_module(PLOTS).plot_steps(joined, evidence, self.ends, ax)
+        return import_module(PLOTS).plot_steps(self.table, ax)
 
 
 def partition(
@@ -110,8 +103,6 @@ def partition(
     y: Any,
     *,
     sample_weight: Any = None,
-    columns: Sequence[Hashable] | None = None,
-    most: int | None = None,
     progress: bool | None = None,
 ) -> Partition:
     """Search for blocks of columns that are better modelled jointly, by their evidence.
@@ -132,10 +123,6 @@ def partition(
         Their labels.
     sample_weight : array-like of whole numbers, optional
         The weights of the rows, as they were learnt.
-    columns : sequence of labels, optional
-        The names of the columns that may be joined, by default all.
-    most : int, optional
-        The largest number of columns that a block may have.
     progress : bool, optional
         Whether a progress bar on stderr counts the steps. By default on a terminal, after two
         seconds.
@@ -209,8 +196,6 @@ def partition(
     >>> round(result.estimator.fit(X, y).log_evidence_, 2)
     -58.72
     """
-    if not (most is None or (isinstance(most, Integral) and int(most) > 0)):
-        raise ValueError(f"most must be None or a whole number of columns, got {most!r}.")
     fitted = fit_columns(model, X, y, sample_weight)
     schema, prior = fitted.schema, fitted.model.prior
     if not prior.classes.strictly_proper:
@@ -218,14 +203,14 @@ def partition(
             "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give "
             "another."
         )
-    start = _find_joinable(fitted, columns)
+    start = _find_joinable(fitted)
     kinds, joined, gains = [], [""], [np.nan]
     with bar("partition", progress, " steps", PATIENCE) as shown:
         # about: joining all takes one step fewer, and columns may move
         shown.start(sum(len(kind.blocks) for kind in start))
         for kind in start:
             blocks = set(kind.blocks)
-            for step in steps(kind.evidence, kind.blocks, most or np.inf):
+            for step in steps(kind.evidence, kind.blocks):
                 blocks = after(blocks, step)
                 joined.append(kind.describe(step))
                 gains.append(step.gain)
@@ -248,26 +233,16 @@ def partition(
         notes=explain_partition(list(schema.families), kinds),
         blocks=names,
         estimator=_declare(fitted.estimator, families),
-        ends=_find_ends(start, first),
     )
 
 
-def _find_joinable(fitted: FittedRows, columns: Sequence[Hashable] | None) -> list[JoinableColumns]:
+def _find_joinable(fitted: FittedRows) -> list[JoinableColumns]:
     """Return the columns that can be joined, kind by kind, at least two of each."""
     schema, priors = fitted.schema, fitted.model.prior.blocks
     for block, prior in zip(schema.blocks, priors, strict=True):
         check_comparable(prior, block.keys, alike=False)
-    by_key = joinable_members(schema, priors, fitted.rows.cells)
-    known = []
-    for _, places in chain(*by_key.values()):
-        known += [place.name for place in places]
-    chosen = set(known)
-    if columns is not None:
-        chosen = set(check_columns(columns, known, schema, "cannot be joined with others"))
     kinds = []
-    for key, members in by_key.items():
-        # of a block that the model declares, all columns or none
-        members = [each for each in members if chosen.issuperset(place.name for place in each[1])]
+    for key, members in joinable_members(schema, priors, fitted.rows.cells).items():
         if sum(len(places) for _, places in members) > 1:
             kinds.append(kind_of(key, members, fitted.labels))
     if not kinds:
@@ -289,16 +264,6 @@ def _log_evidence_of_rest(
     for b, terms in enumerate(blocks):
         total += sum(float(term) for f, term in enumerate(terms) if (b, f) not in searched)
     return total
-
-
-def _find_ends(kinds: Sequence[JoinableColumns], first: float) -> dict[str, float]:
-    """Log evidence with every column by itself, and with one block of each kind."""
-    ends = {"naive": first, "joint": first}
-    for kind in kinds:
-        places = union(*kind.blocks)
-        ends["naive"] += gain_of(kind.evidence, kind.blocks, [(place,) for place in places])
-        ends["joint"] += gain_of(kind.evidence, kind.blocks, [places])
-    return ends
 
 
 def _list_blocks(schema: Schema, families: Mapping[Names, Family]) -> tuple[Names, ...]:

@@ -118,8 +118,7 @@ def _compare_features(
     parts: list[Array] = []
     blocks: dict[str, float] = {}
     model, schema = fitted.model_, fitted.schema_
-    tempers: Any = of_blocks(fitted._tempers["temper"], len(schema.blocks))
-    sds: Any = of_blocks(fitted._tempers["temper_sd"], len(schema.blocks))
+    tempers, sds = (of_blocks(fitted._tempers[name], len(schema.blocks)) for name in NUMBERS[1:])
     for b, block in enumerate(schema.blocks):
         prior, stats = model.prior.blocks[b], model.stats.blocks[b]
         check_comparable(prior, block.keys)

@@ -1,7 +1,6 @@
 """Priors that maximise the evidence of given rows, or the leave-one-out score of their labels."""
 
 import warnings
-from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_rows
 from bayesnb.criticism.wording import describe_bounds, explain_refusal
 from bayesnb.estimators import NaiveBayes
-from bayesnb.families.family import LEAST, MOST, Family
+from bayesnb.families.family import LEAST, MOST
 from bayesnb.formatting import list_names, quote
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
@@ -26,9 +25,7 @@ SMALL_DIFFERENCE = 4.0  # nats
 class Bound(NamedTuple):
     """A parameter of a prior that is better the larger, or the smaller, it is."""
 
-    keys: tuple[Hashable, ...]  # the columns that share it
-    where: str  # these columns, and the class, in words
-    family: Family  # of the first column
+    where: str  # the columns that share it, and the class, in words
     dial: str
     infinite: bool
     meaning: str  # of the end, for that parameter
@@ -253,4 +250,4 @@ def _bound(end: End, estimator: NaiveBayes) -> Bound:
         where += f" in class {quote(estimator.classes_.tolist()[end.code])}"
     family = blocks[end.columns[0][0]].family
     meaning = end.kind.meaning(end.name, end.infinite, family.shared)
-    return Bound(keys, where, family, end.name, end.infinite, meaning)
+    return Bound(where, end.name, end.infinite, meaning)

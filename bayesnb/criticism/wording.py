@@ -43,11 +43,6 @@ MANY_LEVELS = (
     "They have so many levels that noise gains as much under one concentration for all; under the "
     "best for each, hardly anything speaks for a dependence."
 )
-DROP_COPIES = (
-    "If rows were recorded twice, drop the duplicates: otherwise the copy of a held-out row helps "
-    "to predict it."
-)
-TEST_TABLE = "Score the model on a test table that it has not learnt from before you rely on it."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -211,20 +206,3 @@ def describe_bounds(bounds: Sequence[Any]) -> str:
     """Return which parameters of priors are at the end of their range."""
     texts = [f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds]
     return f"priors at the end of their range: {' '.join(texts)}"
-
-
-# Held-out scores that are too good
-
-
-def describe_copies(rows: int, share: float) -> str:
-    """Return how many rows repeat an earlier one."""
-    verb = "repeats" if rows == 1 else "repeat"
-    return f"{count(rows, 'row')} ({100 * share:.1f} %) {verb} an earlier row, label included"
-
-
-def describe_width(columns: int, rows: int) -> str:
-    """Return what more exponents, one for each column, than rows do to held-out scores."""
-    return (
-        f"There are {columns:,} columns and only {rows:,} rows, so the held-out scores are too "
-        "good: among so many columns some tell these rows apart by chance."
-    )

@@ -242,7 +242,7 @@ class GaussianDensity(LinearDensity, Density):
     variance: Array
 
     def log_density(self, x: Array) -> Array:
-        with np.errstate(divide="ignore", over="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             z = (x - self.mean) / np.sqrt(self.variance)
             return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
 

@@ -200,10 +200,12 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
         >>> float(Gamma(3, 2).mean())
         1.5
         """
-        return self.shape / self.rate
+        with np.errstate(divide="ignore", invalid="ignore"):  # of an improper belief
+            return self.shape / self.rate
 
     def mode(self) -> Array:
-        return np.maximum(self.shape - 1, 0.0) / self.rate
+        with np.errstate(divide="ignore", invalid="ignore"):  # of an improper belief
+            return np.maximum(self.shape - 1, 0.0) / self.rate
 
     @property
     def proper(self) -> Array:

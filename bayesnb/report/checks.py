@@ -12,9 +12,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
-from bayesnb.criticism.held_out_scores import CopiedRows, warn_of_width
+from bayesnb.criticism.held_out_scores import are_copies_by_chance
 from bayesnb.criticism.tune import prior_bounds
-from bayesnb.criticism.wording import DROP_COPIES, TEST_TABLE
 from bayesnb.data import open_table
 from bayesnb.data.checks import (
     RANGES,
@@ -43,6 +42,12 @@ FAR = 3.0  # standard errors between the mean log densities of two tables
 MAX_NAMED, MAX_COLUMNS = 4, 1000
 MAX_TUNED = 200_000  # classes x levels of all columns whose best priors are searched for
 TEMPER = "temper='loo'"
+MANY_COPIES = 0.25  # of the rows: so many make the held-out scores visibly better
+FEW_COPIES = 0.01  # of the rows: fewer are not worth a word
+DROP_COPIES = (
+    "If rows were recorded twice, drop the duplicates: otherwise the copy of a held-out row helps "
+    "to predict it."
+)
 RESERVE = "or keep a level for them: Categorical with unseen='reserve'"
 USELESS = ("drop", "words", "dates", "write dates")  # remedies of columns that say nothing
 
@@ -351,18 +356,31 @@ def find_bounds(facts: Facts) -> Outcome:
 
 def find_copies(facts: Facts) -> Outcome:
     """Find rows that are in the table more than once."""
-    copies = CopiedRows.of(facts.rows.cells, facts.row_keys)
-    if copies.are_few or copies.by_chance:
-        return OK, copies.describe()
-    if copies.flatter:
-        return WARNING, copies.describe_scores(), DROP_COPIES
-    return LOOK, f"{copies.describe()} (the first is row {copies.rows[0]:,}).", DROP_COPIES
+    _, first = np.unique(facts.row_keys, return_index=True)
+    copies = np.setdiff1d(np.arange(len(facts.codes)), first)
+    share = len(copies) / len(facts.codes)
+    verb = "repeats" if len(copies) == 1 else "repeat"
+    what = f"{count(len(copies), 'row')} ({percent(share)}) {verb} an earlier row, label included"
+    if share < FEW_COPIES or are_copies_by_chance(facts.rows.cells):
+        return OK, what
+    what = f"{what} (the first is row {copies[0]:,})"
+    if share < MANY_COPIES:
+        return LOOK, f"{what}.", DROP_COPIES
+    return WARNING, f"{what}, so the held-out scores are too good.", DROP_COPIES
 
 
 def find_width(facts: Facts) -> Outcome:
     """Find tables in which some columns seem to help by chance."""
-    what = warn_of_width(facts.model, len(facts.codes))
-    return (WARNING, what, TEST_TABLE) if what else (OK, "no more exponents than rows were chosen")
+    model, rows = facts.model, len(facts.codes)
+    columns = np.size(model._temper_of_columns.value)
+    if model._temper_rule != COLUMNS or columns <= rows:
+        return OK, "no more exponents than rows were chosen"
+    return (
+        WARNING,
+        f"There are {columns:,} columns and only {rows:,} rows, so the held-out scores are too "
+        "good: among so many columns some tell these rows apart by chance.",
+        "Score the model on a test table that it has not learnt from before you rely on it.",
+    )
 
 
 def find_shift(facts: Facts) -> Outcome:

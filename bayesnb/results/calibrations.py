@@ -82,11 +82,11 @@ def calibration(
         terms = [getattr(label.corp, name) for label in result.classes]
         variables[name] = (), float(np.sum(terms))
         variables[f"class_{name}"] = "class", terms
-    variables["label"] = "obs_id", classes[codes]
+    variables["label"] = "obs_id", coordinate(classes)[codes]
     variables["weight"] = "obs_id", weight
     coords = {
         "obs_id": coordinate(index),
-        "class": classes,
+        "class": coordinate(classes),
         "bin": np.arange(attrs["bins"]),
     }
     about = {

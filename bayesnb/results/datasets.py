@@ -61,7 +61,7 @@ def dataset(
     kind: type[Result] = Result,
 ) -> Result:
     """Label numbers of every row, `(r,)`, and of every row and class, `(r, c)`."""
-    coords = {"obs_id": coordinate(index), "class": classes}
+    coords = {"obs_id": coordinate(index), "class": coordinate(classes)}
     return label(kind, coords, {("obs_id",): by_row, ("obs_id", "class"): by_class}, attrs)
 
 

@@ -219,7 +219,7 @@ def explanation_dataset(
         if array.ndim == 1:
             dims = ("class",)
         variables.setdefault(dims, {})[name] = array
-    coords = {"obs_id": coordinate(index), "class": classes, "feature": features.names}
+    coords = {"obs_id": coordinate(index), "class": coordinate(classes), "feature": features.names}
     table = label(RowExplanations, coords, variables, attrs)
     table["cell"].attrs |= features.attrs
     return table

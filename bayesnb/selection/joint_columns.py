@@ -119,7 +119,7 @@ def kind_of(key: Key, members: Sequence[Member], labels: Labels) -> JoinableColu
     if len(places) > MAX_COLUMNS:
         raise ValueError(
             f"{len(places):,} columns can be joined with each other, and {MAX_COLUMNS:,} are the "
-            "most that are searched. Name some `columns`, such as those with the most `relevance`."
+            "most that are searched. Leave out some, such as those with the least `relevance`."
         )
     evidence = number_evidence(units, labels) if key is None else level_evidence(units, labels)
     note = _changed_prior(evidence, units)

@@ -339,15 +339,15 @@ def _step(
     return Step(gone, made, gain, worth if worth > ROUNDING * abs(columns.log_evidence(made[0], among)) else 0.0)
 
 
-def steps(columns: BlockEvidence, start: Sequence[Block], most: float) -> Iterator[Step]:
-    """Yield the steps of the search from `start`; no block comes to have more than `most` columns."""
+def steps(columns: BlockEvidence, start: Sequence[Block]) -> Iterator[Step]:
+    """Yield the steps of the search from `start`."""
     blocks, pairs, been = set(start), dict[tuple[Block, Block], Step](), {frozenset(start)}
     while True:
         for one, two in combinations(sorted(blocks), 2):
-            if (one, two) not in pairs and len(one) + len(two) <= most:
+            if (one, two) not in pairs:
                 pairs[one, two] = joining(columns, one, two)
         joined = (step for pair, step in pairs.items() if blocks.issuperset(pair))
-        moves = _moves(columns, sorted(blocks), most)
+        moves = _moves(columns, sorted(blocks))
         step = _best(joined, blocks, been) or _best(moves, blocks, been)
         if step is None:
             return
@@ -366,14 +366,14 @@ def union(*blocks: Block) -> Block:
     return tuple(sorted(place for block in blocks for place in block))
 
 
-def _moves(columns: BlockEvidence, blocks: Sequence[Block], most: float) -> Iterator[Step]:
+def _moves(columns: BlockEvidence, blocks: Sequence[Block]) -> Iterator[Step]:
     """Yield the steps that move one column out of its block, to be alone or in another block."""
     for block in blocks:
         for place in block if len(block) > 1 else ():
             left = tuple(column for column in block if column != place)
             yield _step(columns, (block,), (left, (place,)))
             for target in blocks:
-                if target != block and len(target) < most:
+                if target != block:
                     yield _step(columns, (block, target), (left, union(target, (place,))), (target, (place,)))
 
 
