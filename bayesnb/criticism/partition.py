@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,8 +27,6 @@ from bayesnb.selection.joint_columns import (
 )
 from bayesnb.selection.joint_evidence import after, steps
 from bayesnb.stages import PATIENCE
-
-PLOTS = "bayesnb.plots.partition_plot"  # by name, as it stands above
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,33 +65,6 @@ class Partition(VerdictTable):
     formats: ClassVar[Formats] = {"joined": partial(shorten, most=36)}
     blocks: tuple[Names, ...]
     estimator: NaiveBayes
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the log evidence step by step.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on, by default new ones in a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes with the steps.
-
-        See Also
-        --------
-        partition : The search whose steps are drawn.
-
-        Examples
-        --------
-        >>> from bayesnb import CategoricalNB, partition
-        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
-        >>> ax = partition(CategoricalNB(), X, y).plot()
-        >>> ax.get_title(loc="left")
-        'Log evidence as columns are joined'
-        """
-        return import_module(PLOTS).plot_steps(self.table, ax)
 
 
 def partition(

@@ -1,7 +1,7 @@
 """How sure a prediction is: intervals of probabilities, the two parts of their entropy, and draws."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -347,7 +347,6 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         *,
         rng: Rng = None,
         groups: Any = None,
-        features: Any = None,
     ) -> Any:
         """Draw from the posterior into ArviZ's groups, for its summaries, plots and checks.
 
@@ -365,8 +364,6 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             The source of randomness.
         groups : sequence of str, optional
             The names of the groups, by default all that there can be.
-        features : sequence of labels, optional
-            The columns whose parameters are wanted, by default all.
 
         Returns
         -------
@@ -415,7 +412,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         self._reader("predictive")  # an error, where the posterior is no distribution
         sheet = None if X is None else self._sheet(X, y)
         return results.drawn_trees.tree(
-            self._subject(features), sheet, results.drawn_trees.DrawPlan(draws, chains, rng), groups
+            self._subject(), sheet, results.drawn_trees.DrawPlan(draws, chains, rng), groups
         )
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
@@ -480,9 +477,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
                 "number is extremely far from those learnt. Use a smoothing above 0, and look at the row."
             )
 
-    def _subject(self, features: Sequence[Hashable] | None = None) -> Any:
-        """Return the model to draw from, and what its parameters, or those of some columns, are called."""
-        layout = results.parameter_names.layout_of(self, features)
+    def _subject(self) -> Any:
+        """Return the model to draw from, and what its parameters are called."""
+        layout = results.parameter_names.layout_of(self)
         return results.drawn_trees.Subject(
             self.model_,
             layout,

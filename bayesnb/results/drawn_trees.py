@@ -195,7 +195,7 @@ def tree(
     refuse_large(
         f"{plan.chains} chains of {plan.draws} draws in {groups_drawn}",
         float(plan.size * bytes_of_draw),
-        "Ask for fewer draws, fewer rows, some `groups`, or the parameters of some `features`.",
+        "Ask for fewer draws, fewer rows, or some `groups`.",
     )
     coords = dict(subject.layout.coords)
     if rows is not None:

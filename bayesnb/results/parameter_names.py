@@ -10,7 +10,6 @@ Covariances are `(class, feature, feature_2)`, with zeros between blocks.
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
 from math import prod
 from typing import Any
 
@@ -18,7 +17,6 @@ import numpy as np
 from pandas.api.types import infer_dtype
 
 from bayesnb.families.base import Array, Belief, Parts
-from bayesnb.formatting import list_names
 from bayesnb.model.schema import Block
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
@@ -31,7 +29,7 @@ SIMPLE = ("integer", "floating", "mixed-integer-float", "boolean", "datetime64")
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Names and axes of the parameters of every block, of all columns or of some `features`.
+    """Names and axes of the parameters of every block.
 
     A table of combinations has the entries that its belief has.
     """
@@ -39,18 +37,6 @@ class Layout:
     classes: Array
     blocks: Sequence[Block]
     beliefs: Sequence[Belief]
-    features: Sequence[Hashable] | None = None
-
-    def __post_init__(self) -> None:
-        known: set[Hashable] = set()
-        for block in self.blocks:
-            known.update(block.names)
-        for name in self.features or ():
-            if name not in known:
-                names = list_names(sorted(map(repr, known)), MAX_COLUMNS_LISTED)
-                raise ValueError(
-                    f"features: the model has no column {name!r}. Name some of {names}."
-                )
 
     def arrange(self, parts: Sequence[Parts]) -> Variables:
         """Return arrays of all blocks, `(n, k)` or `(n,)` with n classes or draws, by variable.
@@ -59,18 +45,9 @@ class Layout:
         """
         arrays: dict[tuple[str, str], list[Array]] = {}
         parts = parts[: len(self.blocks)]
-        names = self.name(parts)
-        for at, block in enumerate(self.blocks):
-            for key, array in parts[at].items():
-                _, feature = key
-                columns = block.names if feature is None else [block.names[feature]]
-                keep = self._keep(columns)
-                if not any(keep):
-                    continue
-                if not all(keep) and not block.family.combined:
-                    for dim in range(1, array.ndim):
-                        array = np.compress(keep, array, dim)
-                arrays.setdefault(names[at][key], []).append(array)
+        for names, of_block in zip(self.name(parts), parts, strict=True):
+            for key, array in of_block.items():
+                arrays.setdefault(names[key], []).append(array)
         variables: Variables = {}
         for (name, axis), side_by_side in arrays.items():
             array = _join(side_by_side)
@@ -119,15 +96,8 @@ class Layout:
                     labels = block.starts[j] if block.starts else level_labels(block, j)
                     coords[axis] = labels
         for axis, names in columns.items():
-            kept = list(compress(names, self._keep(names)))
-            coords[axis] = coordinate(kept)
-            coords[f"{axis}_2"] = coords[axis]
+            coords[axis] = coords[f"{axis}_2"] = coordinate(names)
         return coords
-
-    def _keep(self, names: Sequence[Hashable]) -> list[bool]:
-        if self.features is None:
-            return [True] * len(names)
-        return [name in self.features for name in names]
 
     def _place(self, block: Block, feature: int | None) -> tuple[str, str]:
         """Return what a variable's name says of its column or table, and the axis.
@@ -165,11 +135,11 @@ class Layout:
         return labels
 
 
-def layout_of(estimator: Any, features: Sequence[Hashable] | None = None) -> Layout:
+def layout_of(estimator: Any) -> Layout:
     """Return the layout of a fitted estimator; entries of a table are those of its posterior."""
     blocks = estimator.schema_.columns_alone.blocks
     beliefs = estimator.model_.posterior.blocks[: len(blocks)]
-    return Layout(estimator.classes_, blocks, beliefs, features)
+    return Layout(estimator.classes_, blocks, beliefs)
 
 
 def level_labels(block: Block, j: int) -> Array:
