@@ -461,6 +461,27 @@ def test_what_takes_too_long_to_invert_is_drawn_with_a_warning_and_refused_by_ex
 
 
 @every_kind_of_row
+@pytest.mark.filterwarnings("ignore::bayesnb.DrawnWarning")
+def test_every_row_has_an_interval_however_heavy_the_tails(rows: str) -> None:
+    """A flag that is never set under Beta(0.01, 1), and texts of a few of three words."""
+    flags = np.zeros((28, 1))
+    flags[0] = 1
+    model = NaiveBayes(Bernoulli(Beta(0.01, 1.0))).fit(flags, np.arange(28) % 2)
+    found = model.predict_interval([[1.0]], 0.9, rows)
+    assert (found["lower"] <= found["median"]).all()
+    assert (found["median"] <= found["upper"]).all()
+    words = np.random.default_rng(0).poisson(
+        1.0, (12, 3)
+    )  # the log of a row of all is bounded above
+    model = MultinomialNB().fit(words, np.arange(12) % 3)
+    new = [[1, 2, 1], [3, 0, 0], [1, 1, 1]]
+    found = model.predict_interval(new, 0.9, rows)
+    drawn = model.predict_interval(new, 0.9, rows, "draws", draws=8000, rng=1)
+    for name in ("probability", *ENDS):
+        assert_allclose(found[name], drawn[name], atol=0.02)
+
+
+@every_kind_of_row
 def test_a_row_that_no_class_explains_without_smoothing_is_refused(rows: str) -> None:
     model = NaiveBayes(Categorical(0.0)).fit([["a"], ["a"], ["b"]], ["u", "u", "v"])
     for ask in (model.predict_interval, model.uncertainty):

@@ -18,12 +18,13 @@ from bayesnb.estimators.training import checked_labels
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
-from bayesnb.inference.intervals import TOLERANCES, Intervals, drawn_intervals, find_smooth, intervals
-from bayesnb.inference.posterior_draws import warn_not_closed
+from bayesnb.inference.intervals import TOLERANCES, Intervals, drawn_intervals, find_heavy, find_smooth, intervals
+from bayesnb.inference.posterior_draws import warn_drawn, warn_not_closed
 from bayesnb.inference.row_sampling import draw_codes, draw_table
+from bayesnb.inference.two_classes import too_heavy
 from bayesnb.model.product import Observer, normalise
 
-SHARED = 4000  # draws of a distribution in which classes share parameters
+SHARED = 4000  # draws of a distribution without a closed form, or with tails too heavy for it
 ROWS = ("observed", "fixed")
 
 DRAWS = 4000  # of theta, where intervals are drawn and the user gives no number
@@ -438,8 +439,20 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
                 result.put(~smooth, drawn)
                 if smooth.any():
                     result.put(smooth, intervals(scores[smooth], prob, observed, method, self.n_jobs))
+            self._draw_heavy(scores, result, prob, observed, method)
         self._check_distribution(scores, result.median)
         return table.index, result
+
+    def _draw_heavy(self, scores: Scores, result: Intervals, prob: float, observed: bool, method: str) -> None:
+        """Draw the quantiles of rows that no transform holds; method="exact" has none of these."""
+        heavy = find_heavy(result)
+        if not len(heavy):
+            return
+        if method == "exact":
+            raise too_heavy()
+        drawn, error = drawn_intervals(scores[heavy], self._observers(observed), prob, SHARED, 0)
+        warn_drawn(len(heavy), SHARED, error)
+        result.put(heavy, drawn)
 
     def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:
         table, scores = self._scores(X)

@@ -111,7 +111,7 @@ def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]
     if not observed and not (fine := needed.light).all():
         proba = drawn_proba(scores[~fine])
         each = -xlogy(proba, proba).sum(axis=-1)
-        warn_drawn(int((~fine).sum()), max(mean_error(proba), mean_error(each)))
+        warn_drawn(int((~fine).sum()), len(proba), max(mean_error(proba), mean_error(each)))
         mean[~fine], entropy[~fine] = proba.mean(axis=0), each.mean(axis=0)
         if fine.any():
             mean[fine], entropy[fine] = _of_many(scores[fine], kept[fine], False)

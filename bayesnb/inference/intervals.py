@@ -17,9 +17,9 @@ from scipy.special import expit, logit, ndtr, ndtri
 from bayesnb import numerics
 from bayesnb.families.base import Array, Rng
 from bayesnb.inference.class_scores import Scores, exponent_cumulants
-from bayesnb.inference.many_classes import CharacteristicFunctions, active, characters, last_place, rays
-from bayesnb.inference.posterior_draws import drawn_proba, drawn_rows, quantile_error, warn_drawn
-from bayesnb.inference.two_classes import invert, pairs_of, too_heavy
+from bayesnb.inference.many_classes import LARGEST, CharacteristicFunctions, active, characters, last_place, rays
+from bayesnb.inference.posterior_draws import drawn_rows, quantile_error
+from bayesnb.inference.two_classes import invert, pairs_of
 from bayesnb.model.product import Observer, normalised
 from bayesnb.numerics.threads import blocks, in_order
 
@@ -104,7 +104,8 @@ class OneAgainstOthers(NamedTuple):
 def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: int | None = 1) -> Intervals:
     """Mean, median and interval of the class probabilities of each row; a class of probability 0 keeps it.
 
-    A row whose cumulants do not exist has NaN.
+    A row whose cumulants do not exist has NaN. One whose log-odds have such heavy tails that no method here holds them
+    has a mean, and no quantiles: see `find_heavy`.
     """
     live = scores.belief.live
     target = Target(ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, TOLERANCES[method])
@@ -135,6 +136,12 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
 
     list(in_order(add_rows, blocks(len(scores), max(ROWS // possible.classes, 1)), n_jobs))
     return result
+
+
+def find_heavy(result: Intervals) -> Array:
+    """Return the rows whose quantiles are left to draws."""
+    without = np.isnan(result.median).any(axis=1)
+    return np.flatnonzero(without & np.isfinite(result.mean).all(axis=1))
 
 
 def find_smooth(scores: Scores, observed: bool) -> Array:
@@ -187,7 +194,8 @@ def _of_two(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
         exact = invert(scores[slow], cumulants[:, slow], ndtr(target.z), ends[:, slow], target.observed)
         ends[:, slow] = exact.quantiles
         if not target.observed:
-            share[slow, 1] = exact.mean
+            known_mean = np.isfinite(exact.mean)
+            share[slow[known_mean], 1] = exact.mean[known_mean]
     if not target.observed:
         share[:, 0] = 1 - share[:, 1]
     result = Intervals(share, *np.empty((3, *share.shape)))
@@ -252,14 +260,15 @@ def _invert_many(
         exact = invert(two, cumulants[:, rows, j], level, result.quantiles[:, rows, j], target.observed)
         result.quantiles[:, rows, j], result.quantiles[:, rows, i] = exact.quantiles, -exact.quantiles[::-1]
         if not target.observed:
-            result.mean[rows, j], result.mean[rows, i] = exact.mean, 1 - exact.mean
+            mean = np.where(np.isnan(exact.mean), result.mean[rows, j], exact.mean)
+            result.mean[rows, j], result.mean[rows, i] = mean, 1 - mean
     many = slow[~few]
     if not len(many):
         return
     needed = rays(scores[many], kept[many], target.observed, narrow=True)
-    if not target.observed and not (light := needed.light).all():
-        _draw(scores[many[~light]], many[~light], target, result)
-        many, needed = many[light], needed.of(light)
+    light = needed.light if not target.observed else needed.size <= LARGEST
+    result.quantiles[:, many[~light]] = np.nan
+    many, needed = many[light], needed.of(light)
     for part in characters(scores[many], kept[many], target.observed, needed):
         at = many[part.rows][:, None], part.classes
         part = part.widened(scores.exponent_variance[at], target.observed)
@@ -268,16 +277,6 @@ def _invert_many(
         result.quantiles[:, *at] = _search(part, middle, result.quantiles[:, *at], level, below)
         if not target.observed:
             result.mean[at] = part.means()
-
-
-def _draw(scores: Scores, rows: Array, target: Target, result: OneAgainstOthers) -> None:
-    """Draw fixed rows with three or more classes, one of whose scores has tails that no ray holds."""
-    if target.tolerance < min(TOLERANCES["auto"], TOLERANCES["fast"]):
-        raise too_heavy(np.inf)
-    proba, levels = drawn_proba(scores), ndtr(target.z)
-    warn_drawn(len(scores), quantile_error(proba, levels))
-    result.quantiles[:, rows] = logit(np.quantile(proba, levels, axis=0))
-    result.mean[rows] = proba.mean(axis=0)
 
 
 def _search(part: CharacteristicFunctions, middle: Array, guess: Array, level: Array, below: Array | None) -> Array:

@@ -215,7 +215,7 @@ def characters(scores: Scores, kept: Array, observed: bool, needed: Rays) -> Ite
     keys = np.stack([kept.sum(axis=1), needed.width, needed.size])
     for a, wide, places in np.unique(keys, axis=1).T:
         if places > LARGEST:
-            raise too_heavy(wide)
+            raise too_heavy()
         group = np.flatnonzero((keys == [[a], [wide], [places]]).all(axis=0))
         size = next_fast_len(int(places), real=False)
         size += size % 2

@@ -209,11 +209,11 @@ def drawn_proba(scores: Scores) -> Array:
     return draw_proba(scores, FALLBACK, rng=0)
 
 
-def warn_drawn(rows: int, error: float) -> None:
+def warn_drawn(rows: int, draws: int, error: float) -> None:
     """Warn of rows whose probabilities were drawn, with the largest standard error of the results."""
     _warn(
-        f"{rows} rows have such extreme numbers, or levels so new to a class, that they were drawn "
-        f"({FALLBACK} draws): the largest standard error is {error:.1g}. More smoothing helps."
+        f"{rows} rows have log-odds that no transform holds (extreme numbers, levels so new to a class, or counts of "
+        f"very few words), so they were drawn ({draws} draws each): the largest standard error is {error:.1g}."
     )
 
 

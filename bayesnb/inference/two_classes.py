@@ -92,7 +92,10 @@ def _in_window(scores: Scores, centre: Array, ends: Array, guess: Array, target:
 
 
 def _by_panels(scores: Scores, guess: Array, target: tuple[Array, float, bool]) -> LogOdds:
-    """Invert a row of such heavy tails that no window holds it; quantiles beyond FARTHEST are infinite."""
+    """Invert a row of such heavy tails that no window holds it; quantiles beyond FARTHEST are infinite.
+
+    They are NaN, and so is the mean, where the transform does not die out soon enough.
+    """
     level, width, observed = target
     last = 16.0
     while True:
@@ -100,8 +103,8 @@ def _by_panels(scores: Scores, guess: Array, target: tuple[Array, float, bool]) 
         each = np.exp(_log_terms(scores, 1j * t, observed) - _log_rows(scores, observed))
         if (np.abs(each[..., -1]).sum(axis=0) < CUT * len(t)).all():
             break
-        if len(t) >= 8 * MOST_NODES:
-            raise too_heavy(width)
+        if len(t) >= OF_WIDE:
+            return LogOdds(np.full_like(guess, np.nan), np.full(len(scores), np.nan))
         last *= 2
     phi, limit = each.sum(axis=0), np.full(len(scores), FARTHEST)
     ends, nodes = np.zeros_like(guess), np.stack([t, weight])
@@ -237,7 +240,7 @@ def chernoff(moments: Callable[[Array], tuple[Array, Array]], spread: Array) -> 
     ends = np.full((2, *spread.shape), np.inf)
     while np.isinf(ends).any():  # heavy tails have moments of a small order only
         if s[-1] < 1e-100:
-            raise too_heavy(1e100)
+            raise too_heavy()
         for side, log_moments in enumerate(moments(s)):
             ends[side] = np.minimum(ends[side], ((log_moments + reach) / s).min(axis=-1))
         s = s[0] * 2.0 ** np.arange(-6, 0, 0.5)
@@ -262,10 +265,9 @@ def _real_moments(scores: Scores, s: Array, observed: bool) -> tuple[Array, Arra
     return left, right
 
 
-def too_heavy(width: float) -> ValueError:
+def too_heavy() -> ValueError:
     """Error for a row whose log-odds have tails that no method here can hold."""
     return ValueError(
-        f"the distribution of a row's log-odds cannot be computed (it is about {width:.0e} wide): a level that is "
-        "new to a class has almost no smoothing, or a number is extreme. Use more smoothing, "
-        "rows='observed' or method='draws'."
+        "the distribution of a row's log-odds cannot be computed, so wide is it: a level that is new to a class has "
+        "almost no smoothing, or a number is extreme. Use more smoothing, rows='observed' or method='draws'."
     )
