@@ -83,7 +83,7 @@ def are_copies_by_chance(cells: Sequence[Cells]) -> bool:
     """Return whether the columns have so few values that rows are the same by chance."""
     if any(map(sparse.issparse, cells)):
         return False
-    rows = len(cells[0])
+    rows = cells[0].shape[0]
     columns = [column(x[:MAX_COUNTED], j) for x in cells for j in range(x.shape[1])]
     log_combinations = sum(np.log(len(np.unique(values))) for values in columns)
     return bool(log_combinations < np.log(MIN_ROOM * rows))

@@ -100,7 +100,7 @@ def partition(
     Returns
     -------
     Partition
-        With `blocks`, `table`, `estimator`, `ends`, `verdict`, `notes` and `plot()`.
+        With `blocks`, `table`, `estimator`, `verdict` and `notes`.
 
     See Also
     --------

@@ -319,8 +319,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        """Return the first cumulants of log p(x | theta) under this belief: its mean, its variance,
-        and so on. Exact.
+        """Return the first cumulants of log p(x | theta) under this belief: mean, variance, and so on.
+
+        They are exact.
 
         Parameters
         ----------

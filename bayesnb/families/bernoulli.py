@@ -380,8 +380,7 @@ class BernoulliDensity(ScoredSides, LinearDensity, Density):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
-    """Beta distribution over the probability of a one: the conjugate prior of ``Bernoulli``
-    columns.
+    """Beta distribution over the probability of a one: the conjugate prior of ``Bernoulli``.
 
     Parameters
     ----------
@@ -394,7 +393,9 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     Bernoulli : Columns of zeros and ones.
     Dirichlet : The same for any number of levels.
 
-    Notes ----- The predictive probability of a one is a / (a + b). Ones and zeros in the data are
+    Notes
+    -----
+    The predictive probability of a one is a / (a + b). Ones and zeros in the data are
     added to a and b. Under Beta(1, 1), where every probability is a mode, ``mode`` is 1/2.
 
     Examples
@@ -588,7 +589,9 @@ class Bernoulli(Family[BernoulliStats]):
     BernoulliNB : The preset with this family in all columns.
     Categorical : Columns with any number of levels.
 
-    Notes ----- Everything about these columns is exact: the posterior is a ``Beta``. A missing cell
+    Notes
+    -----
+    Everything about these columns is exact: the posterior is a ``Beta``. A missing cell
     is left out.
 
     Examples

@@ -43,7 +43,9 @@ class BestOf:
     --------
     NaiveBayes : What was chosen is in its ``families_``, and by how much in ``choices_``.
 
-    Notes ----- The choice is made at the first ``fit`` or ``partial_fit``, and then fixed. Where a
+    Notes
+    -----
+    The choice is made at the first ``fit`` or ``partial_fit``, and then fixed. Where a
     candidate is a family over several columns at once, a block of columns is decided as a whole.
 
     Evidences would not choose well: they favour the family that fits the bulk of a column, whether

@@ -459,8 +459,7 @@ class Codes(LearnedLevels):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Categorical(DirichletFamily):
-    """Columns of levels, such as text, categories, booleans or codes: a probability for each class,
-    column and level.
+    """Columns of levels, such as text or codes: a probability for each class, column and level.
 
     Parameters
     ----------
@@ -481,7 +480,9 @@ class Categorical(DirichletFamily):
     Bernoulli : Columns of zeros and ones.
     JointTable : Columns of levels modelled jointly.
 
-    Notes ----- Everything about these columns is exact: the posterior is a ``Dirichlet``. A missing
+    Notes
+    -----
+    Everything about these columns is exact: the posterior is a ``Dirichlet``. A missing
     cell is left out.
 
     Examples

@@ -336,8 +336,7 @@ class DirichletDensity(LevelDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dirichlet(DirichletBelief):
-    r"""Dirichlet distribution over the probabilities of k levels: the conjugate prior of levels,
-    words and labels.
+    r"""Dirichlet distribution over probabilities of levels: the conjugate prior of levels and words.
 
     The concentration of a level is worth as many rows with that level. As the prior of a family it
     may also be a rule, by which the concentrations are taken from the data of the first ``fit``:
@@ -365,7 +364,9 @@ class Dirichlet(DirichletBelief):
     Multinomial : Counts of words.
     Beta : The same for two levels.
 
-    Notes ----- With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the
+    Notes
+    -----
+    With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is the
     posterior mean under Dirichlet(l) and the mode under Dirichlet(1 + l); l = 0 is the maximum
     likelihood estimate. The mode is at the edge of the simplex where a concentration is below 1,
     and taken to be even where the distribution is flat.

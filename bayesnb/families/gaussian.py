@@ -68,7 +68,9 @@ class Gaussian(Family[GaussianStats]):
     MultivariateGaussian : A block of columns with their correlations.
     Histogram : Columns of numbers whose density has any shape.
 
-    Notes ----- Posterior and predictive, Student's t, are exact. A missing cell is left out. Under
+    Notes
+    -----
+    Posterior and predictive, Student's t, are exact. A missing cell is left out. Under
     the weak prior, predictions do not change when a column is shifted or rescaled. With
     ``shared=True`` the scores of the classes are linear in the columns, see
     ``NaiveBayes.linear_form``.

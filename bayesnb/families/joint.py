@@ -396,8 +396,7 @@ class JointDirichlet(Combined, DirichletBelief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointTable(DirichletFamily):
-    """Block of columns of levels modelled jointly: a probability for each class and combination of
-    levels.
+    """Columns of levels modelled jointly: a probability for each class and combination of levels.
 
     Parameters
     ----------

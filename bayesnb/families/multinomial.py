@@ -414,8 +414,7 @@ class Vocabulary(LearnedLevels):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Multinomial(DirichletFamily):
-    """Counts out of one total, such as the words of a text: one categorical distribution for each
-    class.
+    """Counts out of one total, such as words: one categorical distribution for each class.
 
     Columns of counts are one block, the counts of a row's words. A column whose cells are lists of
     words is a block by itself, with its vocabulary. Cells must not be missing; a list without words
@@ -447,7 +446,9 @@ class Multinomial(DirichletFamily):
     Poisson : Counts in columns with a rate each.
     plot_words : The words that tell classes apart.
 
-    Notes ----- The posterior is a ``Dirichlet`` and the predictive the Dirichlet-multinomial, both
+    Notes
+    -----
+    The posterior is a ``Dirichlet`` and the predictive the Dirichlet-multinomial, both
     exact. It knows that a word that occurred once is likely to occur again.
 
     *Texts.* Lists of words may be a column of a pandas, polars or Arrow table, alone or beside
@@ -471,7 +472,9 @@ class Multinomial(DirichletFamily):
     Classes of uneven size and words that come in bursts are handled by the prior and the
     Dirichlet-multinomial predictive, overconfident scores by ``temper``.
 
-    References ---------- Madsen, R., Kauchak, D. and Elkan, C. (2005), Modeling word burstiness
+    References
+    ----------
+    Madsen, R., Kauchak, D. and Elkan, C. (2005), Modeling word burstiness
     using the Dirichlet distribution. ICML.
 
     Rennie, J. et al. (2003), Tackling the poor assumptions of naive Bayes text classifiers. ICML.

@@ -84,8 +84,7 @@ def weak_prior(pooled: VectorStats) -> tuple[Array, Array, Array, Array]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MultivariateGaussian(Family[VectorStats]):
-    """Block of columns of real numbers that depend on each other: a multivariate normal
-    distribution for each class.
+    """Columns of real numbers that depend on each other: a multivariate normal for each class.
 
     Parameters
     ----------
@@ -103,7 +102,9 @@ class MultivariateGaussian(Family[VectorStats]):
     Gaussian : Columns that are independent given the class.
     JointTable : The same for columns of levels.
 
-    Notes ----- Posterior and predictive, a multivariate Student t, are exact. One block of all
+    Notes
+    -----
+    Posterior and predictive, a multivariate Student t, are exact. One block of all
     columns is Bayesian quadratic discriminant analysis. Under the weak prior, predictions do not
     change under any invertible affine map of the block.
 

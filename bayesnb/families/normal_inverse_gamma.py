@@ -287,8 +287,7 @@ class GaussianDensity(LinearDensity, Density):
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
-    r"""Normal-inverse-gamma distribution over a mean and a variance: the conjugate prior of
-    ``Gaussian`` columns.
+    r"""Normal-inverse-gamma distribution over a mean and a variance: the prior of ``Gaussian``.
 
     Parameters
     ----------

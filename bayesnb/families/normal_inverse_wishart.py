@@ -123,8 +123,7 @@ def strengthened_fields(
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
-    r"""Normal-inverse-Wishart distribution over means and a covariance: the prior of
-    ``MultivariateGaussian``.
+    r"""Normal-inverse-Wishart distribution: the prior of ``MultivariateGaussian``.
 
     Parameters
     ----------

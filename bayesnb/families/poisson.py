@@ -159,7 +159,9 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
     --------
     Poisson : Columns of counts.
 
-    Notes ----- The predictive is negative binomial, with ``shape`` successes of probability rate /
+    Notes
+    -----
+    The predictive is negative binomial, with ``shape`` successes of probability rate /
     (rate + 1). A count adds its events to the shape, and 1 to the rate.
 
     References
@@ -366,7 +368,9 @@ class Poisson(Family[PoissonStats]):
     PoissonNB : The preset with this family in all columns.
     Multinomial : Counts out of one total, such as the words of a text.
 
-    Notes ----- Everything about these columns is exact: the posterior is a ``Gamma``, and the
+    Notes
+    -----
+    Everything about these columns is exact: the posterior is a ``Gamma``, and the
     predictive is negative binomial. A missing cell is left out.
 
     Examples
