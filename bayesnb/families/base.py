@@ -434,8 +434,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def interval(self, prob: float) -> tuple[Any, Any]:
-        """Return equal-tailed intervals of theta, each parameter by itself. Exact quantiles of its
-        distribution.
+        """Return equal-tailed intervals of theta, exact ones of each parameter by itself.
 
         Parameters
         ----------
@@ -461,8 +460,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def predictive(self) -> Any:
-        """Return the posterior predictive distribution of a new cell, as a frozen distribution of
-        SciPy.
+        """Return the posterior predictive distribution of a new cell, frozen as SciPy's are.
 
         Returns
         -------
