@@ -307,11 +307,9 @@ REFUSED = [
         "column 1 is not the same",
     ),
     (lambda: relevance(MultinomialNB().fit(sparse.csr_array(COUNTS / 2), Y)), "not whole numbers"),
-    (
-        lambda: dependence(MODEL, X, Y, ["the", "long"]),
-        "'the' is no column of this model, or is in a block",
-    ),
-    (lambda: dependence(MODEL, X, Y, "long"), "needs two columns"),
+    (lambda: dependence(MODEL, X, Y, ["the", "long"]), "'the' is in a block"),
+    (lambda: dependence(MODEL, X, Y, ["no", "long"]), "'no' is not a column"),
+    (lambda: dependence(MODEL, X, Y, "long"), "a list of names, got 'long'"),
     (lambda: dependence(MODEL, X, Y, sample_weight=np.full(ROWS, 0.5)), "whole numbers"),
     (lambda: dependence(NaiveBayes(Multinomial()), COUNTS, Y), "needs two columns"),
     (

@@ -470,9 +470,8 @@ def test_every_row_has_an_interval_however_heavy_the_tails(rows: str) -> None:
     found = model.predict_interval([[1.0]], 0.9, rows)
     assert (found["lower"] <= found["median"]).all()
     assert (found["median"] <= found["upper"]).all()
-    words = np.random.default_rng(0).poisson(
-        1.0, (12, 3)
-    )  # the log of a row of all is bounded above
+    # a row that holds all three words has a log-likelihood that is bounded above
+    words = np.random.default_rng(0).poisson(1.0, (12, 3))
     model = MultinomialNB().fit(words, np.arange(12) % 3)
     new = [[1, 2, 1], [3, 0, 0], [1, 1, 1]]
     found = model.predict_interval(new, 0.9, rows)

@@ -87,6 +87,16 @@ def test_bins_and_their_error_are_those_of_scikit_learn_where_nothing_is_tied() 
     assert float(found.ece) == pytest.approx(np.abs(share - mean).mean(), rel=1e-9)
 
 
+def test_rows_that_differ_stay_apart_beside_a_class_that_is_impossible() -> None:
+    y = np.arange(600) % 2
+    x = np.random.default_rng(0).normal(y)[:, None]
+    two = calibration(GaussianNB(class_prior=[0.5, 0.5]), x, y)
+    prior = [0.5, 0.5, 0.0]
+    three = calibration(GaussianNB(class_prior=prior, classes=[0, 1, 2]), x, y)
+    for name in ("predicted", "observed", "count"):
+        assert_allclose(three[name][:2], two[name], rtol=1e-9)
+
+
 def test_rows_of_equal_probability_are_one_bin_with_the_interval_of_its_beta() -> None:
     """And with the band of a binomial, within errors of 500 draws, or the next whole number."""
     x = np.repeat([-1.0, 0.0, 1.0], [20, 20, 2000])[:, None]

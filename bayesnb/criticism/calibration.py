@@ -10,6 +10,7 @@ from bayesnb.criticism.fitted_rows import fit_rows
 from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Rng
 from bayesnb.model.product import normalised
+from bayesnb.selection.leave_one_out import fitted_log_proba
 from bayesnb.selection.probability_scores import CurveOptions, calibrated, tie_rows
 from bayesnb.stages import Stages
 
@@ -113,7 +114,8 @@ def calibration(
         fitted.refuse_undefined(label_log_proba)
         stages.begin("calibration: bins and bands")
         options = CurveOptions(int(bins), prob, np.random.default_rng(rng))
-        tied = tie_rows(fitted.log_proba)
+        rule, n_jobs = estimator._way("label"), estimator.n_jobs
+        tied = tie_rows(fitted_log_proba(estimator.model_, rows, rule, n_jobs))
         result = calibrated(log_proba, rows.codes, rows.counts, options, tied)
     attrs = {
         "leave_one_out": estimator._selection_note() or "exact",

@@ -141,13 +141,15 @@ def _choose_columns(schema: Schema, columns: Sequence[Hashable] | None) -> list[
     chosen.sort(key=attrgetter("place"))
     if columns is not None:
         known = [column.name for column in chosen]
-        names = [columns] if isinstance(columns, str) else list(columns)
+        if isinstance(columns, str) or not np.iterable(columns):
+            raise ValueError(f"columns must be None or a list of names, got {columns!r}.")
+        names = list(columns)
         for name in names:
-            if name not in known:  # a list, as a name may not be hashable
-                raise ValueError(
-                    f"columns: {name!r} is no column of this model, or is in a block of words, "
-                    f"which are not paired. Name some of {known[:20]}."
-                )
+            if name not in known:  # lists, as a name may not be hashable
+                why = "is not a column of this model"
+                if name in list(schema.families):
+                    why = "is in a block of words, which are not paired"
+                raise ValueError(f"columns: {name!r} {why}. Name some of {known[:20]}.")
         chosen = [column for column in chosen if column.name in names]
     if len(chosen) < 2:
         raise ValueError(

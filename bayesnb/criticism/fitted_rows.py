@@ -11,7 +11,7 @@ from bayesnb.estimators import check_estimator
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.formatting import quote
-from bayesnb.model.product import Model, Rows, normalised
+from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.views import read
 from bayesnb.selection.joint_columns import Names
@@ -48,13 +48,6 @@ class FittedRows:
     @property
     def labels(self) -> Labels:
         return Labels(self.rows.codes, self.rows.counts, len(self.estimator.classes_))
-
-    @property
-    def log_proba(self) -> Array:
-        """log p(y | x) of the rows by the model that has learnt them, `(r, c)`."""
-        rule, jobs = self.estimator._way("label"), self.estimator.n_jobs
-        reader = self.model.read(rule.kind)
-        return normalised(reader.log_joint(self.rows.cells, rule.power, jobs))
 
     def row_name(self, row: int) -> str:
         return quote(self.index[[row]].tolist()[0])

@@ -19,7 +19,7 @@ from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
 from bayesnb.inference.intervals import TOLERANCES, Intervals, drawn_intervals, find_heavy, find_smooth, intervals
-from bayesnb.inference.posterior_draws import warn_drawn, warn_not_closed
+from bayesnb.inference.posterior_draws import FALLBACK, warn_drawn, warn_not_closed
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.inference.two_classes import too_heavy
 from bayesnb.model.product import Observer, normalise
@@ -450,8 +450,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             return
         if method == "exact":
             raise too_heavy()
-        drawn, error = drawn_intervals(scores[heavy], self._observers(observed), prob, SHARED, 0)
-        warn_drawn(len(heavy), SHARED, error)
+        draws = SHARED if observed else FALLBACK  # each row that was observed needs theta of its own
+        drawn, error = drawn_intervals(scores[heavy], self._observers(observed), prob, draws, 0)
+        warn_drawn(len(heavy), draws, error)
         result.put(heavy, drawn)
 
     def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:

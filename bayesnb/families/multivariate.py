@@ -170,7 +170,8 @@ class MultivariateGaussian(Family[VectorStats]):
         means = (
             f"means near {number_range(belief.location)}, worth {number_range(belief.count)} rows"
         )
-        spreads = f"standard deviations near {number_range(unit / np.sqrt(free)[..., None])}, worth {number_range(free)} rows"
+        sds = number_range(unit / np.sqrt(free)[..., None])
+        spreads = f"standard deviations near {sds}, worth {number_range(free)} rows"
         i, j = np.triu_indices(belief.width, 1)
         between = (belief.scale / (unit[..., None] * unit[..., None, :]))[..., i, j]
         return f"{means}; {spreads}" + (

@@ -1,7 +1,7 @@
 """Quantiles and means of log-odds from their characteristic functions.
 
-    P(X <= x) = 1/2 - sum over m of Im[exp(-i x t) phi(t)] / (pi (m + 1/2))        t = (m + 1/2)
-    step density   = step / pi * sum over m of Re[exp(-i x t) phi(t)]
+    P(X <= x) = 1/2 - sum over m of Im[exp(-i x t) phi(t)] / (pi (m + 1/2))
+    density   = step / pi * sum over m of Re[exp(-i x t) phi(t)]        t = (m + 1/2) step
 
 Gil-Pelaez (1951), Note on the inversion theorem. The midpoints m + 1/2 avoid the pole at t = 0, and
 the error of the sum is at most the probability outside a window of width 2 pi / step: Davies

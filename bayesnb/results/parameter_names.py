@@ -23,7 +23,6 @@ Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Symbol = tuple[str, int | None]  # a pattern, as "theta{}", and the feature whose levels it has
 Names = dict[Symbol, tuple[str, str]]  # name, axis
 ELSEWHERE = "(elsewhere)"  # in a table of combinations, all that were not seen
-MAX_COLUMNS_LISTED = 8
 SIMPLE = ("integer", "floating", "mixed-integer-float", "boolean", "datetime64")
 
 

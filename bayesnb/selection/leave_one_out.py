@@ -136,6 +136,11 @@ def warn_undefined(score: Array) -> None:
         )
 
 
+def fitted_log_proba(model: Model, rows: Rows, way: PredictiveRule = PREDICT, n_jobs: int | None = None) -> Array:
+    """log p(y | x) by the model that has learnt the rows, `(r, c)`."""
+    return normalised(model.read(way.kind).log_joint(rows.cells, way.power, n_jobs))
+
+
 def loo_log_proba(
     model: Model, rows: Rows, way: PredictiveRule = PREDICT, gone: Array | None = None, n_jobs: int | None = None
 ) -> Array:

@@ -34,7 +34,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from bayesnb.families.base import Array
 
 DRAWS, CELLS = 500, 400  # draws of labels; cells of neighbouring probabilities, for each of which they are drawn
-IMPOSSIBLE = -1e9  # stands for a log probability of minus infinity
+IMPOSSIBLE = 1.0  # stands for a log probability of minus infinity; no log probability is so large
 DIGITS = 12  # to which log probabilities of rows with the same cells agree
 LEAST_SKEW = 1e-8  # below, the transformation is the identity
 
@@ -154,7 +154,8 @@ class Groups:
 
 def tie_rows(log_proba: Array) -> Array:
     """Return the same code for rows with the same probabilities under the model of all rows, `(r, c) -> (r,)`."""
-    projection = np.maximum(log_proba, IMPOSSIBLE) @ np.random.default_rng(0).random(log_proba.shape[1])
+    finite = np.where(np.isneginf(log_proba), IMPOSSIBLE, log_proba)
+    projection = finite @ np.random.default_rng(0).random(log_proba.shape[1])
     mantissa, exponent = np.frexp(projection)
     rounded = np.ldexp(mantissa.round(DIGITS), exponent)
     return np.unique(rounded, return_inverse=True)[1]

@@ -16,10 +16,10 @@ from scipy.optimize import minimize, minimize_scalar
 from bayesnb.families.base import Array
 from bayesnb.families.family import BOUNDS, Family, Hyperparameters, ordered_hyperparameters, positive
 from bayesnb.model.powers import Exponents, of_blocks
-from bayesnb.model.product import Model, Product, Rows, normalised
+from bayesnb.model.product import Model, Product, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import End
-from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, loo_log_proba
+from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, fitted_log_proba, loo_log_proba
 from bayesnb.selection.link_search import relink
 from bayesnb.selection.prior_evidence import EDGE
 from bayesnb.selection.probability_scores import accuracy, brier, ece, tie_rows
@@ -74,8 +74,7 @@ class PriorVariants:
     @cached_property
     def tied(self) -> Array:
         """Codes of rows that are the same for the model: see `tie_rows`."""
-        joint = self.learnt.read(self.rule.kind).log_joint(self.rows.cells, self.rule.power, self.n_jobs)
-        return tie_rows(normalised(joint))
+        return tie_rows(fitted_log_proba(self.learnt, self.rows, self.rule, self.n_jobs))
 
     def start(self, families: Sequence[Family]) -> Model:
         """Return the model with these families, block by block."""
