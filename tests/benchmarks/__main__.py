@@ -12,15 +12,14 @@ from . import contest
 from .calibrated import TRUST, Trust
 from .cold import starts
 from .measure import SMALLER, instructions, machine
-from .page import markdown
 from .picture import draw
 from .records import KINDS, Results
 from .refits import REFITS, Refits
 from .scaling import GROWING, Growing
-from .show import report
 from .side_by_side import How, Workload
 from .slopes import slopes
 from .sureness import SURENESS, Sureness
+from .tables import report
 from .workloads import WORKLOADS
 
 EXAMPLES = """examples:
@@ -31,7 +30,7 @@ EXAMPLES = """examples:
   python -m tests.benchmarks --only Q --no-slopes --no-starts   what the probabilities are worth, against scikit-learn
   python -m tests.benchmarks --only L --no-slopes --no-starts   settings of the smoothing, against ten-fold refits
   python -m tests.benchmarks --only N --no-slopes --no-starts   rows a second and memory, by rows and processes
-  python -m tests.benchmarks --read full.json --markdown   the table for a page, from an earlier run
+  python -m tests.benchmarks --read full.json              the tables again, from an earlier run
   python -m tests.benchmarks --contest --help              probabilities beside other methods', on public tables
   python -m tests.benchmarks --instructions avx2 --only M1 --no-slopes --no-starts   as on a smaller processor
   python -m tests.benchmarks --check                       exit status 1 if a target is missed by far
@@ -53,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.instructions and not asked.read and instructions() != asked.instructions:
         return elsewhere(given, asked.instructions)
     results = Results.from_json(Path(asked.read).read_text()) if asked.read else measured(asked)
-    print(markdown(results) if asked.markdown else report(results))
+    print(report(results))
     if asked.json:
         Path(asked.json).write_text(results.to_json() + "\n")
     if asked.picture:
@@ -178,7 +177,6 @@ def parser() -> argparse.ArgumentParser:
     add("--read", metavar="JSON", help="show an earlier run instead of measuring")
     add("--json", metavar="PATH", help="write all figures")
     add("--picture", metavar="PATH", help="draw them (SVG, or what the name's ending says)")
-    add("--markdown", action="store_true", help="print a Markdown table")
     add("--check", action="store_true", help="exit status 1 if a target is missed by far")
     return line
 

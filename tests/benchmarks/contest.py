@@ -50,7 +50,7 @@ EXAMPLES = """examples:
   python -m tests.benchmarks --contest --json results.json --again bayesnb   ours anew, the rivals from the file
   python -m tests.benchmarks --contest --splits 2 --methods bayesnb --beside results.json   ours, beside those
   python -m tests.benchmarks --contest --only iris,wine --methods bayesnb,gaussian
-  python -m tests.benchmarks --contest --read results.json --markdown --picture contest.svg
+  python -m tests.benchmarks --contest --read results.json --picture contest.svg
 """
 
 
@@ -253,7 +253,7 @@ def fetch() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, or read what was measured, and show it; the exit status."""
-    from .contest_page import draw, markdown, report
+    from .contest_page import draw, report
 
     asked = parser().parse_args(arguments)
     path = asked.read or asked.json
@@ -269,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.beside:
         results = results.beside(ContestResults.from_json(Path(asked.beside).read_text()))
     results = results.of_these(asked.only)
-    print(markdown(results) if asked.markdown else report(results))
+    print(report(results))
     if asked.means:
         Path(asked.means).write_text(results.mean().to_json() + "\n")
     if asked.picture:
@@ -332,6 +332,5 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="write the means over splits, a smaller file that --read takes too",
     )
-    add("--markdown", action="store_true", help="print Markdown tables")
     add("--picture", metavar="PATH", help="draw the summary (SVG, or what the name's ending says)")
     return line

@@ -18,6 +18,7 @@ from .contest import REGIMES, ContestResults
 from .contest_methods import BASE, MAIN, OURS, title
 from .data import Array
 from .picture import INK, PALE, STYLE
+from .tables import grid
 
 COLOURS = {"full": "#0072B2", "20 a class": "#D55E00", "5 a class": "#009E73"}  # Okabe and Ito's
 MARKERS = {"full": "o", "20 a class": "D", "5 a class": "s"}
@@ -74,12 +75,6 @@ def ordered(results: ContestResults) -> list[str]:
     return sorted(results.methods, key=lambda name: (np.isnan(total[name]), total[name]))
 
 
-def grid(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def summary(results: ContestResults) -> str:
     """A line for each method: geometric mean, median, and tables won and lost, by regime."""
     head = [
@@ -94,7 +89,8 @@ def summary(results: ContestResults) -> str:
 
 
 def against(of: Relative) -> str:
-    return f"{of.mean:.2f}, {of.median:.2f}, {of.wins}-{of.losses}"
+    """Geometric mean and its standard error over tables, median, and tables won and lost."""
+    return f"{of.mean:.2f} ± {of.mean * of.se:.2f}, {of.median:.2f}, {of.wins}-{of.losses}"
 
 
 def emphasis(method: str) -> str:
@@ -162,31 +158,9 @@ def shown(value: float, least: float) -> str:
     return f"**{value:.3f}**" if value == least else f"{value:.3f}"
 
 
-def markdown(results: ContestResults) -> str:
+def report(results: ContestResults) -> str:
     """All tables, one below the other."""
     return "\n\n".join(part(results) for part in (summary, duels, qualities, by_table))
-
-
-def report(results: ContestResults) -> str:
-    """The summary for a terminal, with standard errors over tables."""
-    lines = [
-        f"{'log loss relative to ' + title(BASE):48}"
-        + "".join(f"{regime:>34}" for regime in REGIMES)
-    ]
-    for method in ordered(results):
-        cells = (relative(results, method, regime) for regime in REGIMES)
-        texts = (
-            f"{r.mean:.3f} ± {r.mean * r.se:.3f}, {r.median:.3f}, {r.wins}-{r.losses}"
-            for r in cells
-        )
-        lines.append(f"{title(method):48}" + "".join(f"{text:>34}" for text in texts))
-    count = max(
-        (relative(results, name, regime).tables for name in results.methods for regime in REGIMES),
-        default=0,
-    )
-    return "\n".join(
-        [*lines, f"geometric mean ± standard error, median, tables won-lost; {count} tables"]
-    )
 
 
 def draw(results: ContestResults, path: str | Path) -> None:

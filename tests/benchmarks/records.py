@@ -295,10 +295,19 @@ class Results:
     scalings: list[Scaling] = field(default_factory=list)
 
     @property
+    def records(self) -> list[Record]:
+        """Records of all kinds."""
+        return [record for name in KINDS for record in getattr(self, name)]
+
+    @property
+    def misses(self) -> list[str]:
+        """What missed its goal."""
+        return [str(record) for record in self.records if record.ok is False]
+
+    @property
     def failures(self) -> list[str]:
         """What missed its goal, and by far."""
-        every: list[Record] = [record for name in KINDS for record in getattr(self, name)]
-        return [str(record) for record in every if record.failed]
+        return [str(record) for record in self.records if record.failed]
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1)
