@@ -56,10 +56,9 @@ loop, which has a definition in NumPy for small work; the *class prior* is the b
 How to add a family: write one file with its `Stats`, `Density`, `Belief` and `Family` (see families/poisson.py), which
 declares `support` (what cells must be, checked at fit and at predict), `picture`, `hyperparameters` and `describe`, and
 decorate it with `register`. A belief has a core of ten abstract members (families/base.py), from which scores of rows,
-leave-one-out and explanations are derived; what only some can answer, such as a linear form or PyMC variables, is a
-protocol in families/capabilities.py: define its methods, and those who ask `isinstance` find them. Storage, command
-line, report, tuning and plots are derived from the registry: tests/waiting.py is such a file, and
-tests/test_new_family.py puts it through everything.
+leave-one-out and explanations are derived; what only some can answer, such as PyMC variables, has a default that says
+so: define the method. Storage, command line, report, tuning and plots are derived from the registry: tests/waiting.py
+is such a file, and tests/test_new_family.py puts it through everything.
 
 Files are read by one engine, pyarrow. Polars fills short rows with missing cells, misreads lone carriage returns and
 refuses a quote inside a cell; DuckDB drops headers above ragged rows and reads an empty text in quotes as missing.

@@ -15,7 +15,6 @@ from scipy.stats import gamma, lomax
 
 from bayesnb.families import RealNumbers, register
 from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.capabilities import PseudoCounts
 from bayesnb.families.family import Family, Hyperparameters, shaped
 from bayesnb.families.record import Parameter, VariableNames, lead, silent
 from bayesnb.families.weight import Weight, grouped_sum
@@ -70,7 +69,7 @@ class WaitingDensity(Density):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WaitingBelief(PseudoCounts, Belief[WaitingStats, WaitingDensity]):
+class WaitingBelief(Belief[WaitingStats, WaitingDensity]):
     shape: Parameter
     rate: Parameter
 
@@ -79,6 +78,9 @@ class WaitingBelief(PseudoCounts, Belief[WaitingStats, WaitingDensity]):
     @property
     def proper(self) -> Array:
         return (self.shape > 0) & (self.rate > 0)
+
+    def strengthened(self, times: Any) -> Self:
+        return type(self)(times * self.shape, times * self.rate)
 
     def update(self, stats: WaitingStats) -> Self:
         return type(self)(self.shape + stats.count, self.rate + stats.total)

@@ -10,7 +10,6 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_columns
 from bayesnb.estimators import NaiveBayes
-from bayesnb.families.capabilities import margins_of
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable
@@ -169,5 +168,5 @@ def _split_into_parts(
             check_comparable(prior, block.keys, alike=False)
             columns = [chosen[at].feature for at in places]
             observe = block.family.columnwise.observe
-            part = part_of(margins_of(prior), fitted.rows.cells[b], columns, observe)
+            part = part_of(prior.margins(), fitted.rows.cells[b], columns, observe)
             yield replace(part, places=np.array(places))

@@ -35,7 +35,6 @@ from bayesnb.estimators.tempering import (
 )
 from bayesnb.estimators.training import declared_classes, known_classes, name_features, name_target
 from bayesnb.families.base import Array
-from bayesnb.families.capabilities import HasRoundingError, HasSlip
 from bayesnb.families.family import Family
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.product import Model, Rows
@@ -497,10 +496,11 @@ class IncrementalMixin(ModelHolder):
         """Raise where subtraction leaves too few digits of what is believed, or of what an estimate is made of."""
         prior, seen = self.model_.prior.blocks, (self.model_.stats.blocks, gone.stats.blocks, rest.stats.blocks)
         for block, belief, before, removed, stays in zip(self.schema_.blocks, prior, *seen, strict=True):
-            if not (isinstance(before, HasSlip) and isinstance(belief, HasRoundingError)):
+            slip = before.slip(removed, stays)
+            if slip is None:
                 continue
             flat = belief.map(np.zeros_like) if self.estimate == "mle" else belief
-            off = flat.rounding_error(stays, before.slip(removed, stays))
+            off = flat.rounding_error(stays, slip)
             if not (off > DIGITS).any():
                 continue
             c, f = (int(place) for place in np.unravel_index(off.argmax(), off.shape))

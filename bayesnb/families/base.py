@@ -6,16 +6,17 @@
 
 A belief has a core of ten abstract members. What follows from it is written once, in `Belief`:
 scores of rows and their cumulants, leave-one-out, explanations. A family overrides what it can do
-faster. What only some families can answer is in capabilities.py.
+faster. What only some families can answer has a default that says so: None, or an error.
 
 One order of axes, here and everywhere: `s` draws, `r` rows, `c` classes, `f` features, `k` levels.
 Values broadcast; only `Stats.of` contracts rows.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -25,10 +26,12 @@ from bayesnb.families.record import (
     Cells,
     Contributions,
     Exponent,
+    Linear,
     Parts,
     Power,
     Record,
     Rng,
+    VariableNames,
     is_one,
     of_powers,
     raised,
@@ -43,6 +46,7 @@ from bayesnb.families.removal import (
     reader_of,
 )
 from bayesnb.families.sums import by_rows, summed
+from bayesnb.families.units import Unit
 from bayesnb.families.weight import Weight, hard, one_hot
 from bayesnb.numerics import special
 from bayesnb.numerics.threads import in_order, pieces
@@ -106,6 +110,13 @@ class Stats(Removal):
         """Weight of the cells that were counted, `(c, f)`; None where the stats do not say."""
         return None
 
+    def slip(self, part: Self, rest: Self) -> Any:
+        """Bound the rounding error of what stays, for `Belief.rounding_error` to judge.
+
+        None in coordinates in which subtraction loses no digits; those of Gaussians do.
+        """
+        return None
+
 
 class RowScores(Record):
     """Scores of rows, which a family computes by a kernel where it overrides `score`."""
@@ -138,6 +149,21 @@ class RowScores(Record):
     @abstractmethod
     def cell_scores(self, x: Cells) -> Array:
         """Log density of each cell, or its log predictive, `(r, f) -> (r, c, f)`."""
+
+    def words(self, x: Cells) -> Array | None:
+        """The columns that explain rows of a block that is one feature, as words do a text.
+
+        None where features explain them.
+        """
+        return None
+
+    def cell_log_base(self, x: Cells) -> Array | None:
+        """Log of the density of cells to which all scores are relative, `(r, f)`; None for none.
+
+        It is the same for all classes and cancels in p(y | x). Where a density of x itself is asked
+        for, `Product.with_base` and explanations add it. A missing cell has 0.
+        """
+        return None
 
 
 class Density(RowScores, ABC):
@@ -205,6 +231,31 @@ class Density(RowScores, ABC):
         """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
         return raised(power, self.log_density(x[:, None]))
 
+    def linear(self) -> Linear | None:
+        """Weights and offset of each class; None where the log density is not linear in the cells."""
+        return None
+
+    def linear_against(self, place: int) -> Linear | None:
+        """Weights and offset of each class, less those of one class."""
+        linear = self.linear()
+        return linear and Linear(
+            linear.weights - linear.weights[place], linear.offset - linear.offset[place]
+        )
+
+    def cell(self, pm: Any) -> tuple[Any, dict[str, Any]]:
+        """PyMC's distribution of a cell, and its parameters, `(c, f)` each."""
+        raise TypeError(f"{type(self).__name__} has no PyMC distribution.")
+
+
+class Narrowed(NamedTuple):
+    """A belief about the columns of which one row has cells, these cells, `(1, f)`, and a function
+    to their stats.
+    """
+
+    belief: Any
+    cells: Any
+    observe: Callable[..., Any]  # x, weight, n_jobs -> stats
+
 
 class Belief[S: Stats, D: Density](RowScores, ABC):
     """p(theta), prior or posterior. A family says its abstract members; the others follow from
@@ -221,6 +272,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
     independent_classes: ClassVar[bool] = True
     # a cell's density may be known exactly: the log has a probability of one value
     has_atoms: ClassVar[bool] = False
+    # densities are linear in their cells, whichever theta is drawn: see `linear_variance`
+    is_linear: ClassVar[bool] = False
 
     @abstractmethod
     def update(self, stats: S) -> Self:
@@ -497,6 +550,76 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
     def public_name(self) -> str:
         """Name of the belief's type, as users write it."""
         return type(self).__name__
+
+    def margins(self) -> Any:
+        """The belief about each column and class by itself, `(c, f)`.
+
+        Only of columns that are modelled jointly, or classes that share parameters, it is another.
+        """
+        return self
+
+    def strengthened(self, times: Any) -> Self:
+        """The belief that is worth `times` as many rows, and expects the same.
+
+        A number, or one for each feature.
+        """
+        raise TypeError(
+            f"{self.public_name} does not say what more or fewer rows' worth of it would be."
+        )
+
+    def rounding_error(self, stats: S, slip: Any) -> Array:
+        """How far off the update is, in the belief's scale, if the stats are off by a slip, `(c,
+        f)`.
+        """
+        return np.zeros(1)
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        """The variances of weights and offset of a drawn theta, or of their differences from one
+        class.
+        """
+        raise TypeError(f"densities of {self.public_name} are not linear.")
+
+    def units(self, x: Cells) -> Sequence[Unit]:
+        """The columns that can be joined in blocks whose evidence is known, each a unit, or all one.
+
+        None where no class has an evidence by itself. See `selection.joint_evidence`.
+        """
+        return []
+
+    def level_columns(self, x: Cells, columns: Any) -> tuple[Array, Any] | None:
+        """Codes of columns with levels, `(r, d)`, missing ones at the number of levels.
+
+        And the `ColumnDirichlets` about them; None for columns of numbers.
+        """
+        return None
+
+    def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
+        """The belief that one row, `(1, f)`, updates by all that it holds.
+
+        That is another where some columns have cells and are modelled jointly with others.
+        """
+        return Narrowed(self, x, observe)
+
+    def opened(self, theta: Any, x: Cells, rng: Rng) -> Any:
+        """The theta that was drawn, with entries for all that the rows hold.
+
+        Nothing that was drawn changes. Draws may have no entries for what no row held.
+        """
+        return theta
+
+    def log_density(self, theta: Any) -> Parts:
+        """log p(theta), by symbol as in the density's `parts`.
+
+        `(c, f)`, or `(c,)` of levels that share a Dirichlet.
+        """
+        raise TypeError(f"{self.public_name} has no log-density of its parameters.")
+
+    def variables(self, pm: Any, names: VariableNames) -> Any:
+        """theta as variables of the PyMC model around, in a density.
+
+        The belief's parameters may be variables too.
+        """
+        raise TypeError(f"{self.public_name} has no PyMC model.")
 
     def log_predictive(self, x: Array) -> Array:
         """Return log p(x), with theta integrated out under this belief. Exact.

@@ -18,12 +18,6 @@ from scipy.special import betaln
 from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.capabilities import (
-    LevelUnit,
-    LinearDensity,
-    PseudoCounts,
-    independent_variances,
-)
 from bayesnb.families.categorical import ColumnDirichlets, tables_of
 from bayesnb.families.dirichlet import ALIKE, CONCENTRATION, log_share_cumulants
 from bayesnb.families.family import (
@@ -34,6 +28,7 @@ from bayesnb.families.family import (
     proportions,
     shaped,
 )
+from bayesnb.families.linear import independent_variances
 from bayesnb.families.multinomial import MultinomialStats
 from bayesnb.families.record import (
     Linear,
@@ -48,6 +43,7 @@ from bayesnb.families.record import (
 from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.sums import made_at, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
+from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.formatting import number_range
 from bayesnb.numerics import special
@@ -326,7 +322,7 @@ def score_cells(x: Cells, one: Array, zero: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliDensity(ScoredSides, LinearDensity, Density):
+class BernoulliDensity(ScoredSides, Density):
     probability: Array
     complement: Array
 
@@ -379,7 +375,7 @@ class BernoulliDensity(ScoredSides, LinearDensity, Density):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
+class Beta(ScoredSides, Belief[BernoulliStats, BernoulliDensity]):
     """Beta distribution over the probability of a one: the conjugate prior of ``Bernoulli``.
 
     Parameters
@@ -406,6 +402,7 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     """
 
     symbols: ClassVar[dict[str, str]] = {"a": "theta{}_a", "b": "theta{}_b"}
+    is_linear: ClassVar[bool] = True
     a: Parameter
     b: Parameter
 
@@ -445,6 +442,9 @@ class Beta(ScoredSides, PseudoCounts, Belief[BernoulliStats, BernoulliDensity]):
     @property
     def strictly_proper(self) -> Array:
         return (self.a > 0) & (self.b > 0)
+
+    def strengthened(self, times: Any) -> Self:
+        return type(self)(times * self.a, times * self.b)
 
     def update(self, stats: BernoulliStats) -> Self:
         return type(self)(self.a + stats.ones, self.b + stats.zeros)

@@ -19,7 +19,6 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
-from bayesnb.families.capabilities import LevelUncertainty, LevelUnit, LevelWeights
 from bayesnb.families.dirichlet import (
     ALIKE,
     Dirichlet,
@@ -44,6 +43,7 @@ from bayesnb.families.record import Power, VariableNames, of_powers, raised, sil
 from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.sums import Entries, KernelTables, by_tables, distinct_places, made_at, nodes
 from bayesnb.families.support import AnyLevel, Support
+from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight, hard
 from bayesnb.numerics.special import less, log_gamma_ratio
 from bayesnb.numerics.threads import in_order, pieces
@@ -285,7 +285,7 @@ class LaidOutStats(CodedStats):
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
+class CategoricalDensity(ScoredLevels, LevelDensity):
     probability: Array
     sizes: tuple[int, ...]
 
@@ -311,10 +311,11 @@ class CategoricalDensity(LevelWeights, ScoredLevels, LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ColumnDirichlets(LevelUncertainty, LevelTables, DirichletBelief):
+class ColumnDirichlets(LevelTables, DirichletBelief):
     """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
 
     density: ClassVar[type[LevelDensity]] = CategoricalDensity
+    is_linear: ClassVar[bool] = True
     concentration: Array
     sizes: tuple[int, ...]
 

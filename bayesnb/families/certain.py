@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions, Density, Rng
-from bayesnb.families.capabilities import words_of
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.families.record import Parameter, Parts, VariableNames, lead
 from bayesnb.families.removal import RowsLeftOut
@@ -90,7 +89,7 @@ class Certain(CertainBelief):
         return self.theta.add_scores(x, power, out, n_jobs)
 
     def words(self, x: Cells) -> Array | None:
-        return words_of(self.theta, x)
+        return self.theta.words(x)
 
     def contributions(self, x: Array, power: Any, words: Array | None = None) -> Contributions:
         each = self.theta.contributed(x, power, words)

@@ -19,7 +19,6 @@ from scipy.special import gammaln, polygamma, psi
 from bayesnb import formatting
 from bayesnb.families import quantiles
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
-from bayesnb.families.capabilities import PseudoCounts, log_share_variance
 from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
 from bayesnb.families.family import (
     Family,
@@ -29,7 +28,8 @@ from bayesnb.families.family import (
     declared_levels,
     proportions,
 )
-from bayesnb.families.record import Parameter, Record, VariableNames, checked, silent
+from bayesnb.families.linear import independent_variances, log_share_variance
+from bayesnb.families.record import Linear, Parameter, Record, VariableNames, checked, silent
 from bayesnb.families.removal import extra_of
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
@@ -153,8 +153,13 @@ class LevelDensity(Density, Levels):
         """The log-probability of each level, s times."""
         return s * self.log_probability
 
+    def linear(self) -> Linear:
+        """The log of every level's probability, `(c, k)`; no offset."""
+        classes = len(self.log_probability)
+        return Linear(self.log_probability.reshape(classes, -1), np.zeros(classes))
 
-class DirichletBelief(PseudoCounts, Belief, Levels):
+
+class DirichletBelief(Belief, Levels):
     """Dirichlet beliefs; subclasses differ in what a cell is, and so in `log_moment`."""
 
     symbols: ClassVar[dict[str, str]] = {"concentration": "theta{}_concentration"}
@@ -207,6 +212,16 @@ class DirichletBelief(PseudoCounts, Belief, Levels):
     @property
     def strictly_proper(self) -> Array:
         return self.level_sums((self.concentration <= 0).astype(float)) == 0
+
+    def strengthened(self, times: Any) -> Self:
+        each = self.expand(times) if np.ndim(times) else times
+        return self.map(lambda array: each * array)
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        """Level by level; levels of one column are not independent."""
+        classes = len(self.concentration)
+        each = log_share_variance(self.concentration, self.total).reshape(classes, -1)
+        return independent_variances(each, np.zeros(classes), against)
 
     def update(self, stats: Any) -> Self:
         return self.map(lambda array: array + stats.counts)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_c
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Stats
-from bayesnb.families.capabilities import strengthened
 from bayesnb.families.support import Support
 from bayesnb.families.weight import Weight
 from bayesnb.numerics.special import ratio
@@ -228,7 +227,7 @@ class Family[S: Stats](ABC):
             )
         declared = getattr(self, "prior", None)
         prior = self.belief(stats) if declared is None else declared
-        return replace(self, prior=strengthened(prior, smoothing))  # type: ignore[type-var]
+        return replace(self, prior=prior.strengthened(smoothing))  # type: ignore[type-var]
 
     def __repr__(self) -> str:
         shown = (

@@ -90,10 +90,6 @@ class OnGrid(Row):
 class RelativeScores(OnGrid, LevelTables):
     """Densities and beliefs, whose scores are relative to the density of all rows."""
 
-    def log_base(self, x: Cells) -> Array:
-        """Log-density of all rows, `(r, f) -> (r,)`; nothing of missing cells."""
-        return self.added(x, tables_of(self.grid.log_base[None]), 1, None, 1)[:, 0]
-
     def cell_log_base(self, x: Cells) -> Array:
         return pick(self.grid.log_base, self.at(x[:]))
 
@@ -200,6 +196,9 @@ class NumberDistributions:
         return self.belief.proper[self.classes, self.features]
 
     def predictive(self) -> Self:
+        return self
+
+    def margins(self) -> Self:
         return self
 
     def level_columns(self, x: Cells, columns: Any) -> Any:

@@ -18,8 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import formatting
-from bayesnb.families.base import ORDER, Array, Cells, Parts, Rng, Stats
-from bayesnb.families.capabilities import LevelUnit, Narrowed
+from bayesnb.families.base import ORDER, Array, Cells, Narrowed, Parts, Rng, Stats
 from bayesnb.families.categorical import Categorical, CodedStats, ColumnDirichlets
 from bayesnb.families.combinations import (
     Combined,
@@ -50,6 +49,7 @@ from bayesnb.families.family import Family, Seen
 from bayesnb.families.record import VariableNames, of_powers, raised, silent
 from bayesnb.families.removal import SLACK, RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
+from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.numerics import special
 from bayesnb.numerics.special import less, log_gamma_ratio

@@ -32,8 +32,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayesnb.families import quantiles
-from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng
-from bayesnb.families.capabilities import Narrowed
+from bayesnb.families.base import Array, Belief, Cells, Density, Narrowed, Parts, Rng
 from bayesnb.families.categorical import LaidOutStats, LevelTables, Row, ScoredLevels, tables_of
 from bayesnb.families.dirichlet import draw_level, log_share_cumulants, pick
 from bayesnb.families.record import (

@@ -23,7 +23,6 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
 from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
-from bayesnb.families.capabilities import LevelUncertainty, LevelWeights
 from bayesnb.families.dirichlet import (
     Dirichlet,
     DirichletBelief,
@@ -180,7 +179,7 @@ class OrderedCounts(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
+class MultinomialDensity(OrderedCounts, LevelDensity):
     probability: Array
     ordered: bool = False
 
@@ -225,11 +224,12 @@ class MultinomialDensity(LevelWeights, OrderedCounts, LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(LevelUncertainty, OrderedCounts, DirichletBelief):
+class DirichletMultinomial(OrderedCounts, DirichletBelief):
     """A Dirichlet for the words of every class; a cell is how often each level came up, `(..., k)`."""
 
     multivariate: ClassVar[bool] = True
     density: ClassVar[type[LevelDensity]] = MultinomialDensity
+    is_linear: ClassVar[bool] = True
     concentration: Array
     ordered: bool = False
 

@@ -19,7 +19,6 @@ from scipy.special import gammaln, polygamma, psi
 from bayesnb import numerics
 from bayesnb.families import gaussian_removal, quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.capabilities import LinearDensity, NumberUnit
 from bayesnb.families.record import (
     FARTHEST,
     Expected,
@@ -34,6 +33,7 @@ from bayesnb.families.record import (
 )
 from bayesnb.families.removal import SLACK, RowsLeftOut, left_of, slack
 from bayesnb.families.sums import by_rows, made_at
+from bayesnb.families.units import NumberUnit
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
@@ -236,7 +236,7 @@ def kernel_scores(
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianDensity(LinearDensity, Density):
+class GaussianDensity(Density):
     symbols: ClassVar[dict[str, str]] = {"mean": "mu", "variance": "sigma2"}
     mean: Array
     variance: Array

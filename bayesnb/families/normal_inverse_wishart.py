@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.families import elliptic, gaussian_removal, quantiles
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
-from bayesnb.families.capabilities import Narrowed, NumberUnit
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Narrowed, Parts, Rng
 from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
 from bayesnb.families.normal_inverse_gamma import Moments, NormalInverseGamma, Slip
 from bayesnb.families.record import (
@@ -31,6 +30,7 @@ from bayesnb.families.record import (
 )
 from bayesnb.families.removal import RowsLeftOut
 from bayesnb.families.sums import by_rows
+from bayesnb.families.units import NumberUnit
 from bayesnb.families.vectors import (
     There,
     VectorDensity,

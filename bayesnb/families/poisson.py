@@ -17,8 +17,8 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.capabilities import LinearDensity, PseudoCounts, independent_variances
 from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
+from bayesnb.families.linear import independent_variances
 from bayesnb.families.record import (
     Linear,
     Parameter,
@@ -99,7 +99,7 @@ def sum_distinct(score: Callable[[Array, Array], Array], x: Cells, power: Power 
 
 
 @dataclass(frozen=True, eq=False)
-class PoissonDensity(LinearDensity, Density):
+class PoissonDensity(Density):
     rate: Array
 
     theta: ClassVar[str] = "rate"
@@ -145,7 +145,7 @@ class PoissonDensity(LinearDensity, Density):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
+class Gamma(Belief[PoissonStats, PoissonDensity]):
     """Gamma distribution over the rate of events: the conjugate prior of ``Poisson`` columns.
 
     Parameters
@@ -176,6 +176,7 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
     """
 
     symbols: ClassVar[dict[str, str]] = {"shape": "rate_shape", "rate": "rate_rate"}
+    is_linear: ClassVar[bool] = True
     shape: Parameter
     rate: Parameter
 
@@ -212,6 +213,9 @@ class Gamma(PseudoCounts, Belief[PoissonStats, PoissonDensity]):
     @property
     def proper(self) -> Array:
         return (self.shape > 0) & (self.rate > 0)
+
+    def strengthened(self, times: Any) -> Self:
+        return type(self)(times * self.shape, times * self.rate)
 
     def update(self, stats: PoissonStats) -> Self:
         return type(self)(self.shape + stats.events, self.rate + stats.count)

@@ -58,6 +58,7 @@ class Sharing(Belief):
     """
 
     independent_classes: ClassVar[bool] = False
+    is_linear: ClassVar[bool] = True
     common: ClassVar[tuple[str, ...]]  # the parameters of the common part
     alone: ClassVar[type[Belief]]  # the belief about one class, whatever the others are
     layout: ClassVar[tuple[str, ...]] = ("models",)

@@ -19,7 +19,6 @@ import numpy as np
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.capabilities import LinearDensity
 from bayesnb.families.normal_inverse_gamma import LOG_2PI, GaussianStats, Slip
 from bayesnb.families.record import Linear, raised
 from bayesnb.families.removal import SLACK
@@ -365,7 +364,7 @@ def settled(scatter: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class VectorDensity(Whitened, LinearDensity, Density):
+class VectorDensity(Whitened, Density):
     """A Gaussian over a block: `(..., d)` means and `(..., d, d)` covariances."""
 
     mean: Array

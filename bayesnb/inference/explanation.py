@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells, Contributions
-from bayesnb.families.capabilities import HasBaseDensity, words_of
 from bayesnb.families.record import Power, difference, is_by_row, is_one, raised
 from bayesnb.model.powers import Exponents, is_silent, of_rows
 from bayesnb.model.product import Product
@@ -55,7 +54,7 @@ class Explanation:
 
 def explain(belief: Product, cells: Sequence[Cells], power: Exponents = 1.0) -> Explanation:
     """Explain each row's scores term by term, `(r, f) per block -> (r, c, f)`, features of all blocks end to end."""
-    live, words = belief.live, tuple(words_of(block, x) for block, x in zip(belief.blocks, cells, strict=True))
+    live, words = belief.live, tuple(block.words(x) for block, x in zip(belief.blocks, cells, strict=True))
     _refuse_many(cells, words, len(live))
     possible = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
     powers = of_rows(power, cells)
@@ -90,8 +89,9 @@ def _of_block(block: Belief, x: Cells, words: Array | None, power: Power, classe
         predictive = raised(each, _by_cells(block, x, words, 1.0, classes).log_moment)
         shift = difference(predictive, result.log_moment)
         result = result._replace(mean=result.mean + shift, log_moment=predictive)
-    if isinstance(block, HasBaseDensity):
-        base = each * block.cell_log_base(x)[:, None]
+    log_base = block.cell_log_base(x)
+    if log_base is not None:
+        base = each * log_base[:, None]
         result = result._replace(mean=result.mean + base, log_moment=result.log_moment + base)
     return result
 

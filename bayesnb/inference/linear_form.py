@@ -17,7 +17,6 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.families.capabilities import HasLinearVariance
 from bayesnb.families.multinomial import scaled
 from bayesnb.families.record import Linear
 from bayesnb.model.powers import Exponents, LengthPower, Numbers, of_blocks, of_empty_rows
@@ -44,9 +43,8 @@ def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None
 
     One class alone, or classes whose variances happen to be equal, would look linear.
     """
-    is_linear = [isinstance(belief, HasLinearVariance) for belief in posterior.blocks]
-    pairs: Any = zip(density.blocks, is_linear, strict=True)
-    return [block[density.live].linear() if linear else None for block, linear in pairs]
+    pairs = zip(density.blocks, posterior.blocks, strict=True)
+    return [block[density.live].linear() if belief.is_linear else None for block, belief in pairs]
 
 
 def differences(density: Any, against: int) -> list[Any]:

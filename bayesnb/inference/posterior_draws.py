@@ -18,7 +18,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Rng, Stats
-from bayesnb.families.capabilities import narrowed, opened
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
 from bayesnb.families.record import Power, is_by_row
 from bayesnb.families.weight import one_hot
@@ -54,7 +53,7 @@ class Theta:
     def opened(self, beliefs: Sequence[Belief], cells: Sequence[Cells], rng: np.random.Generator) -> Self:
         """Split off the parameters of levels that only these rows hold; nothing that was drawn changes."""
         parts = zip(beliefs, self.blocks, cells, strict=True)
-        return replace(self, blocks=tuple(opened(belief, theta, x, rng) for belief, theta, x in parts))
+        return replace(self, blocks=tuple(belief.opened(theta, x, rng) for belief, theta, x in parts))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -275,7 +274,7 @@ def once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: 
     """
     belief = scores.belief
     each = zip(belief.blocks, scores.cells, observers, strict=True)
-    beliefs, cells, narrow = zip(*(narrowed(block, x, observer) for block, x, observer in each), strict=True)
+    beliefs, cells, narrow = zip(*(block.narrowed(x, observer) for block, x, observer in each), strict=True)
     proba, live, start = np.zeros((times.sum(), 1, scores.classes)), belief.live, 0
     for c in np.flatnonzero(times):
         seen = observed_by(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.capabilities import Narrowed, narrowed
+from bayesnb.families.base import Array, Belief, Cells, Narrowed
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, draw_level
 from bayesnb.inference.explanation import Explanation
@@ -272,7 +271,7 @@ class RowConditioner:
         for places in blocks(len(kept), step):
             draws = kept[places]
             triples = zip(ensemble.posterior(draws), cells, self.observers, strict=True)
-            parts = [narrowed(belief, x, observe) for belief, x, observe in triples]
+            parts = [belief.narrowed(x, observe) for belief, x, observe in triples]
             narrowed_cells = [part.cells for part in parts]
             class_prob = DirichletDensity.of_logs(ensemble.log_class(draws))
             before = Theta(class_prob, tuple(part.belief for part in parts))

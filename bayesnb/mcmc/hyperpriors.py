@@ -24,7 +24,6 @@ import numpy as np
 
 from bayesnb.families import Gamma, NormalInverseGamma
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.capabilities import variables_of
 from bayesnb.families.family import Seen
 from bayesnb.families.sharing import SharedNormalInverseGamma
 from bayesnb.mcmc.ensemble import ConstantPrior, PriorOfDraws
@@ -61,7 +60,7 @@ class DeclaredPrior(BlockPrior):
     """The declared prior, with nothing to be learned."""
 
     def theta(self, pm: Any, names: BlockNames) -> Any:
-        return variables_of(self.declared, pm, names)
+        return self.declared.variables(pm, names)
 
     def evidence(self, pm: Any, names: BlockNames) -> Any:
         return self.declared.log_evidence(self.stats)
@@ -91,7 +90,7 @@ class LearnedPrior(BlockPrior):
         """Return the belief with these arrays."""
 
     def theta(self, pm: Any, names: BlockNames) -> Any:
-        return variables_of(self.belief(*self.fields(self.hyperparameters(pm, names))), pm, names)
+        return self.belief(*self.fields(self.hyperparameters(pm, names))).variables(pm, names)
 
     def evidence(self, pm: Any, names: BlockNames) -> Any:
         return self.belief(*self.fields(self.hyperparameters(pm, names))).log_evidence(self.stats, tensors())

@@ -15,7 +15,6 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.families.capabilities import cell_of
 from bayesnb.families.multinomial import as_csr
 from bayesnb.families.sums import row_of_entry
 from bayesnb.families.weight import one_hot
@@ -69,7 +68,7 @@ def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: ObservedRow
     elif block.family.multivariate and block.family.continuous:
         x = dense(cells)
         at = np.flatnonzero(~np.isnan(x).any(axis=1))  # a row that lacks a cell teaches nothing about the block
-        kind, params = cell_of(density, pm)
+        kind, params = density.cell(pm)
         params = {key: value[rows.codes[at]] for key, value in params.items()}
         rows.likelihood(pm, {"name": name}, kind, params, x[at], at)
     elif block.family.multivariate:
@@ -78,7 +77,7 @@ def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: ObservedRow
         _levels(pm, block, density, np.asarray(cells[:]), rows, names)
     else:
         x = dense(cells)
-        kind, params = cell_of(density, pm)
+        kind, params = density.cell(pm)
         at, feature = np.nonzero(~np.isnan(x))
         if len(at) == x.size:
             params = {key: value[rows.codes] for key, value in params.items()}
@@ -128,7 +127,7 @@ def row_scores(pm: Any, block: Block, density: Any, cells: Cells) -> Any:
     rows, xp = cells.shape[0], tensors()
     if not density.sufficient:
         x = dense(cells)
-        kind, params = cell_of(density, pm)
+        kind, params = density.cell(pm)
         logs = pm.logp(kind.dist(**params), np.nan_to_num(x)[:, None])
         return xp.where(np.isnan(x)[:, None], 0.0, logs).sum(axis=-1)
     width = sum(block.sizes) or cells.shape[1]

@@ -16,7 +16,6 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats
-from bayesnb.families.capabilities import HasBaseDensity
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, DirichletStats
 from bayesnb.families.record import difference, fields_alone
@@ -148,10 +147,9 @@ class Joint:
     def with_base(self, joint: Array, cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
         """log p(x, y) of x itself, of one that may be relative to a density which all classes have in common."""
         for block, x, exponent in zip(self.blocks, cells, of_rows(power, cells), strict=True):
-            if isinstance(block, HasBaseDensity):
-                by_feature = np.ndim(exponent) > 0
-                base = (block.cell_log_base(x) * exponent).sum(axis=1) if by_feature else exponent * block.log_base(x)
-                joint = joint + base[:, None]
+            base = block.cell_log_base(x)
+            if base is not None:
+                joint = joint + (base * exponent).sum(axis=1)[:, None]
         return joint
 
 

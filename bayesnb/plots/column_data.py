@@ -9,7 +9,6 @@ import numpy as np
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.joint import JointDirichlet
 from bayesnb.formatting import list_names, number, quote
@@ -93,7 +92,7 @@ def select_columns(
         belief = word_shares(belief.column(0).concentration)[:, places[0]]
         levels = [f"{names[0]}: share"]
     elif len(places) == 1:
-        belief = margins_of(belief).column(places[0])
+        belief = belief.margins().column(places[0])
     else:
         belief = belief.of_columns(np.array(places)).column(0)
         if levels:

@@ -9,7 +9,6 @@ from matplotlib.lines import Line2D
 from scipy.special import fdtri, ndtr
 
 from bayesnb.families.base import Array
-from bayesnb.families.capabilities import margins_of
 from bayesnb.formatting import count, percent
 from bayesnb.plots.column_data import MIN_ROWS, ColumnData, find_usual_range, read_column
 from bayesnb.plots.style import (
@@ -321,7 +320,7 @@ def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
             for share, width in ((0.5, 1.1), (prob, 1.8)):
                 radius = np.sqrt(2 * fdtri(2, new.df, share))
                 ax.plot(*(new.loc[:, None] + radius * shape), **class_line(c, width))
-    margins = margins_of(belief[:, None])
+    margins = belief[:, None].margins()
     limits = []
     for j in range(2):
         parts = [rows[:, j] for rows in data.parts]

@@ -15,7 +15,6 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
 from bayesnb.families.base import Array
-from bayesnb.families.capabilities import margins_of
 from bayesnb.families.family import Family
 from bayesnb.families.record import raised
 from bayesnb.formatting import number, signed
@@ -187,7 +186,7 @@ def _measure_influence(family: Family, pair: Any) -> Array:
             first, second = pair.mean()
             terms = np.nan_to_num((first - second) * (np.log(first) - np.log(second)))
             return terms[0] if family.words else pair.level_sums(terms)
-        columns = margins_of(pair)
+        columns = pair.margins()
         x = columns.predictive().ppf(EXPECTED_ROWS[:, None, None])
         means = [columns.log_predictive(x[:, [c]]).mean(axis=0) for c in range(2)]
         return np.subtract(*means[0]) - np.subtract(*means[1])

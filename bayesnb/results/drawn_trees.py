@@ -16,7 +16,6 @@ from scipy.special import logsumexp
 
 from bayesnb import __version__
 from bayesnb.families.base import Array, Cells, Parts
-from bayesnb.families.capabilities import log_density_of
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import draw_level
 from bayesnb.inference.class_scores import Scores
@@ -359,10 +358,10 @@ class GroupDraws:
         parts = []
         for at, _ in enumerate(layout.blocks):  # links come last, and have no parameters here
             belief = prior.blocks[at].repeated(draws)
-            parts.append(log_density_of(belief, self.theta.blocks[at]))
+            parts.append(belief.log_density(self.theta.blocks[at]))
         variables = _arrange(layout, self.theta, parts)
         if not self.subject.certain:
-            (logs,) = log_density_of(prior.classes, self.theta.class_probs).values()
+            (logs,) = prior.classes.log_density(self.theta.class_probs).values()
             variables["class_prob"] = (), logs
         return variables
 

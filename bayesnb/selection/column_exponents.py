@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.capabilities import words_of
 from bayesnb.families.links import Links
 from bayesnb.model.powers import lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
@@ -131,7 +130,7 @@ def words_of_rows(model: Model, rows: Rows) -> Array:
 
 def has_words(block: Belief, x: Cells) -> bool:
     """Whether a block is one of words, each row of which has a length."""
-    return words_of(block, x[:0]) is not None
+    return block.words(x[:0]) is not None
 
 
 def shortened(scores: LabelScores, words: Array, length: Array) -> LabelScores:

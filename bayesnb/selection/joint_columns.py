@@ -9,8 +9,8 @@ import numpy as np
 
 from bayesnb.families import Codes
 from bayesnb.families.base import Belief, Cells, Stats
-from bayesnb.families.capabilities import HasUnits, NumberUnit, Unit
 from bayesnb.families.family import Family
+from bayesnb.families.units import NumberUnit, Unit
 from bayesnb.formatting import list_names
 from bayesnb.model.schema import Schema
 from bayesnb.selection.joint_evidence import (
@@ -83,7 +83,7 @@ def joinable_members(schema: Schema, priors: Sequence[Belief], cells: Sequence[C
     """Return the units of columns that can be joined with others of their kind, by kind."""
     by_key: dict[Key, list[Member]] = defaultdict(list)
     for b, (block, prior, x) in enumerate(zip(schema.blocks, priors, cells, strict=True)):
-        for unit in prior.units(x) if isinstance(prior, HasUnits) else ():
+        for unit in prior.units(x):
             places = tuple(ColumnPlace(block.names[f], block.places[f], b, f) for f in unit.places)
             for key in _keys(block.family, unit, len(block.names)):
                 by_key[key].append((unit, places))

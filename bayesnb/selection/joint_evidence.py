@@ -40,8 +40,8 @@ from bayesnb.families import (
     NormalInverseWishart,
 )
 from bayesnb.families.base import Array, Belief
-from bayesnb.families.capabilities import LevelUnit, NumberUnit
 from bayesnb.families.family import Family, unless_alike
+from bayesnb.families.units import LevelUnit, NumberUnit
 from bayesnb.numerics.special import log_gamma_ratio, ratio
 from bayesnb.selection.pair_evidence import Labels
 

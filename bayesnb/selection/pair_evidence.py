@@ -40,7 +40,6 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.capabilities import HasLevelColumns
 from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
@@ -131,8 +130,9 @@ def part_of(
     prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
 ) -> LevelColumns | NumberColumns:
     """Return columns of a block, as numbers unless they have levels; `places` is yet to be replaced."""
-    if isinstance(prior, HasLevelColumns):
-        return LevelColumns(*prior.level_columns(x, columns), np.array(columns))
+    levels = prior.level_columns(x, columns)
+    if levels is not None:
+        return LevelColumns(*levels, np.array(columns))
     cells = x[:][:, columns]
     dense = np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
     return NumberColumns(dense, prior[:, columns], observe, np.array(columns))
