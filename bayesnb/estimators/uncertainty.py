@@ -379,7 +379,6 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             the coordinate `class`.
             `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` drawn from it.
             `constant_data` : `class_prob`, where it is given and so not drawn.
-            `conjugate` : the posterior's parameters in closed form, and `log_evidence`.
 
         See Also
         --------
@@ -393,8 +392,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper prior cannot be drawn:
         `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`.
         Links between columns, see `links_`, are drawn as well, and are in the predictions and, those of the forest, in
-        the likelihood `row` and in `log_evidence`; the parameters that are shown, and `log_prior`, are of the columns
-        alone.
+        the likelihood `row`; the parameters that are shown, and `log_prior`, are of the columns alone. The closed form
+        of the posterior is in `posterior_`.
         Labels other than numbers, booleans, dates and text become text. What would take more than 2 GiB is refused.
 
         Examples
@@ -403,7 +402,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
         >>> tree = model.to_datatree(rng=1)
         >>> sorted(tree.children)
-        ['conjugate', 'log_prior', 'posterior', 'prior']
+        ['log_prior', 'posterior', 'prior']
         >>> tree["posterior"]["mu"].dims
         ('chain', 'draw', 'class', 'feature')
         """

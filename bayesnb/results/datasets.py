@@ -26,8 +26,8 @@ from bayesnb.results.tables import (
     Result,
     TitledFrame,
     add_title,
+    along,
     describe_intervals,
-    label,
 )
 
 MAX_FAMILY_LETTERS = 30
@@ -38,7 +38,9 @@ ABOUT_SHAPES = (
 EXPONENTS_KEPT = (
     "The exponents (temper) of the other columns are kept, though a refit would find others."
 )
-PAIR_EVIDENCE = "log Bayes factor, the two depend on each other given the class [nats]"
+SCORES_OF_FAMILIES = (
+    "Families, chosen by the leave-one-out score of the label (elpd in nats, larger is better)"
+)
 
 
 def ci_prob(value: float | None) -> float:
@@ -62,7 +64,8 @@ def dataset(
 ) -> Result:
     """Label numbers of every row, `(r,)`, and of every row and class, `(r, c)`."""
     coords = {"obs_id": coordinate(index), "class": coordinate(classes)}
-    return label(kind, coords, {("obs_id",): by_row, ("obs_id", "class"): by_class}, attrs)
+    variables = along("obs_id", by_row) | along(("obs_id", "class"), by_class)
+    return kind(variables, coords, dict(attrs))
 
 
 def frame(columns: Mapping[str, Sequence[Any] | Array]) -> pd.DataFrame:
@@ -145,9 +148,13 @@ def decisions(rows: Array, actions: Sequence[Any], made: Decision, abstain: floa
         chosen = np.where(made.abstained, None, chosen.astype(object))
         attrs["abstain"] = abstain
         attrs["note"] = f"To leave a row undecided costs {abstain:g}."
-    by_row = {"action": chosen, "expected_loss": made.expected_loss, "abstained": made.abstained}
-    variables = {("obs_id",): by_row, ("obs_id", "choice"): {"loss": made.loss}}
-    return label(Decisions, {"obs_id": coordinate(rows), "choice": names}, variables, attrs)
+    variables = {
+        "action": ("obs_id", chosen),
+        "expected_loss": ("obs_id", made.expected_loss),
+        "abstained": ("obs_id", made.abstained),
+        "loss": (("obs_id", "choice"), made.loss),
+    }
+    return Decisions(variables, {"obs_id": coordinate(rows), "choice": names}, attrs)
 
 
 # The model
@@ -165,10 +172,9 @@ class FamilyChoices(Result):
 
     def _shown(self) -> pd.DataFrame:
         """Return the score of the family that was chosen, and the others."""
-        table = self[["chosen", "chosen_over"]].to_dataframe()
         elpd = self["elpd"].sel(candidate=self["chosen"])
-        table.insert(1, "elpd", elpd.values)
-        return table
+        table = self[["chosen", "chosen_over"]].assign(elpd=elpd).to_dataframe()
+        return table[["chosen", "elpd", "chosen_over"]]
 
 
 def choices(made: Sequence[Choice]) -> Result:
@@ -179,27 +185,25 @@ def choices(made: Sequence[Choice]) -> Result:
     for choice in made:
         elpd = pd.Series(choice.elpd, choice.candidates)
         name = choice.candidates[choice.chosen]
-        others = (elpd.drop(name) - elpd[name]).dropna().sort_values(ascending=False)
+        gaps = (elpd - elpd[name]).drop(name).dropna().sort_values(ascending=False)
         texts = []
-        for other, gap in others.items():
+        for other, gap in gaps.items():
             texts.append(f"{shorten(other, MAX_FAMILY_LETTERS)} ({signed(gap, 1)})")
-        scores.append(elpd.to_dict())
+        scores.append(elpd)
         chosen.append(name)
         chosen_over.append(", ".join(texts))
-    table = pd.DataFrame(scores, dtype=float)
+    table = pd.DataFrame(scores)
     title = "All families are declared, or follow from the values of the columns."
     if made:
-        title = "Families, chosen by the leave-one-out score of the label"
-        title = f"{title} (elpd in nats, larger is better)"
-    coords = {
-        "feature": coordinate([choice.key for choice in made]),
-        "candidate": np.array(table.columns, str),
-    }
+        title = SCORES_OF_FAMILIES
+    features = coordinate(choice.key for choice in made)
+    coords = {"feature": features, "candidate": coordinate(table.columns)}
     variables = {
-        ("feature", "candidate"): {"elpd": table},
-        ("feature",): {"chosen": np.array(chosen, str), "chosen_over": np.array(chosen_over, str)},
+        "elpd": (("feature", "candidate"), table),
+        "chosen": ("feature", coordinate(chosen)),
+        "chosen_over": ("feature", coordinate(chosen_over)),
     }
-    return label(FamilyChoices, coords, variables, {"title": title})
+    return FamilyChoices(variables, coords, {"title": title})
 
 
 def rejected(made: Sequence[Choice]) -> dict[Hashable, str]:
@@ -214,10 +218,6 @@ class ColumnLinks(Result):
     __slots__ = ()
     _axes = ("link",)
     _columns = ("first", "second", "log_bayes_factor", "temper", "temper_sd", "in_forest")
-    _about: ClassVar = {
-        "log_bayes_factor": "log Bayes factor against independence given the class [nats]",
-        "temper": "exponent on the evidence of the link",
-    }
 
     def _shown(self) -> pd.DataFrame:
         return self._frame().set_index(["first", "second"])
@@ -225,24 +225,29 @@ class ColumnLinks(Result):
 
 def links(block: Any, temper: Array, temper_sd: Array) -> Result:
     """Label links between columns; `block` is None where none were found."""
-    ends: Sequence[Any] = [] if block is None else block.keys
-    in_forest = np.array([] if block is None else block.in_forest, bool)
+    ends = []
+    evidence = []
+    in_forest = []
+    if block is not None:
+        ends = block.keys
+        evidence = block.evidence
+        in_forest = block.in_forest
     variables = {
-        "first": coordinate([name for name, _ in ends]),
-        "second": coordinate([name for _, name in ends]),
-        "log_bayes_factor": np.empty(0) if block is None else block.evidence,
+        "first": coordinate(name for name, _ in ends),
+        "second": coordinate(name for _, name in ends),
+        "log_bayes_factor": evidence,
         "temper": temper,
         "temper_sd": temper_sd,
-        "in_forest": in_forest,
+        "in_forest": np.array(in_forest, bool),
     }
-    title = (
-        f"{count(len(ends), 'link')} between columns, {in_forest.sum():,} in the forest "
-        "(log Bayes factor in nats)"
-        if ends
-        else "No links between columns"
-    )
+    title = "No links between columns"
+    if ends:
+        title = (
+            f"{count(len(ends), 'link')} between columns, {sum(in_forest):,} in the forest "
+            "(log Bayes factor in nats)"
+        )
     coords = {"link": np.arange(len(ends))}
-    return label(ColumnLinks, coords, {("link",): variables}, {"title": title})
+    return ColumnLinks(along("link", variables), coords, {"title": title})
 
 
 # Features
@@ -259,10 +264,6 @@ class Relevance(Result):
     _columns = ("log_bayes_factor", "inclusion", "temper", "temper_sd")
     _sorted_by = "log_bayes_factor"
     _formats: ClassVar[Formats] = {"inclusion": probability}
-    _about: ClassVar = {
-        "log_bayes_factor": "log Bayes factor, depends on the class [nats]",
-        "inclusion": "probability that the feature depends on the class",
-    }
 
 
 def relevant(
@@ -286,7 +287,7 @@ def relevant(
         notes.append("Hundreds of nats do not say that a feature is important: see importance().")
         notes.append(ABOUT_SHAPES)
     attrs["note"] = "\n".join(notes)
-    return label(Relevance, {"feature": coordinate(names)}, {("feature",): values_of}, attrs)
+    return Relevance(along("feature", values_of), {"feature": coordinate(names)}, attrs)
 
 
 class Importance(Result):
@@ -302,9 +303,6 @@ class Importance(Result):
     _formats: ClassVar[Formats] = dict.fromkeys(
         ("importance", "lower", "upper"), partial(fixed, decimals=4)
     )
-    _about: ClassVar = {
-        "importance": "held-out log loss without the feature, less that with it [nats]"
-    }
 
 
 def important(
@@ -318,7 +316,7 @@ def important(
     title = f"What held-out log loss loses without each feature (nats a row), with {kind}"
     about = {"title": title, "note": note, **attrs}
     values_of = dict(zip(Importance._columns, (*estimate, temper), strict=True))
-    return label(Importance, {"feature": coordinate(names)}, {("feature",): values_of}, about)
+    return Importance(along("feature", values_of), {"feature": coordinate(names)}, about)
 
 
 class Dependence(Result):
@@ -333,10 +331,6 @@ class Dependence(Result):
     _columns = ("log_bayes_factor", "log_bayes_factor_by_class")
     _sorted_by = "log_bayes_factor"
     _short = ("^log_bayes_factor_", "")
-    _about: ClassVar = {
-        "log_bayes_factor": PAIR_EVIDENCE,
-        "log_bayes_factor_by_class": PAIR_EVIDENCE,
-    }
 
     def _frame(self) -> pd.DataFrame:
         table = super()._frame()
@@ -362,11 +356,11 @@ def dependent(names: Sequence[Hashable], classes: Array, log_bayes_factor: Array
     }
     axes = Dependence._axes
     variables = {
-        axes: {"log_bayes_factor": total},
-        ("class", *axes): {"log_bayes_factor_by_class": log_bayes_factor},
+        "log_bayes_factor": (axes, total),
+        "log_bayes_factor_by_class": (("class", *axes), log_bayes_factor),
     }
     coords = {"class": coordinate(classes), **dict.fromkeys(axes, coordinate(names))}
-    return label(Dependence, coords, variables, attrs)
+    return Dependence(variables, coords, attrs)
 
 
 def tuning(columns: Mapping[str, Any]) -> TitledFrame:

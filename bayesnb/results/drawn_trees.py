@@ -27,7 +27,7 @@ from bayesnb.inference.posterior_draws import (
     draw_theta,
     refuse_large,
 )
-from bayesnb.model.powers import ExponentCovariance, Exponents, of_blocks
+from bayesnb.model.powers import ExponentCovariance, Exponents
 from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate
 
@@ -45,10 +45,9 @@ NEEDS = {  # what each group needs, in the order of the tree
     "predictions": "X",
     "observed_data": "X and y",
     "constant_data": "",
-    "conjugate": "",
 }
 ROW_AXIS = ("obs_id",)
-NOT_DRAWN = ("observed_data", "constant_data", "conjugate")
+NOT_DRAWN = ("observed_data", "constant_data")
 LIKELIHOODS = {
     "y": "log p(y | x, theta), the label given its row, under the exponents of predictions",
     "row": "log p(x, y | theta), the row with its label, in which the model is generative",
@@ -87,7 +86,7 @@ class RowsToDraw:
 
     index: Array
     cells: Sequence[Cells]
-    codes: Array | None = None
+    codes: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,60 +172,50 @@ def label_probabilities(
 def tree(
     subject: Subject, rows: RowsToDraw | None, plan: DrawPlan, groups: Sequence[str] | None = None
 ) -> xr.DataTree:
-    """Return draws in ArviZ's groups, and the closed form of the distribution of theta."""
-    given = ""
-    codes = None
-    if rows is not None:
-        codes = rows.codes
-        given = "X" if codes is None else "X and y"
-    lacking = _list_lacking(subject, given)
-    proper = [belief.proper for belief in subject.model.posterior.blocks]
+    """Return draws in ArviZ's groups."""
+    model = subject.model
+    lacking = _list_lacking(subject, rows)
+    proper = [belief.proper for belief in model.posterior.blocks]
     improper = _find_improper(subject, proper, "posterior")
     if improper:
         raise ValueError(
             f"{improper}, so nothing can be drawn from it. Give a proper prior, or rows of every "
             "class."
         )
-    chosen = _choose(groups, lacking, codes is not None)
+    chosen = _choose(groups, lacking)
     one_draw = _draw_groups(subject, rows, DrawPlan(1, 1, 0), chosen)
-    bytes_of_draw = sum(map(count_bytes, one_draw.values()))
-    groups_drawn = ", ".join(one_draw)
     refuse_large(
-        f"{plan.chains} chains of {plan.draws} draws in {groups_drawn}",
-        float(plan.size * bytes_of_draw),
+        f"{plan.chains} chains of {plan.draws} draws in {', '.join(one_draw)}",
+        float(plan.size * sum(map(count_bytes, one_draw.values()))),
         "Ask for fewer draws, fewer rows, or some `groups`.",
     )
     coords = dict(subject.layout.coords)
+    constants: dict[str, Variables] = {}
     if rows is not None:
         coords["obs_id"] = coordinate(rows.index)
-    datasets = {}
-    for group, variables in _draw_groups(subject, rows, plan, chosen).items():
-        datasets[group] = plan.label(variables, coords).assign_attrs(LIBRARY_ATTRS)
-    if "log_likelihood" in chosen:
-        for name, words in LIKELIHOODS.items():
-            datasets["log_likelihood"][name].attrs["long_name"] = words
-    if "observed_data" in chosen and codes is not None:
-        labels: Variables = {"y": (ROW_AXIS, codes)}
-        datasets["observed_data"] = label_axes(labels, coords)
-    if "constant_data" in chosen and subject.certain:
-        shares = subject.model.posterior.classes.mean()
-        class_prob: Variables = {"class_prob": (("class",), shares)}
-        datasets["constant_data"] = label_axes(class_prob, coords)
-    if "conjugate" in chosen:
-        closed_form = _describe(subject, "prior" not in lacking)
-        datasets["conjugate"] = label_axes(closed_form, coords)
+        constants["observed_data"] = {"y": (ROW_AXIS, rows.codes)}
+    if subject.certain:
+        constants["constant_data"] = {"class_prob": (("class",), model.posterior.classes.mean())}
     attrs = add_time({**LIBRARY_ATTRS, **subject.temper})
     if groups is None and "prior" in lacking:
         attrs["omitted"] = f"prior, log_prior: they need {lacking['prior']}"
     nodes = {"/": xr.Dataset(attrs=attrs)}
-    for group in NEEDS:
-        if group in datasets:
-            nodes[group] = datasets[group]
+    for group, variables in _draw_groups(subject, rows, plan, chosen).items():
+        nodes[group] = plan.label(variables, coords).assign_attrs(LIBRARY_ATTRS)
+    for group, variables in constants.items():
+        if group in chosen:
+            nodes[group] = label_axes(variables, coords)
+    if "log_likelihood" in chosen:
+        for name, words in LIKELIHOODS.items():
+            nodes["log_likelihood"][name].attrs["long_name"] = words
     return xr.DataTree.from_dict(nodes)
 
 
-def _list_lacking(subject: Subject, given: str) -> dict[str, str]:
+def _list_lacking(subject: Subject, rows: RowsToDraw | None) -> dict[str, str]:
     """Return the groups that cannot be had of what is given, and what they need."""
+    given = ""
+    if rows is not None:
+        given = "X" if rows.codes is None else "X and y"
     lacking = {group: needs for group, needs in NEEDS.items() if needs not in given}
     prior = subject.model.prior
     proper = [belief.strictly_proper for belief in prior.blocks]
@@ -249,18 +238,16 @@ def _find_improper(subject: Subject, proper: Sequence[Array], kind: str) -> str:
     return ""
 
 
-def _choose(
-    groups: Sequence[str] | str | None, lacking: Mapping[str, str], has_labels: bool
-) -> list[str]:
+def _choose(groups: Sequence[str] | str | None, lacking: Mapping[str, str]) -> list[str]:
     """Return the groups to fill; an error for one that was asked for and cannot be had.
 
     By default these are all that can be; rows with labels are checked and not predicted.
     """
     if groups is None:
-        left_out = set(lacking)
-        if has_labels:
-            left_out.add("predictions")
-        return [group for group in NEEDS if group not in left_out]
+        groups = [group for group in NEEDS if group not in lacking]
+        if "log_likelihood" in groups:
+            groups.remove("predictions")
+        return groups
     if isinstance(groups, str):
         groups = [groups]
     for group in groups:
@@ -291,8 +278,7 @@ def _draw_groups(
     model = subject.model
     additions = None
     if rows is not None:  # as `draw_proba` would, from the same state of the generator
-        scores = subject.scores(rows.cells)
-        additions = draw_additions(scores, plan.size, another(rng, 2))
+        additions = draw_additions(subject.scores(rows.cells), plan.size, another(rng, 2))
     posterior = draw_theta(model.posterior, plan.size, rng)
     prior = draw_theta(model.prior.beside(model.posterior), plan.size, rng)
     label_rng = np.random.default_rng(rng.integers(1 << 63))
@@ -301,18 +287,18 @@ def _draw_groups(
     for group in chosen:
         if group not in NOT_DRAWN:
             groups[group] = {}
-    of_posterior = [group for group in groups if group != "prior"]
-    for place, theta in posterior if of_posterior else ():
+    for place, theta in posterior:
         opened = None
         if rows is not None:
             opened = theta.opened(model.posterior.blocks, rows.cells, further)
         draws = GroupDraws(subject, theta, place, rows, opened, additions, label_rng)
-        for group in of_posterior:
-            drawn = getattr(draws, group)()
-            store(groups[group], plan.size, place, drawn)
-    for place, theta in prior if "prior" in groups else ():
-        drawn = parameters(theta, subject.layout, subject.certain)
-        store(groups["prior"], plan.size, place, drawn)
+        for group in groups:
+            if group != "prior":
+                store(groups[group], plan.size, place, getattr(draws, group)())
+    if "prior" in groups:
+        for place, theta in prior:
+            drawn = parameters(theta, subject.layout, subject.certain)
+            store(groups["prior"], plan.size, place, drawn)
     return groups
 
 
@@ -380,55 +366,28 @@ class GroupDraws:
         for rows, joint in self.opened.by_rows(cells, subject.once, subject.n_jobs):
             of_rows[:, rows] = _pick(joint, codes[rows]).T
         zeros = np.zeros((len(codes), 1))
-        base = subject.model.posterior.with_base(zeros, cells)
-        of_rows += base[:, 0]
+        of_rows += subject.model.posterior.with_base(zeros, cells)[:, 0]
         return {"y": (ROW_AXIS, of_labels), "row": (ROW_AXIS, of_rows)}
-
-    def posterior_predictive(self) -> Variables:
-        """Return labels drawn from p(y | x, theta)."""
-        return self._predict(with_p=False)
 
     def predictions(self) -> Variables:
         """Return labels drawn from p(y | x, theta), and these probabilities."""
-        return self._predict(with_p=True)
-
-    def _predict(self, with_p: bool) -> Variables:
-        size = len(self.rows.index)
+        subject = self.subject
         draws, classes = self.opened.shape
-        exponents, n_jobs = self.subject.exponents, self.subject.n_jobs
+        size = len(self.rows.index)
         y = np.empty((draws, size), np.int32)
-        p = np.empty((draws, size if with_p else 0, classes))
-        for rows, joint in self.opened.by_rows(self.rows.cells, exponents, n_jobs):
+        p = np.empty((draws, size, classes))
+        for rows, joint in self.opened.by_rows(self.rows.cells, subject.exponents, subject.n_jobs):
             joint += self.additions.of(rows, self.place)
-            proba = self.opened.proba(joint, n_jobs)
+            proba = self.opened.proba(joint, subject.n_jobs)
             y[:, rows] = draw_level(proba, self.rng).T
-            if with_p:
-                p[:, rows] = proba.swapaxes(0, 1)
-        variables: Variables = {"y": (ROW_AXIS, y)}
-        if with_p:
-            variables["p"] = ("obs_id", "class"), p
-        return variables
+            p[:, rows] = proba.swapaxes(0, 1)
+        return {"y": (ROW_AXIS, y), "p": (("obs_id", "class"), p)}
+
+    def posterior_predictive(self) -> Variables:
+        """Return labels drawn from p(y | x, theta)."""
+        return {"y": self.predictions()["y"]}
 
 
 def _pick(joint: Array, codes: Array) -> Array:
     """Return the entries of the rows' classes, `(r, s, c), (r,) -> (r, s)`."""
-    places = codes[:, None, None]
-    picked = np.take_along_axis(joint, places, axis=2)
-    return picked[..., 0]
-
-
-def _describe(subject: Subject, proper: bool) -> Variables:
-    """Return the parameters of the posterior, and the log evidence of a proper prior."""
-    posterior = subject.model.posterior
-    variables = subject.layout.arrange([belief.parts() for belief in posterior.blocks])
-    if not subject.certain:
-        (concentration,) = posterior.classes.parts().values()
-        variables["class_prob_concentration"] = ("class",), concentration
-    if proper:
-        labels, columns = subject.model.prior.log_evidence(subject.model.stats)
-        powers = of_blocks(subject.once, len(columns))
-        of_columns = 0.0
-        for column, power in zip(columns, powers, strict=True):
-            of_columns += (column * power).sum()
-        variables["log_evidence"] = (), np.array(labels + of_columns)
-    return variables
+    return np.take_along_axis(joint, codes[:, None, None], axis=2)[..., 0]

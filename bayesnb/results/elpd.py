@@ -1,7 +1,6 @@
 """Exact leave-one-out and k-fold as ArviZ's ELPDData, and their comparison."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -66,41 +65,38 @@ class SampledLOO(ShownScores, ELPDDataLOO):
 
 def elpd(
     pointwise: Pointwise, index: Array, folds: int | None = None, selection: str = ""
-) -> ExactLOO | ExactKFold:
+) -> ShownScores:
     """Return pointwise scores, their sum, its standard error, and the number of parameters."""
-    fields = _fields_of(pointwise, index, draws=0)
     if folds is not None:
-        return ExactKFold(**fields, n_folds=folds)
+        return _label(ExactKFold, pointwise, index, n_folds=folds)
+    scores = _label(ExactLOO, pointwise, index)
     if selection:
-        fields["elpd_i"].attrs["selection"] = selection
-    return ExactLOO(**fields)
+        scores.elpd_i.attrs["selection"] = selection
+    return scores
 
 
-def sampled_elpd(pointwise: Pointwise, index: Array, k: Array, draws: int) -> SampledLOO:
+def sampled_elpd(pointwise: Pointwise, index: Array, k: Array, draws: int) -> ShownScores:
     """Return scores that were estimated from draws, with the Pareto k of each row's weights."""
     limit = good_k(draws)
-    fields = _fields_of(pointwise, index, draws, limit, warning=not (k <= limit).all())
-    return SampledLOO(**fields, pareto_k=fields["elpd_i"].copy(data=k).rename("pareto_k"))
+    fields = {"n_samples": draws, "good_k": limit, "warning": not (k <= limit).all()}
+    scores = _label(SampledLOO, pointwise, index, **fields)
+    scores.pareto_k = scores.elpd_i.copy(data=k).rename("pareto_k")
+    return scores
 
 
-def _fields_of(
-    pointwise: Pointwise,
-    index: Array,
-    draws: int,
-    good_k: float | None = None,
-    warning: bool = False,
-) -> dict[str, Any]:
-    return {
-        "elpd": pointwise.total,
-        "se": pointwise.se,
-        "p": pointwise.optimism,
-        "n_samples": draws,
-        "n_data_points": pointwise.rows,
-        "scale": "log",
-        "warning": warning,
-        "good_k": good_k,
-        "elpd_i": xr.DataArray(pointwise.score, {"obs_id": coordinate(index)}, name="y"),
-    }
+def _label(
+    kind: type[ShownScores], pointwise: Pointwise, index: Array, **fields: Any
+) -> ShownScores:
+    of_exact: dict[str, Any] = {"n_samples": 0, "warning": False, "good_k": None}
+    return kind(
+        elpd=pointwise.total,
+        se=pointwise.se,
+        p=pointwise.optimism,
+        n_data_points=pointwise.rows,
+        scale="log",
+        elpd_i=xr.DataArray(pointwise.score, {"obs_id": coordinate(index)}, name="y"),
+        **of_exact | fields,
+    )
 
 
 def compared(
@@ -115,12 +111,10 @@ def compared(
     method = method or STACKING
     scores = {}
     for name, pointwise in models.items():
-        shares = replace(pointwise, score=pointwise.shares, weight=None)
-        score = elpd(shares, index)
-        score.se = pointwise.se
-        score.p = pointwise.optimism
+        score = elpd(pointwise, index)
+        score.elpd_i = score.elpd_i.copy(data=pointwise.shares)
         if method.lower() == STACKING:
-            score.elpd_i = score.elpd_i - best
+            score.elpd_i -= best
         scores[name] = score
     table = compare(scores, method=method, reference=reference, round_to="none")
     title = f"Leave-one-out over {len(best):,} rows (elpd in nats, larger is better)"

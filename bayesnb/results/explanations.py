@@ -1,8 +1,9 @@
 """Explanations and linear forms as labelled Datasets: names of features, contents of cells."""
 
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,13 +20,14 @@ from bayesnb.model.powers import Numbers, feature_exponents
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY, as_numbers
 from bayesnb.results.parameter_names import coordinate, level_labels
-from bayesnb.results.tables import MAX_ROWS, Result, label
+from bayesnb.results.tables import MAX_ROWS, Result
 
 CLASS_TERMS = {  # of the class's own part, beside the features'
     "evidence": "class_term",
     "sd": "class_term_sd",
     "predictive": "predictive_class_term",
 }
+AXES = {1: ("class",), 2: ("obs_id", "class"), 3: ("obs_id", "class", "feature")}  # of terms
 CLASS_ROW = "(class frequency)"
 TOTAL = "(total)"
 INTERCEPT = "(intercept)"
@@ -45,19 +47,8 @@ class RowExplanations(Result):
     """
 
     __slots__ = ()
-    _axes = ("obs_id", "class", "feature")
+    _axes = AXES[3]
     _columns = ("evidence", "sd", "predictive")
-    _about: ClassVar = {
-        "score": "posterior mean of the class's score [nats]",
-        "score_sd": "posterior standard deviation of the score [nats]",
-        "evidence": "posterior mean of what the feature adds to the class's score [nats]",
-        "sd": "posterior standard deviation of the evidence [nats]",
-        "predictive": "log predictive of the cell [nats]",
-        "class_term": "posterior mean of the class's own part of its score [nats]",
-        "class_term_sd": "posterior standard deviation of the class term [nats]",
-        "predictive_class_term": "log predictive of the class [nats]",
-        "cell": "what the cell held",
-    }
 
     def _terms(self) -> xr.Dataset:
         """Return the terms of the scores, the class's own part as the first feature."""
@@ -79,17 +70,15 @@ class RowExplanations(Result):
         if "links" in self["cell"].attrs:
             terms = terms.assign(evidence=terms["predictive"], sd=0 * terms["sd"])
         total = terms["evidence"].sum("feature")
-        gap = abs(total - self["score"])
-        is_score = gap < TOLERANCE * (1 + abs(total))  # all features were selected
+        is_score = abs(total - self["score"]) < TOLERANCE * (1 + abs(total))  # of all features
         terms["total_sd"] = xr.where(is_score, self["score_sd"], 0.0)
-        names = self["obs_id"].values
-        tables = []
-        for at, name in enumerate(names):
-            if at < MAX_ROWS or at >= len(names) - MAX_ROWS:
-                table = _describe_row(terms.isel(obs_id=at))
-                table.index = pd.MultiIndex.from_product([[name], table.index])
-                tables.append(table)
-        return pd.concat(tables).rename_axis(["obs_id", "feature = cell"])
+        rows = range(len(terms["obs_id"]))
+        ends = sorted({*rows[:MAX_ROWS], *rows[-MAX_ROWS:]})
+        return pd.concat(
+            [_describe_row(terms.isel(obs_id=at)) for at in ends],
+            keys=terms["obs_id"].values[ends],
+            names=["obs_id", "feature = cell"],
+        )
 
 
 def _describe_row(terms: xr.Dataset) -> pd.DataFrame:
@@ -99,27 +88,18 @@ def _describe_row(terms: xr.Dataset) -> pd.DataFrame:
     with np.errstate(invalid="ignore"):
         spread = np.nan_to_num(np.ptp(means[1:], axis=1))
     order = 1 + np.argsort(-spread, kind="stable")
-    features = np.sort(order[:MAX_FEATURES])
     rest = order[MAX_FEATURES:]
-    names = [CLASS_ROW]
-    for j in features:
+    lines = [(CLASS_ROW, means[0], sds[0])]
+    for j in np.sort(order[:MAX_FEATURES]):
         cell = shorten(terms["cell"].values[j], MAX_CELL_LETTERS)
-        room = MAX_LETTERS - len(cell) - 3
-        name = shorten(terms["feature"].values[j], room)
-        names.append(f"{name} = {cell}")
-    shown = [0, *features]
-    means_of_lines = [*means[shown]]
-    sds_of_lines = [*sds[shown]]
+        name = shorten(terms["feature"].values[j], MAX_LETTERS - len(cell) - 3)
+        lines.append((f"{name} = {cell}", means[j], sds[j]))
     if len(rest):
-        names.append(f"({len(rest):,} others)")
-        means_of_lines.append(means[rest].sum(axis=0))
-        sds_of_lines.append(0 * sds[0])
-    names.append(TOTAL)
-    means_of_lines.append(means.sum(axis=0))
-    sds_of_lines.append(terms["total_sd"].values)
+        lines.append((f"({len(rest):,} others)", means[rest].sum(axis=0), 0 * sds[0]))
+    lines.append((TOTAL, means.sum(axis=0), terms["total_sd"].values))
+    names, *numbers = zip(*lines, strict=True)
     to_text = np.vectorize(partial(plus_minus, max_decimals=2))
-    texts = to_text(means_of_lines, sds_of_lines)
-    return pd.DataFrame(texts, names, terms["class"].values.tolist())
+    return pd.DataFrame(to_text(*numbers), names, terms["class"].values.tolist())
 
 
 def explained(
@@ -133,10 +113,8 @@ def explained(
     """Label an explanation, features in the order of the table, with their exponents."""
     features = list_features(blocks, cells, explanation.words)
     ordered = explanation.ordered(features.order)
-    arrays = {}
-    for name in RowExplanations._about:
-        if name != "cell":
-            arrays[name] = getattr(ordered, name)
+    names = ("score", "score_sd", *CLASS_TERMS, *CLASS_TERMS.values())
+    arrays = {name: getattr(ordered, name) for name in names}
     table = explanation_dataset(rows, classes, features, arrays)
     for name, power in tempers.items():
         numbers = feature_exponents(power, features.widths)
@@ -166,35 +144,38 @@ def list_features(
     places: list[int] = []
     texts = []
     widths = []
-    joint: list[Hashable] = []
-    links: list[Hashable] = []
-    for block, x, of_block in zip(blocks, cells, words, strict=True):
-        columns = range(len(block.words)) if of_block is None else of_block.tolist()
-        labels = [block.words[j] for j in columns]
-        if of_block is None and block.family.listed:
-            labels = list(block.names)
-            texts.append(_join_words(block, x))
-        elif of_block is None and block.family.multivariate and len(labels) > 1:
-            texts.append(_join_cells(labels, cell_texts(block, x, columns)))
-            labels = [", ".join(map(str, labels))]
-            joint += labels
-        else:
-            texts.append(cell_texts(block, x, columns))
+    attrs: dict[str, list[Hashable]] = defaultdict(list)
+    for block, x, columns in zip(blocks, cells, words, strict=True):
+        labels, of_block = _list_features_of(block, x, columns)
+        if columns is None and len(labels) < len(block.names):
+            attrs["blocks"] += labels
         if block.is_linked:
-            links += labels
+            attrs["links"] += labels
+        shown = range(len(labels)) if columns is None else columns
         names += labels
-        columns_of += [block.names[0]] * len(labels) if block.family.listed else labels
-        places += [block.word_places[j] for j in columns[: len(labels)]]
+        texts.append(of_block)
         widths.append(len(labels))
-    attrs = {}
-    if joint:
-        attrs["blocks"] = joint
-    if links:
-        attrs["links"] = links
+        columns_of += [block.names[0]] * len(labels) if block.family.listed else labels
+        places += [block.word_places[j] for j in shown]
     order = np.argsort(places, kind="stable")
     labels_of_all = coordinate(qualified_names(names, columns_of))
     texts_of_all = np.concatenate(texts, axis=1)
     return Features(labels_of_all[order], texts_of_all[:, order], order, widths, attrs)
+
+
+def _list_features_of(
+    block: Block, x: Cells, columns: Array | None
+) -> tuple[list[Hashable], Array]:
+    """Return the features of a block, and the texts of their cells."""
+    if columns is not None:
+        return [block.words[j] for j in columns], cell_texts(block, x, columns)
+    if block.family.listed:
+        return list(block.names), _join_words(block, x)
+    names = list(block.words)
+    texts = cell_texts(block, x, range(len(names)))
+    if block.family.multivariate and len(names) > 1:
+        return [", ".join(map(str, names))], _join_cells(names, texts)
+    return names, texts
 
 
 def explanation_dataset(
@@ -211,18 +192,10 @@ def explanation_dataset(
         "note": f"(total) of one class less that of another is their {odds}; "
         "what all classes share says nothing.",
     }
-    axes = ("obs_id", "class", "feature")
-    variables: dict[tuple[str, ...], dict[str, Array]] = {}
-    variables["obs_id", "feature"] = {"cell": features.texts}
-    for name, array in arrays.items():
-        dims = axes[: array.ndim]
-        if array.ndim == 1:
-            dims = ("class",)
-        variables.setdefault(dims, {})[name] = array
+    variables: dict[str, Any] = {name: (AXES[array.ndim], array) for name, array in arrays.items()}
+    variables["cell"] = ("obs_id", "feature"), features.texts, features.attrs
     coords = {"obs_id": coordinate(index), "class": coordinate(classes), "feature": features.names}
-    table = label(RowExplanations, coords, variables, attrs)
-    table["cell"].attrs |= features.attrs
-    return table
+    return RowExplanations(variables, coords, attrs)
 
 
 def _first_feature(data: xr.Dataset, terms: Mapping[str, str], name: str) -> xr.Dataset:
@@ -245,11 +218,9 @@ def cell_texts(block: Block, x: Cells, columns: Sequence[int]) -> Array:
         numbers = numbers.toarray()
     texts = np.empty(numbers.shape, object)
     for at, j in enumerate(columns):
-        cells = np.asarray(numbers[:, at], float)
-        values, places = np.unique(cells, return_inverse=True)
+        values, places = np.unique(numbers[:, at].astype(float), return_inverse=True)
         names = [_describe_cell(block, j, value) for value in values.tolist()]
-        distinct = np.array(names, object)
-        texts[:, at] = distinct[places]
+        texts[:, at] = np.array(names, object)[places]
     return texts
 
 
@@ -262,15 +233,17 @@ def _join_cells(names: Sequence[Hashable], texts: Array) -> Array:
 
 def _join_words(block: Block, x: Cells) -> Array:
     """Join the words of a row, and how often they occur in it, `(r, f) -> (r, 1)`."""
-    entries = sparse.coo_array(x)
-    words = []
-    for j, count in zip(entries.col, entries.data, strict=True):
-        times = "" if count == 1 else f" {count:.6g}"
-        words.append(f"{block.words[j]}{times}")
-    series = pd.Series(words, entries.row, dtype=object)
-    texts = series.groupby(level=0).agg(", ".join)
-    every_row = texts.reindex(range(x.shape[0]), fill_value="")
-    return every_row.to_numpy()[:, None]
+    entries = sparse.lil_array(x)
+    texts = []
+    for places, counts in zip(entries.rows, entries.data, strict=True):
+        words = [block.words[j] for j in places]
+        each = map(_count_word, words, counts)
+        texts.append([", ".join(each)])
+    return np.array(texts, object)
+
+
+def _count_word(word: Hashable, count: float) -> str:
+    return str(word) if count == 1 else f"{word} {count:.6g}"
 
 
 def _describe_cell(block: Block, j: int, value: float) -> str:
@@ -298,12 +271,6 @@ class LinearForms(Result):
     __slots__ = ()
     _axes = ("class", "feature")
     _columns = ("w", "w_sd")
-    _about: ClassVar = {
-        "w": "weight of the feature in the class's score",
-        "b": "what the class's score is where every feature is 0",
-        "w_sd": "posterior standard deviation of w",
-        "b_sd": "posterior standard deviation of b",
-    }
 
     def _frame(self) -> pd.DataFrame:
         first = _first_feature(self, {"w": "b", "w_sd": "b_sd"}, INTERCEPT)
@@ -320,26 +287,16 @@ class LinearForms(Result):
 
 
 class Terms(NamedTuple):
-    """Names of what each weight multiplies, its column and its level, block by block."""
+    """What each weight multiplies: names block by block, order and coordinates of the table."""
 
     names: list[Hashable]
-    columns: list[Hashable]
-    levels: list[str]  # "" for a column without any
-    order: Array  # that of the table
-
-    @property
-    def coords(self) -> dict[str, Any]:
-        """Labels in the order of the table."""
-        return {
-            "feature": coordinate(self.names)[self.order],
-            "column": ("feature", coordinate(self.columns)[self.order]),
-            "level": ("feature", coordinate(self.levels)[self.order]),
-        }
+    order: Array
+    coords: dict[str, Any]
 
 
 def terms_of(blocks: Sequence[Block]) -> Terms:
     """Return one term for each column, or for each level of a column that has levels."""
-    terms = []
+    terms: list[tuple[Any, ...]] = []
     for block in blocks:
         for j, name in enumerate(block.names):
             place = block.places[j]
@@ -348,9 +305,11 @@ def terms_of(blocks: Sequence[Block]) -> Terms:
                 continue
             for level in map(str, level_labels(block, j)):
                 terms.append((place, f"{name}={level}", name, level))
-    places, names, columns, levels = map(list, zip(*terms, strict=True))
+    places, *labels = map(list, zip(*terms, strict=True))
     order = np.argsort(places, kind="stable")
-    return Terms(names, columns, levels, order)
+    features, columns, levels = [coordinate(each)[order] for each in labels]
+    coords = {"feature": features, "column": ("feature", columns), "level": ("feature", levels)}
+    return Terms(labels[0], order, coords)
 
 
 def linear_form(
@@ -360,9 +319,12 @@ def linear_form(
     against = f" against {attrs['against']}" if "against" in attrs else ""
     estimate = f", estimate {attrs['estimate']}" if "estimate" in attrs else ""
     title = f"Weights of the linear scores of the classes{against} (± posterior sd{estimate})"
+    axes = LinearForms._axes
     variables = {
-        ("class", "feature"): {"w": form.w, "w_sd": form.w_sd},
-        ("class",): {"b": form.b, "b_sd": form.b_sd},
+        "w": (axes, form.w),
+        "w_sd": (axes, form.w_sd),
+        "b": ("class", form.b),
+        "b_sd": ("class", form.b_sd),
     }
     coords = {"class": coordinate(classes), **features}
-    return label(LinearForms, coords, variables, {"title": title, **attrs})
+    return LinearForms(variables, coords, {"title": title, **attrs})

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any
@@ -43,10 +43,6 @@ class ModelSummary:
     columns: dict[str, Sequence[Any]]
     notes: tuple[str, ...]
 
-    @cached_property
-    def _table(self) -> pd.DataFrame:
-        return pd.DataFrame(self.columns).set_index("feature")
-
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a pandas DataFrame with a row for each feature.
 
@@ -70,34 +66,31 @@ class ModelSummary:
         >>> model.summary().to_frame()["family"].to_dict()
         {'height': 'Histogram', 'weight': 'Histogram', 'curled_tail': 'Bernoulli'}
         """
-        return self._table.copy()
+        return pd.DataFrame(self.columns).set_index("feature")
 
     def __repr__(self) -> str:
         """Return the numbers as a table, and the columns of text, too wide for it, as lists."""
+        table = self.to_frame()
         title = "\n".join([self.title, *_wrap(self.lines)])
-        numbers = self._table.drop(columns=["temper_sd", "inclusion", *TEXTS])
+        numbers = table.drop(columns=["temper_sd", "inclusion", *TEXTS])
         parts = [show_text(title, numbers, FORMATS)]
         for name in TEXTS:
-            features = self._table.groupby(name, sort=False).groups
-            features.pop("", None)
             lines = []
-            for text, names in features.items():
-                shown = [shorten(feature, MAX_NAME) for feature in names]
-                lines.append(f"{list_names(shown, MAX_NAMES)}: {text}")
+            for text, features in table.groupby(name, sort=False).groups.items():
+                names = list_names(features, MAX_NAMES, partial(shorten, most=MAX_NAME))
+                if text:
+                    lines.append(f"{names}: {text}")
             rest = len(lines) - MAX_LINES
             if rest > 0:
                 lines[MAX_LINES:] = [f"{rest:,} more; .to_frame() has them."]
             if lines:
-                title = name.replace("_", " ")
-                parts.append("\n".join([title, *_wrap(lines)]))
+                parts.append("\n".join([name.replace("_", " "), *_wrap(lines)]))
         return "\n\n".join([*parts, "\n".join(_wrap(self.notes))]).strip()
 
     def _repr_html_(self) -> str:
-        numbers = self._table.drop(columns=TEXTS)
-        table = numbers.join(self._table[TEXTS])
-        title = "\n".join([self.title, *self.lines])
-        note = "\n".join(self.notes)
-        return show_html(title, table, FORMATS, note)
+        table = self.to_frame()
+        wide = table.drop(columns=TEXTS).join(table[TEXTS])
+        return show_html("\n".join([self.title, *self.lines]), wide, FORMATS, "\n".join(self.notes))
 
 
 def _wrap(texts: Sequence[str]) -> list[str]:

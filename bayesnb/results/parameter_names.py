@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from pandas.api.types import infer_dtype
+from scipy.linalg import block_diag
 
 from bayesnb.families.base import Array, Belief, Parts
 from bayesnb.model.schema import Block
@@ -92,8 +93,7 @@ class Layout:
             else:
                 for j in range(len(block.names)):
                     _, axis = self._place(block, j)
-                    labels = block.starts[j] if block.starts else level_labels(block, j)
-                    coords[axis] = labels
+                    coords[axis] = block.starts[j] if block.starts else level_labels(block, j)
         for axis, names in columns.items():
             coords[axis] = coords[f"{axis}_2"] = coordinate(names)
         return coords
@@ -152,10 +152,8 @@ def combinations(block: Block, belief: Any) -> list[str]:
     """Return the labels of a table's entries: combinations of levels, and all unseen ones."""
     columns = []
     for j, codes in enumerate(belief.combinations.T):
-        labels = level_labels(block, j).astype(str)
-        columns.append(labels[codes])
-    levels = zip(*columns, strict=True)
-    names = list(map(", ".join, levels))
+        columns.append(level_labels(block, j).astype(str)[codes])
+    names = list(map(", ".join, zip(*columns, strict=True)))
     if len(names) < prod(block.sizes):
         names.append(ELSEWHERE)
     return names
@@ -182,12 +180,7 @@ def _family(block: Block) -> str:
 
 def _names_with(text: str) -> set[str]:
     """Return the names that a column of levels, or a table of several, reserves."""
-    return {
-        f"theta_{text}",
-        f"ratio_{text}",
-        f"{text}_level",
-        f"{text}_combination",
-    }
+    return {f"theta_{text}", f"ratio_{text}", f"{text}_level", f"{text}_combination"}
 
 
 def _join(arrays: Sequence[Array]) -> Array:
@@ -198,11 +191,5 @@ def _join(arrays: Sequence[Array]) -> Array:
         return np.sum(arrays, axis=0)
     if arrays[0].ndim == 2:
         return np.concatenate(arrays, axis=1)
-    size = sum(array.shape[-1] for array in arrays)
-    joined = np.zeros((len(arrays[0]), size, size))
-    start = 0
-    for array in arrays:
-        stop = start + array.shape[-1]
-        joined[:, start:stop, start:stop] = array
-        start = stop
-    return joined
+    matrices = zip(*arrays, strict=True)
+    return np.array([block_diag(*blocks) for blocks in matrices])

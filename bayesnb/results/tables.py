@@ -90,7 +90,6 @@ class Result(xr.Dataset):
     _axes: ClassVar[tuple[str, ...]] = ()
     _columns: ClassVar[tuple[str, ...]] = ()
     _optional: ClassVar[tuple[str, ...]] = ()  # columns that not every such result has
-    _about: ClassVar[Mapping[str, str]] = {}  # long names of variables, as "entropy [nats]"
     _formats: ClassVar[Formats] = {}
     _sorted_by: ClassVar[str] = ""
     _short: ClassVar[tuple[str, str]] = ("", "")  # what stands for long names of columns, a pattern
@@ -133,25 +132,19 @@ class Result(xr.Dataset):
 
     def _table(self) -> tuple[str, pd.DataFrame, Formats, str]:
         frame = self._with_axes()._shown()
-        note = self.attrs.get("note", "")
-        return self.attrs["title"], frame, self._formats, note
+        return self.attrs["title"], frame, self._formats, self.attrs.get("note", "")
 
     def _has_table(self) -> bool:
-        needed = {*self._columns} - {*self._optional}
-        if "title" not in self.attrs or not needed <= self.keys():
-            return False
-        for axis in self._axes:
-            dims = self[axis].dims if axis in self.coords else None
-            if dims not in ((), (axis,)):
-                return False
-        return True
+        needed = {"title", *self._columns} - {*self._optional}
+        axes = [axis for axis in self._axes if axis in self.coords]
+        is_whole = all(self[axis].dims in ((), (axis,)) for axis in axes)
+        return needed <= {*self, *self.attrs} and len(axes) == len(self._axes) and is_whole
 
     def _with_axes(self) -> "Result":
         """Return the result with the axes that the choice of a single label took away."""
         single = [axis for axis in self._axes if axis not in self.dims]
         columns = self[[name for name in self._columns if name in self]]
-        expanded = columns.expand_dims(single)
-        return self.assign(expanded).reset_coords(drop=True)
+        return self.assign(columns.expand_dims(single)).reset_coords(drop=True)
 
     def _frame(self) -> pd.DataFrame:
         variables = {}
@@ -160,9 +153,8 @@ class Result(xr.Dataset):
             further = [dim for dim in array.dims if dim not in self._axes]
             if not further:
                 variables[name] = array
-            for axis in further:
-                for at, label in enumerate(self[axis].values.tolist()):
-                    part = array.isel({axis: at}, drop=True)
+            for dim in further:
+                for label, part in array.to_dataset(dim).items():
                     variables[f"{name}_{label}"] = part
         return xr.Dataset(variables).to_dataframe(dim_order=list(self._axes))
 
@@ -175,24 +167,9 @@ class Result(xr.Dataset):
         return frame
 
 
-def label(
-    kind: type[Result],
-    coords: Mapping[str, Any],
-    variables: Mapping[tuple[str, ...], Mapping[str, Any]],
-    attrs: Mapping[str, Any],
-) -> Result:
-    """Label arrays, given by their axes and their names."""
-    labelled = {}
-    for dims, arrays in variables.items():
-        for name, array in arrays.items():
-            long_name, _, units = kind._about.get(name, "").partition(" [")
-            about = {}
-            if long_name:
-                about["long_name"] = long_name
-            if units:
-                about["units"] = units.rstrip("]")
-            labelled[name] = dims, array, about
-    return kind(labelled, coords, dict(attrs))
+def along(dims: str | tuple[str, ...], arrays: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return arrays that have the same axes as variables of a Dataset."""
+    return {name: (dims, array) for name, array in arrays.items()}
 
 
 class TitledFrame(pd.DataFrame):
