@@ -125,6 +125,6 @@ def calibration(
         "bins": int(bins),
         "impossible": int(np.isneginf(label_log_proba).sum()),
     }
-    return results.calibrations.calibration(
+    return results.datasets.calibration(
         result, fitted.index, estimator.classes_, rows.codes, rows.counts, attrs
     )

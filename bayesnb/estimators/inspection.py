@@ -177,7 +177,7 @@ class InspectionMixin(ModelHolder):
         links = self.schema_.links
         numbers = None if links is None else (len(links.keys), int(links.in_forest.sum()))
         lines, notes = model_description.facts(self, numbers), model_description.notes(columns, self)
-        return results.model_summary.ModelSummary(f"Summary of {type(self).__name__}", lines, columns, notes)
+        return results.tables.ModelSummary(f"Summary of {type(self).__name__}", lines, columns, notes)
 
     def explain(self, X: Any) -> Any:
         """Return what every feature of every row adds to the score of each class.

@@ -363,8 +363,10 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         layout = results.parameter_names.layout_of(self.estimator_)
         plan = results.drawn_trees.DrawPlan(self.draws_, self.chains_, None)
         given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.class_prior, KnownDie)
-        thetas = results.sampled_trees.ThetaDraws(plan, layout, self._scorer.thetas, given)
-        return results.sampled_trees.tree(traces, thetas, as_attributes(self.estimator_._known_temper), index, codes)
+        thetas = results.drawn_trees.ThetaDraws(plan, layout, self._scorer.thetas, given)
+        return results.drawn_trees.sampled_tree(
+            traces, thetas, as_attributes(self.estimator_._known_temper), index, codes
+        )
 
     @property
     def _scorer(self) -> EnsembleScorer:

@@ -148,7 +148,7 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         )
         for places, _, proba in self._weighed(cells, all_draws.ravel(), False):
             probabilities[:, places] = proba
-        attrs = results.sampled_trees.MCMC_ATTRS
+        attrs = results.drawn_trees.MCMC_ATTRS
         proba = results.drawn_trees.label_probabilities(probabilities, plan, index, self.classes_, attrs)
         return proba.assign_coords(draw=kept)
 

@@ -116,7 +116,7 @@ def sample(model: Any, how: ChainParameters, rng: np.random.Generator, start: Ma
 def warn_sampling(tree: Any) -> None:
     """Warn once of everything that is wrong with the chains, and say what to do about it."""
     messages, sizes = [], tree["posterior"].sizes
-    diagnosis = results.sampled_trees.diagnose(tree["posterior"].to_dataset())
+    diagnosis = results.drawn_trees.diagnose(tree["posterior"].to_dataset())
     r_hat, ess = diagnosis["r_hat"], diagnosis["ess"]
     if (r_hat > R_HAT).any():
         messages.append(

@@ -179,7 +179,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         estimator, data = self._learn(X, y, sample_weight)
         model = build(data, self.scale, self.intercept_scale)
         tree = sample(model, self, np.random.default_rng(self.rng))
-        tree.attrs |= results.sampled_trees.describe_sampler(tree)
+        tree.attrs |= results.drawn_trees.describe_sampler(tree)
         self._adopt(estimator, "classes_", "n_features_in_", "feature_names_in_")
         self.estimator_, self.design_, self.datatree_ = estimator, data.design, tree
         self.chains_, self.draws_ = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
@@ -227,7 +227,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         intercept = linear.intercept.mean(axis=0), linear.intercept.std(axis=0)
         arrays = {"score": score, "score_sd": score_sd, "evidence": evidence, "sd": sd}
         arrays |= dict(zip(("class_term", "class_term_sd"), intercept, strict=True))
-        return results.sampled_trees.explained(table.index, self.classes_, self.schema_.blocks, cells, arrays)
+        return results.explanations.explain_regression(table.index, self.classes_, self.schema_.blocks, cells, arrays)
 
     def linear_form(self) -> Any:
         """Return the scores as linear functions of what the columns hold, in the units of the columns.
@@ -321,7 +321,7 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     @property
     def _linear(self) -> LinearDraws:
-        return LinearDraws(*results.sampled_trees.draws(self.datatree_))
+        return LinearDraws(*results.drawn_trees.draws(self.datatree_))
 
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
         """Return the table and the cells; an invalid cell is an error."""

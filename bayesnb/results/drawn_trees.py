@@ -4,13 +4,15 @@ The draws are exact and independent; chains are only what ArviZ expects. Every g
 theta behind it.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy.special import logsumexp
 
@@ -47,6 +49,9 @@ NEEDS = {  # what each group needs, in the order of the tree
     "constant_data": "",
 }
 ROW_AXIS = ("obs_id",)
+MCMC_ATTRS = {**LIBRARY_ATTRS, "sampling": "MCMC"}
+MAX_BYTES = 512 << 20  # of theta in a tree of a sampler
+MAX_ENTRIES = 200  # of a variable that are diagnosed
 NOT_DRAWN = ("observed_data", "constant_data")
 LIKELIHOODS = {
     "y": "log p(y | x, theta), the label given its row, under the exponents of predictions",
@@ -391,3 +396,129 @@ class GroupDraws:
 def _pick(joint: Array, codes: Array) -> Array:
     """Return the entries of the rows' classes, `(r, s, c), (r,) -> (r, s)`."""
     return np.take_along_axis(joint, codes[:, None, None], axis=2)[..., 0]
+
+
+# Draws of a sampler
+
+
+@dataclass(frozen=True, eq=False)
+class ThetaDraws:
+    """Draws of theta, chain after chain, and the names of its variables."""
+
+    plan: DrawPlan
+    layout: Layout
+    of: Callable[[Array], Iterator[tuple[slice, Theta]]]  # indices of draws -> theta, by parts
+    certain: bool  # whether the class prior is fixed, so that it has no draws
+
+    def variables(self, draws: Array) -> Variables:
+        """Return theta of some draws by variable, `(s, ...)`."""
+        variables: Variables = {}
+        for place, theta in self.of(draws):
+            drawn = parameters(theta, self.layout, self.certain)
+            store(variables, len(draws), place, drawn)
+        return variables
+
+
+def sampled_tree(
+    traces: Any,
+    thetas: ThetaDraws,
+    temper: Mapping[str, Any],
+    index: Array | None = None,
+    codes: Any = None,
+) -> xr.DataTree:
+    """Return hyperparameters and sampler statistics as they came, theta, and labels if given."""
+    plan = thetas.plan
+    one_draw = thetas.variables(np.zeros(1, np.intp))
+    variables: Variables = {}
+    attrs = {**describe_sampler(traces), **temper}
+    size = plan.size * count_bytes(one_draw)
+    if size > MAX_BYTES:
+        attrs["omitted"] = (
+            f"theta: its {plan.size} draws would take {size / 2**30:.1f} GiB, more than "
+            f"{MAX_BYTES / 2**30:g}"
+        )
+    else:
+        variables = thetas.variables(np.arange(plan.size))
+    coords = dict(thetas.layout.coords)
+    posterior = _merge(traces["posterior"].to_dataset(), plan.label(variables, coords), one_draw)
+    groups = {"/": xr.Dataset(attrs=attrs), "posterior": posterior.assign_attrs(MCMC_ATTRS)}
+    if "sample_stats" in traces.children:
+        groups["sample_stats"] = traces["sample_stats"].to_dataset()
+    if index is not None:
+        coords["obs_id"] = coordinate(index)
+        groups["observed_data"] = label_axes({"y": (ROW_AXIS, codes)}, coords)
+    return xr.DataTree.from_dict(groups)
+
+
+def _merge(sampled: xr.Dataset, drawn: xr.Dataset, names: Variables) -> xr.Dataset:
+    """Merge the sampler's variables with our draws of theta, which replace the sampler's.
+
+    A family's later blocks are numbered by the sampler.
+    """
+    drawn = drawn.assign_coords(chain=sampled["chain"], draw=sampled["draw"])
+    ours = [name for name in sampled if {name, re.sub(r"_\d+$", "", str(name))} & names.keys()]
+    others = sampled.drop_vars(ours)
+    clashing = {}
+    for dim in others.dims:
+        if dim in drawn.coords and not others[dim].equals(drawn[dim]):
+            clashing[dim] = f"sampled_{dim}"
+    return drawn.merge(others.rename(clashing))
+
+
+def describe_sampler(traces: Any) -> dict[str, Any]:
+    """Return attributes of a tree that say what made it."""
+    attrs = traces["posterior"].attrs
+    sampler = f"{attrs.get('inference_library')} {attrs.get('inference_library_version')}"
+    return {**add_time(MCMC_ATTRS), "sampler": sampler}
+
+
+# Logistic regression
+
+
+def draws(tree: Any) -> tuple[Array, Array]:
+    """Return the intercepts of all chains, `(s, c)`, and the coefficients, `(s, c, k)`."""
+    posterior = tree["posterior"].to_dataset().stack(sample=("chain", "draw"))
+    posterior = posterior.transpose("sample", "class", "feature", ...)
+    return posterior["intercept"].values, posterior["coefficient"].values
+
+
+# Diagnostics
+
+
+def diagnose(posterior: xr.Dataset) -> pd.DataFrame:
+    """Return the largest r_hat and the fewest effective draws, in bulk or tails, by variable.
+
+    Where they are undefined, because draws are very few or not finite, r_hat is infinite and no
+    draw is effective. One chain has no r_hat.
+    """
+    import arviz_stats as azs  # a second of imports
+
+    entries = {}
+    for name, array in posterior.items():
+        values = _select_entries(array.values)
+        if values.size:
+            entries[name] = ("chain", "draw", f"{name}_entry"), values
+    selected = xr.Dataset(entries)
+    with np.errstate(all="ignore"):
+        r_hat = azs.rhat(selected)
+        ess = np.minimum(azs.ess(selected, method="bulk"), azs.ess(selected, method="tail"))
+    table = pd.DataFrame(
+        {
+            "r_hat": r_hat.fillna(np.inf).max().to_pandas(),
+            "ess": ess.fillna(0.0).min().to_pandas(),
+        }
+    )
+    if posterior.sizes["chain"] == 1:
+        table["r_hat"] = np.nan
+    return table
+
+
+def _select_entries(values: Array) -> Array:
+    """Return at most MAX_ENTRIES entries, evenly spaced, without constant ones, on one axis."""
+    values = values.reshape(*values.shape[:2], -1)
+    step = -(-values.shape[-1] // MAX_ENTRIES)
+    values = values[..., ::step]
+    if values.shape[:2] == (1, 1):
+        return values
+    varies = (values != values[0, 0]).any(axis=(0, 1))
+    return values[..., varies]

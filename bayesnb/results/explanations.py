@@ -122,6 +122,22 @@ def explained(
     return table
 
 
+def explain_regression(
+    index: Array,
+    classes: Array,
+    blocks: Sequence[Block],
+    cells: Sequence[Cells],
+    arrays: Mapping[str, Array],
+) -> Result:
+    """Label the explanation of a regression, whose features are in the order of the table.
+
+    All words of a list are one feature.
+    """
+    words = [None if block.family.listed else np.arange(len(block.names)) for block in blocks]
+    features = list_features(blocks, cells, words)
+    return explanation_dataset(index, classes, features, arrays)
+
+
 class Features(NamedTuple):
     """Names of features and texts of their cells, `(r, f)`, in the order of the table."""
 
@@ -173,8 +189,10 @@ def _list_features_of(
         return list(block.names), _join_words(block, x)
     names = list(block.words)
     texts = cell_texts(block, x, range(len(names)))
-    if block.family.multivariate and len(names) > 1:
-        return [", ".join(map(str, names))], _join_cells(names, texts)
+    if block.family.multivariate and len(names) > 1:  # one feature
+        prefixes = np.array([f"{name}=" for name in names], object)
+        lines = [[", ".join(cells)] for cells in prefixes + texts]
+        return [", ".join(map(str, names))], np.array(lines, object)
     return names, texts
 
 
@@ -207,7 +225,7 @@ def _first_feature(data: xr.Dataset, terms: Mapping[str, str], name: str) -> xr.
 # Cells
 
 
-def cell_texts(block: Block, x: Cells, columns: Sequence[int]) -> Array:
+def cell_texts(block: Block, x: Cells, columns: Sequence[int] | Array) -> Array:
     """Return the contents of cells as text, `(r, f)`."""
     if isinstance(block, LinkBlock):
         codes = x[EVERY]
@@ -224,26 +242,17 @@ def cell_texts(block: Block, x: Cells, columns: Sequence[int]) -> Array:
     return texts
 
 
-def _join_cells(names: Sequence[Hashable], texts: Array) -> Array:
-    """Join the cells of a row, with the names of their columns, `(r, f) -> (r, 1)`."""
-    prefixes = np.array([f"{name}=" for name in names], object)
-    lines = [[", ".join(row)] for row in prefixes + texts]
-    return np.array(lines, object)
-
-
 def _join_words(block: Block, x: Cells) -> Array:
     """Join the words of a row, and how often they occur in it, `(r, f) -> (r, 1)`."""
     entries = sparse.lil_array(x)
     texts = []
     for places, counts in zip(entries.rows, entries.data, strict=True):
-        words = [block.words[j] for j in places]
-        each = map(_count_word, words, counts)
-        texts.append([", ".join(each)])
+        words = []
+        for j, count in zip(places, counts, strict=True):
+            times = "" if count == 1 else f" {count:.6g}"
+            words.append(f"{block.words[j]}{times}")
+        texts.append([", ".join(words)])
     return np.array(texts, object)
-
-
-def _count_word(word: Hashable, count: float) -> str:
-    return str(word) if count == 1 else f"{word} {count:.6g}"
 
 
 def _describe_cell(block: Block, j: int, value: float) -> str:

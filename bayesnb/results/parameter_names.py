@@ -7,6 +7,7 @@ its own, `theta_<column> (class, <column>_level)`, and so has a table of several
 Covariances are `(class, feature, feature_2)`, with zeros between blocks.
 """
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,20 +61,18 @@ class Layout:
 
         Of a name that two families have, each has its own.
         """
-        families: dict[str, set[str]] = {}
+        families: dict[str, set[str]] = defaultdict(set)
         for block, symbols in zip(self.blocks, parts, strict=True):
-            for symbol, feature in symbols:
-                column, _ = self._place(block, feature)
-                root = symbol.partition("{")[0] + column
-                families.setdefault(root, set()).add(_family(block))
-        named: list[Names] = []
+            for symbol, _ in symbols:
+                if not _has_levels(block):
+                    families[_root(symbol)].add(_family(block))
+        named = []
         for block, symbols in zip(self.blocks, parts, strict=True):
             names = Names()
             for symbol, feature in symbols:
                 column, axis = self._place(block, feature)
-                root = symbol.partition("{")[0] + column
                 name = symbol.format(column)
-                if len(families[root]) > 1:
+                if not column and len(families[_root(symbol)]) > 1:
                     name = f"{_family(block)}_{name}"
                 names[symbol, feature] = name, axis
             named.append(names)
@@ -83,13 +82,14 @@ class Layout:
     def coords(self) -> dict[str, Array]:
         """The labels of every axis."""
         coords = {"class": coordinate(self.classes)}
-        columns: dict[str, list[Hashable]] = {}
+        columns: dict[str, list[Hashable]] = defaultdict(list)
         for block, belief in zip(self.blocks, self.beliefs, strict=True):
-            _, axis = self._place(block, feature=None)
-            if block.family.combined:
+            if not _has_levels(block):
+                _, axis = self._place(block, None)
+                columns[axis] += block.names
+            elif block.family.combined:
+                _, axis = self._place(block, None)
                 coords[axis] = coordinate(combinations(block, belief))
-            elif not _has_levels(block):
-                columns.setdefault(axis, []).extend(block.names)
             else:
                 for j in range(len(block.names)):
                     _, axis = self._place(block, j)
@@ -103,20 +103,12 @@ class Layout:
 
         That is nothing for an array of all columns.
         """
-        if block.family.combined:
-            label = self._labels[block.keys[0]]
-            return f"_{label}", f"{label}_combination"
-        if feature is not None or block.family.listed:
-            label = self._labels[block.names[feature or 0]]
-            return f"_{label}", f"{label}_level"
-        if len(self._families) == 1:
-            return "", "feature"
-        return "", f"{_family(block)}_feature"
-
-    @cached_property
-    def _families(self) -> set[str]:
-        """The families whose columns share one axis."""
-        return {_family(block) for block in self.blocks if not _has_levels(block)}
+        if not _has_levels(block):
+            families = {_family(each) for each in self.blocks if not _has_levels(each)}
+            return "", "feature" if len(families) == 1 else f"{_family(block)}_feature"
+        label = self._labels[block.keys[feature or 0]]
+        kind = "combination" if block.family.combined else "level"
+        return f"_{label}", f"{label}_{kind}"
 
     @cached_property
     def _labels(self) -> dict[Hashable, str]:
@@ -172,6 +164,10 @@ def coordinate(labels: Iterable[Any]) -> Array:
 
 def _has_levels(block: Block) -> bool:
     return bool(block.levels or block.starts)
+
+
+def _root(symbol: str) -> str:
+    return symbol.partition("{")[0]
 
 
 def _family(block: Block) -> str:
