@@ -374,6 +374,9 @@ FAILURES = """
 2 | small | report t.csv --target y -o t.csv | t.csv would overwrite another file
 2 | small | fit t.csv --target y | Missing option '-o'
 2 | small | fit t.csv --target y -o - | a model cannot be written to stdout
+2 | small | report --save - | a model cannot be written to stdout
+2 | small | report --save goal -o ./goal | would overwrite another file
+2 | small | fit t.csv --target y -o goal --famly x | Did you mean '--family'?
 2 | small | fit - - --target y -o goal | standard input can be read only once
 2 | small | fit t.csv --target y -o goal --family a=normal | did you mean 'gaussian'?
 2 | small | fit t.csv --target y -o goal --family a=poisson:shared | there are gaussian:shared and

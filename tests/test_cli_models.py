@@ -1,4 +1,4 @@
-"""Commands about saved models: `show`, `explain`, `report --save`; names that are nearly right."""
+"""Commands about saved models: `show`, `explain`, `report --save`."""
 
 import re
 from pathlib import Path
@@ -40,25 +40,6 @@ def test_explain_prints_the_probabilities_of_a_row_and_what_columns_add(
     assert f"{model.predict_proba(row[list(model.feature_names_in_)]).max():.4g}" in out
     assert main(["explain", str(saved), table, "--row", "344"]) == 1
     assert "there is no row 344" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["reprot"], "No such command 'reprot'. Did you mean 'report'[?]"),
-        (["report", "--save", "-"], "a model cannot be written to stdout"),
-        (["report", "--save", "a.html", "-o", "./a.html"], "would overwrite another file"),
-        (
-            ["fit", "t.csv", "--target", "y", "-o", "m", "--famly", "x"],
-            "Did you mean '--family'[?]",
-        ),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_and_what_is_nearly_right_is_named(
-    words: list[str], message: str, capsys: pytest.CaptureFixture
-) -> None:
-    assert main(words) == 2
-    assert re.search(message, capsys.readouterr().err)
 
 
 def test_bayesnb_alone_prints_the_help(capsys: pytest.CaptureFixture) -> None:

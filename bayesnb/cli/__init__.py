@@ -5,6 +5,4 @@ time to import are imported by the command that needs them, so that `--help` and
 name are answered at once.
 """
 
-from bayesnb.cli.main import main
-
-__all__ = ["main"]
+from bayesnb.cli.main import main as main

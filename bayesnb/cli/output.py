@@ -61,8 +61,7 @@ def describe_error(error: BaseException) -> str:
 def check_files(params: Mapping[str, Any]) -> None:
     """Raise for files of a command that are missing, mixed up, or cannot be written."""
     model, table = params.get("model"), params.get("table")
-    inputs = [model, table, params.get("test"), *params.get("tables", ())]
-    inputs = [path for path in inputs if path is not None]
+    inputs = list(filter(None, [model, table, params.get("test"), *params.get("tables", ())]))
     if inputs.count("-") > 1:
         raise click.UsageError("standard input can be read only once.")
     for path in inputs:

@@ -1,27 +1,24 @@
 """Settings of the smoothing side by side: their evidence, and held-out predictions of labels."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
+from itertools import product
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
 from bayesnb.criticism.wording import VerdictTable, explain_settings, judge_settings
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.base import Array
-from bayesnb.formatting import fixed
 from bayesnb.results.progress import bar
-from bayesnb.results.tables import Formats
 from bayesnb.selection.smoothing import ESTIMATES, Outcome, Setting, differences_from_best
 from bayesnb.stages import PATIENCE
 
 PLOTS = "bayesnb.plots.smoothing_plot"  # by name, as it stands above
-SCORES = ("accuracy", "brier", "ece")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,16 +52,6 @@ class SmoothingComparison(VerdictTable):
     0.1
     """
 
-    shown: ClassVar[tuple[str, ...]] = (
-        "smoothing",
-        "estimate",
-        "log_evidence",
-        "elpd_loo",
-        "elpd_diff",
-        "diff_se",
-        "ece",
-    )
-    formats: ClassVar[Formats] = {"ece": partial(fixed, decimals=4)}
     best: dict[str, Any] | None
 
     def plot(self, axes: Any = None) -> Any:
@@ -168,16 +155,15 @@ def compare_smoothing(
     """
     sizes = _check_smoothing(smoothing)
     fitted = fit_rows(model, X, y, sample_weight, needed_by="compare_smoothing")
-    kinds = _check_estimates(estimates, fitted)
+    pairs = product(_check_estimates(estimates, fitted), sizes)
+    settings = dict.fromkeys(Setting(0.0 if kind == "mle" else size, kind) for kind, size in pairs)
     variants = fitted.prior_variants()
     outcomes = []
     with bar("compare_smoothing", progress, " settings", PATIENCE) as shown:
-        shown.start(len(kinds) * len(sizes))
-        for kind in kinds:
-            for size in sizes if kind != "mle" else [0.0]:
-                outcomes.append(variants.outcome(Setting(size, kind)))
-                shown.more(1)
-        shown.finish()  # "mle" has one size
+        shown.start(len(settings))
+        for setting in settings:
+            outcomes.append(variants.outcome(setting))
+            shown.more(1)
     differences, at = differences_from_best(outcomes, variants.rows.counts)
     table = _tabulate(outcomes, differences)
     if not any(family.counts_levels for family in variants.families):
@@ -193,7 +179,7 @@ def compare_smoothing(
 
 
 def _check_smoothing(smoothing: Any) -> list[float]:
-    sizes: list[Any] = list(smoothing) if isinstance(smoothing, Iterable) else [smoothing]
+    sizes = np.ravel(smoothing).tolist()
     are_numbers = all(isinstance(size, Real) and 0 <= float(size) < np.inf for size in sizes)
     if not sizes or not are_numbers or len(set(sizes)) < len(sizes):
         raise ValueError(
@@ -206,9 +192,8 @@ def _check_estimates(estimates: Any, fitted: FittedRows) -> list[str]:
     possible = ESTIMATES if fitted.schema.links is None else ("predictive",)
     if estimates is None:
         return [kind for kind in possible if kind != "mle"]
-    kinds = [estimates] if isinstance(estimates, str) else list(estimates)
-    are_distinct = 0 < len(kinds) == len(set(kinds))
-    if not are_distinct or not set(kinds) <= set(possible):
+    kinds = np.ravel(estimates).tolist()
+    if not 0 < len(kinds) == len(set(kinds).intersection(possible)):
         raise ValueError(
             f"estimates must be some of {', '.join(possible)}, each once, got {estimates!r}. A "
             "model with links between columns has 'predictive' only."
@@ -216,15 +201,15 @@ def _check_estimates(estimates: Any, fitted: FittedRows) -> list[str]:
     return kinds
 
 
-def _tabulate(outcomes: Sequence[Outcome], differences: dict[str, Array]) -> Any:
-    settings = [outcome.setting for outcome in outcomes]
-    columns: dict[str, Any] = {
-        "smoothing": [setting.smoothing for setting in settings],
-        "estimate": np.array([setting.estimate for setting in settings], object),
-        "concentration": [setting.concentration for setting in settings],
-        "log_evidence": [outcome.log_evidence for outcome in outcomes],
-        **differences,
-    }
-    for name in SCORES:
-        columns[name] = [outcome.scores[name] for outcome in outcomes]
-    return results.datasets.frame(columns)
+def _tabulate(outcomes: Sequence[Outcome], differences: dict[str, Array]) -> pd.DataFrame:
+    settings = []
+    for outcome in outcomes:
+        concentration = outcome.setting.concentration
+        settings.append((*outcome.setting, concentration, outcome.log_evidence))
+    names = ["smoothing", "estimate", "concentration", "log_evidence"]
+    parts = [
+        pd.DataFrame(settings, columns=names),
+        pd.DataFrame(differences),
+        pd.DataFrame([outcome.scores for outcome in outcomes]),
+    ]
+    return pd.concat(parts, axis=1).rename_axis("row")

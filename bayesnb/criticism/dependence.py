@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable
-from bayesnb.selection.joint_columns import ColumnPlace
 from bayesnb.selection.pair_evidence import (
     LevelColumns,
     NumberColumns,
@@ -113,60 +111,53 @@ def dependence(
     0.7
     """
     fitted = fit_columns(model, X, y, sample_weight)
-    chosen = _choose_columns(fitted.schema, columns)
+    names = _choose_columns(fitted.schema, columns)
     classes = fitted.estimator.classes_
-    pairs = len(chosen) * (len(chosen) - 1) // 2
+    pairs = len(names) * (len(names) - 1) // 2
     if len(classes) * pairs > MAX_NUMBERS:
         raise ValueError(
-            f"{len(chosen):,} columns have {pairs:,} pairs in {len(classes)} classes, more than "
+            f"{len(names):,} columns have {pairs:,} pairs in {len(classes)} classes, more than "
             "fit into one result. Name some `columns`, such as those with the most `relevance`."
         )
     with bar("pairs of columns", progress, " pairs", PATIENCE) as shown:
         shown.start(pairs)
-        parts = list(_split_into_parts(fitted, chosen))
+        parts = list(_split_into_parts(fitted, names))
         work = Work(fitted.estimator.n_jobs, shown.more)
-        factors = dependences(parts, fitted.labels, len(chosen), work)
+        factors = dependences(parts, fitted.labels, len(names), work)
         shown.finish()  # pairs of counts cannot be compared
-    return results.datasets.dependent([column.name for column in chosen], classes, factors)
+    return results.datasets.dependent(names, classes, factors)
 
 
-def _choose_columns(schema: Schema, columns: Sequence[Hashable] | None) -> list[ColumnPlace]:
+def _choose_columns(schema: Schema, columns: Any) -> list[Hashable]:
     """Return the columns that are paired, in the table's order: all but words, or those named."""
-    chosen: list[ColumnPlace] = []
-    for b, block in enumerate(schema.blocks):
-        if not block.family.words:
-            places = enumerate(zip(block.names, block.places, strict=True))
-            chosen += [ColumnPlace(name, place, b, f) for f, (name, place) in places]
-    chosen.sort(key=attrgetter("place"))
+    names = [name for name, family in schema.families.items() if not family.words]
     if columns is not None:
-        known = [column.name for column in chosen]
         if isinstance(columns, str) or not np.iterable(columns):
             raise ValueError(f"columns must be None or a list of names, got {columns!r}.")
-        names = list(columns)
-        for name in names:
-            if name not in known:  # lists, as a name may not be hashable
+        for name in columns:
+            if name not in names:  # lists, as a name may not be hashable
                 why = "is not a column of this model"
                 if name in list(schema.families):
                     why = "is in a block of words, which are not paired"
-                raise ValueError(f"columns: {name!r} {why}. Name some of {known[:20]}.")
-        chosen = [column for column in chosen if column.name in names]
-    if len(chosen) < 2:
+                raise ValueError(f"columns: {name!r} {why}. Name some of {names[:20]}.")
+        names = [name for name in names if name in list(columns)]
+    if len(names) < 2:
         raise ValueError(
-            f"a pair needs two columns, and there are {len(chosen)} (blocks of words have none)."
+            f"a pair needs two columns, and there are {len(names)} (blocks of words have none)."
         )
-    return chosen
+    return names
 
 
 def _split_into_parts(
-    fitted: FittedRows, chosen: list[ColumnPlace]
+    fitted: FittedRows, names: list[Hashable]
 ) -> Iterator[LevelColumns | NumberColumns]:
-    """Yield the chosen columns block by block, with their places among all that are chosen."""
+    """Yield the named columns block by block, with their places among all that are named."""
+    places = {name: place for place, name in enumerate(names)}
     for b, block in enumerate(fitted.schema.blocks):
-        places = [at for at, column in enumerate(chosen) if column.block == b]
-        if places:
+        columns = [f for f, name in enumerate(block.names) if name in places]
+        if columns:
             prior = fitted.model.prior.blocks[b]
             check_comparable(prior, block.keys, alike=False)
-            columns = [chosen[at].feature for at in places]
             observe = block.family.columnwise.observe
             part = part_of(prior.margins(), fitted.rows.cells[b], columns, observe)
-            yield replace(part, places=np.array(places))
+            yield replace(part, places=np.array([places[block.names[f]] for f in columns]))

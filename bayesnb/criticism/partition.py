@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_columns
 from bayesnb.criticism.wording import VerdictTable, explain_partition, judge_partition
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import Family
-from bayesnb.formatting import shorten
 from bayesnb.model.product import Product, ProductStats, observe
 from bayesnb.model.schema import Schema
 from bayesnb.results.progress import bar
-from bayesnb.results.tables import Formats
 from bayesnb.selection.feature_evidence import check_comparable
 from bayesnb.selection.joint_columns import (
     JoinableColumns,
@@ -61,8 +58,6 @@ class Partition(VerdictTable):
     ((0, 1),)
     """
 
-    shown: ClassVar[tuple[str, ...]] = ("step", "joined", "log_bayes_factor", "log_evidence")
-    formats: ClassVar[Formats] = {"joined": partial(shorten, most=36)}
     blocks: tuple[Names, ...]
     estimator: NaiveBayes
 
@@ -174,7 +169,7 @@ def partition(
             "another."
         )
     start = _find_joinable(fitted)
-    kinds, joined, gains = [], [""], [np.nan]
+    kinds, done = [], [("", np.nan)]
     with bar("partition", progress, " steps", PATIENCE) as shown:
         # about: joining all takes one step fewer, and columns may move
         shown.start(sum(len(kind.blocks) for kind in start))
@@ -182,24 +177,20 @@ def partition(
             blocks = set(kind.blocks)
             for step in steps(kind.evidence, kind.blocks):
                 blocks = after(blocks, step)
-                joined.append(kind.describe(step))
-                gains.append(step.gain)
+                done.append((kind.describe(step), step.gain))
                 shown.more(1)
             kinds.append(replace(kind, blocks=tuple(sorted(blocks))))
         shown.finish()
     stats = observe(fitted.rows, len(fitted.estimator.classes_), fitted.estimator.n_jobs)
-    first = _log_evidence_of_rest(prior, stats, start) + sum(kind.log_evidence for kind in start)
-    table: dict[str, Any] = {
-        "step": range(len(gains)),
-        "joined": np.array(joined, object),
-        "log_bayes_factor": gains,
-        "log_evidence": first + np.nancumsum(gains),
-    }
+    table = pd.DataFrame(done, columns=["joined", "log_bayes_factor"])
+    gains = table["log_bayes_factor"].fillna(0.0)
+    table["log_evidence"] = _log_evidence(prior, stats, start) + gains.cumsum()
+    table.insert(0, "step", table.index)
     families = declare_blocks(schema, prior.blocks, stats.blocks, kinds)
     names = _list_blocks(schema, families)
     return Partition(
-        table=results.datasets.frame(table),
-        verdict=judge_partition(names, gains[1:]),
+        table=table.rename_axis("row"),
+        verdict=judge_partition(names, gains.iloc[1:]),
         notes=explain_partition(list(schema.families), kinds),
         blocks=names,
         estimator=_declare(fitted.estimator, families),
@@ -224,13 +215,12 @@ def _find_joinable(fitted: FittedRows) -> list[JoinableColumns]:
     return kinds
 
 
-def _log_evidence_of_rest(
-    prior: Product, stats: ProductStats, kinds: Sequence[JoinableColumns]
-) -> float:
-    """Log evidence of the labels and of the columns that are of no kind."""
+def _log_evidence(prior: Product, stats: ProductStats, kinds: Sequence[JoinableColumns]) -> float:
+    """Log evidence of the labels and of all columns, those of the kinds under their priors."""
     # a block that is modelled jointly is one feature, at its first column's place
     searched = {(place.block, place.feature) for kind in kinds for place in kind.places}
     total, blocks = prior.log_evidence(stats)
+    total += sum(kind.log_evidence for kind in kinds)
     for b, terms in enumerate(blocks):
         total += sum(float(term) for f, term in enumerate(terms) if (b, f) not in searched)
     return total
@@ -241,7 +231,7 @@ def _list_blocks(schema: Schema, families: Mapping[Names, Family]) -> tuple[Name
     place = {name: at for at, name in enumerate(schema.columns)}
     blocks: list[Names] = []
     for names, family in families.items():
-        blocks += [names] if family.multivariate else [(name,) for name in names]
+        blocks += [names] if family.multivariate else zip(names)
     return tuple(sorted(blocks, key=lambda names: place[names[0]]))
 
 
@@ -250,12 +240,13 @@ def _declare(model: NaiveBayes, families: Mapping[Names, Family]) -> NaiveBayes:
     class_prior = getattr(model, "_class_prior", model.class_prior)
     if np.ndim(class_prior) == 1:
         class_prior = dict(zip(model.classes_.tolist(), class_prior, strict=True))
-    known, given = NaiveBayes().get_params(deep=False), model.get_params(deep=False)
-    changed = {
+    params = model.get_params(deep=False)
+    params |= {
         "families": declare_families(model.schema_, families),
         "class_prior": class_prior,
         "dependence": None,
         # what "auto" stands for where nothing is declared stays, now that families are
         "temper": model._temper_rule,
     }
-    return NaiveBayes(**{name: given[name] for name in known if name in given} | changed)
+    known = params.keys() & NaiveBayes().get_params(deep=False)
+    return NaiveBayes(**{name: params[name] for name in known})

@@ -1,24 +1,20 @@
 """Evidence that each feature depends on the class."""
 
-from collections.abc import Hashable
 from numbers import Real
 from typing import Any
 
-import numpy as np
+import pandas as pd
 from scipy.special import expit, logit
 
 from bayesnb import results
 from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
-from bayesnb.families.base import Array
 from bayesnb.model.powers import of_blocks
 from bayesnb.selection.feature_evidence import (
     cautious,
     check_comparable,
     word_bayes_factors,
 )
-
-NUMBERS = ("log_bayes_factor", "temper", "temper_sd")  # of a feature
 
 
 def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
@@ -103,37 +99,37 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
             "compares probabilities of rows, and such rows have none: fit with whole weights and "
             "counts."
         )
-    names, numbers, blocks = _compare_features(model._columns_alone())
-    numbers["inclusion"] = expit(numbers["log_bayes_factor"] + logit(float(prior)))
-    return results.datasets.relevant(names, numbers, float(prior), blocks)
+    table, blocks = _compare_features(model._columns_alone())
+    table["inclusion"] = expit(table["log_bayes_factor"] + logit(float(prior)))
+    names = qualified_names(table.pop("name").tolist(), table.pop("column").tolist())
+    return results.datasets.relevant(names, dict(table.items()), float(prior), blocks)
 
 
-def _compare_features(
-    fitted: NaiveBayes,
-) -> tuple[list[Hashable], dict[str, Array], dict[str, float]]:
-    """Return features in the table's order, by name and number, and factors of blocks of words."""
-    names: list[Hashable] = []
-    columns: list[Hashable] = []
-    places: list[int] = []
-    parts: list[Array] = []
+def _compare_features(fitted: NaiveBayes) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Return numbers of each feature, in the table's order, and the factors of blocks of words."""
+    parts: list[pd.DataFrame] = []
     blocks: dict[str, float] = {}
     model, schema = fitted.model_, fitted.schema_
-    tempers, sds = (of_blocks(fitted._tempers[name], len(schema.blocks)) for name in NUMBERS[1:])
+    tempers = of_blocks(fitted._tempers["temper"], len(schema.blocks))
+    sds = of_blocks(fitted._tempers["temper_sd"], len(schema.blocks))
     for b, block in enumerate(schema.blocks):
         prior, stats = model.prior.blocks[b], model.stats.blocks[b]
         check_comparable(prior, block.keys)
         factors = cautious(block.family, prior, stats)
-        words, all_names = list(block.words), ", ".join(map(str, block.names))
+        names, all_names = list(block.words), ", ".join(map(str, block.names))
         if block.family.words:
             blocks[all_names] = float(factors[0])
             factors = word_bayes_factors(prior, stats)  # type: ignore[arg-type]
         elif block.family.multivariate:
-            words = [all_names]
-        names += words
-        columns += [block.names[0]] * len(words) if block.family.listed else words
-        places += block.word_places[: len(words)]
-        parts.append(np.stack(np.broadcast_arrays(factors, tempers[b], sds[b])))
-    order = np.argsort(places, kind="stable")
-    numbers = dict(zip(NUMBERS, np.concatenate(parts, axis=1)[:, order], strict=True))
-    qualified = qualified_names(names, columns)
-    return [qualified[at] for at in order], numbers, blocks
+            names = [all_names]
+        part = {
+            "name": pd.Series(names, dtype=object),
+            "column": block.names[0] if block.family.listed else names,
+            "place": block.word_places[: len(names)],
+            "log_bayes_factor": factors,
+            "temper": tempers[b],
+            "temper_sd": sds[b],
+        }
+        parts.append(pd.DataFrame(part))
+    table = pd.concat(parts).sort_values("place", kind="stable")
+    return table.drop(columns="place"), blocks

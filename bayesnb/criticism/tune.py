@@ -1,18 +1,16 @@
 """Priors that maximise the evidence of given rows, or the leave-one-out score of their labels."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_rows
-from bayesnb.criticism.wording import describe_bounds, explain_refusal
+from bayesnb.criticism.wording import describe_end, explain_refusal
 from bayesnb.estimators import NaiveBayes
-from bayesnb.families.family import LEAST, MOST
-from bayesnb.formatting import list_names, quote
 from bayesnb.model.schema import Schema
-from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
+from bayesnb.selection.hyperparameters import PER, best_by_evidence
 from bayesnb.selection.leave_one_out import PACKAGE, Pointwise
 from bayesnb.selection.smoothing import best_by_loo
 from bayesnb.stages import Stages
@@ -20,19 +18,6 @@ from bayesnb.stages import Stages
 CRITERIA = ("evidence", "loo")
 # Of smaller differences no standard error can be believed (Sivula et al. 2020, section 4)
 SMALL_DIFFERENCE = 4.0  # nats
-
-
-class Bound(NamedTuple):
-    """A parameter of a prior that is better the larger, or the smaller, it is."""
-
-    where: str  # the columns that share it, and the class, in words
-    dial: str
-    infinite: bool
-    meaning: str  # of the end, for that parameter
-
-    @property
-    def goal(self) -> str:
-        return f"{MOST:g}, as good as infinite" if self.infinite else f"{LEAST:g}, as good as 0"
 
 
 class BoundaryWarning(UserWarning):
@@ -178,19 +163,20 @@ def tune(
         warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
         tuned = model._fresh()
     elif ends:
-        bounds = [_bound(end, before.estimator) for end in ends]
-        warnings.warn(BoundaryWarning(describe_bounds(bounds)), skip_file_prefixes=(PACKAGE,))
+        places = " ".join(describe_end(end, before.estimator) for end in ends)
+        warning = BoundaryWarning(f"priors at the end of their range: {places}")
+        warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
     tuned.tuning = tuning
     return tuned
 
 
-def prior_bounds(model: NaiveBayes) -> list[Bound]:
-    """Return the parameters of a fitted estimator's priors that `tune` would warn of."""
+def describe_boundaries(model: NaiveBayes) -> list[str]:
+    """Return sentences about the priors of a fitted estimator of which `tune` would warn."""
     columns = model._columns_alone()
     _check_tunable(columns.schema_, "model")
     stats = columns.model_.stats.blocks
     _, ends = best_by_evidence(columns.schema_.blocks, stats, "model")
-    return [_bound(end, columns) for end in ends]
+    return [describe_end(end, columns) for end in ends]
 
 
 def _check_arguments(model: Any, criterion: str, per: str) -> None:
@@ -230,24 +216,10 @@ def _score_labels(before: FittedRows, after: FittedRows) -> Any:
     with np.errstate(invalid="ignore"):  # a row that is impossible before and after
         gap = np.where(old.score == new.score, 0.0, new.score - old.score)
     gaps = Pointwise(gap, gap, old.counts)
-    return results.datasets.tuning(
-        {
-            "elpd_loo": [old.total, new.total],
-            "se": [old.se, new.se],
-            "elpd_diff": [0.0, gaps.total],
-            "diff_se": [0.0, gaps.se],
-        }
-    )
-
-
-def _bound(end: End, estimator: NaiveBayes) -> Bound:
-    """Describe a parameter at an end of its range."""
-    blocks = estimator.schema_.blocks
-    keys = tuple(blocks[b].keys[f] for b, f in end.columns)
-    noun = "column" if len(keys) == 1 and not isinstance(keys[0], tuple) else "columns"
-    where = f"{noun} {list_names(keys, to_text=quote)}"
-    if end.code is not None:
-        where += f" in class {quote(estimator.classes_.tolist()[end.code])}"
-    family = blocks[end.columns[0][0]].family
-    meaning = end.kind.meaning(end.name, end.infinite, family.shared)
-    return Bound(where, end.name, end.infinite, meaning)
+    scores = {
+        "elpd_loo": [old.total, new.total],
+        "se": [old.se, new.se],
+        "elpd_diff": [0.0, gaps.total],
+        "diff_se": [0.0, gaps.se],
+    }
+    return results.datasets.tuning(scores)

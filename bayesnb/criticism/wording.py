@@ -3,19 +3,24 @@
 from abc import ABC
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bayesnb.criticism.fitted_rows import FittedRows
-from bayesnb.families.family import ordered_hyperparameters
-from bayesnb.formatting import count, fixed, list_names, number, quote, signed
+from bayesnb.families.family import LEAST, MOST, ordered_hyperparameters
+from bayesnb.formatting import count, fixed, list_names, number, quote, shorten, signed
 from bayesnb.results.tables import Formats, show_html, show_text
+from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.joint_columns import JoinableColumns, Names, list_block
 from bayesnb.selection.joint_evidence import joining
 from bayesnb.selection.smoothing import Outcome
 
+HIDDEN = ["concentration", "se", "accuracy", "brier"]  # columns for which a terminal has no room
+FORMATS: Formats = {"ece": partial(fixed, decimals=4), "joined": partial(shorten, most=36)}
 MAX_BLOCKS = 6  # listed in a sentence
 MAX_PAIRS = 3
 FIXED = (
@@ -49,9 +54,7 @@ MANY_LEVELS = (
 class VerdictTable(ABC):
     """A table, a verdict on it in a sentence, and notes on its numbers."""
 
-    shown: ClassVar[tuple[str, ...]]  # columns that fit into a terminal, the first as index
-    formats: ClassVar[Formats]
-    table: Any
+    table: pd.DataFrame
     verdict: str
     notes: tuple[str, ...]
 
@@ -83,9 +86,9 @@ class VerdictTable(ABC):
         return show_html(*self._parts())
 
     def _parts(self) -> tuple[str, Any, Formats, str]:
-        first, *columns = self.shown
-        rows = self.table[columns].set_index(self.table[first].map(number))
-        return self.verdict, rows, self.formats, "\n".join(self.notes)
+        rows = self.table.drop(columns=HIDDEN, errors="ignore")
+        index = rows.pop(rows.columns[0]).map(number)
+        return self.verdict, rows.set_index(index), FORMATS, "\n".join(self.notes)
 
 
 # Smoothing
@@ -148,14 +151,14 @@ def _explain_scores(fitted: FittedRows, outcome: Outcome) -> str:
 # Partitions
 
 
-def judge_partition(blocks: Sequence[Names], gains: Sequence[float]) -> str:
+def judge_partition(blocks: Sequence[Names], gains: pd.Series) -> str:
     """Return the verdict on a partition that was reached by steps with these gains."""
-    if not gains:
+    if gains.empty:
         return "No two blocks are better modelled jointly: the partition stays as it was."
     joined = [f"{{{list_block(names)}}}" for names in blocks if len(names) > 1]
     alone = count(len(blocks) - len(joined), "column")
     together = list_names(joined, MAX_BLOCKS) or "none"
-    gain = f"{signed(sum(gains), 1)} nats against the start"
+    gain = f"{signed(gains.sum(), 1)} nats against the start"
     return f"Modelled jointly: {together}; by themselves: {alone}; {gain}."
 
 
@@ -202,7 +205,14 @@ def explain_refusal(tuning: Any, criterion: str) -> str:
     )
 
 
-def describe_bounds(bounds: Sequence[Any]) -> str:
-    """Return which parameters of priors are at the end of their range."""
-    texts = [f"{each.where}: {each.dial} {each.goal}: {each.meaning}." for each in bounds]
-    return f"priors at the end of their range: {' '.join(texts)}"
+def describe_end(end: End, estimator: Any) -> str:
+    """Return what it means that a prior's parameter is at the end of its range."""
+    blocks = estimator.schema_.blocks
+    keys = tuple(blocks[b].keys[f] for b, f in end.columns)
+    noun = "column" if len(keys) == 1 and not isinstance(keys[0], tuple) else "columns"
+    where = f"{noun} {list_names(keys, to_text=quote)}"
+    if end.code is not None:
+        where += f" in class {quote(estimator.classes_.tolist()[end.code])}"
+    value = f"{MOST:g}, as good as infinite" if end.infinite else f"{LEAST:g}, as good as 0"
+    is_shared = blocks[end.columns[0][0]].family.shared
+    return f"{where}: {end.name} {value}: {end.kind.meaning(end.name, end.infinite, is_shared)}."

@@ -10,22 +10,11 @@ from bayesnb.plots.confusion_plot import plot_confusion
 from bayesnb.plots.dependence_plot import plot_dependence
 from bayesnb.plots.nomogram_plot import plot_nomogram
 from bayesnb.plots.relevance_plot import plot_relevance
-from bayesnb.plots.style import (
-    COLOURS,
-    clip_artists,
-    new_axes,
-    off_screen,
-    svg,
-)
 from bayesnb.plots.uncertainty_plot import plot_uncertainty
 from bayesnb.plots.waterfall_plot import plot_waterfall
 from bayesnb.plots.words_plot import plot_words
 
 __all__ = [
-    "COLOURS",
-    "clip_artists",
-    "new_axes",
-    "off_screen",
     "plot_boundary",
     "plot_calibration",
     "plot_column",
@@ -36,5 +25,4 @@ __all__ = [
     "plot_uncertainty",
     "plot_waterfall",
     "plot_words",
-    "svg",
 ]

@@ -175,10 +175,8 @@ def plot_boundary(
     )
     add_legend(ax, outside=is_new)
 
-    unknown = []
-    for block in model.schema_.columns_alone.blocks:
-        unknown += [short(name) for name in block.names if name not in names]
-    note = f"\nunknown: {list_names(unknown, MAX_UNKNOWN_LISTED)}" if unknown else ""
+    unknown = [name for name in model.schema_.columns_alone.families if name not in names]
+    note = f"\nunknown: {list_names(unknown, MAX_UNKNOWN_LISTED, short)}" if unknown else ""
     ax.set(
         title="Decision regions",
         xlabel=short(first.name, AXIS_LETTERS) + note,
@@ -192,11 +190,10 @@ def plot_boundary(
 
 def _choose_axes(model: Any, features: Sequence[Hashable] | None) -> Sequence[Hashable]:
     """Return the two columns of numbers that are named, or the first two."""
-    numbers: set[Hashable] = set()
-    for block in model.schema_.columns_alone.blocks:
-        if block.family.picture != "levels" and not block.family.words:
-            numbers.update(block.names)
-    columns = [name for name in model.schema_.columns if name in numbers]
+    columns = []
+    for name, family in model.schema_.columns_alone.families.items():
+        if family.picture != "levels" and not family.words:
+            columns.append(name)
     listed = list_names(columns, MAX_COLUMNS_LISTED, quote) or "none"
     if features is None:
         if len(columns) < 2:
@@ -207,7 +204,7 @@ def _choose_axes(model: Any, features: Sequence[Hashable] | None) -> Sequence[Ha
     if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
         raise ValueError(f"features must be two different columns, got {features!r}.")
     for name in features:
-        if name not in numbers:
+        if name not in columns:
             raise ValueError(f"{name!r} is not a column of numbers; this model has {listed}.")
     return features
 
@@ -216,11 +213,11 @@ def _make_rows(model: Any, columns: Mapping[Hashable, ColumnData], grid: Sequenc
     """Return the rows of a grid as a table: other columns are missing, and texts have no words."""
     x, y = np.meshgrid(*grid)
     rows: dict[Hashable, Any] = dict.fromkeys(model.schema_.columns, np.full(x.size, np.nan))
-    for block in model.schema_.columns_alone.blocks:
-        if block.family.listed:
-            rows[block.names[0]] = [[]] * x.size
-        elif block.family.words:
-            rows |= dict.fromkeys(block.names, np.zeros(x.size))
+    for name, family in model.schema_.columns_alone.families.items():
+        if family.listed:
+            rows[name] = [[]] * x.size
+        elif family.words:
+            rows[name] = np.zeros(x.size)
     for (name, column), numbers in zip(columns.items(), (x.ravel(), y.ravel()), strict=True):
         if column.family.picture == "mass":
             numbers = numbers.round()

@@ -20,6 +20,7 @@ from bayesnb.plots.style import (
     class_line,
     list_names,
     new_axes,
+    place_bar,
     short,
     styled,
 )
@@ -136,9 +137,10 @@ def draw_column(data: ColumnData, prob: float, ax: Axes | None = None) -> Axes:
     if beyond > LEAST_BEYOND:
         further.append(f"up to {percent(beyond)} of a class")
     label = short(data.name, AXIS_LETTERS)
-    ax.set_xlabel(f"{label}\nfurther out: {', '.join(further)}" if further else label)
+    if further:
+        label = f"{label}\nfurther out: {', '.join(further)}"
+    ax.set(xlabel=label, ylim=(0, None))
     ax.locator_params(axis="x", nbins=6)
-    ax.set_ylim(0, None)
     return ax
 
 
@@ -156,7 +158,7 @@ def _draw_curves(data: ColumnData, ax: Axes) -> None:
         if len(rows) < MIN_ROWS:
             ax.plot(
                 rows,
-                np.zeros(len(rows)),
+                0 * rows,
                 "|",
                 color=COLOURS[c],
                 markersize=14,
@@ -194,7 +196,7 @@ def _draw_bins(data: ColumnData, ax: Axes) -> float:
             if len(probability) > MAX_CLASSES_WITH_BARS:
                 ax.plot(x, probability[c], **class_line(c))
             else:
-                shift, width = _place_bar(c, len(probability))
+                shift, width = place_bar(c, len(probability))
                 x += shift
                 ax.bar(
                     x,
@@ -224,8 +226,8 @@ def _draw_bins(data: ColumnData, ax: Axes) -> float:
     if is_whole:
         ax.locator_params(axis="x", integer=True)
     ax.yaxis.set_major_formatter(PERCENT)
-    ax.set_xlim(edges[0], edges[-1])
-    ax.set_ylabel("probability" if is_single else "probability of a bin")
+    ylabel = "probability" if is_single else "probability of a bin"
+    ax.set(xlim=(edges[0], edges[-1]), ylabel=ylabel)
     return float(1 - probability.sum(axis=1).min())
 
 
@@ -238,12 +240,6 @@ def _choose_bins(low: float, high: float, is_whole: bool) -> Array:
     return np.arange(low, high + 1 + step, step) - 0.5
 
 
-def _place_bar(c: int, classes: int) -> tuple[float, float]:
-    """Return how far the bar of a class is from the middle of its group, and its width."""
-    width = 0.84 / classes
-    return (c - (classes - 1) / 2) * width, 0.9 * width
-
-
 def _draw_levels(data: ColumnData, prob: float, ax: Axes | None) -> Axes:
     """Draw bars of each level's probability, a group for each level, with intervals."""
     names, probability, lower, upper = compute_level_bars(data, prob)
@@ -251,7 +247,7 @@ def _draw_levels(data: ColumnData, prob: float, ax: Axes | None) -> Axes:
     ax = ax or new_axes(0.6 + size * (0.16 * classes + 0.12))
     list_names(ax, list(map(short, names)))
     for c in range(classes):
-        shift, height = _place_bar(c, classes)
+        shift, height = place_bar(c, classes)
         y = np.arange(size) + shift
         ax.barh(
             y,
@@ -267,10 +263,9 @@ def _draw_levels(data: ColumnData, prob: float, ax: Axes | None) -> Axes:
             color=INK,
             linewidth=1,
         )
-    ax.set_xlim(0, min(1.0, 1.04 * upper.max()))
+    ax.set(xlim=(0, min(1.0, 1.04 * upper.max())), xlabel=f"probability of {short(data.name)}")
     ax.locator_params(axis="x", nbins=5)
     ax.xaxis.set_major_formatter(PERCENT)
-    ax.set_xlabel(f"probability of {short(data.name)}")
     return ax
 
 

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
@@ -111,12 +112,12 @@ def _count(labels: Array, predicted: Array, classes: Any, weight: Any) -> tuple[
         raise ValueError("there are no rows, so there is nothing to compare.")
     occurring = np.concatenate([labels, predicted])
     names = np.unique(occurring) if classes is None else np.asarray(classes)
-    is_name = occurring[:, None] == names
-    unknown = occurring[~is_name.any(axis=1)].tolist()
+    codes = pd.Index(names).get_indexer(occurring)
+    unknown = occurring[codes < 0].tolist()
     if unknown:
         raise ValueError(f"{unknown[0]!r} is a label, and not among classes={names.tolist()}.")
     counts = np.zeros((len(names), len(names)))
-    np.add.at(counts, tuple(is_name.argmax(axis=1).reshape(2, -1)), weight)
+    np.add.at(counts, tuple(codes.reshape(2, -1)), weight)
     return names, counts
 
 
@@ -186,7 +187,10 @@ def _draw_errors(names: Sequence[str], counts: Array, shares: Array, ax: Axes | 
         alpha=0.85,
     )
     axes.hlines(range(len(i)), low, high, color=INK)
-    axes.set(title="Most frequent errors", xlim=(0, min(1.04 * high.max(initial=0), 1) or 1))
+    axes.set(
+        title="Most frequent errors",
+        xlabel="share of the observed class" if len(i) else "no errors",
+        xlim=(0, min(1.04 * high.max(initial=0), 1) or 1),
+    )
     axes.xaxis.set_major_formatter(PERCENT)
-    axes.set_xlabel("share of the observed class" if len(i) else "no errors")
     return axes

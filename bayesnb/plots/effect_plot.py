@@ -7,7 +7,16 @@ from matplotlib.axes import Axes
 
 from bayesnb.families.base import Array
 from bayesnb.plots.column_data import choose_classes
-from bayesnb.plots.style import COLOURS, INK, class_line, new_axes, short, styled
+from bayesnb.plots.style import (
+    COLOURS,
+    INK,
+    class_line,
+    list_names,
+    new_axes,
+    place_bar,
+    short,
+    styled,
+)
 
 GROUPS = 20  # of equally many rows, whose means are joined by a line
 MAX_LEVELS = 12
@@ -54,15 +63,13 @@ def _draw_numbers(cells: Array, effects: dict[int, Array]) -> Axes:
 def _draw_levels(codes: Array, effects: dict[int, Array], levels: Sequence[object]) -> Axes:
     distinct, times = np.unique(codes, return_counts=True)
     frequent = np.sort(distinct[np.argsort(-times, kind="stable")[:MAX_LEVELS]])
-    height = 0.84 / len(effects)
+    names = [levels[code] if code < len(levels) else "new" for code in frequent]
     ax = new_axes(0.6 + len(frequent) * (0.16 * len(effects) + 0.12))
     for k, (place, values) in enumerate(effects.items()):
         means = [values[codes == code].mean() for code in frequent]
-        y = np.arange(len(frequent)) + (k - (len(effects) - 1) / 2) * height
-        ax.barh(y, means, 0.9 * height, color=COLOURS[place], alpha=0.85)
-    names = [levels[code] if code < len(levels) else "new" for code in frequent]
-    ax.set_yticks(range(len(names)), [short(each) for each in names])
-    ax.invert_yaxis()
+        shift, height = place_bar(k, len(effects))
+        ax.barh(np.arange(len(names)) + shift, means, height, color=COLOURS[place], alpha=0.7)
+    list_names(ax, list(map(short, names)))
     ax.axvline(0, color=INK, linewidth=0.7)
     ax.set_xlabel("log-odds")
     return ax

@@ -225,7 +225,8 @@ def _make_scale(data: ColumnData, pair: list[int], power: float) -> Scale:
 
 def _mark_levels(points: Array, labels: Sequence[str], weight: Array) -> Scale:
     """Return a straight scale with a mark for each level that is possible in both classes."""
-    order = [k for k in np.argsort(-weight, kind="stable") if np.isfinite(points[k])]
+    order = np.argsort(-weight, kind="stable")
+    order = order[np.isfinite(points[order])]
     marks = np.column_stack([points[order], np.zeros(len(order))])
     return Scale(marks, marks, [labels[k] for k in order])
 
@@ -247,9 +248,9 @@ def _draw_scales(ax: Axes, scales: Sequence[Scale], colours: Sequence[str]) -> N
         for (x, height), label in zip(scale.marks, scale.labels, strict=True):
             side = "left" if x < 0.8 * low else "right" if x > 0.8 * high else "center"
             for shift, edge in ((0.13, "top"), (-0.13, "bottom")):
-                at = (x, y + height + shift)
                 text = ax.text(
-                    *at,
+                    x,
+                    y + height + shift,
                     short(label),
                     ha=side,
                     va=edge,

@@ -29,7 +29,7 @@ def plot_smoothing(table: Any, axes: Any = None) -> Array:
     Arrows at the bottom are scores of minus infinity. Large differences are on a log axis.
     """
     panels = np.asarray(new_figure(3.9, 10.6).subplots(1, 3) if axes is None else axes)
-    if panels.shape != (3,) or not all(isinstance(ax, Axes) for ax in panels):
+    if panels.shape != (3,):
         raise ValueError(
             "axes must be None or three matplotlib axes, as of plt.subplots(1, 3)[1], "
             f"got {axes!r}."
@@ -37,37 +37,28 @@ def plot_smoothing(table: Any, axes: Any = None) -> Array:
     table = table.sort_values("smoothing")
     table["log_evidence"] -= table["log_evidence"].max()
     score, evidence, error = panels
-    _draw_panel(score, table, "elpd_diff", 2 * table["diff_se"])
+    _draw_panel(score, table, "elpd_diff")
     _draw_panel(evidence, table, "log_evidence")
     _draw_panel(error, table, "ece")
     score.set_title("Leave-one-out log score, less the best\n(bars: 2 standard errors of that)")
     evidence.set_title("Log evidence, less the largest\n")
-    error.set_title("Expected calibration error\n")
-    error.set_ylim(0, 1.1 * table["ece"].fillna(0).max() or None)
+    largest = table["ece"].fillna(0).max()
+    error.set(title="Expected calibration error\n", ylim=(0, 1.1 * largest or None))
     add_legend(score, outside=axes is None)
     return panels
 
 
-def _draw_panel(ax: Axes, table: Any, column: str, errors: Any = None) -> None:
-    """Draw a column of the table; minus infinity is an arrow at the bottom."""
+def _draw_panel(ax: Axes, table: Any, column: str) -> None:
+    """Draw a column of the table, with its errors; minus infinity is an arrow at the bottom."""
     finite = table[np.isfinite(table[column])]
     for k, (estimate, marker) in enumerate(MARKERS.items()):
         if estimate in set(table["estimate"]):
             rows = finite[finite["estimate"] == estimate]
-            look = class_line(k) | {
-                "marker": marker,
-                "markersize": 9 - 2 * k,
-            }  # equal ones stay visible
-            ax.plot(rows["smoothing"], rows[column], label=estimate, **look)
-            if errors is not None:
-                error = errors[rows.index]
-                ax.errorbar(
-                    rows["smoothing"],
-                    rows[column],
-                    error,
-                    fmt="none",
-                    ecolor=COLOURS[k],
-                )
+            places = rows["smoothing"], rows[column]
+            size = 9 - 2 * k  # equal ones stay visible
+            ax.plot(*places, label=estimate, marker=marker, markersize=size, **class_line(k))
+            if column == "elpd_diff":
+                ax.errorbar(*places, 2 * rows["diff_se"], fmt="none", ecolor=COLOURS[k])
     best = finite[finite["best"]]
     ax.plot(
         best["smoothing"],
@@ -82,7 +73,7 @@ def _draw_panel(ax: Axes, table: Any, column: str, errors: Any = None) -> None:
     if len(impossible):
         ax.plot(
             impossible,
-            np.full(len(impossible), 0.03),
+            0 * impossible + 0.03,
             "v",
             color=INK,
             label=MINUS + "\N{INFINITY}",

@@ -202,6 +202,12 @@ def class_line(place: int, width: float = 1.8) -> dict[str, Any]:
     return {"color": COLOURS[place], "dashes": DASHES[place], "linewidth": width}
 
 
+def place_bar(k: int, bars: int) -> tuple[float, float]:
+    """Return how far a bar is from the middle of its group, and its width."""
+    width = 0.84 / bars
+    return (k - (bars - 1) / 2) * width, 0.9 * width
+
+
 def format_tick(value: float, _place: float) -> str:
     """Format a number at an axis."""
     return number(value)

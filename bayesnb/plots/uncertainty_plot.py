@@ -67,7 +67,7 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
     order = np.argsort(-entropy, kind="stable")[:rows]
     axes = ax or new_axes(3.3, 6.4)
     if rows:
-        _draw_bars(axes, entropy[order], aleatoric[order], min(rows, most))
+        _draw_bars(axes, np.stack([aleatoric, entropy])[:, order], min(rows, most))
     even = float(np.log(max(dataset.sizes["class"], 2)))
     axes.axhline(even, linewidth=0.7, linestyle="--")
     axes.set(
@@ -77,24 +77,17 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
         xlim=(0, max(rows, 1)),
         ylim=(0, 1.2 * even),
     )
-    axes.text(
-        max(rows, 1),
-        even,
-        f"evenly uncertain: {even:.2f} ",
-        ha="right",
-        va="bottom",
-    )
+    axes.text(max(rows, 1), even, f"evenly uncertain: {even:.2f} ", ha="right", va="bottom")
     axes.locator_params(axis="x", integer=True)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     add_legend(axes, outside=ax is None)
     return axes
 
 
-def _draw_bars(ax: Axes, entropy: Array, aleatoric: Array, bars: int) -> None:
-    """Draw means of neighbouring rows, one part on top of the other."""
-    edges = np.linspace(0, len(entropy), bars + 1).round().astype(int)
-    top = np.add.reduceat(entropy, edges[:-1]) / np.diff(edges)
-    middle = np.add.reduceat(aleatoric, edges[:-1]) / np.diff(edges)
+def _draw_bars(ax: Axes, nats: Array, bars: int) -> None:
+    """Draw means of neighbouring rows, the rest of the entropy on top of its aleatoric part."""
+    edges = np.linspace(0, nats.shape[1], bars + 1).round().astype(int)
+    middle, top = np.add.reduceat(nats, edges[:-1], axis=1) / np.diff(edges)
     ax.stairs(
         middle,
         edges,

@@ -87,7 +87,8 @@ def plot_waterfall(
         result, "class_term", lambda model, X: model.explain(X), "model.explain(X)", X
     )
     one = _choose_row(explained, row)
-    by = by or ("predictive" if has_links(one) else "evidence")
+    has_links = "cell" in one and "links" in one["cell"].attrs
+    by = by or ("predictive" if has_links else "evidence")
     if by not in ("evidence", "predictive"):
         raise ValueError(f"by must be 'evidence' or 'predictive', got {by!r}.")
     labels = one["class"].values.tolist()
@@ -135,11 +136,6 @@ def _choose_row(explained: Any, row: Any) -> Any:
             "explained.isel(obs_id=[...])."
         )
     return one
-
-
-def has_links(explained: Any) -> bool:
-    """Whether some features of an explanation are links between columns."""
-    return "cell" in explained and "links" in explained["cell"].attrs
 
 
 def _name_row(one: Any) -> str:

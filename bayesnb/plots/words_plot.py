@@ -1,13 +1,12 @@
 """Words that speak for each class: log ratios of their shares as points, with intervals."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
-from bayesnb.families.base import Array
 from bayesnb.plots.column_data import choose_classes
 from bayesnb.plots.style import (
     COLOURS,
@@ -27,24 +26,6 @@ from bayesnb.selection.word_ratios import ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
 MAX_LOG = 700.0  # of a ratio that can be drawn
-
-
-@dataclass(frozen=True, eq=False)
-class ClassWords:
-    """Words that speak for a class, `(n,)`: log ratios of their shares, with an interval."""
-
-    place: int  # of the class
-    words: list[Hashable]
-    ratio: Array
-    lower: Array
-    upper: Array
-    counts: Array  # in the class
-    rest: Array  # in all others
-
-    @property
-    def wide(self) -> Array:
-        """Words whose interval spans more than a factor of ten."""
-        return self.upper - self.lower > WIDE
 
 
 @styled
@@ -103,24 +84,27 @@ def plot_words(
         raise ValueError(
             f"{len(places)} panels do not fit into one ax. Name one class, classes=[label]."
         )
-    results = find_words(model, places, most, checked_prob(ci_prob))
+    tables = _find_words(model, places, most, checked_prob(ci_prob))
     if ax is None:
-        rows = max(2, *(len(words.words) for words in results))
-        panels = new_panels(len(results), 2, 1.1 + 0.2 * rows, 3.65)
+        rows = max(2, *map(len, tables))
+        panels = new_panels(len(tables), 2, 1.1 + 0.2 * rows, 3.65)
         whom = "each class"
         if classes is None and len(places) < len(labels):
             whom = f"the {len(places)} most frequent of {len(labels)} classes"
         get_figure(panels[0]).suptitle(f"Words that speak for {whom}", x=0.01, ha="left")
     else:
         panels = [ax]
-    for k, (panel, words) in enumerate(zip(panels, results, strict=True)):
-        draw_words(panel, words, k if classes is None else words.place)
-        panel.set_title(short(labels[words.place]))
+    for k, (panel, place, words) in enumerate(zip(panels, places, tables, strict=True)):
+        _draw_words(panel, words, k if classes is None else place)
+        panel.set_title(short(labels[place]))
     return np.array(panels) if len(panels) > 1 else panels[0]
 
 
-def find_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[ClassWords]:
-    """Return the words that speak for each of these classes, of the largest block of counts."""
+def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[pd.DataFrame]:
+    """Return the words of the largest block of counts that speak for each of these classes.
+
+    Beside them are the log ratios of their shares, with intervals.
+    """
     blocks = model.schema_.blocks
     with_words = [b for b, block in enumerate(blocks) if block.family.words]
     if not with_words:
@@ -140,37 +124,32 @@ def find_words(model: Any, places: Sequence[int], most: int, prob: float) -> lis
         cautious = ratios.mean - 2 * ratios.sd
         # without smoothing, a word that no other class has has no ratio
         speaks = (counts > 0) & (ratios.rest.a > 0) & (ratios.mean > 0)
-    results = []
+    tables = []
     for c in places:
         best = np.argsort(-cautious[c], kind="stable")
         best = best[speaks[c, best]][:most]
         lower, upper = ratio_interval(ratios.share[c, best], ratios.rest[c, best], prob)
-        order = np.argsort(-lower, kind="stable")
-        best = best[order]
-        results.append(
-            ClassWords(
-                place=c,
-                words=[names[j] for j in best],
-                ratio=ratios.mean[c, best],
-                lower=lower[order],
-                upper=upper[order],
-                counts=counts[c, best],
-                rest=counts[:, best].sum(axis=0) - counts[c, best],
-            )
-        )
-    return results
+        words = {
+            "word": [names[j] for j in best],
+            "ratio": ratios.mean[c, best],
+            "lower": lower,
+            "upper": upper,
+        }
+        table = pd.DataFrame(words)
+        tables.append(table.sort_values("lower", ascending=False, kind="stable"))
+    return tables
 
 
-def draw_words(ax: Axes, words: ClassWords, place: int) -> None:
+def _draw_words(ax: Axes, words: pd.DataFrame, place: int) -> None:
     """Draw points with intervals in the colour of a class; those of wide intervals are hollow."""
-    y, colour = range(len(words.words)), COLOURS[place % MOST_CLASSES]
-    ratios = np.stack([words.ratio, words.lower, words.upper])
-    ratio, lower, upper = np.exp(np.minimum(ratios, MAX_LOG))
+    y, colour = range(len(words)), COLOURS[place % MOST_CLASSES]
+    ratio, lower, upper = np.exp(words[["ratio", "lower", "upper"]].clip(upper=MAX_LOG)).T.values
     ax.hlines(y, lower, upper, color=colour)
-    fill = ["none" if wide else colour for wide in words.wide]
+    is_wide = words["upper"] - words["lower"] > WIDE
+    fill = np.where(is_wide, "none", colour).tolist()
     ax.scatter(ratio, y, s=26, facecolors=fill, edgecolors=colour, zorder=3)
     ax.axvline(1, linewidth=0.7)
-    list_names(ax, [short(word) for word in words.words])
+    list_names(ax, list(map(short, words["word"])))
     ax.set_xscale("log", base=10 if upper.max(initial=1.0) > 100 else 2)
     ax.minorticks_off()
     ax.xaxis.set_major_formatter(format_tick)

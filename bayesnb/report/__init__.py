@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bayesnb.plots import off_screen
+from bayesnb.plots.style import off_screen
 from bayesnb.report.assumptions import dependence, smoothing
 from bayesnb.report.card import card, made
 from bayesnb.report.checks import list_checks

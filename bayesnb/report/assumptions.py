@@ -42,7 +42,8 @@ def smoothing(facts: Facts) -> Section:
     if isinstance(result, str):
         text = f"Settings of the priors cannot be compared here: {name(result, MAX_NOTE)}"
         return Section("smoothing", title, [text])
-    axes = [plots.new_axes(2.9, 3.65) for _ in PANELS]  # apart, so that they wrap on any screen
+    # each in a figure of its own, so that they wrap on any screen
+    axes = [plots.style.new_axes(2.9, 3.65) for _ in PANELS]
     result.plot(np.array(axes))
     pictures = []
     for ax, panel in zip(axes, PANELS, strict=True):

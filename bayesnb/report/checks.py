@@ -5,6 +5,7 @@ Columns that look like something else than they are read as are found by what `f
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -12,8 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
-from bayesnb.criticism.held_out_scores import are_copies_by_chance
-from bayesnb.criticism.tune import prior_bounds
+from bayesnb.criticism.tune import describe_boundaries
 from bayesnb.data import open_table
 from bayesnb.data.checks import (
     RANGES,
@@ -27,6 +27,7 @@ from bayesnb.data.tables import FrameTable
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, fixed, list_names, percent
+from bayesnb.numerics.views import column
 from bayesnb.report.facts import Column, Facts, attempt
 from bayesnb.report.page import Heading, Items, Section, Table, name, name_column
 from bayesnb.selection.verdict import TEMPERED
@@ -44,6 +45,8 @@ MAX_TUNED = 200_000  # classes x levels of all columns whose best priors are sea
 TEMPER = "temper='loo'"
 MANY_COPIES = 0.25  # of the rows: so many make the held-out scores visibly better
 FEW_COPIES = 0.01  # of the rows: fewer are not worth a word
+MIN_ROOM = 150  # possible rows for each row, among which copies are no chance
+MAX_COUNTED = 10_000  # rows in which the values of a column are counted
 DROP_COPIES = (
     "If rows were recorded twice, drop the duplicates: otherwise the copy of a held-out row helps "
     "to predict it."
@@ -336,18 +339,15 @@ def find_bounds(facts: Facts) -> Outcome:
     levels = sum(sum(block.sizes) for block in blocks)
     if len(facts.classes) * levels > MAX_TUNED:
         return SKIPPED, "the search for the best priors takes too long with so many levels"
-    bounds = attempt(prior_bounds, facts.model)
-    if isinstance(bounds, str):
+    places = attempt(describe_boundaries, facts.model)
+    if isinstance(places, str):
         return SKIPPED, "these priors cannot be tuned"
-    if not bounds:
+    if not places:
         return OK, "no parameter of the priors with the largest evidence is at a boundary"
-    places = []
-    for end in bounds:
-        goal = "infinite" if end.infinite else "0"
-        places.append(f"{name(end.where, 200)}: {end.dial} {goal}, as {end.meaning}.")
+    listed = list_names(places, MAX_NAMED, to_text=partial(name, most=400))
     return (
         LOOK,
-        f"The best priors have a parameter at a boundary. {list_names(places, MAX_NAMED)}",
+        f"The best priors have a parameter at a boundary. {listed}",
         "This concerns that parameter only, and the model keeps its priors. Look at the columns "
         "with `plot_column`: one variance for all classes ('gaussian:shared'), another family or "
         "the logarithm may fit better.",
@@ -361,12 +361,24 @@ def find_copies(facts: Facts) -> Outcome:
     share = len(copies) / len(facts.codes)
     verb = "repeats" if len(copies) == 1 else "repeat"
     what = f"{count(len(copies), 'row')} ({percent(share)}) {verb} an earlier row, label included"
-    if share < FEW_COPIES or are_copies_by_chance(facts.rows.cells):
+    if share < FEW_COPIES or has_copies_by_chance(facts):
         return OK, what
     what = f"{what} (the first is row {copies[0]:,})"
     if share < MANY_COPIES:
         return LOOK, f"{what}.", DROP_COPIES
     return WARNING, f"{what}, so the held-out scores are too good.", DROP_COPIES
+
+
+def has_copies_by_chance(facts: Facts) -> bool:
+    """Return whether the columns have so few values that rows are the same by chance."""
+    log_combinations = 0.0
+    for x in facts.rows.cells:
+        if sparse.issparse(x):
+            return False
+        for j in range(x.shape[1]):
+            values = column(x[:MAX_COUNTED], j)
+            log_combinations += np.log(len(np.unique(values)))
+    return bool(log_combinations < np.log(MIN_ROOM * len(facts.codes)))
 
 
 def find_width(facts: Facts) -> Outcome:

@@ -8,25 +8,30 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from pandas.util import hash_array
+from scipy import sparse
 
 from bayesnb.criticism.calibration import calibration
 from bayesnb.criticism.compare_smoothing import compare_smoothing
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.fitted_rows import fit_rows
-from bayesnb.criticism.held_out_scores import observe_held_out, one_exponent, row_keys, row_widths
 from bayesnb.criticism.importance import importance
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
+from bayesnb.estimators.tempering import COLUMNS, LOO, tempered_by
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names, shorten
 from bayesnb.model.product import Rows, normalised
 from bayesnb.model.schema import Block
-from bayesnb.numerics.views import column
-from bayesnb.selection.verdict import Verdict, judge
+from bayesnb.numerics.views import column, pieces_of
+from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
+from bayesnb.selection.probability_scores import tie_rows
+from bayesnb.selection.verdict import Observed, Verdict, judge, signed_mean
 from bayesnb.stages import Stages
 
 INTERVAL = 0.89  # the probability of intervals, as ArviZ has it
 MAX_SCORES = 2e7  # rows x classes x columns; importance is that of fewer rows of larger tables
+MAX_TEMPERED = 3e7  # the same, where another exponent is tried
 MAX_SETTINGS = 1e6  # the same, for a comparison of many settings of the smoothing
 MAX_EXPLAINED, MAX_UNCERTAIN = 200, 60  # evenly spaced rows
 GROUPS = 10  # in which the rows whose uncertainty is computed are held out
@@ -90,6 +95,13 @@ class Column(NamedTuple):
         return self.block.levels[self.place] if self.family.has_levels else self.family.outcomes
 
 
+class OneExponent(NamedTuple):
+    """The exponent of temper="loo", and the leave-one-out log p(y | x) it gives, `(r, c)`."""
+
+    power: float
+    log_proba: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Facts:
     """A fitted model, its rows, and log p(y | x) of each of them, `(r, c)`.
@@ -130,11 +142,6 @@ class Facts:
         """Rows of each class."""
         return np.bincount(self.codes, minlength=len(self.classes))
 
-    @cached_property
-    def row_keys(self) -> Array:
-        """Keys that rows share which have the same cells and label."""
-        return row_keys(self.rows.cells, self.codes)
-
     @property
     def positive(self) -> int:
         """The place of the class of two that ROC, precision and costs are about."""
@@ -147,7 +154,10 @@ class Facts:
     @property
     def label_log_proba(self) -> Array:
         """log p(true label) of each held-out row, `(r,)`."""
-        return self.left_out[np.arange(len(self.codes)), self.codes]
+        return self.of_labels(self.left_out)
+
+    def of_labels(self, log_proba: Array) -> Array:
+        return log_proba[np.arange(len(self.codes)), self.codes]
 
     @property
     def answered(self) -> Array:
@@ -155,16 +165,37 @@ class Facts:
         return np.isfinite(self.left_out.max(axis=1))
 
     @cached_property
-    def tempered(self) -> Any:
-        """The exponent of temper="loo" and what it predicts; None where that is not known."""
-        if np.isnan(self.left_out).any():
+    def tempered(self) -> OneExponent | None:
+        """What temper="loo" gives, where the model has no temper, it is cheap, and all is known."""
+        model = self.model
+        is_cheap = len(self.codes) * self.row_size < MAX_TEMPERED
+        if model._temper_rule is not None or len(self.classes) < 2 or not is_cheap:
             return None
-        return one_exponent(self.model, self.rows, self.left_out)
+        if not np.isfinite(self.label_log_proba).all():
+            return None
+        found = tempered_by(LOO, model.model_, model.schema_, self.rows, model.n_jobs)
+        rule = PredictiveRule(model.estimate, found.value, found.covariance)
+        log_proba = loo_log_proba(model.model_, self.rows, rule, n_jobs=model.n_jobs)
+        return OneExponent(found.value, log_proba)
 
     @cached_property
     def observed(self) -> Any:
         """The numbers of the verdict; None, where no row can be held out."""
-        return observe_held_out(self.model, self.rows, self.fitted, self.left_out, self.tempered)
+        defined = ~np.isnan(self.left_out).any(axis=1)
+        if not defined.any():
+            return None
+        power, gain, choices = 1.0, None, 0.0
+        if self.tempered is not None:
+            power = self.tempered.power
+            gain = signed_mean(self.of_labels(self.tempered.log_proba) - self.label_log_proba)
+        if self.model._temper_rule == LOO:
+            choices = 1.0
+        elif self.model._temper_rule == COLUMNS:  # an exponent shrunk to 0 was hardly free
+            choices = float(np.sum(self.model._known_temper.value))
+        # rows that are the same for the model that has seen them
+        tied = tie_rows(self.fitted[defined])
+        left_out, codes = self.left_out[defined], self.codes[defined]
+        return Observed.of(left_out, codes, tied, choices, power, gain)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -306,8 +337,31 @@ class Facts:
 
     @property
     def row_size(self) -> float:
-        """Classes x columns."""
-        return len(self.classes) * max(sum(row_widths(self.model, self.rows.cells)), 1.0)
+        """Classes x columns; of words, those in a row."""
+        width = 0.0
+        for block, x in zip(self.model.schema_.blocks, self.rows.cells, strict=True):
+            is_text = block.family.words and sparse.issparse(x)
+            width += x.nnz / len(self.codes) if is_text else x.shape[1]
+        return len(self.classes) * max(width, 1.0)
+
+    @cached_property
+    def row_keys(self) -> Array:
+        """Keys of 64 bits that rows share which have the same cells and label.
+
+        They are sums of hashed cells times odd numbers, modulo 2**64, so their order is no matter.
+        """
+        keys = hash_array(self.codes)
+        for x in self.rows.cells:
+            factors = hash_array(np.arange(x.shape[1])) | 1
+            for rows in pieces_of(x):
+                part = sparse.csr_array(x[rows], dtype=float)
+                part.sum_duplicates()
+                part.eliminate_zeros()
+                part.data[np.isnan(part.data)] = np.nan  # of which there are many
+                hashes = hash_array(part.data)
+                part = sparse.csr_array((hashes, part.indices, part.indptr), part.shape)
+                keys[rows] = 3 * keys[rows] + part @ factors
+        return keys
 
     def spaced(self, most: int) -> Array:
         """Places of evenly spaced rows, at most so many."""

@@ -184,7 +184,7 @@ def draw(ax: Any, description: str, salt: Any = "", wide: float | None = None) -
 
     Two figures of a page differ in their description or in their salt.
     """
-    return Markup(plots.svg(ax, description, f"{description} {salt}", wide))  # escaped there
+    return Markup(plots.style.svg(ax, description, f"{description} {salt}", wide))  # escaped there
 
 
 def mark_code(text: str) -> Markup:

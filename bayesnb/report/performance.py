@@ -205,7 +205,7 @@ def zoom_to_rows(ax: Any, bins: Any) -> Any:
     x, y = ax.get_xlim(), ax.get_ylim()  # of probabilities from 0 to 1
     ax.set(xlim=low + room * np.array(x), ylim=low + room * np.array(y))
     ax.set(xticks=ticks, yticks=ticks)
-    plots.clip_artists(ax, ax.get_xlim()[0], low)  # below stands the histogram
+    plots.style.clip_artists(ax, ax.get_xlim()[0], low)  # below stands the histogram
     return ax
 
 
@@ -306,6 +306,7 @@ def tabulate_thresholds(proba: Array, is_positive: Array, positive: str) -> Tabl
     with np.errstate(invalid="ignore"):
         precision = (total - alarms) / total
     numbers = {
+        "A miss costs": costs,
         "Threshold": 1 / (1 + costs),
         f"Predicted {positive}": total,
         "Missed": missed,
@@ -315,8 +316,8 @@ def tabulate_thresholds(proba: Array, is_positive: Array, positive: str) -> Tabl
         "Cost per row": (costs * missed + alarms) / len(proba),
         "Without columns": np.minimum(costs * share, 1 - share),
     }
-    columns: dict[str, list] = {"A miss costs": [f"{ratio:g}" for ratio in RATIOS]}
-    columns |= {title: values.tolist() for title, values in numbers.items()}
-    formats: dict[str, Any] = dict.fromkeys(("Threshold", "Recall", "Precision"), show_percent)
+    columns = {title: values.tolist() for title, values in numbers.items()}
+    formats: dict[str, Any] = {"A miss costs": "{:g}".format}
+    formats |= dict.fromkeys(("Threshold", "Recall", "Precision"), show_percent)
     formats |= dict.fromkeys(("Cost per row", "Without columns"), show_loss)
     return Table("Thresholds for costs of errors, held out", columns, formats)
