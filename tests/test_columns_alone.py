@@ -47,6 +47,12 @@ def test_what_is_about_columns_is_that_of_the_model_without_links(fitted: bool) 
     assert linked.log_bayes_factor.identical(alone.log_bayes_factor)
 
 
+def test_relevance_is_that_of_columns_where_they_have_one_exponent_with_their_links() -> None:
+    linked = NaiveBayes(FAMILIES, dependence="pairs", temper="loo").fit(X, Y)
+    factors = relevance(NaiveBayes(FAMILIES).fit(X, Y)).log_bayes_factor
+    assert relevance(linked).log_bayes_factor.identical(factors)
+
+
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
 def test_a_tuned_model_keeps_its_links_and_is_scored_with_them_as_loo_scores_it(

@@ -14,8 +14,8 @@ from bayesnb.formatting import quote
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.views import read
+from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.joint_columns import Names
-from bayesnb.selection.pair_evidence import Labels
 from bayesnb.selection.smoothing import PriorVariants
 
 
@@ -46,8 +46,8 @@ class FittedRows:
         return self.estimator.schema_
 
     @property
-    def labels(self) -> Labels:
-        return Labels(self.rows.codes, self.rows.counts, len(self.estimator.classes_))
+    def labels(self) -> LabelledRows:
+        return LabelledRows(self.rows.codes, self.rows.counts, len(self.estimator.classes_))
 
     def row_name(self, row: int) -> str:
         return quote(self.index[[row]].tolist()[0])

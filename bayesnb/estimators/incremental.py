@@ -43,8 +43,9 @@ from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.results.progress import bar
 from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, chosen_families
+from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.leave_one_out import before_rows
-from bayesnb.selection.link_search import MOST_COLUMNS, LabelledRows, with_links
+from bayesnb.selection.link_search import MOST_COLUMNS, with_links
 from bayesnb.selection.pair_evidence import Work
 from bayesnb.stages import PATIENCE
 

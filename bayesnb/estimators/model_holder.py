@@ -127,11 +127,13 @@ class ModelHolder(ABC):
     def _temper_of_columns(self) -> TemperEstimate:
         """The exponents of columns, without those of links, which come last."""
         links, known = self.schema_.links, self._known_temper
-        if links is None or isinstance(known.value, float):
+        if links is None:
             return known
         count = -len(links.ends)
-        length = None if known.length is None else known.length.iloc[:count]
         covariance = known.covariance and replace(known.covariance, group=known.covariance.group[:count])
+        if isinstance(known.value, float):
+            return known._replace(covariance=covariance)
+        length = None if known.length is None else known.length.iloc[:count]
         return TemperEstimate(known.value.iloc[:count], known.sd.iloc[:count], length, covariance)
 
     @property

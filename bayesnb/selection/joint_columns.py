@@ -13,6 +13,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.units import NumberUnit, Unit
 from bayesnb.formatting import list_names
 from bayesnb.model.schema import Schema
+from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.joint_evidence import (
     Block,
     BlockEvidence,
@@ -21,7 +22,6 @@ from bayesnb.selection.joint_evidence import (
     level_evidence,
     number_evidence,
 )
-from bayesnb.selection.pair_evidence import Labels
 
 MAX_COLUMNS = 1000  # of a kind: half a million pairs
 MAX_NAMES = 4  # of a block in a sentence
@@ -108,7 +108,7 @@ def _keys(family: Family, unit: Unit, columns: int) -> set[Key]:
     return keys if len(keys) == 1 else set()
 
 
-def kind_of(key: Key, members: Sequence[Member], labels: Labels) -> JoinableColumns:
+def kind_of(key: Key, members: Sequence[Member], labels: LabelledRows) -> JoinableColumns:
     """Put units that can be joined side by side."""
     units: list[Any] = [unit for unit, _ in members]
     places: list[ColumnPlace] = []

@@ -43,7 +43,7 @@ from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family, unless_alike
 from bayesnb.families.units import LevelUnit, NumberUnit
 from bayesnb.numerics.special import log_gamma_ratio, ratio
-from bayesnb.selection.pair_evidence import Labels
+from bayesnb.selection.contingency import LabelledRows
 
 Block = tuple[int, ...]  # places of columns, ascending
 Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
@@ -62,7 +62,7 @@ class BlockEvidence(ABC):
     """Columns of one kind, any of which may be modelled jointly, and the evidence of blocks of them."""
 
     compared: ClassVar[dict[str, str]]  # fields of the one prior of all blocks, and their words
-    labels: Labels
+    labels: LabelledRows
     known: dict[tuple[Block, Block], float] = field(default_factory=dict, init=False)
 
     @abstractmethod
@@ -271,7 +271,7 @@ def _log_determinant(root: Array) -> Array:
     return 2 * np.log(np.abs(np.diagonal(triangle, axis1=1, axis2=2))).sum(axis=1)
 
 
-def level_evidence(units: Sequence[LevelUnit], labels: Labels) -> LevelEvidence:
+def level_evidence(units: Sequence[LevelUnit], labels: LabelledRows) -> LevelEvidence:
     """Put columns of levels side by side, under one total concentration, the geometric mean."""
     return LevelEvidence(
         labels,
@@ -281,7 +281,7 @@ def level_evidence(units: Sequence[LevelUnit], labels: Labels) -> LevelEvidence:
     )
 
 
-def number_evidence(units: Sequence[NumberUnit], labels: Labels) -> NumberEvidence:
+def number_evidence(units: Sequence[NumberUnit], labels: LabelledRows) -> NumberEvidence:
     """Put columns of numbers side by side, under the geometric means of their priors' counts and shapes.
 
     Each scale keeps its ratio to the shape, which is the expected variance.

@@ -1,12 +1,13 @@
 """Which columns of a table depend on each other given the class, found by evidence: see families/links.py.
 
-A link is a candidate where its log Bayes factor against independence is above FACTOR log(d + 1) nats, d the number of
-columns that vary. Of 200 tables of 2, 6 or 20 columns that are independent given the class, at most 5 % have a link,
-with 60, 300 or 2,000 rows, of levels or numbers; log d is too little for two columns of rare levels. Under either
-hypothesis the levels of the child have the shares that they have in the rows of a class: under a declared prior that
-disagrees with these, independent columns would seem linked. The maximum spanning forest of the candidates is a joint
-distribution once each tree has a root, from which its links point away: the root whose links have the most evidence.
-Further links, the strongest first, are experts that exponents weigh.
+A link is a candidate where its log Bayes factor against independence is above FACTOR log(d + 1)
+nats, d the number of columns that vary. Of 200 tables of 2, 6 or 20 columns that are independent
+given the class, at most 5 % have a link, with 60, 300 or 2,000 rows, of levels or numbers; log d is
+too little for two columns of rare levels. Under either hypothesis the levels of the child have the
+shares that they have in the rows of a class: under a declared prior that disagrees with these,
+independent columns would seem linked. The maximum spanning forest of the candidates is a joint
+distribution once each tree has a root, from which its links point away: the root whose links have
+the most evidence. Further links, the strongest first, are experts that exponents weigh.
 """
 
 import warnings
@@ -15,23 +16,26 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
-from bayesnb import numerics
 from bayesnb.data import Table
 from bayesnb.families import Bernoulli, Categorical, Gaussian, Histogram, Poisson
 from bayesnb.families.base import Array, Stats
+from bayesnb.families.dirichlet_evidence import EvidenceTerms, log_evidence
 from bayesnb.families.grid import Grid
 from bayesnb.families.weight import one_hot
 from bayesnb.model.linked import LinkBlock, codes_of
 from bayesnb.model.schema import Block, Schema
+from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import in_order
+from bayesnb.selection.contingency import LabelledRows, PairCells, count_pairs, screen
 from bayesnb.selection.leave_one_out import PACKAGE
 from bayesnb.selection.pair_evidence import Work
 
 FOREST, PAIRS = "forest", "pairs"
 DEPTH = 3  # of the grid on which numbers are linked: 8 levels
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
+STEP = 3  # between the strengths that are tried first: the evidence is smooth in their logs
+TIE = 1e-9  # nats: of strengths with the same evidence the least is taken, whatever was rounded
 FACTOR = 3.0
 LEAST = 1e-3  # that a prior adds to a count of a child's level: under 0 nothing would be known of an empty one
 MOST_LINKS = 60
@@ -40,6 +44,7 @@ MOST_COLUMNS = 600  # that are compared with one another: of more, those that sa
 MOST_PAIRS = 5_000  # that are compared at full length: of more, the best are screened
 PARTNERS = 10  # of each column that a screening keeps
 ROWS_SCREENED = 4_000
+ONE, TWO = 2, 3  # the columns of a pair, as axes of their table
 
 
 class Candidate(NamedTuple):
@@ -50,30 +55,47 @@ class Candidate(NamedTuple):
     evidence: float
     strength: float
 
+    @property
+    def turned(self) -> "Candidate":
+        """The link in the other direction, with the same evidence."""
+        return self._replace(parent=self.child, child=self.parent)
+
 
 @dataclass(frozen=True, eq=False)
 class LinkColumns:
-    """Columns that may be linked: their readers, codes of levels, `(f, r)`, and numbers of levels, `(f,)`."""
+    """Columns that may be linked: their readers, numbers of levels, `(f,)`, and codes, `(r, f)`."""
 
     readers: tuple[Block, ...]
-    codes: Array
     sizes: Array
-
-
-class LabelledRows(NamedTuple):
-    """Places of rows' classes, their weights, and the number of classes."""
-
     codes: Array
-    weight: Array
-    classes: int
+
+    def select(self, used: Sequence[int]) -> "LinkColumns":
+        """Return some columns, places among all of them."""
+        readers, first = [], 0
+        for reader in self.readers:
+            places = [column - first for column in used if 0 <= column - first < len(reader.names)]
+            first += len(reader.names)
+            if places:
+                readers.append(_select_columns(reader, places))
+        return LinkColumns(tuple(readers), self.sizes[used], self.codes[:, used])
 
 
-def with_links(schema: Schema, table: Table, rows: LabelledRows, kind: str, work: Work) -> Schema:
+def _select_columns(reader: Block, columns: Sequence[int]) -> Block:
+    names = [reader.names[j] for j in columns]
+    places = tuple(reader.places[j] for j in columns)
+    levels = tuple(reader.levels[j] for j in columns) if reader.levels else ()
+    grid = reader.grid
+    if grid is not None:
+        grid = type(grid).side_by_side([grid.only(j) for j in columns])
+    return Block(reader.family, names, places, levels, grid=grid)
+
+
+def with_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, work: Work) -> Schema:
     """Add the links of a table's columns to its schema; the same schema, where there are none."""
-    every = link_columns(schema, table, rows.weight)
+    every = link_columns(schema, table, labels.counts)
     if every is None:
         return schema
-    columns, varying = _most_informative(every, rows), int((every.sizes > 1).sum())
+    columns, varying = _most_informative(every, labels), int((every.sizes > 1).sum())
     if len(columns.sizes) < len(every.sizes):
         warnings.warn(
             f"links were looked for between {len(columns.sizes)} of {len(every.sizes):,} columns, those that alone say "
@@ -81,20 +103,20 @@ def with_links(schema: Schema, table: Table, rows: LabelledRows, kind: str, work
             UserWarning,
             skip_file_prefixes=(PACKAGE,),
         )
-    chosen, in_forest = chosen_links(candidates(columns, rows, work, varying), len(columns.sizes), kind)
+    ranked = candidates(columns, labels, work, varying)
+    chosen, in_forest = chosen_links(ranked, len(columns.sizes), kind)
     if not chosen:
         return schema
     used = sorted({end for link in chosen for end in (link.parent, link.child)})
-    readers = _only(columns.readers, used)
-    places = {column: k for k, column in enumerate(used)}
     links = LinkBlock.of_links(
-        readers,
-        ends=tuple((places[link.parent], places[link.child]) for link in chosen),
+        columns.select(used).readers,
+        ends=tuple((used.index(link.parent), used.index(link.child)) for link in chosen),
         strength=np.array([link.strength for link in chosen]),
         evidence=np.array([link.evidence for link in chosen]),
         in_forest=np.array(in_forest, float),
     )
-    weight, priors = one_hot(rows.codes, rows.classes, rows.weight), dict[Hashable, Any]()
+    weight = one_hot(labels.codes, labels.classes, labels.counts)
+    priors: dict[Hashable, Any] = {}
     for block in schema.blocks:
         if isinstance(block.family, Categorical | Bernoulli):
             priors |= _prior_counts(block, block.observe(block.read(table), weight, 1))
@@ -105,7 +127,8 @@ def relink(schema: Schema, stats: Sequence[Stats]) -> Schema:
     """Return a schema whose links know the priors of its families, which have changed since they were found."""
     if schema.links is None:
         return schema
-    columns, priors = schema.columns_alone.blocks, dict[Hashable, Any]()
+    columns = schema.columns_alone.blocks
+    priors: dict[Hashable, Any] = {}
     for block, seen in zip(columns, stats, strict=False):  # those of links are the last
         priors |= _prior_counts(block, seen)
     return schema.with_blocks([*columns, schema.links.with_margins(priors)])
@@ -120,8 +143,11 @@ def _prior_counts(block: Block, stats: Stats) -> dict[Hashable, Any]:
     if not isinstance(block.family, Categorical):
         return {}
     counts = np.maximum(prior.concentration.mean(axis=0), LEAST)
-    parts = zip(block.names, block.levels, np.split(counts, np.cumsum(prior.sizes)[:-1]), strict=True)
-    return {name: dict(zip(levels, part, strict=False)) for name, levels, part in parts}
+    parts = np.split(counts, np.cumsum(prior.sizes)[:-1])
+    added = {}
+    for name, levels, part in zip(block.names, block.levels, parts, strict=True):
+        added[name] = dict(zip(levels, part, strict=False))
+    return added
 
 
 def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | None:
@@ -135,7 +161,9 @@ def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | N
             reader = Block(Histogram(depth=DEPTH), block.names, block.places, grid=grid)
             readers.append(reader.learn(table, weight))
     sizes = np.array([size for reader in readers for size in reader.sizes], np.int64)
-    return LinkColumns(tuple(readers), codes_of(readers, table), sizes) if len(sizes) > 1 else None
+    if len(sizes) < 2:
+        return None
+    return LinkColumns(tuple(readers), sizes, codes_of(readers, table).T)
 
 
 def _sides(family: Bernoulli, columns: int) -> Grid:
@@ -149,119 +177,67 @@ def _sides(family: Bernoulli, columns: int) -> Grid:
     return Grid((2,) * columns, np.tile(low, columns), np.tile(high, columns), np.ones(2 * columns), whole)
 
 
-def _only(readers: Sequence[Block], used: Sequence[int]) -> list[Block]:
-    """The readers of some columns, places among all of theirs, end to end."""
-    made, first = [], 0
-    for reader in readers:
-        kept = [column - first for column in used if first <= column < first + len(reader.names)]
-        first += len(reader.names)
-        if kept:
-            names, places = [reader.names[k] for k in kept], [reader.places[k] for k in kept]
-            levels = tuple(reader.levels[k] for k in kept) if reader.levels else ()
-            grid = None if reader.grid is None else type(reader.grid).side_by_side([reader.grid.only(k) for k in kept])
-            made.append(Block(reader.family, names, tuple(places), levels, grid=grid))
-    return made
-
-
-def _most_informative(columns: LinkColumns, rows: LabelledRows) -> LinkColumns:
-    """Return the columns, of very many those whose levels alone say most about the label.
-
-    By the log likelihood ratio of a table of levels and classes, less its expectation where they are independent.
-    """
-    if len(columns.sizes) <= MOST_COLUMNS:
+def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns:
+    """Return the columns, of very many those whose levels alone say most about the label."""
+    width = len(columns.sizes)
+    if width <= MOST_COLUMNS:
         return columns
-    worth = np.empty(len(columns.sizes))
-    for j, size in enumerate(columns.sizes.tolist()):
-        known = columns.codes[j] >= 0
-        cells = columns.codes[j][known].astype(np.intp) * rows.classes + rows.codes[known]
-        counts = np.bincount(cells, rows.weight[known], size * rows.classes).reshape(size, rows.classes)
-        by_level, by_class = counts.sum(axis=1), counts.sum(axis=0)
-        ratio = xlogy(counts, counts).sum() - xlogy(by_level, by_level).sum() - xlogy(by_class, by_class).sum()
-        freedom = float(np.clip(np.count_nonzero(by_level) - 1, 0, None) * (np.count_nonzero(by_class) - 1))
-        worth[j] = ratio + xlogy(counts.sum(), counts.sum()) - freedom / 2
-    best = np.sort(np.argsort(-worth, kind="stable")[:MOST_COLUMNS])
-    return LinkColumns(tuple(_only(columns.readers, best.tolist())), columns.codes[best], columns.sizes[best])
+    codes, sizes = np.column_stack([columns.codes, labels.codes]), np.append(columns.sizes, labels.classes)
+    worth, rows = np.empty(width), LabelledRows(np.zeros_like(labels.codes), labels.counts, 1)
+    for part, cells in count_pairs(codes, sizes, width, np.arange(width), rows):
+        worth[part] = screen(cells)
+    return columns.select(np.sort(np.argsort(-worth, kind="stable")[:MOST_COLUMNS]).tolist())
 
 
-def candidates(columns: LinkColumns, rows: LabelledRows, work: Work, varying: int | None = None) -> list[Candidate]:
+def candidates(columns: LinkColumns, labels: LabelledRows, work: Work, varying: int) -> list[Candidate]:
     """Return the links with evidence above the threshold, in both directions, the strongest first.
 
-    The threshold is that of so many columns that vary, by default these columns.
+    The threshold is that of so many columns that vary.
     """
     width = len(columns.sizes)
-    able = _able(columns.sizes, rows.classes)
-    pairs = CodedPairs(columns.sizes, _unsigned(columns, able), rows.codes, _weights(rows.weight), rows.classes)
-    if is_long := sum(map(len, able)) > MOST_PAIRS:
-        able = _screened(pairs, able, work)
+    partners = _possible_partners(columns.sizes, labels.classes)
+    threshold = FACTOR * np.log(varying + 1)
+    is_long = sum(map(len, partners)) > MOST_PAIRS
+    if is_long:
+        partners = _screen_partners(columns, partners, labels, work)
 
     def compare(u: int) -> list[Candidate]:
-        out = np.empty((len(able[u]), 2, 2))
-        numerics.link_kernels.compare(
-            pairs.codes, pairs.sizes, able[u], u, pairs.labels, pairs.weight, pairs.classes, STRENGTHS, out
-        )
+        links = []
+        for part, cells in count_pairs(columns.codes, columns.sizes, u, partners[u], labels):
+            ways = zip(partners[u][part].tolist(), strongest(cells, ONE, TWO), strongest(cells, TWO, ONE), strict=True)
+            for v, forth, back in ways:
+                links += [Candidate(u, v, *forth.tolist()), Candidate(v, u, *back.tolist())]
         if not is_long:
             work.done(width - u - 1)
-        links = zip(able[u].tolist(), out.tolist(), strict=True)
-        return [Candidate(*ends, *of) for v, each in links for ends, of in zip(((u, v), (v, u)), each, strict=True)]
+        return [link for link in links if link.evidence > threshold]
 
-    varying = int((columns.sizes > 1).sum()) if varying is None else varying
-    threshold = FACTOR * np.log(varying + 1)
-    ranked = [
-        link for links in in_order(compare, range(width), work.n_jobs) for link in links if link.evidence > threshold
-    ]
+    ranked = [link for links in in_order(compare, range(width), work.n_jobs) for link in links]
     return sorted(ranked, key=lambda link: -link.evidence)
 
 
-class CodedPairs(NamedTuple):
-    """What the kernels read: numbers of levels, unsigned codes, `(f, r)`, labels, weights or none, classes."""
-
-    sizes: Array
-    codes: Array
-    labels: Array
-    weight: Array
-    classes: int
-
-
-def _able(sizes: Array, classes: int) -> list[Array]:
+def _possible_partners(sizes: Array, classes: int) -> list[Array]:
     """Columns behind each column with which it can be linked: both vary, and their table is not too large."""
-    able = []
+    partners = []
     for u, size in enumerate(sizes.tolist()):
         behind = sizes[u + 1 :]
-        able.append(np.flatnonzero((size > 1) & (behind > 1) & (size * behind * classes <= MOST_CELLS)) + u + 1)
-    return able
+        partners.append(np.flatnonzero((size > 1) & (behind > 1) & (size * behind * classes <= MOST_CELLS)) + u + 1)
+    return partners
 
 
-def _unsigned(columns: LinkColumns, able: Sequence[Array]) -> Array:
-    """Codes in as few bytes as hold the levels of all columns that can be linked; missing ones behind all levels."""
-    linked = {*np.concatenate(able).tolist(), *(u for u, others in enumerate(able) if len(others))}
-    widest = max((int(columns.sizes[j]) for j in linked), default=0)
-    made = np.zeros(columns.codes.shape, np.uint8 if widest < 1 << 8 else np.uint16)
-    for j in linked:
-        made[j] = np.where(columns.codes[j] < 0, columns.sizes[j], columns.codes[j])
-    return made
-
-
-def _weights(weight: Array) -> Array:
-    """Weights, or none where all are 1."""
-    weight = np.asarray(weight, float)
-    return np.empty(0) if (weight == 1.0).all() else weight
-
-
-def _screened(pairs: CodedPairs, able: Sequence[Array], work: Work) -> list[Array]:
+def _screen_partners(columns: LinkColumns, partners: Sequence[Array], labels: LabelledRows, work: Work) -> list[Array]:
     """Keep the best partners of each column, by a statistic that is cheap, in a part of the rows."""
-    width, rows = len(pairs.sizes), len(pairs.labels)
+    width, rows = len(columns.sizes), len(labels.codes)
     few = np.unique(np.linspace(0, rows - 1, min(ROWS_SCREENED, rows)).astype(np.intp))
-    codes, labels = np.ascontiguousarray(pairs.codes[:, few]), pairs.labels[few]
-    weight = pairs.weight[few] if len(pairs.weight) else pairs.weight
+    codes, among = columns.codes[few], labels._replace(codes=labels.codes[few], counts=labels.counts[few])
     gains = np.full((width, width), -np.inf, np.float32)
 
-    def screen(u: int) -> None:
-        out = np.empty(len(able[u]))
-        numerics.link_kernels.screen(codes, pairs.sizes, able[u], u, labels, weight, pairs.classes, out)
-        gains[u, able[u]] = gains[able[u], u] = out
+    def measure(u: int) -> None:
+        for part, cells in count_pairs(codes, columns.sizes, u, partners[u], among):
+            others = partners[u][part]
+            gains[u, others] = gains[others, u] = screen(cells)
         work.done(width - u - 1)
 
-    list(in_order(screen, range(width), work.n_jobs))
+    list(in_order(measure, range(width), work.n_jobs))
     best = np.argsort(-gains, axis=1, kind="stable")[:, :PARTNERS]
     keep = np.zeros((width, width), bool)
     np.put_along_axis(keep, best, True, axis=1)
@@ -269,92 +245,90 @@ def _screened(pairs: CodedPairs, able: Sequence[Array], work: Work) -> list[Arra
     return [np.flatnonzero((keep | keep.T)[u, u + 1 :]) + u + 1 for u in range(width)]
 
 
+def strongest(cells: PairCells, parent: int, child: int) -> Array:
+    """Return the log Bayes factor of each link and the strength at which it is largest, `(n, 2)`.
+
+    A distribution of the child for each level of the parent, Dirichlet(strength * mean), against
+    one for all, the mean. Every third strength is tried, and then those around the best.
+    """
+    n = cells.shape[0]
+    parents, children = cells.add_up(parent), cells.add_up(child)
+    mean = ratio(children, cells.add_up()[:, :, None])
+    held, born = np.nonzero(parents), np.nonzero(children)
+    alone = np.bincount(born[0], children[born] * np.log(mean[born]), n)
+    terms = EvidenceTerms(
+        np.append(cells.pair, held[0]),
+        np.append(cells.number, parents[held]),
+        np.append(mean[cells.pair, cells.owner, cells[child]], np.ones(len(held[0]))),
+        np.repeat([1.0, -1.0], [len(cells.pair), len(held[0])]),
+    )
+    each, values = np.arange(n), np.full((n, len(STRENGTHS)), -np.inf)
+    tried = np.arange(1, len(STRENGTHS), STEP)[:, None]
+    for _ in range(2):
+        for k in np.broadcast_to(tried, (len(tried), n)):
+            values[each, k] = log_evidence(terms, STRENGTHS[k])
+        best = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+        around = np.array([step for step in range(1 - STEP, STEP) if step != 0])
+        tried = np.clip(best + around[:, None], 0, len(STRENGTHS) - 1)
+    return np.stack([values[each, best] - alone, STRENGTHS[best]], axis=1)
+
+
 def chosen_links(ranked: Sequence[Candidate], width: int, kind: str) -> tuple[list[Candidate], list[bool]]:
     """Return the links of the forest, then further ones where `kind` is "pairs"; and which are of the forest.
 
-    Of the two directions of a pair that is not in the forest the one with more evidence is taken.
+    Where only one direction is above the threshold, the other one counts as much. Of the two
+    directions of a pair that is not in the forest the one with more evidence is taken.
     """
     directed = {(link.parent, link.child): link for link in ranked}
-    forest = [directed[ends] for ends in rooted(spanning(ranked, width), directed, width)]
-    if kind == FOREST:
-        return forest, [True] * len(forest)
-    tied = {frozenset((link.parent, link.child)) for link in forest}
-    more: list[Candidate] = []
     for link in ranked:
-        pair = frozenset((link.parent, link.child))
-        if pair not in tied and len(forest) + len(more) < MOST_LINKS:
-            tied.add(pair)
-            more.append(link)
-    return [*forest, *more], [True] * len(forest) + [False] * len(more)
+        directed.setdefault((link.child, link.parent), link.turned)
+    chosen = [directed[ends] for ends in orient_trees(span_columns(ranked, width), directed)]
+    number = len(chosen)
+    tied = {frozenset(link[:2]) for link in chosen}
+    for link in ranked if kind == PAIRS else ():
+        if frozenset(link[:2]) not in tied and len(chosen) < MOST_LINKS:
+            tied.add(frozenset(link[:2]))
+            chosen.append(link)
+    return chosen, [k < number for k in range(len(chosen))]
 
 
-def spanning(ranked: Sequence[Candidate], width: int) -> list[tuple[int, int]]:
-    """The maximum spanning forest of undirected pairs, by Kruskal's algorithm; links come strongest first."""
-    tree = list(range(width))
-
-    def root(column: int) -> int:
-        while tree[column] != column:
-            tree[column] = tree[tree[column]]
-            column = tree[column]
-        return column
-
-    pairs = []
-    for link in ranked:
-        one, two = root(link.parent), root(link.child)
-        if one != two:
-            tree[one] = two
-            pairs.append((link.parent, link.child))
-    return pairs
+def span_columns(ranked: Sequence[Candidate], width: int) -> dict[int, list[int]]:
+    """Return neighbours in the maximum spanning forest, by Kruskal's algorithm; links come strongest first."""
+    tree = np.arange(width)
+    neighbours: dict[int, list[int]] = {}
+    for one, two, *_ in ranked:
+        if tree[one] != tree[two]:
+            tree[tree == tree[two]] = tree[one]
+            neighbours.setdefault(one, []).append(two)
+            neighbours.setdefault(two, []).append(one)
+    return neighbours
 
 
-def rooted(
-    pairs: Sequence[tuple[int, int]], directed: dict[tuple[int, int], Candidate], width: int
-) -> list[tuple[int, int]]:
+def orient_trees(neighbours: dict[int, list[int]], directed: dict[tuple[int, int], Candidate]) -> list[tuple[int, int]]:
     """Let the links of each tree point away from the root for which their evidence is largest, parents before children.
 
-    A direction without evidence above the threshold counts as the other one less nothing: see `_turned`.
+    From one root to the next, along a link, this link alone turns.
     """
-    beside: dict[int, list[int]] = {}
-    for u, v in pairs:
-        beside.setdefault(u, []).append(v)
-        beside.setdefault(v, []).append(u)
-        _turned(directed, u, v)
-    ends, been = [], set()
-    for start in beside:
+    ends: list[tuple[int, int]] = []
+    been: set[int] = set()
+    for start in neighbours:
         if start in been:
             continue
-        tree = [start, *(child for _, child in _away(start, beside))]
-        been.update(tree)
-        worth = _worth_of_roots(start, beside, directed)
-        ends += list(_away(max(tree, key=lambda column: worth[column]), beside))
+        worth = {start: 0.0}
+        for parent, child in walk_tree(start, neighbours):
+            turned = directed[child, parent].evidence - directed[parent, child].evidence
+            worth[child] = worth[parent] + turned
+        been.update(worth)
+        ends += walk_tree(max(worth, key=worth.__getitem__), neighbours)
     return ends
 
 
-def _turned(directed: dict[tuple[int, int], Candidate], u: int, v: int) -> None:
-    """Where only one direction is above the threshold, the other one takes its strength and evidence."""
-    for one, two in ((u, v), (v, u)):
-        if (one, two) not in directed:
-            directed[one, two] = directed[two, one]._replace(parent=one, child=two)
-
-
-def _away(start: int, beside: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
+def walk_tree(start: int, neighbours: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
     """Yield the links of a tree as they point away from a column, parents before children."""
-    stack, been = [start], {start}
+    stack = [(start, start)]
     while stack:
-        parent = stack.pop()
-        for child in beside[parent]:
-            if child not in been:
-                been.add(child)
-                stack.append(child)
-                yield parent, child
-
-
-def _worth_of_roots(
-    start: int, beside: dict[int, list[int]], directed: dict[tuple[int, int], Candidate]
-) -> dict[int, float]:
-    """The evidence of a tree's links if they point away from each of its columns: next to a root one link turns."""
-    links = list(_away(start, beside))
-    worth = {start: sum(directed[link].evidence for link in links)}
-    for parent, child in links:
-        worth[child] = worth[parent] - directed[parent, child].evidence + directed[child, parent].evidence
-    return worth
+        before, column = stack.pop()
+        for other in neighbours[column]:
+            if other != before:
+                stack.append((column, other))
+                yield column, other

@@ -8,7 +8,8 @@ rows that have both cells.
 **Two columns of levels.** A cell of the table has concentration A p q, where p and q are the levels' shares of their
 Dirichlet priors, and A is the total of the table. Its margins are Dirichlet(A p) and Dirichlet(A q): the table says as
 much as each margin, and a first row is as probable under either hypothesis (the equivalent sample size of Heckerman,
-Geiger and Chickering 1995). Where the totals of the priors differ, A is their geometric mean in both hypotheses.
+Geiger and Chickering 1995; Good 1976, On the application of symmetric Dirichlet distributions to contingency tables).
+Where the totals of the priors differ, A is their geometric mean in both hypotheses.
 
 **A number and levels.** One theta for each level against one for all, each with the class's prior.
 
@@ -30,37 +31,31 @@ where L(a) = log Gamma(a + 1/2) - log Gamma(a). Where two columns' priors differ
 the geometric means, and each scale keeps its ratio to the shape, the expected variance.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.categorical import ColumnDirichlets
+from bayesnb.families.dirichlet_evidence import EvidenceTerms, log_evidence
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics.special import log_gamma_ratio, ratio
 from bayesnb.numerics.threads import blocks, in_order
+from bayesnb.selection.contingency import LabelledRows, PairCells, count_pairs
 
 NUMBERS = 1 << 20  # numbers that are held at once
-PAIRS_AT_ONCE = 1 << 19  # Gaussian pairs that are worked on at once
 NEARLY_ONE = 1e-6  # share of unexplained variance below which it is summed again, without a difference
 STRENGTHS = np.log([1e-3, 1e8])  # of a prior of rates, relative to the declared one: hardly any, and nearly certain
+LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
 RUNGS, SECTIONS = 25, 24  # of the search for the best: places of a ladder, and steps that follow
 GOLDEN = float((np.sqrt(5) - 1) / 2)
-
-
-class Labels(NamedTuple):
-    """Class codes and weights of the rows, and the number of classes."""
-
-    codes: Array
-    counts: Array
-    classes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +88,7 @@ class Work(NamedTuple):
     done: Callable[[float], None] = lambda count: None
 
 
-def dependences(parts: Sequence[LevelColumns | NumberColumns], labels: Labels, width: int, work: Work) -> Array:
+def dependences(parts: Sequence[LevelColumns | NumberColumns], labels: LabelledRows, width: int, work: Work) -> Array:
     """Log Bayes factors of all pairs of columns, `(c, n, n)`; NaN on the diagonal, and for pairs without one."""
     factors = np.full((labels.classes, width, width), np.nan)
     levels = [part for part in parts if isinstance(part, LevelColumns)]
@@ -110,13 +105,11 @@ def dependences(parts: Sequence[LevelColumns | NumberColumns], labels: Labels, w
         priors: list[Any] = [part.prior for part in gaussian]
         prior = priors[0].map(lambda *arrays: np.concatenate(arrays, axis=1), *priors[1:])
         x, places = _columns(gaussian, "x"), _columns(gaussian, "places")
+        at = np.ix_(places, places)
         for c in range(labels.classes):
-            rows = np.flatnonzero(labels.codes == c)
-            for span, pairs in correlations(x[rows], labels.counts[rows], prior[c]):
-                one, two = places[span], places[span.start :]
-                factors[c][np.ix_(one, two)] = pairs
-                factors[c][np.ix_(two, one)] = pairs.T
-                work.done((pairs.size - len(one) * (len(one) + 1) / 2) / labels.classes)
+            rows = labels.codes == c
+            factors[c][at] = correlations(x[rows], labels.counts[rows], prior[c])
+            work.done(len(places) * (len(places) - 1) / 2 / labels.classes)
     factors[:, np.arange(width), np.arange(width)] = np.nan
     return factors
 
@@ -142,30 +135,74 @@ def _put(factors: Array, i: int, j: Array, value: Array) -> None:
     factors[:, i, j] = factors[:, j, i] = value
 
 
-def _compare_levels(levels: LevelColumns, labels: Labels, factors: Array, work: Work) -> None:
-    """Compare each column with those behind it, into `(c, n, n)`; columns in parallel, each pair by itself."""
-    codes = np.ascontiguousarray(levels.codes.T, np.int32)
-    starts = np.concatenate([[0], np.cumsum(levels.sizes)])
-    beliefs, weight = levels.prior, labels.counts.astype(float)
-    share, total = beliefs.share(beliefs.concentration), beliefs.level_sums(beliefs.concentration)
+def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work) -> None:
+    """Compare each column with those behind it, into `(c, n, n)`; columns in parallel."""
+    codes, sizes, beliefs = levels.codes, levels.sizes, levels.prior
+    share, root = beliefs.share(beliefs.concentration), np.sqrt(beliefs.level_sums(beliefs.concentration)).T
+    starts = np.cumsum(sizes) - sizes
 
     def compare(d: int) -> None:
-        seen = np.flatnonzero(codes[d] < levels.sizes[d])
-        place = labels.codes[seen] * levels.sizes[d] + codes[d, seen]
-        order = np.argsort(place, kind="stable")
-        places, first = np.unique(place[order], return_index=True)
-        groups, level = np.divmod(places, levels.sizes[d])
-        of_rows = seen[order], np.append(first, len(order)), groups, weight
-        value = np.empty((len(codes) - d - 1, labels.classes))
-        numerics.pair_kernels.compare(codes, d, *of_rows, share[groups, starts[d] + level], share, starts, total, value)
-        _put(factors, levels.places[d], levels.places[d + 1 :], value.T)
-        work.done(len(value))
+        others = np.arange(d + 1, len(sizes))
+        for part, cells in count_pairs(codes, sizes, d, others, labels):
+            few = others[part]
+            total = root[d] * root[few]  # the product of the totals may leave the range of floats
+            value = log_factors(pair_terms(cells, share, starts[d], starts[few]), total[:, None])
+            high = np.flatnonzero(value.sum(axis=0) > 0)
+            if len(high):
+                cells = cells.select(high)
+                terms = pair_terms(cells, share, starts[d], starts[few[high]])
+                best = best_concentrations(terms, cells.add_up())
+                value[:, high] = cautious(value[:, high], log_factors(terms, best))
+            _put(factors, levels.places[d], levels.places[few], value)
+        work.done(len(others))
 
-    list(in_order(compare, range(len(codes) - 1), work.n_jobs))
+    list(in_order(compare, range(len(sizes) - 1), work.n_jobs))
+
+
+def pair_terms(cells: PairCells, share: Array, first: int, starts: Array) -> EvidenceTerms:
+    """Return the terms of the log evidence of tables, of both margins, and of classes, by group: `(pairs, 3, c)`.
+
+    Levels have shares, `(c, k)`, of the concentration; those of the columns start at `first` and `starts`.
+    """
+    one, two, rows = cells.add_up(2), cells.add_up(3), cells.add_up()
+    in_one, in_two, in_rows = np.nonzero(one), np.nonzero(two), np.nonzero(rows)
+    both = share[cells.owner, first + cells.one] * share[cells.owner, starts[cells.pair] + cells.two]
+    of_one = share[in_one[1], first + in_one[2]]
+    of_two = share[in_two[1], starts[in_two[0]] + in_two[2]]
+    parts = [
+        (0, cells.pair, cells.owner, cells.number, both, 1.0),
+        (1, *in_one[:2], one[in_one], of_one, 1.0),
+        (2, *in_two[:2], two[in_two], of_two, 1.0),
+    ]
+    parts += [(kind, *in_rows, rows[in_rows], np.ones(len(in_rows[0])), -1.0) for kind in range(3)]
+    terms = []
+    for kind, pair, owner, number, unit, sign in parts:
+        terms.append(EvidenceTerms((3 * pair + kind) * len(share) + owner, number, unit, np.full(len(pair), sign)))
+    return reduce(add, terms)
+
+
+def log_factors(terms: EvidenceTerms, concentration: Array) -> Array:
+    """Log Bayes factors of tables against their margins, under concentrations `(pairs, 1 or 3, c) -> (c, pairs)`."""
+    pairs, _, classes = concentration.shape
+    each = np.broadcast_to(concentration, (pairs, 3, classes))
+    table, one, two = log_evidence(terms, each.ravel()).reshape(each.shape).transpose(1, 2, 0)
+    return table - one - two
+
+
+def best_concentrations(terms: EvidenceTerms, rows: Array) -> Array:
+    """Return the concentrations of the largest evidence, one for all classes, `(pairs, c) -> (pairs, 3, c)`."""
+    pairs, classes = rows.shape
+
+    def height(at: Array) -> Array:
+        return log_evidence(terms, np.repeat(np.exp(at), classes)).reshape(-1, classes).sum(axis=1)
+
+    largest = np.log(LARGEST * rows.sum(axis=1) ** 2)
+    at = highest(height, np.log(LEAST), np.repeat(largest, 3))
+    return np.repeat(np.exp(at), classes).reshape(pairs, 3, classes)
 
 
 def _compare_within_levels(
-    part: NumberColumns, levels: LevelColumns, labels: Labels, factors: Array, work: Work
+    part: NumberColumns, levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work
 ) -> None:
     """Compare numbers with each column of levels, into `(c, n, n)`: one theta for each level against one for all."""
     for d, size in enumerate(levels.sizes.tolist()):
@@ -203,7 +240,8 @@ def _evidence_of_groups(stats: Any, prior: Belief, owners: Array, classes: int, 
 
 def _at_best_strength(evidence: Callable[[Array], Array], features: int) -> Array:
     """Log evidence of each class, `(c, f)`, under the prior's strength that is best for all classes together."""
-    logs = highest(lambda at: evidence(np.exp(at)).sum(axis=0), features, *STRENGTHS)
+    low, high = STRENGTHS
+    logs = highest(lambda at: evidence(np.exp(at)).sum(axis=0), low, np.full(features, high))
     return evidence(np.exp(logs))
 
 
@@ -217,102 +255,55 @@ def cautious(declared: Array, learnt: Array) -> Array:
     return np.where((total <= 0) | (cap >= total), declared, np.where(cap > 0, learnt, 0.0))
 
 
-def highest(height: Callable[[Array], Array], size: int, low: float, high: float) -> Array:
+def highest(height: Callable[[Array], Array], low: float, high: Array) -> Array:
     """Arguments at which functions are highest, `(f,)`: the best rung of a ladder, then a golden section around it."""
     ladder = np.linspace(low, high, RUNGS)
-    values = np.stack([height(np.full(size, rung)) for rung in ladder])
-    top = values.argmax(axis=0)
-    a, b = ladder[np.maximum(top - 1, 0)], ladder[np.minimum(top + 1, RUNGS - 1)]
+    values = np.stack([height(rung) for rung in ladder])
+    top, each = values.argmax(axis=0), np.arange(len(high))
+    a, b = ladder[np.maximum(top - 1, 0), each], ladder[np.minimum(top + 1, RUNGS - 1), each]
     for _ in range(SECTIONS):
         x, y = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
         left = height(x) >= height(y)
         a, b = np.where(left, a, x), np.where(left, y, b)
     middle = (a + b) / 2
-    return np.where(height(middle) >= values.max(axis=0), middle, ladder[top])
+    return np.where(height(middle) >= values.max(axis=0), middle, ladder[top, each])
 
 
-class PairSide(NamedTuple):
-    """One column of each pair, in the rows that have both cells, `(n, f)` each."""
+def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
+    """Log Bayes factors of all pairs of columns of one class, `(r, f), (r,), (f,) -> (f, f)`.
 
-    mean: Array
-    gap: Array  # from the prior's location
-    scale: Array
-    ssd: Array
-
-
-def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Iterator[tuple[slice, Array]]:
-    """Yield log Bayes factors of all pairs of columns of one class, `(r, f), (r,), (f,)`, span by span.
-
-    A span of n columns is compared with itself and all m - n columns behind it, `(n, m)`.
+    Entries `(i, j)` of `mean`, `gap` and `ssd` are of column i, in the rows that also have column j.
     """
     seen = (~np.isnan(x)).astype(float)
-    centre = ratio(np.where(seen > 0, x, 0.0).T @ weight, seen.T @ weight)
+    weighted = seen * weight[:, None]
+    x = np.where(seen > 0, x, 0.0)
+    centre = ratio(x.T @ weight, seen.T @ weight)
     x = np.where(seen > 0, x - centre, 0.0)
-    columns = GaussianColumns(x, seen, weight, prior.location - centre, prior)
-    for span in blocks(x.shape[1], max(1, PAIRS_AT_ONCE // max(1, x.shape[1]))):
-        factors = columns.factors(span, slice(span.start, None))
-        lower = np.tril_indices(len(factors), -1)
-        factors[lower] = factors.T[lower]  # a pair that is there twice has one number, to the last digit
-        yield span, factors
+    heavy, n = x * weight[:, None], weighted.T @ seen
+    sums = heavy.T @ seen
+    mean = ratio(sums, n)
+    ssd = np.maximum((heavy * x).T @ seen - sums * mean, 0.0)
+    gap = mean - (prior.location - centre)[:, None]
+    count, shape = (np.sqrt(np.multiply.outer(each, each)) for each in (prior.count, prior.shape))
+    share, scale = ratio(count * n, count + n), (prior.scale / prior.shape)[:, None] * shape
+    after = scale + (ssd + share * gap**2) / 2
+    cross = heavy.T @ x - n * mean * mean.T + share * gap * gap.T
+    left = 1 - (cross / 2) ** 2 / (after * after.T)
+    np.fill_diagonal(left, 1.0)
+    for i, j in np.argwhere(np.triu(left < NEARLY_ONE)):
+        pair, back = [i, j], [j, i]
+        both = seen[:, pair].all(axis=1)[:, None]
+        rows = np.sqrt(weight / 2)[:, None] * np.where(both, x[:, pair] - mean[pair, back], 0.0)
+        gaps = np.sqrt(share[i, j] / 2) * gap[pair, back]
+        left[pair, back] = unexplained_share(np.vstack([rows, np.diag(np.sqrt(scale[pair, back])), gaps]))
+    later, grown = shape + n / 2, np.log(after / scale)
+    rise = log_gamma_ratio(later, 0.5) - log_gamma_ratio(shape, 0.5)
+    factors = np.triu(rise - (grown + grown.T) / 2 - (later + 0.5) * np.log(left), 1)
+    return factors + factors.T  # a pair that is there twice has one number, to the last digit
 
 
-@dataclass(frozen=True, eq=False)
-class GaussianColumns:
-    """Centred columns of one class, 0 where `seen` is 0 and a cell is missing; and their prior."""
-
-    x: Array
-    seen: Array
-    weight: Array
-    location: Array
-    prior: NormalInverseGamma
-
-    @cached_property
-    def heavy(self) -> Array:
-        """Cells times the weights of their rows."""
-        return self.x * self.weight[:, None]
-
-    @cached_property
-    def square(self) -> Array:
-        return self.heavy * self.x
-
-    def factors(self, span: slice, others: slice) -> Array:
-        """Log Bayes factors of a span of columns with others, `(n, m)`, the first n of which are the same."""
-        prior, n = self.prior, (self.seen[:, span] * self.weight[:, None]).T @ self.seen[:, others]
-        count, shape = (np.sqrt(np.multiply.outer(p[span], p[others])) for p in (prior.count, prior.shape))
-        each = self._sides(span, others, n, shape)
-        share = ratio(count * n, count + n)
-        one, two = (side.scale + (side.ssd + share * side.gap**2) / 2 for side in each)
-        cross = self.heavy[:, span].T @ self.x[:, others] - n * each[0].mean * each[1].mean
-        left = 1 - ((cross + share * each[0].gap * each[1].gap) / 2) ** 2 / (one * two)
-        left[np.diag_indices(len(left))] = 1.0
-        for i, j in np.argwhere(left < NEARLY_ONE):
-            sides = [PairSide(*(part[i, j] for part in side)) for side in each]
-            left[i, j] = self._again([span.start + i, others.start + j], sides, share[i, j])
-        later = shape + n / 2
-        grown = np.log(one / each[0].scale) + np.log(two / each[1].scale)
-        return log_gamma_ratio(later, 0.5) - log_gamma_ratio(shape, 0.5) - grown / 2 - (later + 0.5) * np.log(left)
-
-    def _sides(self, span: slice, others: slice, n: Array, shape: Array) -> list[PairSide]:
-        """Return the first column of each pair, and the second."""
-        variance = self.prior.scale / self.prior.shape
-        sides = []
-        for sums, squares, location, each in (
-            (self.heavy[:, span].T @ self.seen[:, others], self.square[:, span].T @ self.seen[:, others],
-             self.location[span, None], variance[span, None]),
-            (self.seen[:, span].T @ self.heavy[:, others], self.seen[:, span].T @ self.square[:, others],
-             self.location[others], variance[others]),
-        ):  # fmt: skip
-            mean = ratio(sums, n)
-            sides.append(PairSide(mean, mean - location, each * shape, np.maximum(squares - sums * mean, 0.0)))
-        return sides
-
-    def _again(self, pair: list[int], sides: list[PairSide], share: float) -> float:
-        """Unexplained share of one pair's variance, summed over its rows without a difference."""
-        both = self.seen[:, pair].all(axis=1)[:, None]
-        rows = np.where(both, self.x[:, pair] - [side.mean for side in sides], 0.0)
-        extra = np.zeros((3, 2))
-        extra[[0, 1], [0, 1]] = np.sqrt([side.scale for side in sides])
-        extra[2] = np.sqrt(share / 2) * np.array([side.gap for side in sides])
-        one, two = np.vstack([np.sqrt(self.weight / 2)[:, None] * rows, extra]).T
-        slope = (one @ two) / (one @ one)
-        return float(((two - slope * one) ** 2).sum() / (two @ two))
+def unexplained_share(sides: Array) -> float:
+    """Share of the squares of one column, `(n, 2)`, that the other leaves, summed without a difference."""
+    one, two = sides.T
+    slope = (one @ two) / (one @ one)
+    return float(((two - slope * one) ** 2).sum() / (two @ two))
