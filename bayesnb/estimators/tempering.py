@@ -15,8 +15,8 @@ from bayesnb.families.base import Array
 from bayesnb.model.powers import ExponentCovariance, Exponents, LengthPower
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
-from bayesnb.selection.column_exponents import ColumnExponents, by_batch, by_column
-from bayesnb.selection.exponents import Ridge, one_by_loo
+from bayesnb.selection.column_exponents import ColumnExponents, by_batch, by_column, one_by_loo
+from bayesnb.selection.exponents import Ridge
 
 COLUMNS, LOO, AUTO, NONE = "columns", "loo", "auto", "none"
 

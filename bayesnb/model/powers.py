@@ -49,11 +49,16 @@ class ExponentCovariance:
 
     def add_up(self, table: Array) -> Array:
         """Sum numbers of features over those that share an exponent, `(..., f) -> (..., g)`."""
-        if len(self.group) == len(self) and (self.group == np.arange(len(self))).all():
-            return table
-        features = np.arange(len(self.group) + 1)
-        places = sparse.csr_array((np.ones(len(self.group)), self.group, features), (len(self.group), len(self)))
-        return (table.reshape(-1, len(self.group)) @ places).reshape(*table.shape[:-1], len(self))
+        return add_groups(table, self.group, len(self))
+
+
+def add_groups(table: Array, group: Array, size: int) -> Array:
+    """Sum numbers of features over those of each group, numbered from 0, `(..., f), (f,) -> (..., g)`."""
+    features = len(group)
+    if features == size and (group == np.arange(features)).all():
+        return table
+    places = sparse.csr_array((np.ones(features), group, np.arange(features + 1)), (features, size))
+    return (table.reshape(-1, features) @ places).reshape(*table.shape[:-1], size)
 
 
 Numbers = float | tuple[Power, ...]  # exponents on the evidence of features: one, or of each block a number or `(f,)`

@@ -16,18 +16,20 @@ Where rows come in batches, n0 is that of the first; each batch is scored before
 said of the exponents is the ridge.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.links import Links
+from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.powers import lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
 from bayesnb.selection.exponents import (
+    SPREAD,
     UNLIKELY,
+    Exponent,
     FoundExponents,
     LabelScores,
     Ridge,
@@ -36,9 +38,10 @@ from bayesnb.selection.exponents import (
     largest,
     over_widths,
 )
-from bayesnb.selection.leave_one_out import are_there
+from bayesnb.selection.leave_one_out import are_there, leave_one_out
 
 MARGIN = 1.0  # nats by which a finite length must be better
+STEP = 1e-2  # of log t, for its second derivative
 COARSE = 1e-2  # of log t: the height is flat there
 MOST_EXPONENTS = 500  # of columns: of more columns, those that alone say least about the label share one
 OF_LINKS = 0.25  # the prior mean of a link's exponent, relative to that of columns
@@ -49,6 +52,29 @@ class ColumnExponents(NamedTuple):
 
     found: FoundExponents
     length: Array
+
+
+def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
+    """One exponent on the features' evidence, by the leave-one-out log score of the labels and the prior.
+
+    A row of weight w counts as w rows: one of them is left out, and its score counts w times. Where these are only the
+    last of the rows that were learnt, a row without which its class has no distribution is passed over. The standard
+    deviation is that of the second derivative in log t, by differences.
+    """
+    one = np.minimum(rows.counts, 1.0)
+    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
+    with np.errstate(invalid="ignore"):
+        total = leave_one_out(model, rows, gone=one, n_jobs=n_jobs)
+        features = np.where(np.isneginf(log_class), 0.0, total - log_class)
+    there = are_there(model, rows)[rows.codes]
+    scores = LabelScores.of((log_class, features[:, :, None]), rows, there, "temper='loo'")
+
+    def height(log_t: float) -> float:
+        return scores.total(np.exp([log_t])) - (log_t / SPREAD) ** 2 / 2
+
+    best = highest(height)
+    bend = 2 * height(best) - height(best - STEP) - height(best + STEP)
+    return Exponent(float(np.exp(best)), float(np.exp(best) * STEP / np.sqrt(bend)) if bend > 0 else float("inf"))
 
 
 def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExponents:
@@ -69,15 +95,10 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
 
 def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
     """The exponents of columns whose prior is around one for all of them, and of links, around a part of it."""
-    t, sd = centre(scores.of_columns(~linked))
+    t, sd = centre(scores, ~linked)
     groups, first = groups_of(scores, linked)
     found = over_widths(scores.of_groups(groups), np.where(linked, OF_LINKS * t, t)[first], sd / t)
-    return _of_groups(found, groups)
-
-
-def _of_groups(found: FoundExponents, groups: Array) -> FoundExponents:
-    """Return exponents of groups as those of their features."""
-    return replace(found, mean=found.mean[groups], sd=found.sd[groups], group=groups)
+    return found.of_features(groups)
 
 
 def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
@@ -111,7 +132,7 @@ def by_batch(model: Model, rows: Rows, known: Ridge, length: Array, groups: Arra
     scores = shortened(scores, words_of_rows(model, few)[scores.places], length)
     first = np.unique(groups, return_index=True)[1]
     found = largest(scores.of_groups(groups), Ridge(known.mean[first], known.sd[first])).exponents
-    return ColumnExponents(_of_groups(found, groups), length)
+    return ColumnExponents(found.of_features(groups), length)
 
 
 def _part(model: Model, rows: Rows) -> Rows:

@@ -14,6 +14,17 @@ The score of the labels and the ridge are together concave in w, a log-sum-exp o
 maximum is the only one; the inverse of the negative second derivatives there is the Laplace approximation of the
 covariance. It is an empirical choice, not a likelihood: the evidence, and whatever is drawn, stay those of the model
 with the exponents 1.
+
+Exponents w are chosen by the scores of the same rows that are then held out. With them fixed, held-out scores are too
+good. So each row leaves them too, by one Newton step on the objective by which they were found. For row i with the
+scores s_c = log p(c) + sum_j w_j L_cj, all of the other rows, and p = softmax(s),
+
+    m = sum_c p_c L_c      g = weight (L_y - m)      G'G = weight sum_c p_c (L_c - m) (L_c - m)'
+    w(-i) = max(w - (S**-1 - G'G)**-1 g, 0)
+    (S**-1 - G'G)**-1 = S + S G' (1 - G S G')**-1 G S
+
+S is the covariance of the exponents, the inverse of the negative second derivatives of the objective, of which G'G is
+the row's part and g its part of the slope. One system of equations a row, as large as there are classes.
 """
 
 from collections.abc import Callable
@@ -21,13 +32,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize_scalar
 
 from bayesnb.families.base import Array
-from bayesnb.families.removal import PREDICTIVE
-from bayesnb.model.product import Model, Rows, normalised
-from bayesnb.selection.leave_one_out import are_there, leave_one_out
+from bayesnb.model.powers import ExponentCovariance, add_groups
+from bayesnb.model.product import Rows, normalised
+from bayesnb.numerics.special import ratio
 
 SPREAD = 0.5  # standard deviation of the log of the one exponent
 LEAST = 1e-3  # the smallest one that is tried
@@ -36,7 +47,8 @@ UNLIKELY = 12.0  # nats by which one width, or length, is worse than another, so
 STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-9
 POINTS = 40  # of log t, over which it is averaged, twice
 CLOSE = 1e-6  # of log t
-STEP = 1e-2  # of log t, for its second derivative
+# S is averaged over ridges, so that a row may seem to have told more than is known: at most so much is taken back.
+MOST_TOLD = 0.95
 
 
 class Exponent(NamedTuple):
@@ -67,6 +79,10 @@ class FoundExponents:
     covariance: Array
     group: Array
 
+    def of_features(self, groups: Array) -> Self:
+        """Return exponents of groups as those of their features, `(f,)`."""
+        return replace(self, mean=self.mean[groups], sd=self.sd[groups], group=groups)
+
 
 @dataclass(frozen=True, eq=False)
 class LabelScores:
@@ -79,7 +95,7 @@ class LabelScores:
     table: Array
     codes: Array
     counts: Array
-    places: Array  # of these rows among those that were given
+    places: Array | None = None  # of these rows among those that were given
 
     @classmethod
     def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array, parameter: str = "temper='columns'") -> Self:
@@ -99,17 +115,17 @@ class LabelScores:
         """The scores of which each column of a row counts by a share, `(r, f)`."""
         return replace(self, table=self.table * share[:, None])
 
-    def of_columns(self, which: Array) -> Self:
-        """The scores of some columns."""
-        return self if which.all() else replace(self, table=self.table[:, :, which])
-
     def of_groups(self, groups: Array) -> Self:
         """The scores of groups of columns, each the sum of its columns' scores; groups are numbered from 0."""
-        is_shared = groups == groups.max()
-        if is_shared.sum() <= 1:
-            return self
-        table = np.concatenate([self.table[:, :, ~is_shared], self.table[:, :, is_shared].sum(axis=2)[:, :, None]], 2)
-        return replace(self, table=table)
+        return replace(self, table=add_groups(self.table, groups, int(groups.max()) + 1))
+
+    def at_once(self, which: Array) -> Self:
+        """The scores of some columns together, as if they were one."""
+        return replace(self, table=self.table[:, :, which].sum(axis=2)[:, :, None])
+
+    def alone(self, column: int, w: Array) -> Self:
+        """The scores of one column, what the others say under exponents being the class's part, `(f,)`."""
+        return replace(self, log_class=self.log_class + self.table @ w, table=self.table[:, :, [column]])
 
     @property
     def of_each(self) -> Array:
@@ -119,15 +135,6 @@ class LabelScores:
         labels = each[np.arange(len(self.codes)), self.codes]
         return self.counts @ (labels - np.log(np.exp(each).sum(axis=1)))
 
-    def alone(self, column: int, w: Array) -> Self:
-        """The scores of one column, what the others say under exponents being the class's part, `(f,)`."""
-        return replace(self, log_class=self.log_class + self.table @ w, table=self.table[:, :, [column]])
-
-    @property
-    def at_once(self) -> Self:
-        """Return the scores of all columns together, as if they were one."""
-        return replace(self, table=self.table.sum(axis=2)[:, :, None])
-
     def log_proba(self, w: Array) -> Array:
         """log p(y | x) under exponents, `(f,) -> (r, c)`."""
         return normalised(self.log_class + self.table @ w)
@@ -136,78 +143,38 @@ class LabelScores:
         """The sum of the labels' log scores."""
         return float(self.counts @ self.log_proba(w)[np.arange(len(self.codes)), self.codes])
 
+    def gaps(self, w: Array) -> Array:
+        """The label's 1, 0 of other classes, less p(y | x), times the weight of the row, `(r, c)`."""
+        gaps = -np.nan_to_num(np.exp(self.log_proba(w)))
+        gaps[np.arange(len(gaps)), self.codes] += 1.0
+        return self.counts[:, None] * gaps
+
     def slope(self, w: Array) -> Array:
         """The first derivatives of `total`, `(f,)`."""
-        proba = np.exp(self.log_proba(w))
-        gap = -proba
-        gap[np.arange(len(gap)), self.codes] += 1.0
-        return np.tensordot(self.counts[:, None] * gap, self.table, 2)
+        return np.tensordot(self.gaps(w), self.table, 2)
 
     def factor(self, w: Array) -> Array:
-        """A matrix B of which B'B are the negative second derivatives of `total`, `(r * (c - 1), f)`.
+        """Matrices B of rows: the sum of all B'B are the negative second derivatives of `total`, `(r, c - 1, f)`.
 
-        They are the covariances of columns under p(y | x), added up: class by class, the variance between it and the
-        mean of those after it, whose share of the row's probability is `rest`.
+        They are the covariances of columns under p(y | x): class by class, the variance between it and the mean of
+        those after it, whose share of the row's probability is `rest`.
         """
-        proba, table = np.exp(self.log_proba(w)), self.table
+        proba, table = np.nan_to_num(np.exp(self.log_proba(w))), self.table
         gaps = np.empty((len(table), table.shape[1] - 1, len(w)))
         mean, rest = table[:, -1], proba[:, -1:]
         for c in range(table.shape[1] - 2, -1, -1):
             one = proba[:, c, None]
             both = one + rest
-            part = np.divide(one, both, out=np.zeros_like(one), where=both > 0)
+            part = ratio(one, both)
             gap = table[:, c] - mean
             gaps[:, c] = np.sqrt(self.counts[:, None] * part * rest) * gap
             mean, rest = mean + part * gap, both
-        return gaps.reshape(-1, len(w))
+        return gaps
 
 
-class _Precision:
-    """The matrix B'B + diag(weight): by itself, or where B has fewer rows than columns, by Woodbury's identity."""
-
-    def __init__(self, factor: Array, weight: Array) -> None:
-        self.factor, self.weight, self.is_wide = factor, weight, factor.shape[0] < factor.shape[1]
-        self.scaled = factor / weight if self.is_wide else factor
-        inner = np.eye(len(factor)) + self.scaled @ factor.T if self.is_wide else factor.T @ factor + np.diag(weight)
-        self.cholesky = cho_factor(inner, lower=True, overwrite_a=True)
-
-    def solve(self, slope: Array) -> Array:
-        if not self.is_wide:
-            return cho_solve(self.cholesky, slope)
-        return slope / self.weight - self.scaled.T @ cho_solve(self.cholesky, self.scaled @ slope)
-
-    def inverse(self) -> Array:
-        if not self.is_wide:
-            return cho_solve(self.cholesky, np.eye(len(self.weight)))
-        root = solve_triangular(self.cholesky[0], self.scaled, lower=True)
-        return np.diag(1 / self.weight) - root.T @ root
-
-    def log_volume(self) -> float:
-        """log of how much smaller the rows make the volume of a ridge, `det(1 + B diag(1 / weight) B')`."""
-        log_det = 2 * float(np.log(np.diag(self.cholesky[0])).sum())
-        return log_det if self.is_wide else log_det - float(np.log(self.weight).sum())
-
-
-def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
-    """One exponent on the features' evidence, by the leave-one-out log score of the labels and the prior.
-
-    A row of weight w counts as w rows: one of them is left out, and its score counts w times. Where these are only the
-    last of the rows that were learnt, a row without which its class has no distribution is passed over. The standard
-    deviation is that of the second derivative in log t, by differences.
-    """
-    one = np.minimum(rows.counts, 1.0)
-    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
-    with np.errstate(invalid="ignore"):
-        total = leave_one_out(model, rows, gone=one, n_jobs=n_jobs)
-        features = np.where(np.isneginf(log_class), 0.0, total - log_class)
-    there = are_there(model, rows)[rows.codes]
-    scores = LabelScores.of((log_class, features[:, :, None]), rows, there, "temper='loo'")
-    return _one(lambda log_t: scores.total(np.exp([log_t])))
-
-
-def centre(scores: LabelScores) -> Exponent:
-    """The mean of the one exponent around which those of columns lie, and its standard deviation."""
-    once, prior = scores.at_once, -np.log(scores.table.shape[2]) / 2
+def centre(scores: LabelScores, which: Array) -> Exponent:
+    """The mean of the one exponent around which those of these columns lie, and its standard deviation."""
+    once, prior = scores.at_once(which), -np.log(which.sum()) / 2
 
     def height(log_t: float) -> float:
         return once.total(np.exp([log_t])) - ((log_t - prior) / SPREAD) ** 2 / 2
@@ -277,18 +244,20 @@ def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Ma
     for _ in range(STEPS):
         slope = scores.slope(w) - weight * (w - ridge.mean)
         free = (w > 0) | (slope > 0)
-        factor, direction = scores.factor(w), np.zeros_like(w)
-        precision = _Precision(factor[:, free], weight[free])
-        direction[free] = precision.solve(slope[free])
+        factor, direction = scores.factor(w).reshape(-1, len(w)), np.zeros_like(w)
+        root = factor[:, free]
+        cholesky = cho_factor(root.T @ root + np.diag(weight[free]), lower=True)
+        direction[free] = cho_solve(cholesky, slope[free])
         after = _climb(height, w, slope, direction)
         moved, w = np.abs(after - w).max(), after
         if moved <= TOLERANCE:
             break
     sd, covariance = (slope**2 + (factor**2).sum(axis=0) + weight) ** -0.5, np.zeros((len(w), len(w)))
-    covariance[np.ix_(free, free)] = precision.inverse()
+    covariance[np.ix_(free, free)] = cho_solve(cholesky, np.eye(free.sum()))
     sd[free] = np.sqrt(np.diag(covariance)[free])
-    found = FoundExponents(w, sd, covariance, np.arange(len(w)))
-    return Maximum(found, height(w) - precision.log_volume() / 2)
+    # half the log of how much smaller the rows make the volume of the ridge
+    log_volume = np.log(np.diag(cholesky[0])).sum() - np.log(weight[free]).sum() / 2
+    return Maximum(FoundExponents(w, sd, covariance, np.arange(len(w))), height(w) - log_volume)
 
 
 def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
@@ -299,17 +268,6 @@ def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
             f"{parameter}: without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
             "A smoothing of 0 does that; use a larger one, or give temper a number."
         )
-
-
-def _one(total: Callable[[float], float]) -> Exponent:
-    """The exponent of the largest sum of log scores, given as a function of its log, under the prior."""
-
-    def loss(log_t: float) -> float:
-        return (log_t / SPREAD) ** 2 / 2 - total(log_t)
-
-    best = highest(lambda log_t: -loss(log_t))
-    around = loss(best - STEP) - 2 * loss(best) + loss(best + STEP)
-    return Exponent(float(np.exp(best)), float(np.exp(best) * STEP / np.sqrt(around)) if around > 0 else float("inf"))
 
 
 def highest(height: Callable[[float], float], close: float = CLOSE) -> float:
@@ -328,3 +286,31 @@ def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: 
             return after
         size /= 2
     return w
+
+
+def leave_exponents(
+    scores: tuple[Array, Array],
+    codes: Array,
+    counts: Array,
+    w: Array,
+    covariance: ExponentCovariance,
+) -> Array:
+    """Return the exponents without each row, `(r, f)`, from the rows' left-out scores, `(r, c)` and `(r, c, f)`.
+
+    An exponent that is held at 0 has no covariance, and stays there.
+    """
+    log_class, table = scores
+    finite = np.where(np.isfinite(table), table, 0.0)  # what is impossible stays so, whatever the exponent
+    parts = LabelScores(log_class + finite @ w, covariance.add_up(finite), codes, counts)
+    there = np.zeros(len(covariance))  # of exponents, as steps from w
+    slope = (parts.gaps(there)[:, None] @ parts.table)[:, 0]
+    root = parts.factor(there)
+    spread = root @ covariance.matrix
+    told = spread @ root.swapaxes(1, 2)
+    largest = np.linalg.eigvalsh(told).max(axis=1, initial=0.0)
+    share = np.minimum(1.0, MOST_TOLD / np.maximum(largest, MOST_TOLD))[:, None, None]
+    step = slope @ covariance.matrix
+    inner = np.eye(told.shape[1]) - share * told
+    solved = np.linalg.solve(inner, root @ step[:, :, None])
+    step = step + (share * spread.swapaxes(1, 2) @ solved)[:, :, 0]
+    return np.maximum(w - step[:, covariance.group], 0.0)

@@ -36,7 +36,7 @@ from bayesnb.selection.column_scores import (
     column_scores_by_parts,
     count_again,
 )
-from bayesnb.selection.left_exponents import leave_exponents
+from bayesnb.selection.exponents import leave_exponents
 
 PACKAGE = str(Path(__file__).parent.parent)
 CELLS = 1 << 22  # of a table of scores by row, class and feature, at once
@@ -156,8 +156,8 @@ def leave_one_out(
 ) -> Array:
     """log p(x, y | all rows but this one), `(r, c)`.
 
-    Each row leaves exponents that were found, too, where their covariance is known: see `left_exponents`. NaN where the
-    others leave no distribution, or must be counted again to know it and are not all there.
+    Each row leaves exponents that were found, too, where their covariance is known: see `leave_exponents`. NaN where
+    the others leave no distribution, or must be counted again to know it and are not all there.
     """
     gone = rows.counts if gone is None else gone
     if any(np.ndim(power) == 1 for power in of_rows(way.power, rows.cells)) or way.covariance is not None:
