@@ -16,7 +16,6 @@ from bayesnb.formatting import count, fixed, list_names, number, quote, shorten,
 from bayesnb.results.tables import Formats, show_html, show_text
 from bayesnb.selection.hyperparameters import End
 from bayesnb.selection.joint_columns import JoinableColumns, Names, list_block
-from bayesnb.selection.joint_evidence import joining
 from bayesnb.selection.smoothing import Outcome
 
 HIDDEN = ["concentration", "se", "accuracy", "brier"]  # columns for which a terminal has no room
@@ -173,7 +172,7 @@ def explain_partition(
         searched |= {place.name for place in kind.places}
         missing += kind.names(tuple(kind.evidence.holed))
         for one, other in combinations(kind.blocks, 2):
-            step = joining(kind.evidence, one, other)
+            step = kind.evidence.join(one, other)
             if step.gain > 0 >= step.worth:  # only a prior that fits neither would join them
                 apart.append(f"{kind.describe(step)} ({step.gain:+.1f})")
     left = [name for name in columns if name not in searched]

@@ -23,9 +23,9 @@ compares only the blocks that it changes, on the rows that have all their cells,
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
@@ -57,13 +57,26 @@ LUCK, SHARE = 2.0, 0.1
 ROUNDING = 1e-12  # of the evidence that a step compares
 
 
+class Step(NamedTuple):
+    """Blocks that are replaced, the blocks that replace them, its log Bayes factor, and the part of it that counts."""
+
+    gone: tuple[Block, ...]
+    made: tuple[Block, ...]
+    gain: float
+    worth: float
+
+
+def union(*blocks: Block) -> Block:
+    """Return all columns of these blocks as one block."""
+    return tuple(sorted(place for block in blocks for place in block))
+
+
 @dataclass(frozen=True, eq=False)
 class BlockEvidence(ABC):
     """Columns of one kind, any of which may be modelled jointly, and the evidence of blocks of them."""
 
     compared: ClassVar[dict[str, str]]  # fields of the one prior of all blocks, and their words
     labels: LabelledRows
-    known: dict[tuple[Block, Block], float] = field(default_factory=dict, init=False)
 
     @abstractmethod
     def together(self, at: Sequence[int], reading: Reading | None) -> Family:
@@ -79,8 +92,13 @@ class BlockEvidence(ABC):
         """Cells that are not missing, `(r, d)`."""
 
     @abstractmethod
-    def _log_evidence(self, block: Block, among: Block, complete: Block) -> float:
+    def _log_evidence(self, block: Block, complete: Block) -> float:
         """Log evidence of a block in the rows that have all cells of `complete`."""
+
+    @cached_property
+    def _known(self) -> Callable[[Block, Block], float]:
+        """Log evidence of a block, once computed for each."""
+        return cache(self._log_evidence)
 
     @cached_property
     def holed(self) -> set[int]:
@@ -97,11 +115,7 @@ class BlockEvidence(ABC):
 
     def log_evidence(self, block: Block, among: Block | None = None) -> float:
         """Log evidence of a block in the rows that have all cells of `among`, by default of the block itself."""
-        among = block if among is None else among
-        complete = self.complete(among)
-        if (block, complete) not in self.known:
-            self.known[block, complete] = self._log_evidence(block, among, complete)
-        return self.known[block, complete]
+        return self._known(block, self.complete(among or block))
 
     def unearned(self, one: Block, two: Block, among: Block) -> float:
         """Part of the log Bayes factor for joining two blocks that is owed to a prior that fits neither; 0 for numbers.
@@ -109,6 +123,24 @@ class BlockEvidence(ABC):
         Both hypotheses are compared in the rows that have all cells of `among`.
         """
         return 0.0
+
+    def compare(self, gone: tuple[Block, ...], made: tuple[Block, ...], joined: tuple[Block, ...] = ()) -> Step:
+        """Return the step from blocks to others of the same columns; `joined` are the two that it joins, if any.
+
+        Its log Bayes factor is that of the rows that have all cells of these columns.
+        """
+        among = union(*gone)
+        before, after = (sum(self.log_evidence(block, among) for block in blocks) for blocks in (gone, made))
+        gain = after - before if abs(after - before) > ROUNDING * abs(before) else 0.0
+        worth = gain
+        if gain > 0 and joined:
+            worth -= self.unearned(*joined, among)
+            worth = worth if worth > ROUNDING * abs(self.log_evidence(made[0], among)) else 0.0
+        return Step(gone, made, gain, worth)
+
+    def join(self, one: Block, two: Block) -> Step:
+        """Return the step that joins two blocks."""
+        return self.compare((one, two), (union(one, two),), (one, two))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +151,6 @@ class LevelEvidence(BlockEvidence):
     codes: Array
     sizes: tuple[int, ...]
     concentration: Array  # `(c,)`
-    highest: dict[tuple[Block, Block], float] = field(default_factory=dict, init=False)
 
     def together(self, at: Sequence[int], reading: Reading | None) -> JointTable:
         combinations = float(np.prod([float(self.sizes[place]) for place in at]))
@@ -146,28 +177,31 @@ class LevelEvidence(BlockEvidence):
         declared = self.log_evidence(both, among) - self.log_evidence(one, among) - self.log_evidence(two, among)
         if declared <= 0:
             return 0.0
-        learnt = self._highest(both, complete) - self._highest(one, complete) - self._highest(two, complete)
+        learnt = self.highest(both, complete) - self.highest(one, complete) - self.highest(two, complete)
         return max(declared - learnt, 0.0) if learnt > min(LUCK, SHARE * declared) else declared
 
-    def _log_evidence(self, block: Block, among: Block, complete: Block) -> float:
+    def _log_evidence(self, block: Block, complete: Block) -> float:
         owner, seen, total = self._tallied(block, complete)
         log_each = np.log(self.concentration) - self._log_size(block)
         return float(_rises(log_each[owner], seen).sum() - log_gamma_ratio(self.concentration, total).sum())
 
-    def _highest(self, block: Block, complete: Block) -> float:
-        """Log evidence under the best A: the top of a ladder, then of finer ladders around it."""
-        if (block, complete) not in self.highest:
-            _, seen, total = self._tallied(block, complete)
-            number, times = np.unique(seen, return_counts=True)
-            low, high = np.log([LEAST, LARGEST * max(total.sum(), 1.0) ** 2])
-            for _ in range(ROUNDS):
-                rungs = np.linspace(low, high, RUNGS)[:, None]
-                cells = times * _rises(rungs - self._log_size(block), number)
-                value = cells.sum(axis=1) - log_gamma_ratio(np.exp(rungs), total).sum(axis=1)
-                top = int(value.argmax())
-                low, high = rungs[max(top - 1, 0), 0], rungs[min(top + 1, RUNGS - 1), 0]
-            self.highest[block, complete] = float(value[top])
-        return self.highest[block, complete]
+    @cached_property
+    def highest(self) -> Callable[[Block, Block], float]:
+        """Log evidence of a block under its best A, once computed for each."""
+        return cache(self._log_evidence_at_best)
+
+    def _log_evidence_at_best(self, block: Block, complete: Block) -> float:
+        """Return the top of a ladder, then of finer ladders around it."""
+        _, seen, total = self._tallied(block, complete)
+        number, times = np.unique(seen, return_counts=True)
+        low, high = np.log([LEAST, LARGEST * max(total.sum(), 1.0) ** 2])
+        for _ in range(ROUNDS):
+            rungs = np.linspace(low, high, RUNGS)[:, None]
+            cells = times * _rises(rungs - self._log_size(block), number)
+            value = cells.sum(axis=1) - log_gamma_ratio(np.exp(rungs), total).sum(axis=1)
+            top = int(value.argmax())
+            low, high = rungs[max(top - 1, 0), 0], rungs[min(top + 1, RUNGS - 1), 0]
+        return float(value[top])
 
     def _log_size(self, block: Block) -> float:
         """Logarithm of the number of combinations of levels."""
@@ -213,7 +247,6 @@ class NumberEvidence(BlockEvidence):
     shape: Array
     location: Array
     scale: Array  # `(c, d, d)`
-    kept: dict[tuple[Block, Block], tuple[Array, Array, Array]] = field(default_factory=dict, init=False)
 
     def together(self, at: Sequence[int], reading: Reading | None) -> MultivariateGaussian:
         dof, scale = self.shape * 2 + len(at) - 1, self.scale[:, at][:, :, at]
@@ -227,13 +260,14 @@ class NumberEvidence(BlockEvidence):
     def seen(self) -> Array:
         return ~np.isnan(self.x)
 
-    def _log_evidence(self, block: Block, among: Block, complete: Block) -> float:
+    def _log_evidence(self, block: Block, complete: Block) -> float:
         """Log evidence by matrix factors: their products would lose the digits of nearly collinear columns."""
         d, places = len(block), list(block)
-        columns = among if complete else tuple(range(self.x.shape[1]))
-        n, mean, root = self._spread(columns, complete)
-        at = np.searchsorted(columns, places)
-        mean, root = mean[:, at], root[:, :, at]
+        if complete:
+            n, mean, root = self._spread(places, complete)
+        else:
+            n, mean, root = self.of_all_rows
+            mean, root = mean[:, places], root[:, :, places]
         prior_root = np.linalg.cholesky(self.scale[np.ix_(range(len(n)), places, places)]).swapaxes(1, 2)
         gap = np.sqrt(ratio(self.count * n, self.count + n))[:, None, None] * (mean - self.location[:, places])[:, None]
         before, after = _log_determinant(prior_root), _log_determinant(np.concatenate([root, prior_root, gap], axis=1))
@@ -241,15 +275,16 @@ class NumberEvidence(BlockEvidence):
         gain = sum(log_gamma_ratio((dof - i) / 2, n / 2) for i in range(d)) - d * np.log1p(n / self.count) / 2
         return float((gain - n / 2 * (d * LOG_PI + before) - (dof + n) / 2 * (after - before)).sum())
 
-    def _spread(self, columns: Block, complete: Block) -> tuple[Array, Array, Array]:
+    @cached_property
+    def of_all_rows(self) -> tuple[Array, Array, Array]:
+        """What `_spread` is of all columns and rows."""
+        return self._spread(range(self.x.shape[1]), ())
+
+    def _spread(self, columns: Sequence[int], complete: Block) -> tuple[Array, Array, Array]:
         """Number of rows of each class, their means `(c, d)`, and roots `(c, k, d)` of their scatter matrices.
 
-        In the rows that have all cells of `complete`; cached for all rows, else the latest.
+        In the rows that have all cells of `complete`.
         """
-        if (columns, complete) in self.kept:
-            return self.kept[columns, complete]
-        for key in [key for key in self.kept if key[1]] if complete else []:
-            del self.kept[key]
         rows, d = self.rows(complete), len(columns)
         classes, times = self.labels.codes[rows], self.labels.counts[rows]
         count = np.bincount(classes, times, self.labels.classes)
@@ -261,7 +296,6 @@ class NumberEvidence(BlockEvidence):
             mean[c] = centre + (weight * (x - centre)).sum(axis=0) / count[c]
             triangle = np.linalg.qr(np.sqrt(weight) * (x - mean[c]), mode="r")
             root[c, : len(triangle)] = triangle
-        self.kept[columns, complete] = count, mean, root
         return count, mean, root
 
 
@@ -303,49 +337,13 @@ def _geometric_mean(values: Sequence[Array]) -> Array:
     return np.where((stacked == stacked[0]).all(axis=0), stacked[0], np.exp(np.log(stacked).mean(axis=0)))
 
 
-class Step(NamedTuple):
-    """Blocks that are replaced, the blocks that replace them, its log Bayes factor, and the part of it that counts."""
-
-    gone: tuple[Block, ...]
-    made: tuple[Block, ...]
-    gain: float
-    worth: float
-
-
-def gain_of(columns: BlockEvidence, gone: Sequence[Block], made: Sequence[Block]) -> float:
-    """Log Bayes factor of `made` blocks against `gone` ones of the same columns, in the rows that have all of these."""
-    among = union(*gone)
-    before = sum(columns.log_evidence(block, among) for block in gone)
-    after = sum(columns.log_evidence(block, among) for block in made)
-    return after - before if abs(after - before) > ROUNDING * abs(before) else 0.0
-
-
-def joining(columns: BlockEvidence, one: Block, two: Block) -> Step:
-    """Return the step that joins two blocks."""
-    return _step(columns, (one, two), (union(one, two),), (one, two))
-
-
-def _step(
-    columns: BlockEvidence,
-    gone: tuple[Block, ...],
-    made: tuple[Block, ...],
-    joined: tuple[Block, Block] | None = None,
-) -> Step:
-    """Return the step from `gone` to `made`; `joined` are the two blocks that it joins, if any."""
-    gain, among = gain_of(columns, gone, made), union(*gone)
-    if gain <= 0 or joined is None:
-        return Step(gone, made, gain, gain)
-    worth = gain - columns.unearned(*joined, among)
-    return Step(gone, made, gain, worth if worth > ROUNDING * abs(columns.log_evidence(made[0], among)) else 0.0)
-
-
 def steps(columns: BlockEvidence, start: Sequence[Block]) -> Iterator[Step]:
     """Yield the steps of the search from `start`."""
     blocks, pairs, been = set(start), dict[tuple[Block, Block], Step](), {frozenset(start)}
     while True:
         for one, two in combinations(sorted(blocks), 2):
             if (one, two) not in pairs:
-                pairs[one, two] = joining(columns, one, two)
+                pairs[one, two] = columns.join(one, two)
         joined = (step for pair, step in pairs.items() if blocks.issuperset(pair))
         moves = _moves(columns, sorted(blocks))
         step = _best(joined, blocks, been) or _best(moves, blocks, been)
@@ -361,20 +359,16 @@ def after(blocks: set[Block], step: Step) -> set[Block]:
     return (blocks - set(step.gone)) | set(step.made)
 
 
-def union(*blocks: Block) -> Block:
-    """Return all columns of these blocks as one block."""
-    return tuple(sorted(place for block in blocks for place in block))
-
-
 def _moves(columns: BlockEvidence, blocks: Sequence[Block]) -> Iterator[Step]:
     """Yield the steps that move one column out of its block, to be alone or in another block."""
     for block in blocks:
         for place in block if len(block) > 1 else ():
             left = tuple(column for column in block if column != place)
-            yield _step(columns, (block,), (left, (place,)))
+            yield columns.compare((block,), (left, (place,)))
             for target in blocks:
                 if target != block:
-                    yield _step(columns, (block, target), (left, union(target, (place,))), (target, (place,)))
+                    moved = (target, (place,))
+                    yield columns.compare((block, target), (left, union(*moved)), moved)
 
 
 def _best(candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]) -> Step | None:
