@@ -75,7 +75,7 @@ def count_pairs(
         count = _tally if groups * bounds[-1] <= SPARSE * x.size else _sort
         place, row, number = count(x, bounds, group, weight, groups)
         owner, one = np.divmod(row, size)
-        pair = np.searchsorted(bounds, place, side="right") - 1
+        pair = np.repeat(np.arange(len(few)), sizes[few])[place]
         shape = len(few), labels.classes, size, int(sizes[few].max())
         yield part, PairCells(pair, owner, one, place - bounds[pair], number, shape)
 
