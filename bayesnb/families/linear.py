@@ -17,8 +17,9 @@ def log_share_variance(concentration: Array, total: Array, against: int | None =
     """Variance of the log of every level's probability, or of its log-odds against one level (free
     of the total).
 
-    >>> from math import pi
-    >>> (log_share_variance(np.ones(2), np.full(2, 2.0)) / (pi**2 / 6)).round(4)  # psi'(1) is pi**2 / 6
+    >>> import numpy as np
+    >>> variance = log_share_variance(np.ones(2), np.full(2, 2.0))
+    >>> (variance / (np.pi**2 / 6)).round(4)  # psi'(1) is pi**2 / 6
     array([0.6079, 0.6079])
     """
     if against is None:

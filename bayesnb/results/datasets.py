@@ -231,23 +231,23 @@ def links(block: Any, temper: Array, temper_sd: Array) -> Result:
     """Label links between columns; `block` is None where none were found."""
     ends = []
     evidence = []
-    in_forest = []
+    in_forest = np.zeros(0, bool)
     if block is not None:
         ends = block.keys
         evidence = block.evidence
-        in_forest = block.in_forest
+        in_forest = np.asarray(block.in_forest, bool)
     variables = {
         "first": coordinate(name for name, _ in ends),
         "second": coordinate(name for _, name in ends),
         "log_bayes_factor": evidence,
         "temper": temper,
         "temper_sd": temper_sd,
-        "in_forest": np.array(in_forest, bool),
+        "in_forest": in_forest,
     }
     title = "No links between columns"
     if ends:
         title = (
-            f"{count(len(ends), 'link')} between columns, {sum(in_forest):,} in the forest "
+            f"{count(len(ends), 'link')} between columns, {in_forest.sum():,} in the forest "
             "(log Bayes factor in nats)"
         )
     coords = {"link": np.arange(len(ends))}

@@ -51,8 +51,14 @@ class PairCells(NamedTuple):
         place = np.full(self.shape[0], -1)
         place[pairs] = np.arange(len(pairs))
         kept = place[self.pair] >= 0
-        pair, *others = (array[kept] for array in self[:5])
-        return PairCells(place[pair], *others, (len(pairs), *self.shape[1:]))
+        return PairCells(
+            place[self.pair[kept]],
+            self.owner[kept],
+            self.one[kept],
+            self.two[kept],
+            self.number[kept],
+            (len(pairs), *self.shape[1:]),
+        )
 
 
 def count_pairs(

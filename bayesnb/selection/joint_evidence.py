@@ -134,7 +134,8 @@ class BlockEvidence(ABC):
         gain = after - before if abs(after - before) > ROUNDING * abs(before) else 0.0
         worth = gain
         if gain > 0 and joined:
-            worth -= self.unearned(*joined, among)
+            one, two = joined
+            worth -= self.unearned(one, two, among)
             worth = worth if worth > ROUNDING * abs(self.log_evidence(made[0], among)) else 0.0
         return Step(gone, made, gain, worth)
 
