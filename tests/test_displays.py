@@ -109,6 +109,14 @@ def test_frames_have_the_numbers_of_the_datasets(
     assert scores.to_frame()["elpd_i"].sum() == pytest.approx(scores.elpd)
 
 
+def test_calibration_and_held_out_probabilities_are_those_of_the_same_rows() -> None:
+    rows, labels = X[["body_mass_g"]].iloc[::-7], Y.iloc[::-7]
+    model = nb.NaiveBayes("gaussian").fit(rows, labels)
+    found = nb.calibration(model, rows, labels)["probability"]
+    exact = model.loo_proba(rows, labels)
+    xr.testing.assert_allclose(found.reset_coords(drop=True), exact)
+
+
 def test_held_out_scores_say_what_the_rows_chose_and_what_of_it_is_kept(
     model: nb.NaiveBayes,
 ) -> None:

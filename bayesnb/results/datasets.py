@@ -421,14 +421,14 @@ def calibration(
         table = table.assign(_list_ends(name, estimate))
     table["label"] = "obs_id", coordinate(classes)[codes]
     table["weight"] = "obs_id", weight
-    coords = {"obs_id": coordinate(index), "class": coordinate(classes), "bin": table["bin"]}
+    table = table.assign_coords({"obs_id": coordinate(index), "class": coordinate(classes)})
     about = {
         "title": _describe_calibration(result),
         "note": "Bins of the most probable label of each row, with "
         f"{describe_intervals(attrs['ci_prob'])}; .to_frame() has the bins of each class.",
     }
-    labelled = CalibrationResult(table.data_vars, coords, about | dict(attrs))
-    return labelled.transpose("obs_id", "class", "bin")
+    table = table.transpose("obs_id", "class", "bin")
+    return CalibrationResult(table.data_vars, attrs=about | dict(attrs))
 
 
 def _tabulate(label: Reliability, size: int) -> xr.Dataset:
