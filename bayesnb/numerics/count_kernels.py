@@ -392,13 +392,3 @@ def take_logs(product: Array, total: Array) -> None:
     for k in range(len(product)):
         total[k] += log(product[k])
         product[k] = 1.0
-
-
-@compiled
-def gamma_ratio(a: float, s: float) -> float:
-    """ln Gamma(a + s) - ln Gamma(a) for a, s >= 0."""
-    if s == 0.0:
-        return 0.0
-    if a >= STIRLING_FROM:
-        return log_gamma_ratio(a, s)
-    return lgamma(a + s) - lgamma(a) if a > 0.0 else -np.inf

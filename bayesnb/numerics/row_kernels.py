@@ -221,15 +221,6 @@ def clear(numbers: Array) -> None:
 
 
 @compiled
-def sum_of(numbers: Array) -> float:
-    """Sum of numbers, in order."""
-    total = 0.0
-    for k in range(len(numbers)):
-        total += numbers[k]
-    return total
-
-
-@compiled
 def any_infinite_or_missing(x: Array) -> bool:
     """Whether any number is NaN or infinite."""
     invalid = 0
