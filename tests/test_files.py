@@ -56,6 +56,8 @@ number: 0.5 0 10
 number: 1234567890.123456789 1e300
 text: 007 1 2
 text: -01
+text: +491234 +7
+number: +12345 -1234567 +1234567.5
 text: 1_000
 text: 0x1f
 text: 1234567890123456789
@@ -112,6 +114,8 @@ MESSY: dict[str, tuple[str, dict[str, Any]]] = {
     "many columns": (",".join(f"x{j}" for j in range(3000)) + "\n" + "1," * 2999 + "2\n", {}),
     "long cells": ("a,b\n1," + "x" * 200_000 + "\n", {}),
     "lines in the last cell": ('a,b\n1,"x\ny"\n', {}),
+    "quotes that close far above": ('a,b\n1,"2"\n' + "\n" * 30 + '3,"x\ny"z\n', {}),
+    "lines of blanks": ("  \na,b\n \n1,x\n\t\n  \n2,y\n   ", {}),
 }
 
 
@@ -212,6 +216,11 @@ REFUSED = {
     b"a,b\n1,2\n3\n": "row 1: it has 1 field, but the header has 2",
     b'\na,b\n"1\n1",2\n\n3,4,5\n': "row 1: it has 3 fields",
     b'a,b\n1,2\n3,"4\n5,6\n': r"in the last row a quote \(\"\) opens and is not closed",
+    b'a,b\r1,2\r3,"4\r5,6\r': "in the last row a quote",
+    b'a\r"x\ry\r': "in the last row a quote",
+    b'a,b\n1,"x\ny""': "in the last row a quote",
+    b'a,b\n1,2\n3,"4': "in the last row a quote",
+    b"a,b\n1,2\n  \n\n3\n": "row 1: it has 1 field, but the header has 2",
     b"a,b\n1,2\n3,caf\xe9\n": "row 1: it is not UTF-8. Name the encoding",
     b"a, a\n1,2\n": "the column 'a' twice",
     b",a\n0,2\n": "column 1 of 2 has no name in the header",

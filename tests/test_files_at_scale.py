@@ -139,6 +139,45 @@ def test_text_holds_the_same_columns_in_batches_as_at_once(text: str) -> None:
     assert_same(fit_files(clone(model), "t.csv", "label", batch_rows=1), model.fit(X, y), X)
 
 
+@pytest.mark.parametrize("late", ["7", "true", "1.5"])
+@pytest.mark.parametrize("files", [1, 2])
+def test_a_level_that_looks_like_a_number_is_a_level(late: str, files: int) -> None:
+    rows = [f"{'uvw'[at % 3]},{'pq'[at % 2]}\n" for at in range(100)]
+    parts = [rows, [f"{late},p\n"] * 100]
+    for at, part in enumerate(parts if files == 2 else [parts[0] + parts[1]]):
+        Path(f"{at}.csv").write_text("a,label\n" + "".join(part))
+    model = fit_files(NaiveBayes(), "*.csv", "label", batch_rows=50)
+    assert late in model.schema_.blocks[0].levels[0]
+
+
+LABELS_IN_FILES = [
+    (["1\n2\n", "1.0\n2.0\n"], [1.0, 2.0]),
+    (["1\n2\n" * 3000 + "1.0\n"], [1, 2]),
+    (["true\nfalse\n", "TRUE\n"], [False, True]),
+    (["true\nfalse\n", "x\n"], ["false", "true", "x"]),
+    (["a\n7\n" * 3000, "7\n8\n"], ["7", "8", "a"]),
+]
+
+
+@pytest.mark.parametrize(("files", "classes"), LABELS_IN_FILES, ids=str)
+def test_labels_of_several_files_are_what_they_are_in_one_table(
+    files: list[str], classes: list[Any]
+) -> None:
+    for at, labels in enumerate(files):
+        rows = [f"{at % 7},{label}\n" for at, label in enumerate(labels.split())]
+        Path(f"{at}.csv").write_text("a,label\n" + "".join(rows))
+    model = fit_files(NaiveBayes("gaussian"), "*.csv", "label")
+    assert model.classes_.tolist() == classes
+    assert {type(label) for label in model.classes_.tolist()} == set(map(type, classes))
+
+
+def test_whole_numbers_and_real_ones_are_the_same_labels_in_typed_files() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "label": [1, 2, 1]})
+    write(frame, "0.parquet")
+    write(frame.astype({"label": float}), "1.parquet")
+    assert fit_files(NaiveBayes("gaussian"), "*.parquet", "label").classes_.tolist() == [1.0, 2.0]
+
+
 READINGS = [
     ("a;label\n1,5;p\n2,25;q\n-3;q\n", Reading(decimal=",")),
     ("a,label\nä,p\nb,q\n", Reading(encoding="latin-1")),
@@ -234,6 +273,18 @@ def test_the_names_of_folders_are_columns() -> None:
     assert_same(fit_files(clone(model), "table", "label"), model, X)
     years = fit_files(NaiveBayes(), "table", "year", columns=["age"])
     assert years.classes_.tolist() == [2024, 2025, 2026]
+
+
+def test_names_of_folders_may_have_any_order_and_a_column_only_once() -> None:
+    for at, place in enumerate(["k=1/l=2", "l=3/k=4", "=5/k=6/l=7"]):
+        Path("in-order", place).mkdir(parents=True)
+        write(mixed()[["age", "label"]][at::3], f"in-order/{place}/t.parquet")
+    model = fit_files(NaiveBayes("gaussian"), "in-order", "label")
+    assert list(model.families_) == ["age", "k", "l"]
+    Path("twice/k=1/k=2").mkdir(parents=True)
+    write(mixed(), "twice/k=1/k=2/t.parquet")
+    with pytest.raises(ValueError, match=r"t\.parquet: the names of its folders give 'k' twice"):
+        fit_files(NaiveBayes(), "twice", "label")
 
 
 def test_columns_are_read_as_their_families_need_them() -> None:

@@ -4,7 +4,6 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +14,7 @@ from bayesnb.cli.output import Console
 from bayesnb.data.checks import describe_numeric_labels
 from bayesnb.data.files import Reading, open_reader, refuse_missing_labels
 from bayesnb.estimators import NaiveBayes
-from bayesnb.integrations.many_files import File, TableFiles, kind_of_levels, kinds_to_learn
+from bayesnb.integrations.many_files import TableFiles, kind_of_levels, kinds_to_learn
 from bayesnb.integrations.predict_files import as_learnt, kinds_of_columns
 from bayesnb.results.progress import bar
 
@@ -33,8 +32,7 @@ def open_tables(
         raise click.UsageError(f"--delimiter and --decimal are both {options['decimal']!r}.")
     reading = Reading(**{name: options[name] for name in READING})
     with bar(what, False if console.quiet else None, delay=0.5) as shown:
-        readers = [open_reader(path, reading, shown.more) for path in paths]
-        tables = TableFiles([File(Path(path)) for path in paths], readers)
+        tables = TableFiles([open_reader(path, reading, shown.more) for path in paths])
         shown.start(tables.size)
         yield tables
 

@@ -23,8 +23,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, islice
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
 
@@ -37,20 +37,12 @@ from pyarrow import json as arrow_json
 
 from bayesnb.data.kinds import (
     DTYPES,
-    MIN_CODE,
     NOT_OF_KIND,
-    SAMPLE_ROWS,
-    are_contrary,
     first_invalid,
-    has_codes,
+    infer,
     is_text,
-    join_kinds,
-    kind_of_cells,
     kind_of_type,
-    may_have_codes,
-    may_have_hexadecimals,
-    parse_as_asked,
-    parse_cells,
+    parse,
 )
 
 MISSING = ("", "NA", "NaN", "?")
@@ -81,18 +73,21 @@ UNSUPPORTED_MAGIC = {
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MAGIC = b"\xff\xfe", b"\xfe\xff"
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
-SNIFFED_BYTES, SNIFFED_CHARACTERS, SNIFFED_RECORDS = 1 << 16, 1 << 16, 50
+HEAD_BYTES = 1 << 20  # of a file, by which its format and columns are known
+SNIFFED_CHARACTERS, SNIFFED_LINES = 1 << 16, 50
+QUOTED_CELL = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"', re.M)
 TEXT_BLOCK = 1 << 22  # bytes of text that are split at once, in which each row has to fit
+END = "\0end of the table"  # the first cell of a row that is added to a text
 MAX_BATCH_ROWS, MAX_BATCH_CELLS = 1 << 16, 1 << 20
 LARGE_FILE, COLUMN_BUFFER = 1 << 23, 1 << 16  # bytes; a buffer grows to what a damaged page says
 INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
 WORDS = "lists of words"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-NULLABLE_TYPES = {str(pa.bool_()): pd.BooleanDtype()} | {
-    str(dtype()).lower(): dtype()
+NULLABLE_TYPES = {pa.bool_(): pd.BooleanDtype()} | {
+    pa.type_for_alias(dtype.name.lower()): dtype
     for dtype in (
-        *(pd.Int8Dtype, pd.Int16Dtype, pd.Int32Dtype, pd.Int64Dtype),
-        *(pd.UInt8Dtype, pd.UInt16Dtype, pd.UInt32Dtype, pd.UInt64Dtype),
+        *(pd.Int8Dtype(), pd.Int16Dtype(), pd.Int32Dtype(), pd.Int64Dtype()),
+        *(pd.UInt8Dtype(), pd.UInt16Dtype(), pd.UInt32Dtype(), pd.UInt64Dtype()),
     )
 }
 ADVICE = "If the file is damaged, download or write it again."
@@ -136,6 +131,9 @@ class Reading:
 PLAIN = Reading()
 
 
+# Bytes
+
+
 class CountingFile(io.FileIO):
     """A file that reports how many bytes were read from it."""
 
@@ -165,8 +163,6 @@ class Source:
         name = "standard input" if path == "-" else path
         if path != "-" and (Path(path).is_file() or not Path(path).exists()):
             return cls(name, path, reading, on_read)
-        if path != "-" and Path(path).is_dir():
-            raise ValueError(f"{name}: it is a folder, not a file.")
         if path == "-" and sys.stdin is None:
             raise OSError(errno.EBADF, "it is closed", name)
         copy = tempfile.NamedTemporaryFile()  # noqa: SIM115  (it is kept as long as the source)
@@ -194,26 +190,17 @@ class Source:
         stream = pa.CompressedInputStream(file, "gzip")
         return pa.BufferReader(stream.read()) if seekable else stream
 
-    def read(self, size: int | None = None, *, counted: bool = True) -> Any:
-        """Return the first bytes, or all, unpacked."""
-        if size is None and not self.is_packed:
-            data = pa.OSFile(self.path).read_buffer()  # in memory that Arrow uses again
-            self.on_read(len(data))
-            return data
-        with named_errors(self.name), self.open(counted=counted) as stream:
-            return stream.read(size)
-
-    @property
-    def head(self) -> bytes:
-        """First bytes, unpacked."""
-        return self.read(SNIFFED_BYTES, counted=False)
+    def read_head(self) -> bytes:
+        """Return the first bytes, unpacked."""
+        with named_errors(self.name), self.open(counted=False) as stream:
+            return stream.read(HEAD_BYTES)
 
     @cached_property
     def format(self) -> str:
         """Format of the file: as the user says, as the first bytes show, or as its name ends."""
         if self.reading.format is not None:
             return self.reading.format
-        head = self.head
+        head = self.read_head()
         for magic, kind in FORMAT_OF_MAGIC.items():
             if head.startswith(magic):
                 return kind
@@ -225,13 +212,12 @@ class Source:
                 f"{self.name}: it is not a table: neither text nor Parquet nor Arrow. Tables are "
                 "CSV, TSV, JSON lines, Parquet or Arrow."
             )
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        start = head.removeprefix(codecs.BOM_UTF8).lstrip()
         if re.match(rb"\[\s*[\[{]", start):
             raise ValueError(
                 f"{self.name}: it is one JSON array. Write JSON lines: one object a line."
             )
-        suffixes = [suffix.lower() for suffix in Path(self.path).suffixes if suffix != ".gz"]
-        by_name = FORMAT_OF_SUFFIX.get(suffixes[-1]) if suffixes else None
+        by_name = FORMAT_OF_SUFFIX.get(Path(self.path.lower().removesuffix(".gz")).suffix)
         return by_name or ("jsonl" if start.startswith(b"{") else "csv")
 
 
@@ -244,15 +230,14 @@ def named_errors(name: str) -> Iterator[None]:
         raise MemoryError(
             f"{name}: {str(error) or 'its metadata takes too much'}. {ADVICE}"
         ) from error
-    except (
-        pa.ArrowException,
-        OSError,
-        UnicodeDecodeError,
-    ) as error:  # the latter of a column's name
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system's, not Arrow's
         message = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ValueError(f"{name}: it cannot be read: {message}. {ADVICE}") from error
+
+
+# Tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,16 +248,11 @@ class Batch:
     start: int  # rows before it
     frame: pd.DataFrame  # columns of the kinds that were asked for
     kept: pd.DataFrame  # columns as they are in the file
-    missing: (
-        Collection[str] | None
-    )  # texts in `kept` that say that a cell is missing; None if it is typed
-
-    def __len__(self) -> int:
-        return len(self.kept)
+    missing: Collection[str] | None  # texts in `kept` that stand for no cell; None if it has types
 
     @property
     def stop(self) -> int:
-        return self.start + len(self)
+        return self.start + len(self.frame)
 
     @property
     def where(self) -> str:
@@ -292,112 +272,123 @@ class Batch:
 
 
 class TableReader(ABC):
-    """The table in a file."""
+    """The table in a file, and columns beside it that hold one text in all rows, or nothing."""
 
     is_text: ClassVar[bool] = False  # whether its cells are text, which may be read as anything
     guessed: Collection[str] = ()  # columns whose other rows are to look as the first ones
+    folder: Mapping[str, str | None] = {}  # the columns beside it, by the names of its folders
 
     def __init__(self, source: Source, use_threads: bool = True) -> None:
         self.source, self.use_threads = source, use_threads
+        self.name, self.decimal = source.name, source.reading.decimal
+        missing = source.reading.missing
+        self.missing = missing or (MISSING if self.is_text and missing is None else ())
 
     @property
     @abstractmethod
+    def schema(self) -> Any:
+        """Names and types of the columns."""
+
+    @abstractmethod
+    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches of columns as the file has them."""
+
+    @cached_property
     def columns(self) -> Sequence[str]:
         """Names of the columns, each once."""
+        with named_errors(self.name):
+            names = [name for name in self.schema.names if name != INDEX_COLUMN]
+        check_names(self.name, names)
+        return names
 
-    @property
-    @abstractmethod
+    @cached_property
     def kinds(self) -> Mapping[str, str]:
         """What the columns hold."""
+        return {name: kind_of_type(self.schema.field(name).type) for name in self.columns}
 
-    @property
+    @cached_property
     def dates(self) -> Collection[str]:
         """Columns whose type is that of dates or times."""
-        return ()
-
-    @property
-    def name(self) -> str:
-        return self.source.name
-
-    @property
-    def decimal(self) -> str:
-        return self.source.reading.decimal
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Texts that say that a cell is missing."""
-        default = MISSING if self.is_text else ()
-        return default if self.source.reading.missing is None else self.source.reading.missing
+        return [name for name in self.columns if pa.types.is_temporal(self.schema.field(name).type)]
 
     def read(self, kinds: Mapping[str, str]) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
-        table = self._read(kinds)
-        columns = {name: self._convert(name, table[name], kind) for name, kind in kinds.items()}
+        columns = self._read(kinds)
         rows = max(map(len, columns.values()), default=0)
         if not rows:
             raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
         return to_frame(columns, rows)
 
-    def batches(
-        self, kinds: Mapping[str, str], rows: int, keep: Sequence[str] = ()
-    ) -> Iterator[Batch]:
-        """Yield `rows` rows at a time: columns of these kinds, and others to keep as they are."""
-        start = 0
-        names = list(dict.fromkeys([*kinds, *keep])) or [self.columns[0]]
+    def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+        """Return all rows of columns of these kinds."""
         with named_errors(self.name):
-            for table in regroup(self._iter_batches(names), rows):
-                columns = {
-                    name: self._convert(name, table[name], kind, start)
-                    for name, kind in kinds.items()
-                }
-                kept = {name: self._plain(table[name]) for name in keep}
-                missing = self.missing if self.is_text else None
-                yield Batch(
-                    self.name,
-                    start,
-                    to_frame(columns, len(table)),
-                    to_frame(kept, len(table)),
-                    missing,
-                )
+            table = next(regroup(self._batches(list(kinds)), sys.maxsize), None)
+        return {} if table is None else self._convert_columns(table, kinds, 0)
+
+    def batches(
+        self, kinds: Mapping[str, str], rows: int, keep: Mapping[str, str] | None = None
+    ) -> Iterator[Batch]:
+        """Yield `rows` rows at a time: columns of these kinds, and others to keep as they are.
+
+        The latter are only widened, if they hold nothing or integers, and have kinds too.
+        """
+        start, keep = 0, keep or {}
+        names = [name for name in {**kinds, **keep} if name not in self.folder]
+        missing = self.missing if self.is_text else None
+        with named_errors(self.name):
+            for table in regroup(self._batches(names or [self.columns[0]]), rows):
+                for name, text in self.folder.items():
+                    cell = pa.scalar(text, pa.string())
+                    table = table.append_column(name, pa.repeat(cell, len(table)))
+                columns = self._convert_columns(table, kinds, start)
+                kept = {name: widen(table[name], kind) for name, kind in keep.items()}
+                kept |= {name: columns[name] for name in self.folder if name in {*kinds} & {*keep}}
+                frames = to_frame(columns, len(table)), to_frame(kept, len(table))
+                yield Batch(self.name, start, *frames, missing)
                 start += len(table)
 
-    @abstractmethod
-    def _read(self, kinds: Mapping[str, str]) -> Any:
-        """Return all rows of columns, from which these kinds can be made."""
+    def _convert_columns(self, table: Any, kinds: Mapping[str, str], start: int) -> dict[str, Any]:
+        return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
 
-    @abstractmethod
-    def _iter_batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches of columns as the file has them."""
+    def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
+        """Return a column of a kind. An error names the row, of which `start` are before it."""
+        present = kind_of_type(column.type)
+        if not present:
+            raise ValueError(
+                f"{self.name}: column {name!r} holds {column.type}; convert it to numbers or text, "
+                "or leave it out."
+            )
+        column = widen(column, kind)
+        if present == "empty":
+            return column
+        if "words" in (kind, present):
+            if kind != present:
+                what, asked = (WORDS, f"{kind}s") if present == "words" else (f"{present}s", WORDS)
+                raise ValueError(
+                    f"{self.name}: column {name!r} holds {what} instead of {asked}: lists of words "
+                    "are for Multinomial only."
+                )
+            return column
+        if present != "text":
+            return column.cast(pa.string()) if kind == "text" else column
+        if kind == "text" and not self.missing:
+            return column
+        return self._parse(name, column.cast(pa.string()), kind, start)
 
-    @abstractmethod
-    def _convert(self, name: str, column: Any, kind: str, start: int = 0) -> Any:
-        """Return a column of a kind.
-
-        An error names the row, of which `start` are before the column.
-        """
-
-    def _plain(self, column: Any) -> Any:
-        """Return a column as one of a type that pandas has."""
-        return column
-
-    def _parse(self, name: str, text: Any, kind: str, row: int) -> Any:
-        """Return an array of text, null where missing, as one of a kind.
-
-        `row` rows are before it.
-        """
-        is_guessed = name in self.guessed
-
-        def read(cells: Any) -> Any:
-            if is_guessed and are_contrary(kind, kind_of_cells(cells, self.decimal)):
-                raise pa.ArrowInvalid("unlike the first rows")
-            return parse_as_asked(cells, kind, self.decimal)
-
+    def _parse(self, name: str, text: Any, kind: str, start: int) -> Any:
+        """Return a column of text as one of a kind."""
+        strict = name in self.guessed
+        read = partial(parse, kind=kind, decimal=self.decimal, strict=strict)
+        if kind != "text" and self.source.reading.missing is None:
+            with suppress(pa.ArrowInvalid):  # most columns have neither blanks nor missing cells
+                return read(text)
+        text = self._clean(text)
         try:
             return read(text)
         except pa.ArrowInvalid:
             at = first_invalid(text, read)
-        cell, advice = text[at].as_py(), ""
-        if is_guessed:
+        cell = text[at].as_py()
+        if strict:
             advice = (
                 f", unlike the first rows. Name the kind of the column: kinds={{{name!r}: 'text'}}"
             )
@@ -406,8 +397,14 @@ class TableReader(ABC):
         else:
             advice = ". If that means that the cell is missing, list it among the `missing` texts"
         raise ValueError(
-            f"{self.name}, row {row + at}, column {name!r}: {cell!r} {NOT_OF_KIND[kind]}{advice}."
+            f"{self.name}, row {start + at}, column {name!r}: {cell!r} {NOT_OF_KIND[kind]}{advice}."
         )
+
+    def _clean(self, text: Any) -> Any:
+        """Return cells without blanks around them if the file is text, null where missing."""
+        cells = compute.utf8_trim_whitespace(text) if self.is_text else text
+        is_missing = compute.is_in(cells, pa.array(self.missing, pa.string()))
+        return compute.if_else(is_missing, pa.scalar(None, pa.string()), cells)
 
 
 def check_names(name: str, columns: Sequence[str]) -> None:
@@ -418,28 +415,57 @@ def check_names(name: str, columns: Sequence[str]) -> None:
             f"{name}: column {place} of {len(columns)} has no name in the header. Give it one"
             + (", or write the table without its index." if place == 1 else ".")
         )
-    (column, times), *_ = Counter(columns).most_common(1) or [("", 0)]
-    if times > 1:
-        raise ValueError(
-            f"{name}: the header names the column {column!r} twice. Rename one of the two."
-        )
+    for column, times in Counter(columns).items():
+        if times > 1:
+            raise ValueError(
+                f"{name}: the header names the column {column!r} twice. Rename one of the two."
+            )
 
 
 def regroup(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """Yield tables of `rows` rows, of which the last may have fewer."""
     waiting: list[Any] = []
     for batch in batches:
-        waiting.append(pa.Table.from_batches([batch]))
+        if len(batch):
+            waiting.append(batch)
         if sum(map(len, waiting)) < rows:
             continue
-        table = pa.concat_tables(waiting)
-        rest = len(table) % rows
-        for start in range(0, len(table) - rest, rows):
+        table = pa.Table.from_batches(waiting)
+        full = len(table) // rows * rows
+        for start in range(0, full, rows):
             yield table.slice(start, rows)
-        waiting = [table.slice(len(table) - rest)]
-    table = pa.concat_tables(waiting) if waiting else ()
-    if len(table):
-        yield table
+        waiting = table.slice(full).to_batches()
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def widen(column: Any, kind: str) -> Any:
+    """Return a column with a type that pandas has: dates become text, decimals real numbers.
+
+    One of nothing is of the kind, and so are integers that are to be real numbers.
+    """
+    types, dtype = pa.types, column.type
+    if types.is_null(dtype) or (types.is_integer(dtype) and kind == "number"):
+        return column.cast(DTYPES[kind], safe=False)
+    if types.is_temporal(dtype) and not types.is_duration(dtype):
+        return compute.replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
+    if types.is_decimal(dtype) or types.is_float16(dtype):
+        return column.cast(pa.float64())
+    if types.is_string_view(dtype):
+        return column.cast(pa.string())
+    return with_distinct_levels(column) if types.is_dictionary(dtype) else column
+
+
+def with_distinct_levels(column: Any) -> Any:
+    """Return a dictionary column whose levels stand once each, and none is missing, for pandas."""
+    column = column.unify_dictionaries()
+    levels = column.chunk(0).dictionary
+    is_missing = levels.is_null(nan_is_null=True)
+    if not compute.any(is_missing).as_py() and len(levels.unique()) == len(levels):
+        return column
+    cells = column.cast(levels.type)
+    is_missing = cells.is_null(nan_is_null=True)
+    return compute.if_else(is_missing, pa.scalar(None, cells.type), cells).dictionary_encode()
 
 
 def to_frame(columns: Mapping[str, Any], rows: int) -> pd.DataFrame:
@@ -450,8 +476,24 @@ def to_frame(columns: Mapping[str, Any], rows: int) -> pd.DataFrame:
 
 def to_series(column: Any) -> pd.Series:
     """Return a column of pandas: integers and flags with missing cells have its nullable types."""
-    nullable = NULLABLE_TYPES.get(str(column.type)) if column.null_count else None
+    nullable = NULLABLE_TYPES.get(column.type) if column.null_count else None
     return column.to_pandas() if nullable is None else pd.Series(nullable.__from_arrow__(column))
+
+
+class EndedText(io.RawIOBase):
+    """A text and one more row: it stands alone, unless a quote before it is not closed."""
+
+    def __init__(self, stream: Any, end: str) -> None:
+        self.stream, self.end = stream, end.encode()
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data = self.stream.read(size)
+        if not data:
+            data, self.end = self.end, b""
+        return data
 
 
 class TextReader(TableReader):
@@ -462,11 +504,13 @@ class TextReader(TableReader):
     def __init__(self, source: Source, use_threads: bool, head: int | None) -> None:
         super().__init__(source, use_threads)
         self.head = head  # rows that decide what columns hold; None: all
+        self.blank_rows = 0  # in what was read, which are skipped
+        self.invalid_row: Any = None
 
     @cached_property
     def encoding(self) -> str:
-        """Name of the encoding, "utf8" where the text is not decoded before it is split."""
-        default = "utf-16" if self.source.head[:2] in UTF16_MAGIC else "utf-8"
+        """Name of the encoding, by the first bytes if the user does not say."""
+        default = "utf-16" if self.source.read_head()[:2] in UTF16_MAGIC else "utf-8"
         asked = self.source.reading.encoding or default
         try:
             name = codecs.lookup(asked).name
@@ -474,98 +518,111 @@ class TextReader(TableReader):
             raise ValueError(
                 f"the encoding {asked!r} is not known; try --encoding latin-1 or cp1252."
             ) from None
-        return "utf8" if name in ("utf-8", "utf-8-sig") else name
-
-    def _decode(self) -> io.TextIOWrapper:
-        encoding = "utf-8-sig" if self.encoding == "utf8" else self.encoding
-        return io.TextIOWrapper(self.source.open(counted=False), encoding, "replace", newline="")
+        return "utf-8-sig" if name == "utf-8" else name
 
     @cached_property
-    def delimiter(self) -> str:
-        """Delimiter of the cells: as the user says, a tab in a TSV, else by the first lines."""
-        if self.source.reading.delimiter is not None or self.source.format == "tsv":
-            return self.source.reading.delimiter or "\t"
-        with self._decode() as text:
-            head = text.read(SNIFFED_CHARACTERS)
-        lines = head.splitlines(keepends=True)
-        return sniff_delimiter(
-            lines if len(head) < SNIFFED_CHARACTERS or len(lines) < 2 else lines[:-1]
-        )
-
-    @cached_property
-    def _header(self) -> tuple[int, list[str]]:
-        """Number of blank lines before the header, and the names of the columns."""
+    def _layout(self) -> tuple[str, int, list[str]]:
+        """Delimiter, number of blank lines before the header, and names of the columns."""
+        head = self.source.read_head().decode(self.encoding, "replace")
+        lines = io.StringIO(head, newline="").readlines()
         blank = 0
-        with self._decode() as text:
-            for line in text:
-                if line.strip("\r\n"):
-                    break
-                blank += 1
-            else:
-                raise ValueError(
-                    f"{self.name}: it is empty. A table begins with a line of column names."
-                )
-            names = [
-                name.strip() for name in next(split_lines(chain([line], text), self.delimiter))
-            ]
-        check_names(self.name, names)
-        return blank, names
+        while blank < len(lines) and not lines[blank].strip():
+            blank += 1
+        if blank == len(lines):
+            raise ValueError(
+                f"{self.name}: it is empty. A table begins with a line of column names."
+            )
+        delimiter = self.source.reading.delimiter
+        if delimiter is None:
+            delimiter = "\t" if self.source.format == "tsv" else sniff_delimiter(head)
+        spaces = delimiter != "\t"
+        records = csv.reader(lines[blank:], delimiter=delimiter, skipinitialspace=spaces)
+        return delimiter, blank, [name.strip() for name in next(records)]
 
     @property
-    def columns(self) -> Sequence[str]:
-        return self._header[1]
+    def schema(self) -> Any:
+        return pa.schema([(name, pa.string()) for name in self._layout[2]])
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
+        return {name: kind_of_type(column.type) for name, column in self._inferred.items()}
+
+    @cached_property
+    def _whole(self) -> Any:
+        """All rows, as text."""
+        return pa.Table.from_batches(self._batches(self.columns), self.schema)
+
+    @cached_property
+    def _inferred(self) -> dict[str, Any]:
+        """Columns of all rows, or of the first ones, as what they look like."""
         if self.head is None:
-            return {name: self._kind(column) for name, column in self._whole.items()}
-        rows = next(regroup(self._iter_batches(self.columns), self.head), None)
-        if rows is None:
-            return dict.fromkeys(self.columns, "empty")
-        return {name: self._kind(rows[name]) for name in self.columns}
+            rows = self._whole
+        else:
+            first = next(regroup(self._batches(self.columns), self.head), None)
+            rows = self.schema.empty_table() if first is None else first
+        with ThreadPoolExecutor(None if self.use_threads else 1) as threads:
+            return dict(zip(self.columns, threads.map(self._infer, rows.columns), strict=True))
 
-    def _kind(self, column: Any) -> str:
-        if not is_text(column.type):
-            return kind_of_type(column.type)
-        kind = "empty"
-        for chunk in column.chunks:
-            for cells in (chunk[:SAMPLE_ROWS], chunk):  # most columns of text are known by few
-                if kind != "text":
-                    kind = join_kinds(kind, kind_of_cells(self._clean(cells), self.decimal))
-        return kind
+    def _infer(self, text: Any) -> Any:
+        if self.source.reading.missing is None:
+            column = infer(text, self.decimal)
+            if not is_text(column.type):
+                return column
+        return infer(self._clean(text), self.decimal)
 
-    def _clean(self, text: Any) -> Any:
-        """Return cells without blanks around them, null where missing."""
-        cells = compute.utf8_trim_whitespace(text)
-        is_missing = compute.is_in(cells, pa.array(self.missing, pa.string()))
-        return compute.if_else(is_missing, pa.scalar(None, pa.string()), cells)
+    def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+        columns = {}
+        for name, kind in kinds.items():
+            columns[name] = self._inferred[name]
+            if columns[name].type != DTYPES[kind]:
+                columns[name] = self._convert(name, self._whole[name], kind, 0)
+        return columns
 
-    def _options(
-        self, types: Mapping[str, Any], names: Sequence[str], **reading: Any
-    ) -> dict[str, Any]:
-        """Return options of Arrow's readers for some columns.
+    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+        delimiter, blank, columns = self._layout
+        names = list(dict.fromkeys([columns[0], *names]))
+        end = f"\n{END}{delimiter * (len(columns) - 1)}\n"
+        self.blank_rows = 0
+        last: Any = None
+        with self._named_rows(), self.source.open() as stream:
+            if self.encoding != "utf-8-sig":
+                stream = pa.transcoding_input_stream(stream, self.encoding, "utf-8")
+            for batch in arrow_csv.open_csv(
+                pa.PythonFile(EndedText(stream, end), "r"),
+                arrow_csv.ReadOptions(
+                    use_threads=False,
+                    block_size=TEXT_BLOCK,
+                    skip_rows=blank,
+                    skip_rows_after_names=1,
+                    column_names=columns,
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=delimiter,
+                    newlines_in_values=True,
+                    invalid_row_handler=self._judge_row,
+                ),
+                arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()), include_columns=names
+                ),
+            ):
+                if last is not None:
+                    yield last
+                last = batch
+        if str(last[0][-1]) != END:
+            raise ValueError(
+                f'{self.name}: in the last row a quote (") opens and is not closed. Close it, or '
+                "double it if it is part of a cell."
+            )
+        if len(last) > 1:
+            yield last[:-1]
 
-        Those without a type get the one of their cells.
-        """
-        blank, columns = self._header
-        return {
-            "read_options": arrow_csv.ReadOptions(
-                column_names=columns,
-                skip_rows=blank,
-                skip_rows_after_names=1,
-                block_size=TEXT_BLOCK,
-                **reading,
-            ),
-            "parse_options": arrow_csv.ParseOptions(
-                delimiter=self.delimiter, newlines_in_values=True
-            ),
-            "convert_options": arrow_csv.ConvertOptions(
-                column_types=types,
-                include_columns=names,
-                null_values=self.missing,
-                decimal_point=self.decimal,
-            ),
-        }
+    def _judge_row(self, row: Any) -> str:
+        """Return what Arrow is to do with a row that has too many or too few fields."""
+        if not row.text.strip():
+            self.blank_rows += 1
+            return "skip"
+        self.invalid_row = row
+        return "error"
 
     @contextmanager
     def _named_rows(self) -> Iterator[None]:
@@ -574,127 +631,40 @@ class TextReader(TableReader):
             yield
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             message = str(error).splitlines()[0]
-            row = re.search(r"Row #(\d+)", message)
-            place = "" if row is None else f", row {int(row[1]) - self._header[0] - 2}"
-            fields = re.search(r"Expected \d+ columns, got (\d+)", message)
-            if fields is not None:
-                mark = DELIMITERS.get(self.delimiter, repr(self.delimiter))
+            delimiter, blank, columns = self._layout
+            place = ""
+            if number := re.search(r"Row #(\d+)", message):
+                place = f", row {int(number[1]) - blank - self.blank_rows - 2}"
+            if self.invalid_row is not None:
+                size, mark = self.invalid_row.actual_columns, DELIMITERS.get(delimiter, delimiter)
                 advice = (
                     f"A field that contains {mark} needs quotes; to set the separator: --delimiter."
                 )
-                if '"' in message:
+                if '"' in self.invalid_row.text:
                     advice = 'Or a quote (") is not closed: close it, or double it within a cell.'
                 message = (
-                    f"it has {fields[1]} field{'s' * (fields[1] != '1')}, but the header has "
-                    f"{len(self.columns)} (separated by {mark}). {advice}"
+                    f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
+                    f"(separated by {mark}). {advice}"
                 )
             elif isinstance(error, UnicodeDecodeError) or "UTF8" in message:
-                what = "UTF-8" if self.encoding == "utf8" else self.encoding
+                what = self.encoding.upper().removesuffix("-SIG")
                 message = (
                     f"it is not {what}. Name the encoding: --encoding cp1252 (Windows), latin-1, "
                     "utf-16, ..."
                 )
             raise ValueError(f"{self.name}{place}: {message}") from None
 
-    def _iter_batches(self, names: Sequence[str]) -> Iterator[Any]:
-        last = self.columns[-1]
-        names = list(dict.fromkeys([*names, last]))
-        options = self._options(
-            dict.fromkeys(names, pa.string()), names, encoding=self.encoding, use_threads=False
-        )
-        batch = None
-        with self._named_rows(), self.source.open() as stream:
-            for batch in arrow_csv.open_csv(stream, **options):
-                yield batch
-        if batch is not None:
-            self._refuse_open_quote(batch.column(last))
 
-    def _refuse_open_quote(self, last_column: Any) -> None:
-        """Raise if the last cell has several lines and is not closed, so that the file ends it."""
-        if not len(last_column) or "\n" not in str(last_column[-1]):
-            return
-        tail = b""
-        with self.source.open(counted=False) as stream:
-            while block := stream.read(TEXT_BLOCK):
-                tail = (tail + block)[-16:]
-        if not tail.rstrip(b"\r\n \0").endswith(b'"'):
-            raise ValueError(
-                f'{self.name}: in the last row a quote (") opens and is not closed. Close it, or '
-                "double it if it is part of a cell."
-            )
-
-    @cached_property
-    def _data(self) -> Any:
-        """The whole text, as UTF-8."""
-        data = self.source.read()
-        if self.encoding == "utf8":
-            return data
-        with self._named_rows():
-            return str(data, self.encoding).encode()
-
-    def _parse_whole(self, types: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        options = self._options(types, names)
-        options["parse_options"].newlines_in_values = bool(re.search(b'"', self._data))
-        try:
-            table = arrow_csv.read_csv(pa.BufferReader(self._data), **options)
-        except pa.ArrowInvalid:
-            options["read_options"].use_threads = False  # then the error names the row
-            with self._named_rows():
-                table = arrow_csv.read_csv(pa.BufferReader(self._data), **options)
-        return dict(zip(names, table.columns, strict=True))
-
-    @cached_property
-    def _whole(self) -> dict[str, Any]:
-        """All columns: numbers where Arrow reads them by the rules of `kinds`, else text."""
-        names = list(self.columns)
-        with ThreadPoolExecutor(1) as thread:
-            has_codes = thread.submit(may_have_codes, self._data)
-            columns = self._parse_whole({}, names)
-        are_whole = any(column.type == pa.int64() for column in columns.values())
-        if has_codes.result() or (are_whole and may_have_hexadecimals(self._data)):
-            columns = self._read_as_text(names)
-        columns |= self._read_as_text([name for name in names if not is_plain(columns[name])])
-        if is_text(columns[names[-1]].type):
-            self._refuse_open_quote(columns[names[-1]])
-        return columns
-
-    def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
-        columns = {name: self._whole[name] for name in kinds}
-        as_text = [name for name in kinds if not can_be(columns[name], kinds[name])]
-        return columns | self._read_as_text(as_text)
-
-    def _read_as_text(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return columns of all rows as text."""
-        return self._parse_whole(dict.fromkeys(names, pa.string()), names) if names else {}
-
-    def _convert(self, name: str, column: Any, kind: str, start: int = 0) -> Any:
-        dtype = DTYPES[kind]
-        if is_text(column.type):
-            chunks = []
-            for chunk in column.chunks:
-                chunks.append(self._convert_chunk(name, chunk, kind, start))
-                start += len(chunk)
-            are_real = any(pa.types.is_floating(chunk.type) for chunk in chunks)
-            dtype = pa.float64() if are_real else dtype
-            column = pa.chunked_array([chunk.cast(dtype) for chunk in chunks], dtype)
-        if kind == "integer" and column.null_count:
-            dtype = pa.float64()
-        return column.cast(dtype, safe=False)
-
-    def _convert_chunk(self, name: str, text: Any, kind: str, start: int) -> Any:
-        is_guessed = name in self.guessed
-        if kind in ("integer", "number") and not self._has_missing_numbers:
-            with suppress(pa.ArrowInvalid):  # most columns have neither blanks nor missing cells
-                values = parse_cells(text, kind, self.decimal)
-                if not (is_guessed and has_codes(text, values)):
-                    return values
-        return self._parse(name, self._clean(text), kind, start)
-
-    @cached_property
-    def _has_missing_numbers(self) -> bool:
-        """Whether a text that says that a cell is missing looks like a number."""
-        kinds = {kind_of_cells(pa.array([text]), self.decimal) for text in self.missing}
-        return not kinds.isdisjoint(("integer", "number"))
+def sniff_delimiter(head: str) -> str:
+    """Return the delimiter that makes most columns, and first lines of as many columns each."""
+    plain = QUOTED_CELL.sub(r"\1", head[:SNIFFED_CHARACTERS])
+    lines = [line for line in plain.splitlines() if line.strip()]
+    counts = {}
+    for mark in DELIMITERS:
+        counts[mark] = [line.count(mark) for line in lines[:SNIFFED_LINES]]
+    marks = [mark for mark in DELIMITERS if counts[mark][0]]
+    uniform = [mark for mark in marks if len(set(counts[mark])) == 1]
+    return max(uniform or marks, key=lambda mark: counts[mark][0], default=",")
 
 
 def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> None:
@@ -708,176 +678,60 @@ def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> N
         )
 
 
-def can_be(column: Any, kind: str) -> bool:
-    """Return whether a column of a text, as it was read, can be made one of a kind."""
-    return is_text(column.type) or kind in ("integer", "number")
+def select_valid(batch: Any, names: Sequence[str]) -> Any:
+    """Return columns of a batch; an error for a wrong offset, which would end the process."""
+    columns = batch.select(names)
+    columns.validate(full=True)
+    return columns
 
 
-def is_plain(column: Any) -> bool:
-    """Return whether a column is text, or numbers that are neither NaN nor too long."""
-    if column.type not in (pa.int64(), pa.float64()):
-        return is_text(column.type)
-    if column.type == pa.float64() and compute.any(compute.is_nan(column)).as_py():
-        return False
-    sizes = compute.abs(column.cast(pa.float64(), safe=False))
-    return not compute.any(compute.greater_equal(sizes, MIN_CODE)).as_py()
-
-
-def split_lines(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    return csv.reader(lines, delimiter=delimiter, skipinitialspace=delimiter != "\t")
-
-
-def sniff_delimiter(lines: list[str]) -> str:
-    """Return the delimiter that makes most columns, and first records of one length."""
-    sizes = {}
-    for mark in DELIMITERS:
-        records = [
-            len(record) for record in islice(split_lines(lines, mark), SNIFFED_RECORDS) if record
-        ]
-        if records and records[0] > 1:
-            sizes[mark] = records
-    uniform = [mark for mark, records in sizes.items() if len(set(records)) == 1]
-    return max(uniform or sizes, key=lambda mark: sizes[mark][0], default=",")
-
-
-class TypedReader(TableReader):
-    """A table whose columns have types. Dates become text, as levels; decimals become floats."""
-
-    @abstractmethod
-    def _file(self, stream: Any) -> Any:
-        """Return a file of Arrow, which has a schema."""
-
-    @cached_property
-    def schema(self) -> Any:
-        """Names and types of the columns."""
-        with named_errors(self.name), self.source.open(counted=False, seekable=True) as stream:
-            file = self._file(stream)
-            return file.schema_arrow if isinstance(file, parquet.ParquetFile) else file.schema
-
-    @cached_property
-    def columns(self) -> Sequence[str]:
-        with named_errors(self.name):
-            names = [name for name in self.schema.names if name != INDEX_COLUMN]
-        check_names(self.name, names)
-        return names
-
-    @cached_property
-    def kinds(self) -> Mapping[str, str]:
-        return {name: kind_of_type(self.schema.field(name).type) for name in self.columns}
-
-    @cached_property
-    def dates(self) -> Collection[str]:
-        return [name for name in self.columns if pa.types.is_temporal(self.schema.field(name).type)]
-
-    @abstractmethod
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches, which may have other columns too."""
-
-    def _iter_batches(self, names: Sequence[str]) -> Iterator[Any]:
-        for batch in self._batches(names):
-            columns = batch.select(names)
-            columns.validate(full=True)  # before they are touched: a wrong offset ends the process
-            yield columns
-
-    def _read(self, kinds: Mapping[str, str]) -> Any:
-        names = list(kinds)
-        schema = pa.schema([self.schema.field(name) for name in names])
-        with named_errors(self.name):
-            return pa.Table.from_batches(self._iter_batches(names), schema)
-
-    def _convert(self, name: str, column: Any, kind: str, start: int = 0) -> Any:
-        present = self.kinds[name]
-        if not present:
-            raise ValueError(
-                f"{self.name}: column {name!r} holds {column.type}; convert it to numbers or text, "
-                "or leave it out."
-            )
-        if present == "empty":
-            return pa.chunked_array([pa.nulls(len(column), DTYPES[kind])])
-        if "words" in (kind, present):
-            if kind != present:
-                what, asked = (WORDS, f"{kind}s") if present == "words" else (f"{present}s", WORDS)
-                raise ValueError(
-                    f"{self.name}: column {name!r} holds {what} instead of {asked}: lists of words "
-                    "are for Multinomial only."
-                )
-            return column
-        column = self._plain(column)
-        if present != "text":
-            return column.cast(pa.string()) if kind == "text" else column
-        if kind == "text" and not self.missing:
-            return column
-        text = column.cast(pa.string()).combine_chunks()
-        is_missing = compute.is_in(text, pa.array(self.missing, pa.string()))
-        text = compute.if_else(is_missing, pa.scalar(None, pa.string()), text)
-        return pa.chunked_array([self._parse(name, text, kind, start)])
-
-    def _plain(self, column: Any) -> Any:
-        types, dtype = pa.types, column.type
-        if types.is_duration(dtype):
-            return column
-        if types.is_temporal(dtype):
-            return compute.replace_substring_regex(
-                column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1"
-            )
-        if types.is_decimal(dtype) or types.is_null(dtype) or types.is_float16(dtype):
-            return column.cast(pa.float64())
-        if types.is_string_view(dtype):
-            return column.cast(pa.string())
-        return with_distinct_levels(column) if types.is_dictionary(dtype) else column
-
-
-def with_distinct_levels(column: Any) -> Any:
-    """Return a dictionary column whose levels stand once each, and none is missing, for pandas."""
-    column = column.unify_dictionaries()
-    for chunk in column.chunks[:1]:
-        levels = chunk.dictionary
-        if (
-            len(levels.drop_null().unique()) != len(levels)
-            or compute.any(levels.is_null(nan_is_null=True)).as_py()
-        ):
-            cells = column.cast(levels.type)
-            is_missing = cells.is_null(nan_is_null=True)
-            return compute.if_else(
-                is_missing, pa.scalar(None, cells.type), cells
-            ).dictionary_encode()
-    return column
-
-
-class ParquetReader(TypedReader):
+class ParquetReader(TableReader):
     """Parquet."""
 
-    def _file(self, stream: Any) -> Any:
+    def _open(self, stream: Any) -> Any:
         size = COLUMN_BUFFER if self.source.size > LARGE_FILE else 0
         return parquet.ParquetFile(
             stream, buffer_size=size, pre_buffer=False, page_checksum_verification=True
         )
 
+    @cached_property
+    def schema(self) -> Any:
+        with named_errors(self.name), self.source.open(counted=False, seekable=True) as stream:
+            return self._open(stream).schema_arrow
+
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
         rows = max(min(MAX_BATCH_CELLS // max(len(names), 1), MAX_BATCH_ROWS), 1)
         with self.source.open(seekable=True) as stream:
-            yield from self._file(stream).iter_batches(
+            for batch in self._open(stream).iter_batches(
                 rows, columns=names, use_threads=self.use_threads
-            )
+            ):
+                yield select_valid(batch, names)
 
 
-class ArrowReader(TypedReader):
+class ArrowReader(TableReader):
     """Arrow's two formats, of which one is Feather."""
 
-    def _file(self, stream: Any) -> Any:
-        is_file = self.source.head.startswith(b"ARROW1")
-        return ipc.open_file(stream) if is_file else ipc.open_stream(stream)
+    def _open(self, stream: Any) -> Any:
+        magic = stream.read(6)
+        stream.seek(0)
+        return ipc.open_file(stream) if magic == b"ARROW1" else ipc.open_stream(stream)
+
+    @cached_property
+    def schema(self) -> Any:
+        with named_errors(self.name), self.source.open(counted=False, seekable=True) as stream:
+            return self._open(stream).schema
 
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
         with self.source.open(seekable=True) as stream:
-            file = self._file(stream)
-            if hasattr(file, "num_record_batches"):
-                yield from map(file.get_batch, range(file.num_record_batches))
-            else:
-                yield from file
+            file = self._open(stream)
+            batches = file
+            if isinstance(file, ipc.RecordBatchFileReader):
+                batches = map(file.get_batch, range(file.num_record_batches))
+            for batch in batches:
+                yield select_valid(batch, names)
 
 
-class JsonReader(TypedReader):
+class JsonReader(TableReader):
     """JSON lines: one object a line, whose keys are the columns.
 
     A key that is left out is missing.
@@ -885,11 +739,10 @@ class JsonReader(TypedReader):
 
     @cached_property
     def _table(self) -> Any:
-        data = self.source.read()
-        options = arrow_json.ReadOptions(
-            block_size=max(len(data), 1)
-        )  # one, so that errors say which row
-        with named_errors(self.name):
+        with named_errors(self.name), self.source.open(seekable=True) as stream:
+            data = pa.py_buffer(stream.read())
+            # one block, so that errors say which row
+            options = arrow_json.ReadOptions(block_size=max(len(data), 1))
             schema = arrow_json.read_json(pa.BufferReader(data), options).schema
             dates = [
                 field.with_type(pa.string()) for field in schema if pa.types.is_temporal(field.type)
@@ -897,11 +750,12 @@ class JsonReader(TypedReader):
             types = arrow_json.ParseOptions(explicit_schema=pa.schema(dates))  # JSON has no dates
             return arrow_json.read_json(pa.BufferReader(data), options, types)
 
-    def _file(self, stream: Any) -> Any:
-        return self._table
+    @property
+    def schema(self) -> Any:
+        return self._table.schema
 
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
-        yield from self._table.to_batches()
+        yield from self._table.select(names).to_batches()
 
 
 READERS: dict[str, Callable[[Source, bool], TableReader]] = {
@@ -956,23 +810,9 @@ def read_text(text: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(text))
 
 
-def kind_of_texts(texts: Sequence[str]) -> str:
-    """Return what cells of text look like; an empty one is missing."""
-    return kind_of_cells(pa.array([text or None for text in texts], pa.string()))
-
-
-def repeat_text(text: str, kind: str, rows: int) -> pd.Series:
-    """Return a column of rows that all hold a text, as one of a kind.
-
-    An empty text is a missing cell.
-    """
-    cell = parse_as_asked(pa.array([text or None], pa.string()), kind)[0]
-    return to_series(pa.chunked_array([pa.repeat(cell, rows)]))
-
-
-def empty_column(kind: str, rows: int) -> pd.Series:
-    """Return a column of a kind whose cells are all missing."""
-    return to_series(pa.chunked_array([pa.nulls(rows, DTYPES[kind])]))
+def kind_of_texts(texts: Sequence[str | None]) -> str:
+    """Return what cells of text look like."""
+    return kind_of_type(infer(pa.chunked_array([texts], pa.string())).type)
 
 
 def stack_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -2,11 +2,11 @@
 
 Kinds are "integer", "number", "flag", "text", "words" (lists of texts) and "empty". A column of
 text is one of numbers if every cell that is not missing looks like a number: 3, -2.5, 1e-3, inf.
-Digits after a leading zero are a code (007, 01234), and so are whole numbers of more than 18
-digits: one such cell makes the column text. Flags are true and false.
+Codes are none, and one of them makes the column text: digits after a leading zero (007, 01234),
+whole numbers of more than 18 digits, and those of more than 5 with a plus sign, as telephone
+numbers have (+491234; +7 is a number). Flags are true and false.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,11 +29,9 @@ NOT_OF_KIND = {
     "flag": "is neither true nor false",
 }
 SAMPLE_ROWS = 64  # cells that mostly show whether a column is one of numbers
-MIN_CODE = 1e18  # the least whole number of so many digits that 64 bits may not hold them
-LONG_CODE = r"^[+-]?[0-9]{19,}$"
-ZERO, LETTER_E, LETTER_X, TO_LOWER = np.frombuffer(b"0ex ", np.uint8)
-SIGNS = np.frombuffer(b"+-", np.uint8)
-BLOCK_BYTES = 1 << 18  # that stay near the processor
+CODE = r"^[+-]?0[0-9xX]|^[+-]?[0-9]{19,}$|^\+[0-9]{6,}$"
+MIN_LONG_CODE = 1e18  # the least whole number of 19 digits: 64 bits may not hold them
+ZERO, POINT, PLUS, MINUS = np.frombuffer(b"0.+-", np.uint8)
 
 
 def kind_of_type(dtype: Any) -> str:
@@ -75,53 +73,90 @@ def are_contrary(one: str, other: str) -> bool:
     return "empty" not in (one, other) and one != other and join_kinds(one, other) == "text"
 
 
-def kind_of_cells(text: Any, decimal: str = ".") -> str:
-    """Return what all cells of an array of text look like; null ones are missing."""
-    cells = text.drop_null()
-    if not len(cells):
-        return "empty"
+def infer(text: Any, decimal: str = ".") -> Any:
+    """Return a column of text as the numbers or flags that all its cells look like, else as it is.
+
+    Null cells are missing; a column of them alone has Arrow's type of nothing.
+    """
+    if text.null_count == len(text):
+        return pa.chunked_array([pa.nulls(len(text))])
     for kind in ("integer", "number", "flag"):
         try:
-            parse_cells(
-                cells[:SAMPLE_ROWS], kind, decimal
-            )  # an error for each of many cells takes long
-            values = parse_cells(cells, kind, decimal)
+            # first a few of them: an error for each of many cells takes long
+            parse_cells(text[:SAMPLE_ROWS], kind, decimal)
+            values = parse_cells(text, kind, decimal)
         except pa.ArrowInvalid:
             continue
         if kind == "flag":
-            is_word = compute.min(compute.binary_length(cells)).as_py() > 1  # 1 and 0 are none
-            return kind if is_word else "text"
-        return "text" if has_codes(cells, values) else kind
-    return "text"
+            is_word = compute.min(compute.binary_length(text)).as_py() > 1  # 1 and 0 are none
+            return values if is_word else text
+        return text if has_codes(text, values) else values
+    return text
+
+
+def has_codes(text: Any, values: Any) -> bool:
+    """Return whether one of the cells of a column, which are the numbers `values`, is a code."""
+    start = 0
+    for cells in text.chunks:
+        if any_code(cells.drop_null(), values[start : start + len(cells)].drop_null()):
+            return True
+        start += len(cells)
+    return False
+
+
+def any_code(cells: Any, values: Any) -> bool:
+    """Return whether one of these cells, none of them null, is a code."""
+    if not len(cells):
+        return False
+    _, offsets, data = cells.buffers()
+    starts = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells)]
+    letters = np.frombuffer(data, np.uint8)
+    first = letters[starts]
+    digits = starts + ((first == PLUS) | (first == MINUS))
+    is_suspect = letters[digits] == ZERO
+    is_suspect &= letters.take(digits + 1, mode="clip") != POINT
+    is_suspect |= first == PLUS
+    is_suspect |= np.abs(values.to_numpy().astype(float)) >= MIN_LONG_CODE
+    suspects = cells.take(np.flatnonzero(is_suspect))
+    return bool(compute.any(compute.match_substring_regex(suspects, CODE)).as_py())
 
 
 def parse_cells(text: Any, kind: str, decimal: str = ".") -> Any:
     """Return cells of text as an array of a kind.
 
-    An ArrowInvalid error if one cannot be read so.
+    An ArrowInvalid error if one cannot be read so. Integers with missing cells are real numbers.
     """
-    if kind == "text":
-        return text
     if kind != "flag" and decimal != ".":
         if compute.any(compute.match_substring(text, ".")).as_py():
             raise pa.ArrowInvalid("a point is no decimal mark")
         text = compute.replace_substring(text, decimal, ".")
     values = text.cast(DTYPES[kind])
+    if kind == "integer" and values.null_count:
+        values = values.cast(pa.float64())
     if kind == "number" and compute.any(compute.is_nan(values)).as_py():
         raise pa.ArrowInvalid("NaN is no number")
     return values
 
 
-def parse_as_asked(text: Any, kind: str, decimal: str = ".") -> Any:
-    """Return cells as `parse_cells` does, more leniently.
+def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> Any:
+    """Return cells as `parse_cells` does, but integers may be real numbers.
 
-    Integers may be real numbers; and `true` is the number 1, and `false` 0.
+    If it is `strict`, they have to look like the kind. Else a code may be a number; and `true` is
+    the number 1, and `false` 0.
     """
+    if kind == "text":
+        return text
+    if strict:
+        values = infer(text, decimal)
+        if are_contrary(kind, kind_of_type(values.type)):
+            raise pa.ArrowInvalid("cells look otherwise")
+        is_real = kind == "integer" and pa.types.is_floating(values.type)
+        return values if is_real else values.cast(DTYPES[kind])
     try:
         return parse_cells(text, kind, decimal)
     except pa.ArrowInvalid:
         if kind == "integer":
-            return parse_as_asked(text, "number", decimal)
+            return parse(text, "number", decimal)
         if kind != "number":
             raise
     return text.cast(pa.bool_()).cast(pa.int8()).cast(pa.float64())
@@ -138,48 +173,3 @@ def first_invalid(text: Any, read: Callable[[Any], Any]) -> int:
         except pa.ArrowInvalid:
             invalid = middle
     return valid
-
-
-def has_codes(cells: Any, values: Any) -> bool:
-    """Return whether one of these cells, which are the numbers `values`, is a code."""
-    _, offsets, data = cells.buffers()
-    bounds = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells) + 1]
-    text = np.frombuffer(data, np.uint8)[: bounds[-1]]
-    first = text[bounds[:-1]]
-    digits = bounds[:-1] + np.isin(first, SIGNS)
-    zeros = digits[(text[digits] == ZERO) & (digits + 1 < bounds[1:])]
-    after = text[zeros + 1]
-    if ((after - ZERO < 10) | (after | TO_LOWER == LETTER_X)).any():
-        return True
-    sizes = compute.abs(values.cast(pa.float64(), safe=False))
-    large = cells.filter(compute.greater_equal(sizes, MIN_CODE))
-    return bool(compute.any(compute.match_substring_regex(large, LONG_CODE)).as_py())
-
-
-def may_have_codes(data: Any) -> bool:
-    """Return whether a number in a text may begin with a zero and then a digit: 007.
-
-    The zero in the exponent of 1e-05 begins none.
-    """
-    view = np.frombuffer(data, np.uint8)
-    for start in range(0, len(view), BLOCK_BYTES):
-        block = view[start : start + BLOCK_BYTES + 2]
-        before, zero, after = block[:-2], block[1:-1], block[2:]
-        begins = zero == ZERO
-        begins &= after - ZERO < 10
-        begins &= before - np.uint8(ord(".")) > ord("9") - ord(".")  # neither a digit nor a point
-        places = np.flatnonzero(begins)
-        is_exponent = (
-            np.isin(before[places], SIGNS)
-            & (block[places - 1] | TO_LOWER == LETTER_E)
-            & (places > 0)
-        )
-        if not is_exponent.all():
-            return True
-    return False
-
-
-def may_have_hexadecimals(data: Any) -> bool:
-    """Return whether a text may hold 0x1F, which Arrow takes for an integer."""
-    has_letter = re.search(b"x", data) or re.search(b"X", data)
-    return bool(has_letter and re.search(b"0[xX]", data))

@@ -70,8 +70,7 @@ class FileFit:
         names = [name for name in self.names if families.get(name, ...) is not None]
         kinds, guessed = kinds_to_learn(tables, names, families)
         tables.refuse_dates(kinds.keys() - families.keys() - self.declared_kinds.keys())
-        is_integer = looks[self.target] == "integer" or not tables.is_text(self.target)
-        kinds[self.target] = looks[self.target] if is_integer else "text"
+        kinds[self.target] = looks[self.target]
         if self.sample_weight is not None:
             kinds[self.sample_weight] = "flag" if looks[self.sample_weight] == "flag" else "number"
         tables.check_kinds(
@@ -107,12 +106,14 @@ class FileFit:
     def _labels(self, batch: Batch) -> Any:
         labels = batch.frame[self.target]
         refuse_missing_labels(batch.name, labels, batch.start)
-        if self.kinds[self.target] == "integer" and labels.dtype.kind == "f":
+        if self.kinds[self.target] != "integer" or labels.dtype.kind != "f":
+            return labels
+        if (labels % 1).any():
             raise ValueError(
                 f"{batch.where}: column {self.target!r}: a label is not a whole number, unlike "
                 f"those of the first rows. If labels are names: kinds={{{self.target!r}: 'text'}}."
             )
-        return labels
+        return labels.astype(int)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -120,21 +121,21 @@ class FileFit:
         params, reading = self.model.get_params(deep=False), self.reading
         return {
             "versions": [__version__, version("pyarrow")],
-            "files": [file.stamp for file in self.tables.files],
+            "files": [stamp(reader.source.path) for reader in self.tables.readers],
             "model": type(self.model).__name__,
             "params": {name: value for name, value in params.items() if name != "n_jobs"},
             "target": self.target,
             "sample_weight": self.sample_weight,
             "kinds": [list(pair) for pair in self.kinds.items()],
-            "reading": [
-                reading.format,
-                reading.delimiter,
-                reading.encoding,
-                reading.decimal,
-                reading.missing,
-            ],
+            "reading": list(vars(reading).values()),
             "batch_rows": self.rows,
         }
+
+
+def stamp(path: str) -> list[Any]:
+    """Return values that differ between files, and between states of one file."""
+    state = Path(path).stat()
+    return [str(Path(path).resolve()), state.st_size, state.st_mtime_ns]
 
 
 def fit_files(
@@ -211,9 +212,10 @@ def fit_files(
     Typed columns stay what they are: integers among levels are integers; dates are an error, as in
     ``fit``, unless ``kinds`` or a family makes levels of them. A column of text, in CSV or the name
     of a folder, is what its first rows look like, by the rules of the command line: numbers, unless
-    digits follow a leading zero; ``true`` and ``false``; else levels. A later cell that does not
-    look so is an error that says what to do, as nothing is read twice. Columns that the model
-    declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
+    one is a code (007, +491234); ``true`` and ``false``; else levels, whatever comes later. A later
+    cell that is no number or flag is an error that says what to do, as nothing is read twice.
+    Columns that the model declares as levels are text. Only "", "NA", "NaN" and "?" are missing.
+    Labels are read likewise.
 
     Families that are not declared, the cuts of a ``Histogram``, and links between columns are those
     that the first batch of rows gives, and ``fit`` on the whole table may choose others. So the
@@ -269,10 +271,8 @@ def count_rows(
     total, done = (None, 0) if kept is None else kept.resume(unseen)
     tables = fit.tables
     shown.start(tables.size, sum(reader.source.size for reader in tables.readers[:done]))
-    for place in range(done, len(tables.files)):
-        with closing(
-            read_ahead(fit.model, tables.file_batches(place, fit.kinds, fit.rows))
-        ) as batches:
+    for place, reader in enumerate(tables.readers[done:], done):
+        with closing(read_ahead(fit.model, reader.batches(fit.kinds, fit.rows))) as batches:
             for batch in batches:
                 with unseen.collected():
                     total = added((total, fit.shard(batch, total)))

@@ -3,7 +3,7 @@
 import glob
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import takewhile
 from numbers import Integral
@@ -16,11 +16,9 @@ from bayesnb.data.files import (
     Batch,
     Reading,
     TableReader,
-    empty_column,
     format_of_name,
     kind_of_texts,
     open_reader,
-    repeat_text,
     stack_frames,
 )
 from bayesnb.data.kinds import KINDS, are_contrary, join_kinds
@@ -43,49 +41,30 @@ HEAD_ROWS, MIN_HEAD_ROWS = (
 )  # by which columns of text are known: of one file, and of each of many
 
 
-@dataclass(frozen=True)
-class File:
-    """A file, and the columns that the names of its folders hold, as text: `year=2026/`."""
-
-    path: Path
-    folder: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def below(cls, root: Path, path: Path) -> "File":
-        """Return a file below a folder."""
-        folder = {}
-        for part in path.parent.relative_to(root).parts:
-            name, equals, value = part.partition("=")
-            if equals:
-                folder[unquote(name)] = "" if value == NO_VALUE else unquote(value)
-        return cls(path, folder)
-
-    @property
-    def stamp(self) -> list[Any]:
-        """Values that differ between files, and between states of one file."""
-        state = self.path.stat()
-        return [str(self.path.resolve()), state.st_size, state.st_mtime_ns]
-
-
-def find_files(paths: Any) -> list[File]:
+def find_files(paths: Any) -> dict[Path, dict[str, str | None]]:
     """Return the files of a name, a folder, a pattern, or several of those.
 
-    An error for none, or one named twice.
+    Beside each are the columns that the names of its folders hold. An error for none, or one named
+    twice.
     """
     if isinstance(paths, str) and not paths:
         raise FileNotFoundError("there are no files to read: `paths` is an empty text.")
-    several = (
-        paths if isinstance(paths, Iterable) and not isinstance(paths, (str, bytes)) else [paths]
-    )
-    files = [file for path in several for file in files_at(Path(path))]
+    is_one = isinstance(paths, (str, bytes)) or not isinstance(paths, Iterable)
+    files: dict[Path, dict[str, str | None]] = {}
+    resolved: Counter[Path] = Counter()
+    for path in [paths] if is_one else paths:
+        root, found = files_at(Path(path))
+        for file in found:
+            files[file] = folder_columns(root, file)
+            resolved[file.resolve()] += 1
     if not files:
         raise ValueError("there are no files to read: `paths` is empty.")
-    path, times = Counter(file.path.resolve() for file in files).most_common(1)[0]
+    first, times = resolved.most_common(1)[0]
     if times > 1:
         raise ValueError(
-            f"the file {str(path)!r} is named {times} times: its rows would count as often."
+            f"the file {str(first)!r} is named {times} times: its rows would count as often."
         )
-    columns = {tuple(file.folder) for file in files}
+    columns = {tuple(sorted(folder)) for folder in files.values()}
     if len(columns) > 1:
         each = " and ".join(", ".join(map(repr, names)) or "none" for names in sorted(columns))
         raise ValueError(
@@ -94,21 +73,34 @@ def find_files(paths: Any) -> list[File]:
     return files
 
 
-def files_at(path: Path) -> list[File]:
-    """Return the files of one name, folder or pattern."""
+def files_at(path: Path) -> tuple[Path, list[Path]]:
+    """Return the files of one name, folder or pattern, and the folder that they are below."""
     if path.is_dir():
-        files = [File.below(path, file) for file in sorted(path.rglob("*")) if is_table(path, file)]
+        root, files = path, [file for file in sorted(path.rglob("*")) if is_table(path, file)]
     elif path.exists():
-        files = [File(path)]
+        root, files = path.parent, [path]
     elif glob.has_magic(str(path)):
         root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts[:-1]))
         matches = map(Path, sorted(glob.glob(str(path), recursive=True)))
-        files = [File.below(root, file) for file in matches if file.is_file()]
+        files = [file for file in matches if file.is_file()]
     else:
         raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
     if not files:
         raise FileNotFoundError(f"{str(path)!r}: there is no Parquet, Arrow or CSV file there.")
-    return files
+    return root, files
+
+
+def folder_columns(root: Path, path: Path) -> dict[str, str | None]:
+    """Return the columns that folders below one give a file, as text: `year=2026/`."""
+    columns: dict[str, str | None] = {}
+    for part in path.parent.relative_to(root).parts:
+        name, equals, value = part.partition("=")
+        if not (name and equals):
+            continue
+        if unquote(name) in columns:
+            raise ValueError(f"{path}: the names of its folders give {unquote(name)!r} twice.")
+        columns[unquote(name)] = None if value == NO_VALUE else unquote(value)
+    return columns
 
 
 def is_table(root: Path, file: Path) -> bool:
@@ -121,7 +113,6 @@ def is_table(root: Path, file: Path) -> bool:
 class TableFiles:
     """Files with the same columns, as far as those are needed. Empty files are not among them."""
 
-    files: list[File]
     readers: list[TableReader]
 
     @classmethod
@@ -129,23 +120,21 @@ class TableFiles:
         """Open files to be read in batches; the first rows of text say what columns hold."""
         files = find_files(paths)
         head = max(HEAD_ROWS // len(files), MIN_HEAD_ROWS)
-        tables = cls([], [])
-        for file in files:
-            if file.path.is_file() and not file.path.stat().st_size:
+        readers = []
+        for path, folder in files.items():
+            if path.is_file() and not path.stat().st_size:
                 continue
-            reader = open_reader(file.path, reading, on_read, use_threads=use_threads, head=head)
+            reader = open_reader(path, reading, on_read, use_threads=use_threads, head=head)
             if reader.source.format == "jsonl":
                 raise ValueError(
                     f"{reader.name}: JSON lines can only be read as a whole. Convert the table to "
                     "Parquet or CSV."
                 )
-            tables.files.append(file)
-            tables.readers.append(reader)
-        if not tables.files:
-            raise ValueError(
-                f"{str(files[0].path)!r}: there is no row to read: every file is empty."
-            )
-        return tables
+            reader.folder = folder
+            readers.append(reader)
+        if not readers:
+            raise ValueError(f"{str(path)!r}: there is no row to read: every file is empty.")
+        return cls(readers)
 
     @property
     def name(self) -> str:
@@ -160,7 +149,7 @@ class TableFiles:
     @property
     def folder_columns(self) -> Sequence[str]:
         """Names of the columns that the names of folders hold."""
-        return list(self.files[0].folder)
+        return list(self.readers[0].folder)
 
     @property
     def columns(self) -> list[str]:
@@ -179,7 +168,7 @@ class TableFiles:
             each = [reader.kinds[name] for reader in self.readers if name in reader.columns]
             kinds[name] = reduce(join_kinds, each)
         for name in self.folder_columns:
-            kinds[name] = kind_of_texts([file.folder[name] for file in self.files])
+            kinds[name] = kind_of_texts([reader.folder[name] for reader in self.readers])
         return kinds
 
     def check_same(self, needed: Collection[str] | None = None) -> None:
@@ -268,53 +257,15 @@ class TableFiles:
         return stack_frames([reader.read(kinds) for reader in self.readers])
 
     def batches(
-        self,
-        kinds: Mapping[str, str],
-        rows: int,
-        keep: Sequence[str] = (),
-        *,
-        output: str = "parquet",
+        self, kinds: Mapping[str, str], rows: int, keep: Sequence[str] = ()
     ) -> Iterator[Batch]:
-        """Yield all rows of all files, in their order: see `file_batches`."""
-        for place in range(len(self.files)):
-            yield from self.file_batches(place, kinds, rows, keep, output=output)
+        """Yield all rows of all files, in their order: columns of these kinds, and others to keep.
 
-    def file_batches(
-        self,
-        place: int,
-        kinds: Mapping[str, str],
-        rows: int,
-        keep: Sequence[str] = (),
-        *,
-        output: str = "parquet",
-    ) -> Iterator[Batch]:
-        """Yield the rows of one file: columns of these kinds, and others that are kept.
-
-        Those are as a file of the format `output` needs them: in text, cells stay as they were.
+        The latter have types that hold the cells of all files.
         """
-        reader, folder = self.readers[place], self.files[place].folder
-        inside = {name: kind for name, kind in kinds.items() if name not in folder}
-        kept = [name for name in keep if name not in folder]
-        for batch in reader.batches(inside, rows, kept):
-            cells = {
-                name: repeat_text(text, kinds.get(name, "text"), len(batch))
-                for name, text in folder.items()
-            }
-            frame = batch.frame.assign(**cells)[list(kinds)] if cells else batch.frame
-            columns = self._widen(reader, batch.columns_to_write(output)) if keep else batch.kept
-            columns = columns.assign(**cells)[list(keep)] if cells else columns
-            yield replace(batch, frame=frame, kept=columns)
-
-    def _widen(self, reader: TableReader, kept: Any) -> Any:
-        """Return columns of a file with types that hold the cells of all files."""
-        columns = {}
-        for name in () if reader.is_text else kept.columns:
-            kind, needed = reader.kinds[name], self.kinds[name]
-            if kind == "empty":
-                columns[name] = empty_column(needed, len(kept))
-            elif kind == "integer" and needed == "number":
-                columns[name] = kept[name].astype(float)
-        return kept.assign(**columns) if columns else kept
+        kept = {name: "text" if self.is_text(name) else self.kinds[name] for name in keep}
+        for reader in self.readers:
+            yield from reader.batches(kinds, rows, kept)
 
 
 def rows_at_once(columns: int) -> int:

@@ -125,8 +125,9 @@ class Score:
 
     def add(self, classes: Array, labels: Any, proba: Array) -> None:
         """Count the rows that have a label that was learnt."""
-        places = {str(label): place for place, label in enumerate(classes.tolist())}
-        codes = labels.astype(str).map(places).to_numpy(float)
+        to_text = str.lower if classes.dtype == bool else str  # true and TRUE are the flag True
+        places = {to_text(str(label)): place for place, label in enumerate(classes.tolist())}
+        codes = labels.astype(str).map(to_text).map(places).to_numpy(float)
         rows = np.flatnonzero(~np.isnan(codes))
         codes = codes[rows].astype(int)
         self.rows += len(rows)
@@ -164,7 +165,7 @@ def predict_tables(
     tables.check_there(needed, "columns")
     rows = rows if ci_prob is None else min(rows, INTERVAL_ROWS)
     unseen, is_empty = UnseenCollector(), True
-    with closing(read_ahead(model, tables.batches(kinds, rows, needed, output=output))) as batches:
+    with closing(read_ahead(model, tables.batches(kinds, rows, needed))) as batches:
         for batch in batches:
             try:
                 with unseen.collected():
@@ -175,7 +176,7 @@ def predict_tables(
                 score.add(model.classes_, batch.kept[score.target], numbers["p"])
             answers = name_columns(model.classes_, numbers, digits)
             refuse_taken(tables, answers, carried)
-            yield concat_columns(answers, batch.kept[list(carried)])
+            yield concat_columns(answers, batch.columns_to_write(output)[list(carried)])
             is_empty = False
     if is_empty:
         raise ValueError(f"{tables.name}: there is no row to predict.")
@@ -185,7 +186,7 @@ def predict_tables(
 def refuse_input(output: Any, tables: TableFiles) -> None:
     """Raise for an output that is one of the files that are read."""
     goal = Path(output).resolve()
-    if any(goal == file.path.resolve() for file in tables.files):
+    if any(goal == Path(reader.source.path).resolve() for reader in tables.readers):
         raise ValueError(
             f"output: {str(output)!r} is one of the files that are read; give another name."
         )
