@@ -50,13 +50,13 @@ def smoothing(facts: Facts) -> Section:
         pictures.append(draw(ax, f"The {panel} of each setting against the smoothing."))
     table = result.table
     columns = {
-        "Smoothing": table["smoothing"].map("{:g}".format).tolist(),
-        "Estimate": table["estimate"].tolist(),
-        "Difference": list(zip(table["elpd_diff"], table["diff_se"], strict=True)),
+        "Smoothing": table["smoothing"].map("{:g}".format),
+        "Estimate": table["estimate"],
+        "Difference": table[["elpd_diff", "diff_se"]].values,
     }
     formats: dict[str, Any] = {"Difference": plus_minus}
     for heading, (key, show) in SETTINGS.items():
-        columns[heading], formats[heading] = table[key].tolist(), show
+        columns[heading], formats[heading] = table[key], show
     settings = Table("Settings of the smoothing, held out", columns, formats, "sortable")
     elpd = fixed(float(facts.label_log_proba.sum()), 1)
     content = [
@@ -113,8 +113,8 @@ def list_links(facts: Facts) -> list:
     frame = links.to_frame()[:MAX_LINKS]
     columns = {
         "Link": [ARROW.join(map(name_column, pair)) for pair in frame[["first", "second"]].values],
-        "Log Bayes factor": frame["log_bayes_factor"].tolist(),
-        "Exponent": list(zip(frame["temper"], frame["temper_sd"], strict=True)),
+        "Log Bayes factor": frame["log_bayes_factor"],
+        "Exponent": frame[["temper", "temper_sd"]].values,
     }
     about = "The strongest links between columns and their log Bayes factors."
     formats = {"Log Bayes factor": nats, "Exponent": show_exponent}

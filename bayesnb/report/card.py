@@ -27,7 +27,7 @@ def card(facts: Facts) -> Section:
     """What the model is for, what it was fitted to, how good it is, and its limits."""
     about, counts = facts.about, facts.counts
     shares = []
-    for c in np.argsort(-counts, kind="stable").tolist():
+    for c in np.argsort(-counts, kind="stable"):
         shares.append(f"{name(facts.classes[c], 40)} {percent(counts[c] / counts.sum())}")
     warned = [check.name for check in run_checks(facts) if check.state == WARNING]
     verdict = str(facts.verdict or "not known")

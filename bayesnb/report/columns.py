@@ -44,10 +44,9 @@ def modelled(facts: Facts) -> Section:
         families[type(family).__name__] = content
     columns = {
         "Column": [name_column(key) for key in frame.index],
-        "Family": frame["family"].tolist(),
     }
-    for title in ("Missing", "Prior", "Log evidence", "Chosen over"):
-        columns[title] = frame[title.lower().replace(" ", "_")].tolist()
+    for title in ("Family", "Missing", "Prior", "Log evidence", "Chosen over"):
+        columns[title] = frame[title.lower().replace(" ", "_")]
     dropped = [name_column(key) for key in schema.columns if key not in schema.families]
     content = [
         "For every class the model learns the distribution of each column's values, or of a block "
@@ -95,11 +94,11 @@ def describe_cells(one: Column) -> str:
         return ""
     if not one.levels:
         ends = np.quantile(known, [0, 0.5, 1])
-        low, middle, high = (number(x, 5) for x in ends.tolist())
+        low, middle, high = (number(x, 5) for x in ends)
         return f"{low} to {high}, median{SPACE}{middle}"
     levels, times = np.unique(known.astype(int), return_counts=True)
     shown = []
-    for k in np.argsort(-times, kind="stable").tolist():
+    for k in np.argsort(-times, kind="stable"):
         level = one.levels[levels[k]] if levels[k] < len(one.levels) else "new"
         shown.append(f"{name(level, 30)} {percent(times[k] / len(known))}")
     return list_names(shown, MAX_LEVELS)
@@ -113,8 +112,7 @@ def contributions(facts: Facts) -> Section:
     order = "those with the most evidence first"
     if not isinstance(result, str):
         order = "the most important first"
-        spans = features[["importance", "lower", "upper"]].itertuples(index=False, name=None)
-        columns["Importance, nats a row"] = list(spans)
+        columns["Importance, nats a row"] = features[["importance", "lower", "upper"]].values
         about = "What held-out log loss loses without each column, as bars."
         content = [
             "How much worse are the predictions without a column? Every row is predicted by the "
@@ -125,9 +123,9 @@ def contributions(facts: Facts) -> Section:
             "class.",
             Figures([draw(plots.plot_relevance(result), about, wide=WIDE)]),
         ]
-    columns["Exponent"] = list(zip(features["temper"], features["temper_sd"], strict=True))
+    columns["Exponent"] = features[["temper", "temper_sd"]].values
     factors = features["log_bayes_factor"]
-    columns["Evidence that it depends on the class"] = factors.tolist()
+    columns["Evidence that it depends on the class"] = factors
     strong, against = (factors > STRONG).sum(), (factors < 0).sum()
     content += [
         fold_long(Table(f"Columns, {order}", columns, SHOWN, "sortable")),
@@ -246,7 +244,7 @@ def list_weights(facts: Facts) -> list:
     columns = {
         "Feature": [name_column(feature) for _, feature in shown.index],
         "Class": [name(label, 40) for label, _ in shown.index],
-        "Weight": list(zip(shown["w"], shown["w_sd"], strict=True)),
+        "Weight": shown[["w", "w_sd"]].values,
     }
     return [
         Heading("The model as a formula"),

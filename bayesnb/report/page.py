@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import bidirectional
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -67,7 +68,7 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns of equal length. A cell is a text, a number, or a tuple that begins with a number.
+    """Columns of equal length. A cell is a text, a number, or a few numbers, the main one first.
 
     `formats` turn what is no text into one, by the title of the column.
     """
@@ -126,7 +127,7 @@ def show_cell(cell: Any, to_text: Callable[..., str]) -> tuple[str, str]:
         return NOTHING, ""
     if isinstance(cell, str):
         return cell, ""
-    numbers = cell if isinstance(cell, tuple) else (cell,)
+    numbers = np.ravel(cell).tolist()
     if isnan(numbers[0]):
         return NOTHING, ""
     value = repr(float(numbers[0])).replace("inf", "Infinity")

@@ -172,11 +172,10 @@ def reliability(facts: Facts) -> Section:
         f"model would show about {chance} by chance alone. {advice}"
     )
     bins = result.isel(bin=result["top_count"].values > 0)
-    ends = (bins[f"top_{end}"].values.tolist() for end in ("observed", "lower", "upper"))
     columns = {
-        "Predicted": bins["top_predicted"].values.tolist(),
-        "Observed": list(zip(*ends, strict=True)),
-        "Rows": bins["top_count"].values.tolist(),
+        "Predicted": bins["top_predicted"].values,
+        "Observed": bins[["top_observed", "top_lower", "top_upper"]].to_array().values.T,
+        "Rows": bins["top_count"].values,
     }
     caption = f"Predicted probability and observed share of right labels ({prob} intervals)"
     formats = {"Predicted": show_percent, "Observed": show_percent}
@@ -305,7 +304,7 @@ def tabulate_thresholds(proba: Array, is_positive: Array, positive: str) -> Tabl
     share, total = is_positive.mean(), called.sum(axis=1)
     with np.errstate(invalid="ignore"):
         precision = (total - alarms) / total
-    numbers = {
+    columns = {
         "A miss costs": costs,
         "Threshold": 1 / (1 + costs),
         f"Predicted {positive}": total,
@@ -316,7 +315,6 @@ def tabulate_thresholds(proba: Array, is_positive: Array, positive: str) -> Tabl
         "Cost per row": (costs * missed + alarms) / len(proba),
         "Without columns": np.minimum(costs * share, 1 - share),
     }
-    columns = {title: values.tolist() for title, values in numbers.items()}
     formats: dict[str, Any] = {"A miss costs": "{:g}".format}
     formats |= dict.fromkeys(("Threshold", "Recall", "Precision"), show_percent)
     formats |= dict.fromkeys(("Cost per row", "Without columns"), show_loss)

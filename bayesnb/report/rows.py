@@ -152,7 +152,7 @@ def tabulate_rows(
     """Return the first rows that differ, with numbers of them, their probabilities, and why."""
     _, first = np.unique(facts.row_keys[order], return_index=True)
     columns: dict[str, list] = {"Row": [], "Label": [], "Probabilities": [], "Evidence": []}
-    for row in order[np.sort(first)[:MAX_ROWS]].tolist():
+    for row in order[np.sort(first)[:MAX_ROWS]]:
         other = facts.hold_out([row])
         interval = explained = other
         if not isinstance(other, str):
@@ -219,7 +219,7 @@ def list_unusual_cells(row: int, explained: Any, facts: Facts) -> str:
 def list_largest(nats: Array, explained: Any, sign: int = 1) -> list[str]:
     """Return the cells that have most nats, with these numbers times the sign."""
     lines = []
-    for j in np.argsort(-nats, kind="stable")[:MAX_REASONS].tolist():
+    for j in np.argsort(-nats, kind="stable")[:MAX_REASONS]:
         if nats[j] > LEAST:
             lines.append(f"{signed(sign * nats[j], 2)} {show_cell(explained, j)}")
     return lines
