@@ -499,6 +499,7 @@ def test_streams_that_are_closed_full_or_read_no_further_end_in_words(
         capture_output=True,
         check=False,
         text=True,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # which the limit would cut off
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)),
     )
     assert done.returncode == code

@@ -8,8 +8,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
 from bayesnb.criticism.wording import VerdictTable, explain_settings, judge_settings
 from bayesnb.estimators import NaiveBayes
@@ -201,15 +201,15 @@ def _check_estimates(estimates: Any, fitted: FittedRows) -> list[str]:
     return kinds
 
 
-def _tabulate(outcomes: Sequence[Outcome], differences: dict[str, Array]) -> pd.DataFrame:
-    settings = []
-    for outcome in outcomes:
-        concentration = outcome.setting.concentration
-        settings.append((*outcome.setting, concentration, outcome.log_evidence))
-    names = ["smoothing", "estimate", "concentration", "log_evidence"]
-    parts = [
-        pd.DataFrame(settings, columns=names),
-        pd.DataFrame(differences),
-        pd.DataFrame([outcome.scores for outcome in outcomes]),
-    ]
-    return pd.concat(parts, axis=1).rename_axis("row")
+def _tabulate(outcomes: Sequence[Outcome], differences: dict[str, Array]) -> Any:
+    settings = [outcome.setting for outcome in outcomes]
+    columns: dict[str, Any] = {
+        "smoothing": [setting.smoothing for setting in settings],
+        "estimate": [setting.estimate for setting in settings],
+        "concentration": [setting.concentration for setting in settings],
+        "log_evidence": [outcome.log_evidence for outcome in outcomes],
+        **differences,
+    }
+    for name in outcomes[0].scores:
+        columns[name] = [outcome.scores[name] for outcome in outcomes]
+    return results.datasets.frame(columns)

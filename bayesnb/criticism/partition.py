@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
+from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_columns
 from bayesnb.criticism.wording import VerdictTable, explain_partition, judge_partition
 from bayesnb.estimators import NaiveBayes
@@ -169,7 +169,7 @@ def partition(
             "another."
         )
     start = _find_joinable(fitted)
-    kinds, done = [], [("", np.nan)]
+    kinds, joined, gains = [], [""], [np.nan]
     with bar("partition", progress, " steps", PATIENCE) as shown:
         # about: joining all takes one step fewer, and columns may move
         shown.start(sum(len(kind.blocks) for kind in start))
@@ -177,20 +177,23 @@ def partition(
             blocks = set(kind.blocks)
             for step in steps(kind.evidence, kind.blocks):
                 blocks = after(blocks, step)
-                done.append((kind.describe(step), step.gain))
+                joined.append(kind.describe(step))
+                gains.append(step.gain)
                 shown.more(1)
             kinds.append(replace(kind, blocks=tuple(sorted(blocks))))
         shown.finish()
     stats = observe(fitted.rows, len(fitted.estimator.classes_), fitted.estimator.n_jobs)
-    table = pd.DataFrame(done, columns=["joined", "log_bayes_factor"])
-    gains = table["log_bayes_factor"].fillna(0.0)
-    table["log_evidence"] = _log_evidence(prior, stats, start) + gains.cumsum()
-    table.insert(0, "step", table.index)
+    table: dict[str, Any] = {
+        "step": range(len(gains)),
+        "joined": joined,
+        "log_bayes_factor": gains,
+        "log_evidence": _log_evidence(prior, stats, start) + np.nancumsum(gains),
+    }
     families = declare_blocks(schema, prior.blocks, stats.blocks, kinds)
     names = _list_blocks(schema, families)
     return Partition(
-        table=table.rename_axis("row"),
-        verdict=judge_partition(names, gains.iloc[1:]),
+        table=results.datasets.frame(table),
+        verdict=judge_partition(names, gains[1:]),
         notes=explain_partition(list(schema.families), kinds),
         blocks=names,
         estimator=_declare(fitted.estimator, families),

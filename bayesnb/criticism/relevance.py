@@ -1,20 +1,25 @@
 """Evidence that each feature depends on the class."""
 
+from collections.abc import Hashable
 from numbers import Real
+from operator import itemgetter
 from typing import Any
 
-import pandas as pd
+import numpy as np
 from scipy.special import expit, logit
 
 from bayesnb import results
 from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.families.base import Array
 from bayesnb.model.powers import of_blocks
 from bayesnb.selection.feature_evidence import (
     cautious,
     check_comparable,
     word_bayes_factors,
 )
+
+NUMBERS = ("log_bayes_factor", "temper", "temper_sd")  # of a feature
 
 
 def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
@@ -99,19 +104,19 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
             "compares probabilities of rows, and such rows have none: fit with whole weights and "
             "counts."
         )
-    table, blocks = _compare_features(model._columns_alone())
-    table["inclusion"] = expit(table["log_bayes_factor"] + logit(float(prior)))
-    names = qualified_names(table.pop("name").tolist(), table.pop("column").tolist())
-    return results.datasets.relevant(names, dict(table.items()), float(prior), blocks)
+    names, numbers, blocks = _compare_features(model._columns_alone())
+    numbers["inclusion"] = expit(numbers["log_bayes_factor"] + logit(float(prior)))
+    return results.datasets.relevant(names, numbers, float(prior), blocks)
 
 
-def _compare_features(fitted: NaiveBayes) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Return numbers of each feature, in the table's order, and the factors of blocks of words."""
-    parts: list[pd.DataFrame] = []
+def _compare_features(
+    fitted: NaiveBayes,
+) -> tuple[list[Hashable], dict[str, Array], dict[str, float]]:
+    """Return features in the table's order, by name and number, and factors of blocks of words."""
+    rows: list[Any] = []
     blocks: dict[str, float] = {}
     model, schema = fitted.model_, fitted.schema_
-    tempers = of_blocks(fitted._tempers["temper"], len(schema.blocks))
-    sds = of_blocks(fitted._tempers["temper_sd"], len(schema.blocks))
+    tempers, sds = (of_blocks(fitted._tempers[name], len(schema.blocks)) for name in NUMBERS[1:])
     for b, block in enumerate(schema.blocks):
         prior, stats = model.prior.blocks[b], model.stats.blocks[b]
         check_comparable(prior, block.keys)
@@ -122,14 +127,10 @@ def _compare_features(fitted: NaiveBayes) -> tuple[pd.DataFrame, dict[str, float
             factors = word_bayes_factors(prior, stats)  # type: ignore[arg-type]
         elif block.family.multivariate:
             names = [all_names]
-        part = {
-            "name": pd.Series(names, dtype=object),
-            "column": block.names[0] if block.family.listed else names,
-            "place": block.word_places[: len(names)],
-            "log_bayes_factor": factors,
-            "temper": tempers[b],
-            "temper_sd": sds[b],
-        }
-        parts.append(pd.DataFrame(part))
-    table = pd.concat(parts).sort_values("place", kind="stable")
-    return table.drop(columns="place"), blocks
+        columns = [block.names[0]] * len(names) if block.family.listed else names
+        numbers = np.broadcast_arrays(factors, tempers[b], sds[b])
+        rows += zip(block.word_places, names, columns, *numbers, strict=False)
+    rows.sort(key=itemgetter(0))
+    _, features, owners, *values = zip(*rows, strict=True)
+    by_name = dict(zip(NUMBERS, map(np.array, values), strict=True))
+    return qualified_names(features, owners), by_name, blocks

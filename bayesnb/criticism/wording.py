@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bayesnb.criticism.fitted_rows import FittedRows
 from bayesnb.families.family import LEAST, MOST, ordered_hyperparameters
@@ -53,7 +52,7 @@ MANY_LEVELS = (
 class VerdictTable(ABC):
     """A table, a verdict on it in a sentence, and notes on its numbers."""
 
-    table: pd.DataFrame
+    table: Any
     verdict: str
     notes: tuple[str, ...]
 
@@ -150,14 +149,14 @@ def _explain_scores(fitted: FittedRows, outcome: Outcome) -> str:
 # Partitions
 
 
-def judge_partition(blocks: Sequence[Names], gains: pd.Series) -> str:
+def judge_partition(blocks: Sequence[Names], gains: Sequence[float]) -> str:
     """Return the verdict on a partition that was reached by steps with these gains."""
-    if gains.empty:
+    if not gains:
         return "No two blocks are better modelled jointly: the partition stays as it was."
     joined = [f"{{{list_block(names)}}}" for names in blocks if len(names) > 1]
     alone = count(len(blocks) - len(joined), "column")
     together = list_names(joined, MAX_BLOCKS) or "none"
-    gain = f"{signed(gains.sum(), 1)} nats against the start"
+    gain = f"{signed(sum(gains), 1)} nats against the start"
     return f"Modelled jointly: {together}; by themselves: {alone}; {gain}."
 
 

@@ -10,11 +10,13 @@ from bayesnb.plots.confusion_plot import plot_confusion
 from bayesnb.plots.dependence_plot import plot_dependence
 from bayesnb.plots.nomogram_plot import plot_nomogram
 from bayesnb.plots.relevance_plot import plot_relevance
+from bayesnb.plots.style import COLOURS
 from bayesnb.plots.uncertainty_plot import plot_uncertainty
 from bayesnb.plots.waterfall_plot import plot_waterfall
 from bayesnb.plots.words_plot import plot_words
 
 __all__ = [
+    "COLOURS",
     "plot_boundary",
     "plot_calibration",
     "plot_column",

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
@@ -112,12 +111,12 @@ def _count(labels: Array, predicted: Array, classes: Any, weight: Any) -> tuple[
         raise ValueError("there are no rows, so there is nothing to compare.")
     occurring = np.concatenate([labels, predicted])
     names = np.unique(occurring) if classes is None else np.asarray(classes)
-    codes = pd.Index(names).get_indexer(occurring)
-    unknown = occurring[codes < 0].tolist()
+    is_name = occurring[:, None] == names
+    unknown = occurring[~is_name.any(axis=1)].tolist()
     if unknown:
         raise ValueError(f"{unknown[0]!r} is a label, and not among classes={names.tolist()}.")
     counts = np.zeros((len(names), len(names)))
-    np.add.at(counts, tuple(codes.reshape(2, -1)), weight)
+    np.add.at(counts, tuple(is_name.argmax(axis=1).reshape(2, -1)), weight)
     return names, counts
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 
 from bayesnb.plots.column_data import choose_classes
@@ -22,6 +21,7 @@ from bayesnb.plots.style import (
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
+from bayesnb.results.datasets import frame
 from bayesnb.selection.word_ratios import ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
@@ -100,7 +100,7 @@ def plot_words(
     return np.array(panels) if len(panels) > 1 else panels[0]
 
 
-def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[pd.DataFrame]:
+def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> list[Any]:
     """Return the words of the largest block of counts that speak for each of these classes.
 
     Beside them are the log ratios of their shares, with intervals.
@@ -129,18 +129,18 @@ def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> li
         best = np.argsort(-cautious[c], kind="stable")
         best = best[speaks[c, best]][:most]
         lower, upper = ratio_interval(ratios.share[c, best], ratios.rest[c, best], prob)
-        words = {
+        words: dict[str, Any] = {
             "word": [names[j] for j in best],
             "ratio": ratios.mean[c, best],
             "lower": lower,
             "upper": upper,
         }
-        table = pd.DataFrame(words)
+        table = frame(words)
         tables.append(table.sort_values("lower", ascending=False, kind="stable"))
     return tables
 
 
-def _draw_words(ax: Axes, words: pd.DataFrame, place: int) -> None:
+def _draw_words(ax: Axes, words: Any, place: int) -> None:
     """Draw points with intervals in the colour of a class; those of wide intervals are hollow."""
     y, colour = range(len(words)), COLOURS[place % MOST_CLASSES]
     ratio, lower, upper = np.exp(words[["ratio", "lower", "upper"]].clip(upper=MAX_LOG)).T.values

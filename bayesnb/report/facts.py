@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from pandas.util import hash_array
 from scipy import sparse
 
 from bayesnb.criticism.calibration import calibration
@@ -29,6 +28,7 @@ from bayesnb.selection.probability_scores import tie_rows
 from bayesnb.selection.verdict import Observed, Verdict, judge, signed_mean
 from bayesnb.stages import Stages
 
+MIXER = 0x9E3779B97F4A7C15  # an odd number whose multiples spread over 64 bits
 INTERVAL = 0.89  # the probability of intervals, as ArviZ has it
 MAX_SCORES = 2e7  # rows x classes x columns; importance is that of fewer rows of larger tables
 MAX_TEMPERED = 3e7  # the same, where another exponent is tried
@@ -350,17 +350,18 @@ class Facts:
 
         They are sums of hashed cells times odd numbers, modulo 2**64, so their order is no matter.
         """
-        keys = hash_array(self.codes)
+        keys, rng = self.codes.astype(np.uint64), np.random.default_rng(0)
         for x in self.rows.cells:
-            factors = hash_array(np.arange(x.shape[1])) | 1
+            factors = 2 * rng.integers(1 << 63, size=x.shape[1], dtype=np.uint64) + 1
             for rows in pieces_of(x):
                 part = sparse.csr_array(x[rows], dtype=float)
                 part.sum_duplicates()
                 part.eliminate_zeros()
                 part.data[np.isnan(part.data)] = np.nan  # of which there are many
-                hashes = hash_array(part.data)
+                bits = MIXER * part.data.view(np.uint64)
+                hashes = bits ^ (bits >> 32)
                 part = sparse.csr_array((hashes, part.indices, part.indptr), part.shape)
-                keys[rows] = 3 * keys[rows] + part @ factors
+                keys[rows] = MIXER * keys[rows] + part @ factors
         return keys
 
     def spaced(self, most: int) -> Array:
