@@ -38,7 +38,7 @@ HOMES = {
     "sklearn": {"estimators"},
     "numba": {"numerics"},
     "narwhals": {"data"},
-    "pandas": {"data", "results", "criticism", "plots", "report"},  # rooms that users' tables reach
+    "pandas": {"data", "results"},
     "matplotlib": {"plots"},
     "pymc": {"mcmc"},
     "pytensor": {"mcmc"},
