@@ -174,9 +174,10 @@ class Facts:
         if not np.isfinite(self.label_log_proba).all():
             return None
         found = tempered_by(LOO, model.model_, model.schema_, self.rows, model.n_jobs)
-        rule = PredictiveRule(model.estimate, found.value, found.covariance)
+        power = float(found.value)
+        rule = PredictiveRule(model.estimate, power, found.covariance)
         log_proba = loo_log_proba(model.model_, self.rows, rule, n_jobs=model.n_jobs)
-        return OneExponent(found.value, log_proba)
+        return OneExponent(power, log_proba)
 
     @cached_property
     def observed(self) -> Any:
