@@ -29,7 +29,7 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
 
 Four walks (file: function):
 
-    fit               estimators/incremental.py: fit -> data/opening.py: open_table -> data/labels.py: encode
+    fit               estimators/learning.py: fit -> data/opening.py: open_table -> data/labels.py: encode
                       -> model/schema.py: learn -> model/shards.py: Shard.of -> model/schema.py: read
                       -> model/product.py: observe -> a family's Stats.of
                       -> model/shards.py: model_of, the prior; the posterior is derived: prior.update(stats)
@@ -66,6 +66,7 @@ Arrow splits every column as text, kinds are decided on the split columns, and w
 Python's strict csv goes on and names the line.
 """
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -157,8 +158,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"bayesnb.{name}")
-    if name == "PolyaTree":
-        raise ImportError("PolyaTree is called Histogram: from bayesnb import Histogram.")
+    if name == "PolyaTree":  # no attribute, as `hasattr` needs; to an import statement, the reason
+        is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"
+        kind = ImportError if is_import else AttributeError
+        raise kind("PolyaTree is called Histogram: from bayesnb import Histogram.")
     if name not in _HOME:
         raise AttributeError(f"module 'bayesnb' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"bayesnb.{_HOME[name]}"), name)

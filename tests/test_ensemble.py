@@ -24,7 +24,7 @@ from bayesnb import (
 )
 from bayesnb.families.certain import Certain, KnownDie
 from bayesnb.families.normal_inverse_gamma import GaussianDensity
-from bayesnb.mcmc.ensemble import ConstantPrior, Ensemble
+from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.mcmc.sampled_models import Sampled
 
 Array = np.ndarray
@@ -92,6 +92,11 @@ def places(draws: Array, classes: int = CLASSES) -> Array:
     return (np.asarray(draws)[:, None] * classes + np.arange(classes)).ravel()
 
 
+def repeated(prior: Any) -> Callable[[Array], Any]:
+    """The prior under every draw, once for each."""
+    return lambda draws: prior.repeated(len(draws))
+
+
 def same_prior(model: NaiveBayes, constant: bool, size: int = 12) -> Ensemble:
     """As many draws of priors that are all the declared one."""
     prior = model.model_.prior
@@ -100,7 +105,7 @@ def same_prior(model: NaiveBayes, constant: bool, size: int = 12) -> Ensemble:
     ]
     return Ensemble(
         prior.classes,
-        [*map(ConstantPrior, prior.blocks)] if constant else plain,
+        [repeated(own) for own in prior.blocks] if constant else plain,
         model.model_.stats,
         size,
     )

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import loggamma
 from scipy.stats import dirichlet, kstest
 
+import bayesnb
 from bayesnb import (
     AveragedHistogram,
     DrawnWarning,
@@ -228,6 +229,9 @@ def test_what_makes_no_histogram_is_refused(call: Any, words: str) -> None:
 def test_the_name_that_it_had_says_which_it_has() -> None:
     with pytest.raises(ImportError, match="Histogram"):
         from bayesnb import PolyaTree  # type: ignore[attr-defined]  # noqa: F401
+    assert not hasattr(bayesnb, "PolyaTree")
+    with pytest.raises(AttributeError, match="Histogram"):
+        bayesnb.PolyaTree  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(ValueError, match="did you mean 'histogram'"):
         NaiveBayes("polyatree").fit(X, Y)
 

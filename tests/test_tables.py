@@ -266,6 +266,16 @@ def test_unusual_types_of_columns_are_read_and_saved(
     assert_allclose(load(tmp_path / "model.bnb").predict_proba(x), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_column_without_any_cell_is_one_of_levels(library: Any, tmp_path: Path) -> None:
+    x, y = library({"x": [1.0, 2.0, 3.0, 5.0], "empty": [None] * 4}), [0, 0, 1, 1]
+    model = NaiveBayes(temper=None).fit(x, y)
+    assert type(model.families_["empty"]).__name__ == "Categorical"
+    model.save(tmp_path / "model.bnb")
+    expected = NaiveBayes({"empty": None}, temper=None).fit(x, y).predict_proba(x)
+    assert_allclose(load(tmp_path / "model.bnb").predict_proba(x), expected, rtol=1e-12)
+
+
 def memory_mapped(x: np.ndarray, folder: Path) -> np.ndarray:
     np.save(folder / "x.npy", x)
     return np.load(folder / "x.npy", mmap_mode="r")

@@ -212,3 +212,24 @@ def test_weights_of_a_linear_form_multiply_the_shortened_counts(bursty: Table) -
     assert_allclose(model.predict_log_proba(x), expected, atol=1e-10)
     assert form.attrs["temper_length"] == [model.temper_length_.iloc[0]]
     assert calibration(model, x, label).attrs["temper_length"] == form.attrs["temper_length"]
+
+
+def test_a_length_is_saved_with_its_column_wherever_that_stands(
+    bursty: Table, tmp_path: Path
+) -> None:
+    x, y = bursty
+    names = np.array([f"word{k}" for k in range(x.shape[1])])
+    texts = [np.repeat(names, row.astype(int)).tolist() for row in x.toarray()]
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"level": rng.choice(["u", "v"], len(y)), "text": texts, "number": rng.normal(y)}
+    )
+    families = {"text": "multinomial", "number": "gaussian", "level": "categorical"}
+    model = NaiveBayes(families, temper="columns").fit(table, y)
+    assert list(model.temper_.index) == ["level", "text", "number"]
+    assert list(model.temper_length_.index) == ["text"]
+    assert np.isfinite(model.temper_length_).all()
+    model.save(tmp_path / "model.bnb")
+    again = load(tmp_path / "model.bnb")
+    pd.testing.assert_series_equal(again.temper_, model.temper_)
+    assert_array_equal(again.predict_proba(table), model.predict_proba(table))

@@ -7,7 +7,6 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import fit_rows
-from bayesnb.estimators.tempering import as_attributes
 from bayesnb.families.base import Rng
 from bayesnb.model.product import normalised
 from bayesnb.selection.leave_one_out import fitted_log_proba
@@ -120,7 +119,7 @@ def calibration(
     attrs = {
         "leave_one_out": estimator._selection_note() or "exact",
         "estimate": estimator.estimate,
-        **as_attributes(estimator._known_temper),
+        **estimator.fitted_.temper_attributes,
         "ci_prob": prob,
         "bins": int(bins),
         "impossible": int(np.isneginf(label_log_proba).sum()),

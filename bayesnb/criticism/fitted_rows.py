@@ -67,7 +67,9 @@ class FittedRows:
         estimator = self.estimator
         rows = replace(self.rows, cells=[read(x) for x in self.rows.cells])
         rule = estimator._way("label")
-        return PriorVariants(self.schema, self.model, rows, rule, estimator._once, estimator.n_jobs)
+        return PriorVariants(
+            self.schema, self.model, rows, rule, estimator.fitted_.joint_exponents, estimator.n_jobs
+        )
 
 
 def fit_rows(model: Any, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> FittedRows:

@@ -107,7 +107,7 @@ def importance(
     whole, without = _score_without(fitted)
     estimates = [_average(loss, whole, weight, prob) for loss in without]
     names = [feature_name(schema.blocks[b], key) for key, b, _ in schema.columns_alone.keys]
-    temper = np.asarray(estimator._temper_of_columns.value, float)
+    temper = np.asarray(estimator.temper_, float)
     attrs = {
         "log_loss": float(np.average(whole, weights=weight)),
         "rows": len(whole),

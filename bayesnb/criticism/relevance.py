@@ -116,7 +116,8 @@ def _compare_features(
     rows: list[Any] = []
     blocks: dict[str, float] = {}
     model, schema = fitted.model_, fitted.schema_
-    tempers, sds = (of_blocks(fitted._tempers[name], len(schema.blocks)) for name in NUMBERS[1:])
+    numbers_of = fitted.fitted_.tempers
+    tempers, sds = (of_blocks(numbers_of[name], len(schema.blocks)) for name in NUMBERS[1:])
     for b, block in enumerate(schema.blocks):
         prior, stats = model.prior.blocks[b], model.stats.blocks[b]
         check_comparable(prior, block.keys)

@@ -3,14 +3,12 @@
 The only room that knows dataframes.
 """
 
-from bayesnb.data.checks import Amounts, amounts_of
 from bayesnb.data.columns import Lists, coded_text, factorize_labels, is_missing
 from bayesnb.data.files import Reading, TableReader, open_reader, read_file, read_text, write_frames
 from bayesnb.data.opening import is_lazy, open_table, refuse_lazy, table_of_columns, to_nested_dict
 from bayesnb.data.tables import DrawnColumns, SparseTable, Table, TableTemplate
 
 __all__ = [
-    "Amounts",
     "DrawnColumns",
     "Lists",
     "Reading",
@@ -18,7 +16,6 @@ __all__ = [
     "Table",
     "TableReader",
     "TableTemplate",
-    "amounts_of",
     "coded_text",
     "factorize_labels",
     "is_lazy",

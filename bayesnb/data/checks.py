@@ -12,7 +12,8 @@ import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Self
+from itertools import takewhile
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -44,38 +45,7 @@ DAY_AND_MONTH = re.compile(
 )
 
 
-class Amounts(NamedTuple):
-    """What all cells of a column are, one of them, and that one as a plain number."""
-
-    what: str
-    example: str
-    plain: str
-    decimal: str = "."  # the decimal mark, "." unless a cell shows a comma
-    is_unclear: bool = False  # whether a cell would be another number if that were another mark
-
-
-def amounts_of(cells: Iterable[Any]) -> Amounts | None:
-    """Return what distinct cells are if all are numbers with a sign, a unit or marks; else None."""
-    matches = []
-    for cell in cells:
-        match = CELL.fullmatch(cell.strip()) if isinstance(cell, str) else None
-        if match is None:
-            return None
-        matches.append(match)
-    what = describe_format(matches) if len(matches) > 1 else None
-    if what is None:
-        return None
-    example = max(
-        matches,
-        key=lambda each: (each["mark"] is not None, bool(unit_of(each)), each["decimals"] or ""),
-    )
-    decimal = "," if "," in map(decimal_mark, matches) else "."
-    return Amounts(
-        what, example[0], to_plain_number(example, decimal), decimal, any(map(is_unclear, matches))
-    )
-
-
-def describe_format(cells: list[re.Match[str]]) -> str | None:
+def describe_format(cells: Sequence[re.Match[str]]) -> str | None:
     """Return what cells are, by what stands beside their numbers and in them.
 
     None for codes and plain numbers.
@@ -102,6 +72,11 @@ def describe_format(cells: list[re.Match[str]]) -> str | None:
     ):  # versions and addresses all have as many groups
         return None
     return "numbers with marks between thousands"
+
+
+def rank_example(cell: re.Match[str]) -> tuple[Any, ...]:
+    """Return by what the cell is found that shows most of how numbers are written."""
+    return cell["mark"] is not None, bool(unit_of(cell)), cell["decimals"] or ""
 
 
 def unit_of(cell: re.Match[str]) -> str:
@@ -152,21 +127,8 @@ NUMBER = re.compile(
     r"[+-]?(?:(?:(?:0|[1-9]\d{0,17})(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.I | re.A
 )
 COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-IDENTIFIERS = {
-    "id",
-    "ids",
-    "uuid",
-    "guid",
-    "key",
-    "isbn",
-    "ean",
-    "sku",
-    "ssn",
-    "phone",
-    "index",
-    "rownames",
-}
-CODES = {"zip", "zipcode", "postcode", "postal", "plz", "code", "codes"}
+IDENTIFIERS = re.compile(r"ids?|uuid|guid|key|isbn|ean|sku|ssn|phone|index|rownames")
+CODES = re.compile(r"zip(code)?|postcode|postal|plz|codes?")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
@@ -290,22 +252,26 @@ def check_dates(cells: Sequence[str]) -> Suspicion | None:
 
 def check_amounts(cells: Sequence[str]) -> Suspicion | None:
     """Return that all cells are numbers written for people, or have a decimal comma."""
-    amounts = amounts_of(cells)
-    if amounts is not None:
+    matches: list[Any] = list(takewhile(bool, map(CELL.fullmatch, cells)))
+    is_amount = 1 < len(matches) == len(cells)
+    what = describe_format(matches) if is_amount else None
+    if what is not None:
+        example = max(matches, key=rank_example)
+        decimal = "," if "," in map(decimal_mark, matches) else "."
         return Suspicion(
-            f"holds {amounts.what}, such as {amounts.example!r}, read as levels",
+            f"holds {what}, such as {example[0]!r}, read as levels",
             "numbers",
-            amounts.example,
-            amounts.plain,
-            amounts.decimal,
-            amounts.is_unclear,
+            example[0],
+            to_plain_number(example, decimal),
+            decimal,
+            any(map(is_unclear, matches)),
             has_brackets=any(re.search("[(\u2212]", cell) for cell in cells),
         )
     if all(map(COMMA.fullmatch, cells)):
         problem = f"holds numbers with a decimal comma, such as {cells[0]!r}, read as levels"
-        is_unclear = any(len(cell.partition(",")[2]) == 3 for cell in cells)
+        has_three = any(len(cell.partition(",")[2]) == 3 for cell in cells)
         return Suspicion(
-            problem, "decimal comma", cells[0], cells[0].replace(",", "."), ",", is_unclear
+            problem, "decimal comma", cells[0], cells[0].replace(",", "."), ",", has_three
         )
     return None
 
@@ -387,9 +353,10 @@ def check_integers(name: Hashable, x: Array) -> Suspicion | None:
     rows, span = len(x), int(x.max()) - int(x.min()) + 1
     if span == rows and (np.diff(x) == 1).all():
         return Suspicion("goes up by one from row to row, as a row number does", "drop")
-    words = [word.lower() for word in WORD.findall(str(name))]
+    words = WORD.findall(str(name)) or [""]
+    is_identifier, is_code = (kind.fullmatch(words[-1].lower()) for kind in (IDENTIFIERS, CODES))
     is_dense = rows >= 2 * FEWEST and rows <= span <= SPARSEST * rows
-    if not (is_dense or (words and words[-1] in IDENTIFIERS | CODES)):
+    if not (is_dense or is_identifier or is_code):
         return None
     distinct = len(np.unique(x))
     if is_dense and distinct == rows:
@@ -397,13 +364,11 @@ def check_integers(name: Hashable, x: Array) -> Suspicion | None:
             "holds a different whole number in each row, with few left out, as a row number does",
             "drop",
         )
-    if not words or words[-1] not in IDENTIFIERS | CODES or distinct <= LEVELS:
+    if distinct <= LEVELS or not (is_identifier or is_code):
         return None
-    what = "identifiers" if words[-1] in IDENTIFIERS else "codes"
-    remedy: Remedy = "drop" if what == "identifiers" else "levels"
-    return Suspicion(
-        f"holds {what}, to judge by its name, read as numbers: {distinct:,} different ones", remedy
-    )
+    what, remedy = ("identifiers", "drop") if is_identifier else ("codes", "levels")
+    problem = f"holds {what}, to judge by its name, read as numbers: {distinct:,} different ones"
+    return Suspicion(problem, remedy)  # type: ignore[arg-type]
 
 
 # Labels

@@ -61,9 +61,6 @@ def plain_arrow(name: Hashable, column: Any) -> Any:
 
 
 Array = np.ndarray
-Texts = tuple[
-    Array, list[str]
-]  # where each cell's text stands among the distinct ones, -1 if it is missing
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a datetime is a date
 
 
@@ -235,8 +232,8 @@ def kind_of_objects(name: Hashable, values: Array) -> str:
     return "number" if kinds <= {"number"} else "flag" if kinds == {"bool"} else "level"
 
 
-def coded_text(column: Any) -> Texts | None:
-    """Return the codes of a column of text, and the texts that occur, each once.
+def coded_text(column: Any) -> DistinctValues | None:
+    """Return the texts that occur in a column of text, and where they stand.
 
     None for any other column.
     """
@@ -248,7 +245,7 @@ def coded_text(column: Any) -> Texts | None:
         if not isinstance(dtype, pd.StringDtype):
             return None
         codes, texts = column.factorize()
-        return codes, texts.tolist()
+        return DistinctValues(tuple(texts.tolist()), codes)
     column = as_arrow(column)
     if column is None or not is_text(getattr(column.type, "value_type", column.type)):
         return None
@@ -261,7 +258,8 @@ def coded_text(column: Any) -> Texts | None:
     coded = column.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
-    return coded.indices.fill_null(-1).to_numpy(), coded.dictionary.to_pylist()
+    codes = coded.indices.fill_null(-1).to_numpy()
+    return DistinctValues(tuple(coded.dictionary.to_pylist()), codes)
 
 
 def as_arrow(column: Any) -> Any:
@@ -315,10 +313,10 @@ def lists_of_series(name: Hashable, series: nw.Series) -> Lists:
         return lists_of_objects(name, series.to_numpy())
     lengths = np.asarray(compute.list_value_length(cells)).astype(np.int64)
     words = compute.list_flatten(cells)
-    texts = coded_text(words)
-    if texts is None:
-        return Lists.of(name, factorize(name, np.asarray(words)), lengths)
-    return Lists.of(name, DistinctValues(tuple(texts[1]), texts[0]), lengths)
+    distinct = coded_text(words)
+    if distinct is None:
+        distinct = factorize(name, np.asarray(words))
+    return Lists.of(name, distinct, lengths)
 
 
 def refuse_others(name: Hashable, cells: Array) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb import numerics
 from bayesnb.data import SparseTable, Table
 from bayesnb.families import (
     FAMILIES,
@@ -264,14 +263,22 @@ def _whole_numbers(x: Any) -> tuple[Any, Any, Any]:
     There are FEW + 1 where there are more, and -1 where a number is not whole.
     """
     features = x.shape[1]
-    distinct, count, least = (
-        np.zeros((features, FEW)),
-        np.zeros(features, np.int64),
-        np.full(features, np.inf),
-    )
+    distinct, least = np.zeros((features, FEW)), np.full(features, np.inf)
+    count = np.zeros(features, np.int64)
     for rows in pieces_of(x):
-        if not numerics.level_kernels.collect_whole(numbers(x, rows), distinct, count, least):
-            break
+        part = numbers(x, rows)
+        for j in np.flatnonzero(count >= 0):
+            column = part[~np.isnan(part[:, j]), j]
+            if (np.floor(column) != column).any() or np.isinf(column).any():
+                count[j] = -1
+                continue
+            least[j] = min(least[j], column.min(initial=np.inf))
+            for known in distinct[j, : count[j]]:
+                column = column[column != known]
+            while len(column) and count[j] <= FEW:
+                distinct[j, count[j] : count[j] + 1] = column[0]  # that beyond FEW is only counted
+                count[j] += 1
+                column = column[column != column[0]]
     return distinct, count, least
 
 

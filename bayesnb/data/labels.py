@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb import numerics
 from bayesnb.data import coded_text, factorize_labels, refuse_lazy
 from bayesnb.families.record import LARGEST
 from bayesnb.formatting import list_names, quote
@@ -78,7 +77,7 @@ def read_labels(y: Any) -> Any:
         return y
     refuse_lazy(y, "y")
     texts = coded_text(y)
-    return y if texts is None else EncodedLabels(np.array(texts[1], object), texts[0])
+    return y if texts is None else EncodedLabels(np.array(texts.values, object), texts.codes)
 
 
 @one_type()
@@ -91,9 +90,7 @@ def distinct(labels: Any) -> Array:
         whole = integers(labels.reshape(-1), EVERY)
         least, most = int(whole.min()), int(whole.max())
         if most - least < MOST_CANDIDATES:
-            seen = np.zeros(most - least + 1, bool)
-            numerics.row_kernels.mark(whole, least, seen)
-            return (np.flatnonzero(seen) + least).astype(labels.dtype)
+            return (np.flatnonzero(np.bincount(whole - least)) + least).astype(labels.dtype)
     return np.unique(factorize_labels(labels)[1])
 
 
@@ -133,11 +130,13 @@ def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
     ):
         least, most = int(classes[0]), int(classes[-1])
         if most - least < MOST_CANDIDATES:
-            table, codes = np.arange(most - least + 1, dtype=np.int64), np.empty(len(y), np.int64)
-            if len(table) > len(classes):  # there are gaps
-                table[:] = -1
+            codes = integers(y, EVERY) - np.int64(least)
+            beyond = codes.view(np.uint64).max(initial=0) > most - least  # a negative one too
+            if not beyond and most - least >= len(classes):  # there are gaps
+                table = np.full(most - least + 1, -1)
                 table[classes.astype(np.int64) - least] = np.arange(len(classes))
-            if numerics.row_kernels.look_up(integers(y, EVERY), least, table, codes) < 0:
+                codes = table[codes]
+            if not beyond and (codes >= 0).all():
                 return codes
     y = y if isinstance(y, EncodedLabels) else EncodedLabels.of(y)
     places = {label: place for place, label in enumerate(classes.tolist())}

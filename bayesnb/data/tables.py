@@ -526,6 +526,8 @@ class FrameTable(Table):
         name, dtype = self.columns[column], self.series[column].dtype
         if dtype == nw.Boolean:
             return "flag"
+        if dtype == nw.Unknown and self.series[column].null_count() == self.rows:
+            return "level"  # as a column of None in pandas
         if dtype.is_temporal():
             raise time_error(f"column {name!r}", type(dtype).__name__, name, self._days(column))
         if isinstance(dtype, OF_LISTS):
@@ -590,9 +592,7 @@ class FrameTable(Table):
                 self.columns[column], native.cat.codes.to_numpy(), native.cat.categories
             )
         text = coded_text(native)
-        return (
-            super()._factorized(column) if text is None else DistinctValues(tuple(text[1]), text[0])
-        )
+        return super()._factorized(column) if text is None else text
 
     def values(self, column: int) -> Array:
         series = self.series[column]

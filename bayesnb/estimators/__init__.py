@@ -1,8 +1,14 @@
 """The estimators, as scikit-learn knows them: thin mutable objects around one value. The only room that knows it."""
 
-from bayesnb.estimators.model_holder import check_estimator
+from bayesnb.estimators.base import check_estimator
 from bayesnb.estimators.naive_bayes import NaiveBayes
-from bayesnb.estimators.presets import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+from bayesnb.estimators.presets import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianNB,
+    MultinomialNB,
+    PoissonNB,
+)
 
 __all__ = [
     "BernoulliNB",

@@ -7,7 +7,7 @@ import numpy as np
 from bayesnb import results
 from bayesnb.data import Table
 from bayesnb.data.labels import encode
-from bayesnb.estimators.model_holder import ModelHolder, refuse_weightless
+from bayesnb.estimators.base import ModelHolder, refuse_weightless
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import ProductStats, Rows, normalised, observe
 from bayesnb.selection.leave_one_out import (
@@ -31,7 +31,15 @@ NEVER = "Give rows that the model has learnt from, or an estimator that is not f
 class CrossValidation(ModelHolder):
     """Rows that were learnt are taken back by algebra; the prior stays as it is, also where it came from the data."""
 
-    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None, exponents: str = "left") -> Any:
+    def loo(
+        self,
+        X: Any,
+        y: Any,
+        target: str = "label",
+        *,
+        sample_weight: Any = None,
+        exponents: str = "left",
+    ) -> Any:
         """Score every row by the model that has learnt all other rows: leave-one-out in closed form.
 
         Parameters
@@ -84,7 +92,9 @@ class CrossValidation(ModelHolder):
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         return results.elpd.elpd(
-            self._left_out(rows, target, exponents), index, selection=self._selection_note(exponents)
+            self._left_out(rows, target, exponents),
+            index,
+            selection=self._selection_note(exponents),
         )
 
     def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> Any:
@@ -122,10 +132,19 @@ class CrossValidation(ModelHolder):
         index, rows = self._learnt_rows(X, y, sample_weight)
         log_proba = normalised(self._joint_left_out(rows))
         warn_undefined(log_proba.max(axis=1))
-        return results.datasets.held_out_proba(np.exp(log_proba), index, self.classes_, self._selection_note())
+        return results.datasets.held_out_proba(
+            np.exp(log_proba), index, self.classes_, self._selection_note()
+        )
 
     def kfold(
-        self, X: Any, y: Any, folds: Any = 10, target: str = "label", *, sample_weight: Any = None, rng: Rng = 0
+        self,
+        X: Any,
+        y: Any,
+        folds: Any = 10,
+        target: str = "label",
+        *,
+        sample_weight: Any = None,
+        rng: Rng = 0,
     ) -> Any:
         """Score every row by the model that has learnt the rows of all other folds, without a refit.
 
@@ -167,7 +186,9 @@ class CrossValidation(ModelHolder):
         """
         index, rows = self._learnt_rows(X, y, sample_weight, "kfold")
         fold = fold_of_rows(folds, rows.codes, rng)
-        scores = self._pointwise(rows, k_fold(self.model_, rows, fold, self._way(target), self.n_jobs), target)
+        scores = self._pointwise(
+            rows, k_fold(self.model_, rows, fold, self._way(target), self.n_jobs), target
+        )
         warn_undefined(scores.score)
         return results.elpd.elpd(scores, index, len(np.unique(fold)))
 
@@ -178,8 +199,9 @@ class CrossValidation(ModelHolder):
         if exponents not in (LEFT, KEPT):
             raise ValueError(f"exponents must be 'left' or 'kept', got {exponents!r}.")
         if target == "joint":
-            return PredictiveRule(self.estimate, self._once)
-        return PredictiveRule(self.estimate, self._exponents, self._covariance if exponents == LEFT else None)
+            return PredictiveRule(self.estimate, self.fitted_.joint_exponents)
+        covariance = self.fitted_.temper.covariance if exponents == LEFT else None
+        return PredictiveRule(self.estimate, self.fitted_.exponents, covariance)
 
     def _left_out(self, rows: Rows, target: str, exponents: str = LEFT) -> Pointwise:
         """Return the scores of `loo`."""
@@ -195,7 +217,8 @@ class CrossValidation(ModelHolder):
 
     def _selection_note(self, exponents: str = LEFT) -> str:
         """Return in words what rows chose, and which of it those that are held out leave; "" if they chose nothing."""
-        found = 0 if self._covariance is None else len(self._covariance)
+        covariance = self.fitted_.temper.covariance
+        found = 0 if covariance is None else len(covariance)
         number = "exponent" if found == 1 else f"{found} exponents"
         kept = [number] if found and exponents == KEPT else []
         if self.schema_.choices:
@@ -214,7 +237,9 @@ class CrossValidation(ModelHolder):
         """Return the scores of rows held out, beside those of the model that has seen them."""
         fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
         if target == "joint":
-            joint, fitted = (self._reader().with_base(table, rows.cells) for table in (joint, fitted))
+            joint, fitted = (
+                self._reader().with_base(table, rows.cells) for table in (joint, fitted)
+            )
         held_out, seen = (label_scores(table, rows.codes, target) for table in (joint, fitted))
         return Pointwise(held_out, seen, rows.weight)
 
@@ -243,13 +268,17 @@ class CrossValidation(ModelHolder):
         warn_unverified(self.model_, seen.classes.counts)
         return table.index, rows
 
-    def _observed_again(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Rows, ProductStats]:
+    def _observed_again(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Table, Rows, ProductStats]:
         """Return rows that were learnt, and their stats; an error for others."""
         table, cells = self._read(X)
         labels, weight = self._labelled(table, y, sample_weight)
         self._reader()  # an error, where what predicts is no distribution
         rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_, NEVER), weight)
-        seen = observe(rows if weight is None else rows.where(weight > 0), len(self.classes_), self.n_jobs)
+        seen = observe(
+            rows if weight is None else rows.where(weight > 0), len(self.classes_), self.n_jobs
+        )
         self.schema_.check_stats(cells, seen)
         self._check_covers(seen)
         return table, rows, seen

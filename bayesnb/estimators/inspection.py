@@ -1,7 +1,6 @@
 """What was learnt, in the columns' names: beliefs, evidence, explanations, and the scores as linear functions."""
 
 from collections.abc import Hashable, Sequence
-from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,8 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.estimators import model_description
-from bayesnb.estimators.model_holder import ModelHolder
-from bayesnb.estimators.tempering import as_attributes
+from bayesnb.estimators.base import ModelHolder
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
 from bayesnb.families.record import Linear
@@ -28,6 +26,7 @@ from bayesnb.inference.linear_form import (
     numbers_of,
 )
 from bayesnb.inference.posterior_draws import refuse_large
+from bayesnb.model.powers import of_blocks
 from bayesnb.model.product import Product, ProductDensity, ProductStats
 from bayesnb.model.schema import Block
 
@@ -119,7 +118,9 @@ class InspectionMixin(ModelHolder):
             proper = belief.strictly_proper.all(axis=0)
             if not proper.all():
                 name = quote(block.keys[int(proper.argmin())])
-                raise ValueError(f"column {name}: its prior is improper, so the evidence is undefined. Give another.")
+                raise ValueError(
+                    f"column {name}: its prior is improper, so the evidence is undefined. Give another."
+                )
         labels, blocks = self.model_.prior.log_evidence(self.model_.stats)
         if (links := self.schema_.links) is None:
             return labels, blocks
@@ -138,8 +139,14 @@ class InspectionMixin(ModelHolder):
         """
         check_is_fitted(self)
         if self._dependence_rule is None:
-            raise AttributeError("this model has no links, as it has dependence=None. Fit with dependence='forest'.")
-        return results.datasets.links(self.schema_.links, *self._temper_of_links)
+            raise AttributeError(
+                "this model has no links, as it has dependence=None. Fit with dependence='forest'."
+            )
+        links, powers = self.schema_.links, list(self.fitted_.tempers.values())[:2]
+        if links is None:
+            return results.datasets.links(None, np.empty(0), np.empty(0))
+        of_links = [of_blocks(power, len(self.schema_.blocks))[-1] for power in powers]
+        return results.datasets.links(links, *np.broadcast_arrays(*of_links, links.evidence)[:2])
 
     def summary(self) -> Any:
         """Summarise the fitted model: its columns, families, priors, evidence, exponents and relevance.
@@ -174,10 +181,10 @@ class InspectionMixin(ModelHolder):
         check_is_fitted(self)
         rejected = results.datasets.rejected(self.schema_.choices)
         columns = model_description.feature_columns(self, rejected)
-        links = self.schema_.links
-        numbers = None if links is None else (len(links.keys), int(links.in_forest.sum()))
-        lines, notes = model_description.facts(self, numbers), model_description.notes(columns, self)
-        return results.tables.ModelSummary(f"Summary of {type(self).__name__}", lines, columns, notes)
+        lines, notes = model_description.facts(self), model_description.notes(columns, self)
+        return results.tables.ModelSummary(
+            f"Summary of {type(self).__name__}", lines, columns, notes
+        )
 
     def explain(self, X: Any) -> Any:
         """Return what every feature of every row adds to the score of each class.
@@ -233,9 +240,9 @@ class InspectionMixin(ModelHolder):
         table, cells = self._read(X)
         self.schema_.check_cells(cells)
         self._reader("predictive")  # an error, where the posterior is no distribution
-        terms = explain(self.model_.posterior, cells, self._exponents)
+        terms = explain(self.model_.posterior, cells, self.fitted_.exponents)
         return results.explanations.explained(
-            terms, table.index, self.classes_, self.schema_.blocks, cells, self._tempers
+            terms, table.index, self.classes_, self.schema_.blocks, cells, self.fitted_.tempers
         )
 
     def linear_form(self, *, estimate: str | None = None, against: Any = None) -> Any:
@@ -297,22 +304,32 @@ class InspectionMixin(ModelHolder):
         check_is_fitted(self)
         kind = self._plugged if estimate is None else estimate
         if kind not in PLUGGED:
-            raise ValueError(f"estimate must be None or one of {', '.join(PLUGGED)}, got {estimate!r}.")
+            raise ValueError(
+                f"estimate must be None or one of {', '.join(PLUGGED)}, got {estimate!r}."
+            )
         labels = self.classes_.tolist()
         if against is not None and against not in labels:
             raise ValueError(f"against must be one of the classes {labels}, got {against!r}.")
         place = None if against is None else labels.index(against)
         density, posterior, parts = self._linear(kind)
         terms = results.explanations.terms_of(self.schema_.blocks)
-        self._refuse_infinite(np.concatenate([part.weights for part in parts], axis=1), density.live, terms.names)
+        self._refuse_infinite(
+            np.concatenate([part.weights for part in parts], axis=1), density.live, terms.names
+        )
         if place is not None:
             if not density.live[place]:
-                raise ValueError(f"against: class {against!r} has probability 0, so nothing has log-odds against it.")
+                raise ValueError(
+                    f"against: class {against!r} has probability 0, so nothing has log-odds against it."
+                )
             parts = differences(density, place)
-        form = form_of(parts, density, posterior, exponents_by_feature(self._exponents), place)
+        form = form_of(
+            parts, density, posterior, exponents_by_feature(self.fitted_.exponents), place
+        )
         differs = {} if against is None else {"against": str(against)}
-        attrs = {"estimate": kind} | as_attributes(self._known_temper) | differs
-        return results.explanations.linear_form(form.ordered(terms.order), self.classes_, terms.coords, attrs)
+        attrs = {"estimate": kind} | self.fitted_.temper_attributes | differs
+        return results.explanations.linear_form(
+            form.ordered(terms.order), self.classes_, terms.coords, attrs
+        )
 
     def linear_features(self, X: Any) -> Any:
         """Return x of every row, which the weights of `linear_form` multiply, in the order of its `feature`.
@@ -353,12 +370,19 @@ class InspectionMixin(ModelHolder):
         table, cells = self._read(X)
         self._linear(self._plugged)
         self.schema_.check_cells(cells)
-        order, blocks = results.explanations.terms_of(self.schema_.blocks).order, self.schema_.blocks
+        order, blocks = (
+            results.explanations.terms_of(self.schema_.blocks).order,
+            self.schema_.blocks,
+        )
         if not sparse.issparse(X):
             size = f"{table.rows} rows of {len(order)} features"
-            refuse_large(size, 8.0 * table.rows * len(order), "Give fewer rows at once, or a sparse table.")
-        pairs = zip(blocks, linear_cells(self._exponents, cells), strict=True)
-        parts = [numbers_of(x, block.sizes if block.family.has_levels else None) for block, x in pairs]
+            refuse_large(
+                size, 8.0 * table.rows * len(order), "Give fewer rows at once, or a sparse table."
+            )
+        pairs = zip(blocks, linear_cells(self.fitted_.exponents, cells), strict=True)
+        parts = [
+            numbers_of(x, block.sizes if block.family.has_levels else None) for block, x in pairs
+        ]
         for block, part in zip(blocks, parts, strict=True):
             refuse_missing_numbers(block, part)
         return beside(parts, order, sparse.issparse(X))
@@ -375,11 +399,19 @@ class InspectionMixin(ModelHolder):
         """
         density: Any = self._reader(kind)
         whole = linear_of(density, self.model_.posterior)
-        curved = [block for block, part in zip(self.schema_.blocks, whole, strict=True) if part is None]
+        curved = [
+            block for block, part in zip(self.schema_.blocks, whole, strict=True) if part is None
+        ]
         if curved:
             refuse_nonlinear(curved)
-        density, posterior = (by_feature(each, self._exponents) for each in (density, self.model_.posterior))
-        return density, posterior, [part for part in linear_of(density, posterior) if part is not None]
+        density, posterior = (
+            by_feature(each, self.fitted_.exponents) for each in (density, self.model_.posterior)
+        )
+        return (
+            density,
+            posterior,
+            [part for part in linear_of(density, posterior) if part is not None],
+        )
 
     def _refuse_infinite(self, w: Array, live: Array, names: Sequence[Any]) -> None:
         infinite = ~np.isfinite(w)
@@ -390,28 +422,12 @@ class InspectionMixin(ModelHolder):
                 f"has no finite weight ({infinite.sum()} such weights). Use estimate='mean', or a larger smoothing."
             )
 
-    def _get_doc_link(self) -> str:
-        """Return the address of the estimator's documentation, for the link in scikit-learn's display."""
-        base = documentation()
-        return f"{base}generated/bayesnb.{type(self).__name__}.html" if base else ""
-
     def _html_repr(self) -> str:
         """Return scikit-learn's display, and below it what was learnt."""
         shown = super()._html_repr()  # type: ignore[misc]  # BaseEstimator's
         if not hasattr(self, "model_"):
             return shown
         return shown + self.summary()._repr_html_()
-
-
-def documentation() -> str:
-    """Return the address of the documentation, "Documentation" in the package's metadata; nothing where it has none."""
-    try:
-        urls = metadata("bayesnb").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        return ""
-    pairs = (url.partition(", ") for url in urls)
-    base = next((address for name, _, address in pairs if name == "Documentation"), "")
-    return base and f"{base.removesuffix('/')}/"
 
 
 def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
@@ -422,7 +438,9 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
         )
     names = [repr(name) for block in blocks for name in block.names]
     families = sorted({type(block.family).__name__ for block in blocks})
-    shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else "")
+    shown = ", ".join(names[:MOST_NAMED]) + (
+        f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else ""
+    )
     raise ValueError(
         f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what the columns hold. "
         "Numbers need one variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) for a "

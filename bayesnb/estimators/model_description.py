@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from bayesnb.estimators.tempering import in_words
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
 from bayesnb.formatting import count, fixed, list_names, number, shorten, times
-from bayesnb.model.schema import Block
+from bayesnb.model.schema import Block, Schema
 from bayesnb.selection.feature_evidence import cautious, check_comparable
 
 MAX_CLASSES, MAX_NAMES = 12, 8  # listed; names of a block
@@ -48,7 +47,6 @@ def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequ
             factors = _bayes_factors(block, prior, stats)
         by_block.append((_evidence_terms(prior, stats), factors, _missing_cells(fitted, b)))
     evidence, factors, missing = np.array([[part[f] for part in by_block[b]] for _, b, f in keys]).T
-    tempers = fitted._temper_of_columns
     families = [schema.blocks[b].family for _, b, _ in keys]
     priors = [model.prior.blocks[b].column(f) for _, b, f in keys]
     return {
@@ -56,8 +54,8 @@ def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequ
         "family": [type(each).__name__ + ", shared" * each.shared for each in families],
         "prior": [family.describe(prior) for family, prior in zip(families, priors, strict=True)],
         "log_evidence": evidence,
-        "temper": np.broadcast_to(np.asarray(tempers.value, float), len(keys)),
-        "temper_sd": np.broadcast_to(np.asarray(tempers.sd, float), len(keys)),
+        "temper": np.broadcast_to(np.asarray(fitted.temper_, float), len(keys)),
+        "temper_sd": np.broadcast_to(np.asarray(fitted.temper_sd_, float), len(keys)),
         "log_bayes_factor": factors,
         "inclusion": expit(factors),
         "missing": missing,
@@ -97,8 +95,8 @@ def _missing_cells(fitted: Any, b: int) -> Array:
     return np.where(np.abs(missing) < 1e-9 * max(rows, 1.0), 0.0, missing)
 
 
-def facts(fitted: Any, links: tuple[int, int] | None) -> tuple[str, ...]:
-    """Return sentences about the whole model; `links` counts all links, and those of the forest."""
+def facts(fitted: Any) -> tuple[str, ...]:
+    """Return sentences about the whole model."""
     counts, labels = fitted.model_.stats.classes.counts, fitted.classes_.tolist()
     order = range(len(labels))
     if len(labels) > MAX_CLASSES:
@@ -113,8 +111,8 @@ def facts(fitted: Any, links: tuple[int, int] | None) -> tuple[str, ...]:
         f"Classes (rows): {list_names(classes, MAX_CLASSES)}",
         f"Class prior: {_describe_class_prior(fitted)}",
         f"Predictions: {PREDICTIONS[fitted.estimate]}",
-        f"Exponents (temper): {in_words(fitted._temper_of_columns)}",
-        f"Dependence: {_describe_dependence(fitted, links)}",
+        f"Exponents (temper): {fitted.fitted_.of_columns.describe_temper()}",
+        f"Dependence: {_describe_dependence(fitted.schema_)}",
         f"Log evidence: {evidence}",
     )
 
@@ -131,15 +129,16 @@ def _describe_class_prior(fitted: Any) -> str:
     return f"known probabilities, {list_names(shares, MAX_CLASSES)}"
 
 
-def _describe_dependence(fitted: Any, links: tuple[int, int] | None) -> str:
+def _describe_dependence(schema: Schema) -> str:
     """Return how the model takes columns to depend on each other given the class."""
     joint = 0
-    for block in fitted.schema_.columns_alone.blocks:
+    for block in schema.columns_alone.blocks:
         joint += block.family.multivariate and not block.family.words and len(block.names) > 1
     sentences = [f"{count(joint, 'block')} of columns modelled jointly"] if joint else []
-    if links:
-        forest = f"{links[1]:,} of them in the forest"
-        sentences.append(f"{links[0]:,} links between columns, {forest}; see links_")
+    links = schema.links
+    if links is not None:
+        forest = f"{int(links.in_forest.sum()):,} of them in the forest"
+        sentences.append(f"{len(links.keys):,} links between columns, {forest}; see links_")
     return "; ".join(sentences) or "columns are independent given the class"
 
 

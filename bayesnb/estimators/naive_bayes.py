@@ -11,13 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb import persistence
 from bayesnb.data.families import Declared, resolve_names
 from bayesnb.estimators.cross_validation import CrossValidation
-from bayesnb.estimators.incremental import IncrementalMixin
+from bayesnb.estimators.fitted import Fitted, Temper
 from bayesnb.estimators.inspection import InspectionMixin
+from bayesnb.estimators.labels import name_features
+from bayesnb.estimators.learning import IncrementalMixin
 from bayesnb.estimators.nested_parameters import is_nested, nested_parameters, with_nested
 from bayesnb.estimators.prediction import PredictionMixin
-from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
-from bayesnb.estimators.tempering import TemperEstimate
-from bayesnb.estimators.training import name_features
 from bayesnb.estimators.uncertainty import UncertaintyMixin
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
@@ -26,7 +25,6 @@ from bayesnb.model.product import Model
 from bayesnb.persistence import Saved
 
 
-@public_methods(*PREDICTIONS, "fit", "partial_fit")
 class NaiveBayes(
     UncertaintyMixin,
     InspectionMixin,
@@ -280,7 +278,11 @@ class NaiveBayes(
         if not self._declares_nothing:
             return {"families": families}
         # what "auto" stands for where nothing is declared stays, now that families are
-        return {"families": families, "temper": self._temper_rule, "dependence": self._dependence_rule}
+        return {
+            "families": families,
+            "temper": self._temper_rule,
+            "dependence": self._dependence_rule,
+        }
 
     def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
         if isinstance(self.class_prior, (list, tuple, np.ndarray)):
@@ -340,17 +342,17 @@ class NaiveBayes(
         if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
             params["classes"] = np.asarray(params["classes"])
         named = "feature_names_in_" in self.__dict__
-        value, sd, length, covariance = self._temper
+        temper = self.fitted_.temper
         return Saved(
             kind.__name__,
             params,
-            self._seen,
+            self.fitted_.shard,
             self.model_.prior,
-            value,
-            sd,
+            temper.value,
+            temper.sd,
             named,
-            temper_length=length,
-            temper_covariance=covariance,
+            temper_length=temper.length,
+            temper_covariance=temper.covariance,
             target=getattr(self, "target_name_", None),
         )
 
@@ -369,18 +371,21 @@ class NaiveBayes(
             estimator.__dict__.pop("feature_names_in_", None)
         if saved.target is not None:
             estimator.target_name_ = saved.target
-        estimator.classes_, estimator.schema_ = seen.classes, seen.schema
-        estimator.model_ = Model(saved.prior, seen.stats, seen.integer_weights)
-        temper = saved.temper, saved.temper_sd, saved.temper_length, saved.temper_covariance
-        return estimator._temper_as(TemperEstimate(*temper))
+        model = Model(saved.prior, seen.stats, seen.integer_weights)
+        temper = Temper(saved.temper, saved.temper_sd, saved.temper_length, saved.temper_covariance)
+        return estimator._set_fitted(Fitted(seen.classes, seen.schema, model, temper))
 
     def _check_declared(self) -> None:
         """Raise for parameters that no table could be learnt with."""
         self._check_arguments()
         declared = self._families()
         families = list(declared.values()) if isinstance(declared, Mapping) else [declared]
-        if declared != "auto" and not all(family is None or isinstance(family, Declared) for family in families):
-            raise ValueError(f"families: {declared!r:.50} is neither a family nor a mapping to families")
+        if declared != "auto" and not all(
+            family is None or isinstance(family, Declared) for family in families
+        ):
+            raise ValueError(
+                f"families: {declared!r:.50} is neither a family nor a mapping to families"
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import results
 from bayesnb.data import Table, to_nested_dict
+from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.decision import Losses, checked_abstain, decide
 from bayesnb.model.product import most_probable, normalise
@@ -49,6 +50,7 @@ class PredictionMixin(ABC):
         worker.n_jobs = 1
         return worker
 
+    @accept_lazy_tables
     def predict_log_proba(self, X: Any) -> Array:
         """Return the log of the class probabilities, log p(y | x, D).
 
@@ -79,6 +81,7 @@ class PredictionMixin(ABC):
         """
         return self._probabilities(X, proba=False)
 
+    @accept_lazy_tables
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities, p(y | x, D).
 
@@ -125,6 +128,7 @@ class PredictionMixin(ABC):
         """
         return self._probabilities(X, proba=True)
 
+    @accept_lazy_tables
     def predict(self, X: Any) -> Array:
         """Return the most probable label of each row.
 
@@ -156,6 +160,8 @@ class PredictionMixin(ABC):
         if impossible >= 0:
             self._refuse_row(impossible, cells)
         return self.classes_[best]
+
+    score = accept_lazy_tables(ClassifierMixin.score)
 
     def _probabilities(self, X: Any, *, proba: bool) -> Array:
         joint, cells = self._joint(X)
@@ -203,7 +209,10 @@ class PredictionMixin(ABC):
         """
         self._check_fitted()
         table = self._table(X)
-        losses, cost = Losses.of(to_nested_dict(loss), self.classes_.tolist()), checked_abstain(abstain)
+        losses, cost = (
+            Losses.of(to_nested_dict(loss), self.classes_.tolist()),
+            checked_abstain(abstain),
+        )
         choices = decide(self.predict_proba(table.native), losses.loss, cost)
         return results.datasets.decisions(table.index, losses.actions, choices, cost)
 

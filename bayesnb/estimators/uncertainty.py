@@ -12,13 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb import results
 from bayesnb.data import Table
 from bayesnb.data.labels import encode
-from bayesnb.estimators.model_holder import ModelHolder
-from bayesnb.estimators.tempering import as_attributes
-from bayesnb.estimators.training import checked_labels
+from bayesnb.estimators.base import ModelHolder
+from bayesnb.estimators.labels import check_labels
+from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
-from bayesnb.inference.intervals import TOLERANCES, Intervals, drawn_intervals, find_heavy, find_smooth, intervals
+from bayesnb.inference.intervals import (
+    TOLERANCES,
+    Intervals,
+    drawn_intervals,
+    find_heavy,
+    find_smooth,
+    intervals,
+)
 from bayesnb.inference.posterior_draws import FALLBACK, warn_drawn, warn_not_closed
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.inference.two_classes import too_heavy
@@ -34,7 +41,9 @@ class PredictiveUncertainty(ABC):
     """Intervals and entropies of rows as labelled results: of models in closed form, and of sampled ones."""
 
     classes_: Array
-    _methods: ClassVar[Mapping[str, str]]  # how intervals are computed: by the name that a user gives
+    _methods: ClassVar[
+        Mapping[str, str]
+    ]  # how intervals are computed: by the name that a user gives
 
     @abstractmethod
     def _intervals(
@@ -119,7 +128,12 @@ class PredictiveUncertainty(ABC):
         if draws is not None and (not isinstance(draws, Integral) or draws < 1):
             raise ValueError(f"draws must be a whole number, at least 1, got {draws!r}.")
         index, result = self._intervals(X, prob, observed, method, (draws, rng))
-        by_class = {"probability": result.mean, "median": result.median, "lower": result.lower, "upper": result.upper}
+        by_class = {
+            "probability": result.mean,
+            "median": result.median,
+            "lower": result.lower,
+            "upper": result.upper,
+        }
         attrs = {"ci_prob": prob, "rows": rows, "method": self._methods[method]}
         return results.datasets.prediction_intervals(index, self.classes_, by_class, attrs)
 
@@ -161,7 +175,11 @@ class PredictiveUncertainty(ABC):
         ([0.248, 0.693], [0.076, 0.166])
         """
         index, result, density = self._entropies(X, is_observed(rows))
-        by_row = {"entropy": result.entropy, "aleatoric": result.aleatoric, "epistemic": result.epistemic}
+        by_row = {
+            "entropy": result.entropy,
+            "aleatoric": result.aleatoric,
+            "epistemic": result.epistemic,
+        }
         by_row |= {} if density is None else {"log_density": density}
         by_class = {"probability": result.probability}
         return results.datasets.label_uncertainty(index, self.classes_, by_row, by_class, rows)
@@ -172,6 +190,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
     _methods: ClassVar = {method: method for method in (*TOLERANCES, "draws")}
 
+    @accept_lazy_tables
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y): every parameter integrated out, or plugged in as `estimate` says.
 
@@ -200,7 +219,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.schema_.check_cells(cells)
-        return self._reader().with_base(joint, cells, self._exponents)
+        return self._reader().with_base(joint, cells, self.fitted_.exponents)
 
     def log_density(self, X: Any) -> Array:
         """Return log p(x | D), which tells how usual each row is, whatever its class. No temper enters.
@@ -236,7 +255,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         self.schema_.check_cells(cells)
         return self._log_density(cells)
 
-    def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
+    def sample(
+        self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None
+    ) -> tuple[Any, Array]:
         """Draw new rows and their labels from the posterior predictive, as a table.
 
         Every row has parameters of its own, drawn from the posterior: rows are independent given the data, and each
@@ -417,7 +438,12 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
         reader = self._reader("predictive")
-        return np.logaddexp.reduce(reader.with_base(reader.log_joint(cells, self._once, self.n_jobs), cells), axis=1)
+        return np.logaddexp.reduce(
+            reader.with_base(
+                reader.log_joint(cells, self.fitted_.joint_exponents, self.n_jobs), cells
+            ),
+            axis=1,
+        )
 
     def _intervals(
         self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]
@@ -425,31 +451,44 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         table, scores = self._scores(X)
         if method == "draws":
             draws, rng = sampling
-            result, _ = drawn_intervals(scores, self._observers(observed), prob, int(draws or DRAWS), rng)
+            observers = self._observers(observed)
+            result, _ = drawn_intervals(scores, observers, prob, int(draws or DRAWS), rng)
         else:
-            smooth = find_smooth(scores, observed)
-            if smooth.all():
-                result = intervals(scores, prob, observed, method, self.n_jobs)
-            else:
-                refuse_drawn(method, scores.belief.why_drawn)
-                result = Intervals(*np.empty((4, len(scores), scores.classes)))
-                drawn, error = drawn_intervals(scores[~smooth], self._observers(observed), prob, SHARED, 0)
-                warn_not_closed(scores.belief.why_drawn, int((~smooth).sum()), SHARED, error)
-                result.put(~smooth, drawn)
-                if smooth.any():
-                    result.put(smooth, intervals(scores[smooth], prob, observed, method, self.n_jobs))
-            self._draw_heavy(scores, result, prob, observed, method)
+            result = self._closed_intervals(scores, prob, observed, method)
+        self._draw_heavy(scores, result, prob, observed, method)
         self._check_distribution(scores, result.median)
         return table.index, result
 
-    def _draw_heavy(self, scores: Scores, result: Intervals, prob: float, observed: bool, method: str) -> None:
+    def _closed_intervals(
+        self, scores: Scores, prob: float, observed: bool, method: str
+    ) -> Intervals:
+        """Return intervals in closed form; rows that have none are drawn."""
+        smooth = find_smooth(scores, observed)
+        if smooth.all():
+            return intervals(scores, prob, observed, method, self.n_jobs)
+        refuse_drawn(method, scores.belief.why_drawn)
+        result = Intervals(*np.empty((4, len(scores), scores.classes)))
+        observers = self._observers(observed)
+        drawn, error = drawn_intervals(scores[~smooth], observers, prob, SHARED, 0)
+        warn_not_closed(scores.belief.why_drawn, int((~smooth).sum()), SHARED, error)
+        result.put(~smooth, drawn)
+        if smooth.any():
+            closed = intervals(scores[smooth], prob, observed, method, self.n_jobs)
+            result.put(smooth, closed)
+        return result
+
+    def _draw_heavy(
+        self, scores: Scores, result: Intervals, prob: float, observed: bool, method: str
+    ) -> None:
         """Draw the quantiles of rows that no transform holds; method="exact" has none of these."""
         heavy = find_heavy(result)
         if not len(heavy):
             return
         if method == "exact":
             raise too_heavy()
-        draws = SHARED if observed else FALLBACK  # each row that was observed needs theta of its own
+        draws = (
+            SHARED if observed else FALLBACK
+        )  # each row that was observed needs theta of its own
         drawn, error = drawn_intervals(scores[heavy], self._observers(observed), prob, draws, 0)
         warn_drawn(len(heavy), draws, error)
         result.put(heavy, drawn)
@@ -466,13 +505,12 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return table.index, result, self._log_density(scores.cells)
 
     def _scores(self, X: Any) -> tuple[Table, Scores]:
+        """Return the scores of rows, whose exponents are uncertain where they were found by rows."""
         table, cells = self._read(X)
         self._reader("predictive")  # an error where the posterior is no distribution
-        return table, self._scores_of(cells)
-
-    def _scores_of(self, cells: Sequence[Cells]) -> Scores:
-        """Return the scores of rows, whose exponents are not known where they were found by rows."""
-        return Scores(self.model_.posterior, cells, self._exponents, self._covariance)
+        return table, Scores(
+            self.model_.posterior, cells, self.fitted_.exponents, self.fitted_.temper.covariance
+        )
 
     def _observers(self, observed: bool) -> list[Observer] | None:
         """Return what makes stats of rows, or None where the rows are not evidence about theta."""
@@ -496,21 +534,21 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return results.drawn_trees.Subject(
             self.model_,
             layout,
-            self._exponents,
-            self._once,
-            as_attributes(self._known_temper),
+            self.fitted_.exponents,
+            self.fitted_.joint_exponents,
+            self.fitted_.temper_attributes,
             self.n_jobs,
-            self._covariance,
+            self.fitted_.temper.covariance,
         )
 
     def _sheet(self, X: Any, y: Any = None) -> Any:
         """Return rows and their labels; an error for rows that no class can have, as in `predict_proba`."""
         table, cells = self._read(X)
-        joint = self._reader("predictive").log_joint(cells, self._exponents, self.n_jobs)
+        joint = self._reader("predictive").log_joint(cells, self.fitted_.exponents, self.n_jobs)
         impossible = normalise(joint, True, self.n_jobs)
         if impossible >= 0:
             self._refuse_row(impossible, cells)
-        codes = None if y is None else encode(checked_labels(self, y, table.rows), self.classes_)
+        codes = None if y is None else encode(check_labels(self, y, table.rows), self.classes_)
         return results.drawn_trees.RowsToDraw(table.index, cells, codes)
 
 

@@ -199,21 +199,18 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_known(entries(x, rows), *tables, first, part)
+        total = np.zeros((x.shape[0], len(self))) if out is None else out
 
-        return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
+        def add(rows: slice) -> None:
+            total[rows] += self.defined_score(x[rows], power)
+
+        list(in_order(add, pieces_of(x), n_jobs))
+        return total
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
         return raised(
             power, dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None]
-        )
-
-    @cached_property
-    def _tables(self) -> KernelTables:
-        return KernelTables(
-            lambda part: (lanes(self.log_probability[part, 0]),), self.probability.shape
         )
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.record import Array, Cells, Power, is_one
+from bayesnb.numerics.row_kernels import sums_of_entries
 from bayesnb.numerics.threads import blocks, in_order, pieces, threads_of
 from bayesnb.numerics.views import LANES, MOST_LANES, TABLE, pieces_of
 
@@ -156,11 +157,8 @@ class Entries(NamedTuple):
         table = np.ascontiguousarray(np.moveaxis(worth, -1, 0).swapaxes(1, 2)).reshape(
             -1, classes * n
         )
-        out = np.zeros((len(self.starts) - 1, classes * n), table.dtype)
-        numerics.level_kernels.add_table_rows(
-            self.starts, self.places, table.view(float), out.view(float)
-        )
-        return out.reshape(-1, classes, n)
+        total = sums_of_entries(self.starts, self.places, table.view(float))
+        return total.view(table.dtype).reshape(-1, classes, n)
 
 
 def distinct_places(places: Array) -> tuple[Array, Array]:

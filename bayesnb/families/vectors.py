@@ -11,13 +11,11 @@ pattern of missing cells are worked on together.
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb import numerics
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.normal_inverse_gamma import LOG_2PI, GaussianStats, Slip
 from bayesnb.families.record import Linear, raised
@@ -25,7 +23,6 @@ from bayesnb.families.removal import SLACK
 from bayesnb.families.sums import by_rows
 from bayesnb.families.weight import Weight, by_class
 from bayesnb.numerics.special import log, ratio
-from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
 # of a variance, for each column: what rounding may leave of none
@@ -183,17 +180,19 @@ def patterns_of(x: Array) -> list[tuple[Array, There]]:
 
 
 def distances(x: Array, location: Array, whitening: Array, steps: Array | None = None) -> Array:
-    """|whitening @ (x - location)|**2 of rows and classes, `(r, d), (c, d), (c, d, d) -> (r, c)`,
-    compiled.
+    """|whitening @ (x - location)|**2 of rows and classes, `(r, d), (c, d), (c, d, d) -> (r, c)`.
 
     Of one location and whitening, with steps `(1, c, d)`: |whitening @ (x - location) - step|**2.
     """
     steps = np.zeros((len(location), 1, x.shape[1])) if steps is None else steps
-    out = np.empty((len(x), steps.shape[0] * steps.shape[1]))
-    numerics.elliptic_kernels.distances(
-        *map(np.ascontiguousarray, (x, location, whitening, steps)), out
-    )
-    return out
+    lengths = []
+    with np.errstate(all="ignore"):
+        for middle, matrix, steps_from in zip(location, whitening, steps, strict=True):
+            white = (x - middle) @ matrix.T
+            for step in steps_from:
+                z = white - step
+                lengths.append(np.einsum("rd,rd->r", z, z))
+    return np.stack(lengths, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,27 +210,6 @@ class VectorStats(Stats):
     @property
     def cell_counts(self) -> Array:
         return self.count
-
-    @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        width, classes = x.shape[1], weight.classes
-
-        def count_rows(rows: slice) -> "VectorStats":
-            codes, part = weight.codes[rows], numbers(x, rows)
-            order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
-            numerics.row_kernels.group(codes, order, starts)
-            moments = (
-                np.zeros(classes),
-                np.zeros((classes, width)),
-                np.zeros((classes, width, width)),
-            )
-            numerics.elliptic_kernels.moments(part, order, starts, weight.counts[rows], *moments)
-            return cls(*(each[:, None] for each in moments))
-
-        total: Any = reduce(
-            add, in_order(count_rows, pieces(x.shape[0], width, 4 * classes), n_jobs)
-        )
-        return cls(total.count, total.mean, settled(total.scatter))
 
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
@@ -340,7 +318,7 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Count, mean and scatter of one class's rows, `(r, d), (r,) -> (), (d,), (d, d)`, about a row
     of their own.
     """
-    complete = ~np.isnan(x).any(axis=1)
+    complete = (weight != 0) & ~np.isnan(x).any(axis=1)
     if not complete.all():
         x, weight = x[complete], weight[complete]
     if not len(x):

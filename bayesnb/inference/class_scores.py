@@ -1,41 +1,48 @@
-"""The scores of the classes: independent of one another, though the probabilities that they make are not.
+"""Scores of the classes: independent of one another, though the probabilities are not.
 
-    U_c = log G_c + sum_f w_f log p(x_f | theta_cf) + a_c,   G_c ~ Gamma(alpha_c),   w_f the exponents
+    U_c = log G_c + sum_f w_f log p(x_f | theta_cf) + a_c
+    G_c ~ Gamma(alpha_c),   w_f the exponents
 
-G / sum(G) has the Dirichlet distribution of the class probabilities, and a softmax ignores a common factor, so
-softmax(U) has exactly the distribution of p(y | x, theta): the classes' weights are independent of one another.
+G / sum(G) has the Dirichlet distribution of the class probabilities, and a softmax ignores a common
+factor, so softmax(U) has exactly the distribution of p(y | x, theta): the classes' weights are
+independent of one another.
 
-K_c(s) = log E exp(s U_c) is a sum of log moments, those of the features at w_f s. The constants a_c, 0 where exponents
-are 1, make K_c(1) the score that predicts, in which a feature has the exponent times its log predictive: see
-`tempering_shift`. Where two classes have parameters in common, log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all
-blocks whose classes are independent, plus the joint log moments of the others.
+K_c(s) = log E exp(s U_c) is a sum of log moments, those of the features at w_f s. The constants
+a_c, 0 where exponents are 1, make K_c(1) the score that predicts, in which a feature has the
+exponent times its log predictive: see `tempering_shift`. Where two classes have parameters in
+common, log E exp(s U_1 + u U_0) is K_1(s) + K_0(u) of all blocks whose classes are independent,
+plus the joint log moments of the others.
 
-Exponents that were found are not known. With S their covariance, and A_c the log predictives of the row's features
-under class c, the log-odds of two classes vary besides with the variance
+Exponents that were found are not known. With S their covariance, and A_c the log predictives of the
+row's features under class c, the log-odds of two classes vary besides with the variance
 
     v = (A_1 - A_0)' S (A_1 - A_0)      log E exp(s U_1 + u U_0) + v ((s - u)**2 - (s + u)) / 8
 
-as if U_1 and U_0 had v / 4 each, of opposite sign, and constants by which the expectations of exp(U) stay: so the mean
-of p(y | x, theta) given the row stays the predictive. Against several classes, log-odds change with w by
-A_c - sum_k q_k A_k, q being the others' shares of their probability.
+as if U_1 and U_0 had v / 4 each, of opposite sign, and constants by which the expectations of
+exp(U) stay: so the mean of p(y | x, theta) given the row stays the predictive. Against several
+classes, log-odds change with w by A_c - sum_k q_k A_k, q being the others' shares of their
+probability.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.families.record import Power, of_powers
+from bayesnb.families.record import Power
 from bayesnb.model.powers import ExponentCovariance, Exponents, is_silent, of_rows
 from bayesnb.model.product import Product, feature_scores, normalised, tempering_shift
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of rows as a belief, their cells and the exponents: what cumulants and transforms are computed from."""
+    """Scores of rows as a belief, their cells and the exponents.
+
+    What cumulants and transforms are computed from.
+    """
 
     belief: Product
     cells: Sequence[Cells]
@@ -69,7 +76,10 @@ class Scores:
 
     @cached_property
     def by_exponent(self) -> Array | None:
-        """How much each score changes with each exponent, A_c, `(r, c, g)`; None where exponents are known."""
+        """How much each score changes with each exponent, A_c, `(r, c, g)`.
+
+        None where exponents are known.
+        """
         if self.covariance is None:
             return None
         each = feature_scores(self.belief.blocks, self.cells, self.power)
@@ -78,7 +88,10 @@ class Scores:
 
     @cached_property
     def exponent_variance(self) -> Array:
-        """Variance of each class's log-odds against the others by exponents that are not known, `(r, c)`."""
+        """Variance of each class's log-odds against the others by exponents that are not known.
+
+        Of shape `(r, c)`.
+        """
         if self.covariance is None or self.by_exponent is None:
             return np.zeros((len(self), self.classes))
         log_mean = self.log_mean()
@@ -104,81 +117,85 @@ class Scores:
     def _blocks(self, *, independent_classes: bool | None = None) -> list[tuple[Any, Cells, Power]]:
         """Blocks with their cells and exponents, but for those that say nothing.
 
-        All of them; or those whose classes are independent of one another; or those whose classes are not.
+        All of them; or those whose classes are independent of one another; or those whose classes
+        are not.
         """
         blocks = self.belief.blocks
         parts = zip(blocks, self.cells, of_rows(self.power, self.cells), strict=True)
         wanted = (True, False) if independent_classes is None else (independent_classes,)
-        return [part for part in parts if part[0].independent_classes in wanted and not is_silent(part[2])]
+        return [
+            part
+            for part in parts
+            if part[0].independent_classes in wanted and not is_silent(part[2])
+        ]
 
     def cumulants(self, tilt: float = 0.0) -> Array:
-        """The first four derivatives of K_c at `tilt`, `(4, r, c)`; at 1 the class has also seen the row.
+        """The first four derivatives of K_c at `tilt`, `(4, r, c)`.
 
-        Blocks whose classes share parameters are not in them, nor in `transform`: see `pair_cumulants`.
+        At 1 the class has also seen the row.
+
+        Blocks whose classes share parameters are not in them, nor in `transform`: see
+        `pair_cumulants`.
         """
-        blocks, once = self._blocks(independent_classes=True), self._once
-        parts = [block.score_cumulants(x, *self._at(w, tilt)) for block, x, w in blocks]
-        total = reduce(np.add, parts) if parts else np.zeros((4, len(self), self.classes))
-        total = of_powers(total, once)
+        class_part = self.belief.classes.weight_cumulants(4, tilt)
+        total = np.repeat(class_part[:, None], len(self), axis=1)
+        for block, x, w in self._blocks(independent_classes=True):
+            total += block.score_cumulants(x, tilt, w)
         total[0] += self.shift
-        total += self.belief.classes.weight_cumulants(4, tilt)[:, None]
-        return np.ascontiguousarray(total)
+        return total
 
     def mixture_variance(self, tilt: float = 0.0) -> Array:
-        """Part of the scores' variance that is between the bins of averaged histograms, `(r, c)`."""
+        """Part of the scores' variance between the bins of averaged histograms, `(r, c)`."""
         total = np.zeros((len(self), self.classes))
         for block, x, w in self._blocks():
             if block.has_atoms:
-                total += block.mixture_variance(x, *self._at(w, tilt))
-        return self._once**2 * total
+                total += block.mixture_variance(x, tilt, w)
+        return total
 
     def transform(self, s: Array) -> Array:
-        """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`; infinite where the moment does not exist."""
+        """K_c(s) on the real axis or above it, `(n,) -> (r, c, n)`.
+
+        Infinite where the moment does not exist.
+        """
         s = np.asarray(s, complex)
-        parts = [block.score_transform(x, *self._at(w, s)) for block, x, w in self._blocks(independent_classes=True)]
-        features = reduce(np.add, parts) if parts else np.zeros((len(self), 1, 1))
-        total = features + self.belief.classes.weight_log_moment(s[:, None]).T
+        class_part = self.belief.classes.weight_log_moment(s[:, None]).T
+        total = np.repeat(class_part[None], len(self), axis=0)
+        for block, x, w in self._blocks(independent_classes=True):
+            total += block.score_transform(x, s, w)
         if not isinstance(self.shift, float):
-            total = total + self.shift[:, :, None] * s
+            total += self.shift[:, :, None] * s
         return np.where(np.isnan(total), np.inf, total)
 
     def pair_cumulants(self, observed: bool) -> Array:
-        """Cumulants of U_1 - U_0 from blocks in which two classes share parameters, and from exponents, `(2, 4, r)`.
+        """Cumulants of U_1 - U_0 from blocks in which classes share parameters, and from exponents.
 
-        If the row is `observed`: once the second class, or the first, has also seen it.
+        `(2, 4, r)`: if the row is `observed`, once the second class, or the first, has seen it.
         """
-        total = np.zeros((2, 4, len(self)))
+        total, t = exponent_cumulants(self.exponent_variance[:, -1], observed), float(observed)
         for block, x, w in self._blocks(independent_classes=False):
-            t, power = self._at(w, 1.0 if observed else 0.0)
-            total += np.stack([block.pair_cumulants(x, t, 0.0, power), block.pair_cumulants(x, 0.0, t, power)])
-        total = np.stack([of_powers(each, self._once) for each in total])
-        return total + exponent_cumulants(self.exponent_variance[:, -1], observed)
+            total[0] += block.pair_cumulants(x, t, 0.0, w)
+            total[1] += block.pair_cumulants(x, 0.0, t, w)
+        return total
 
     def pair_transform(self, s: Array, u: Array) -> Any:
         """log E exp(s U_1 + u U_0) from what both scores have in common, `(n,), (n,) -> (r, n)`.
 
-        That is blocks in which two classes share parameters, and exponents. Real, or with real parts of 0 or more;
-        infinite where the moment does not exist.
+        That is blocks in which two classes share parameters, and exponents. Real, or with real
+        parts of 0 or more; infinite where the moment does not exist.
         """
-        shared = self._blocks(independent_classes=False)
-        parts = ((block, x, *self._at(w, s), self._at(w, u)[0]) for block, x, w in shared)
-        total = sum((block.pair_moment(x, at, other, w) for block, x, at, w, other in parts), start=0.0)
+        total: Any = 0.0
+        for block, x, w in self._blocks(independent_classes=False):
+            total = total + block.pair_moment(x, s, u, w)
         if self.covariance is None:
             return total
         return total + self.exponent_variance[:, -1:] * ((s - u) ** 2 - (s + u)) / 8
 
-    @property
-    def _once(self) -> float:
-        """The exponent, where all features have one: it multiplies what is summed over them."""
-        return 1.0 if isinstance(self.power, tuple) else self.power
-
-    def _at(self, exponent: Power, place: Any) -> tuple[Any, Power]:
-        """Where a block is asked for its cumulants or transform, and the exponents that multiply its features."""
-        return (place, exponent) if isinstance(self.power, tuple) else (place * self.power, 1.0)
-
 
 def exponent_cumulants(variance: Array, observed: bool) -> Array:
-    """Cumulants that exponents add to those of log-odds, `(r,) -> (2, 4, r)`: see `Scores.pair_cumulants`."""
+    """Cumulants that exponents add to those of log-odds, `(r,) -> (2, 4, r)`.
+
+    See `Scores.pair_cumulants`.
+    """
     cumulants = np.zeros((2, 4, len(variance)))
     cumulants[:, 1] = variance
     if observed:

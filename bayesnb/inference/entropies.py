@@ -1,4 +1,6 @@
-"""How unsure a row's label is, and why: because classes overlap, or because too little is known about them.
+"""How unsure a row's label is, and why.
+
+Because classes overlap, or because too little is known about them.
 
     entropy of E p = expected entropy of p + mutual information of the label and the parameters
 
@@ -19,12 +21,16 @@ from bayesnb.inference.two_classes import half_spectrum, means, pairs_of, spectr
 from bayesnb.model.product import Observer, normalised
 from bayesnb.numerics.threads import blocks, in_order
 
-HOPELESS = 32.0  # minus the log of an expected probability that is left out: -p log p is 4e-13 there
+# minus the log of an expected probability that is left out: -p log p is 4e-13 there
+HOPELESS = 32.0
 ROWS = 1 << 10  # rows at once
 
 
 class Entropies(NamedTuple):
-    """Mean of p(y | x, theta), `(r, c)`, the entropy of that mean and its two parts, in nats, `(r,)`."""
+    """Mean of p(y | x, theta), `(r, c)`, the entropy of that mean and its two parts, in nats.
+
+    Of shape `(r,)`.
+    """
 
     probability: Array
     entropy: Array
@@ -33,7 +39,10 @@ class Entropies(NamedTuple):
 
 
 def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropies:
-    """Exact entropies of each row; a class of probability 0 keeps it. A row whose cumulants do not exist has NaN."""
+    """Exact entropies of each row; a class of probability 0 keeps it.
+
+    A row whose cumulants do not exist has NaN.
+    """
     live = scores.belief.live
     probability, aleatoric = np.zeros((len(scores), len(live))), np.zeros(len(scores))
     possible = scores if live.all() else scores.of(live)
@@ -62,7 +71,10 @@ def drawn_entropies(
 
 
 def split(probability: Array, aleatoric: Array) -> Entropies:
-    """Entropies of means, `(r, c)`, in their two parts, of which one is the expected entropy, `(r,)`."""
+    """Entropies of means, `(r, c)`, in their two parts, of which one is the expected entropy.
+
+    Of shape `(r,)`.
+    """
     entropy = -xlogy(probability, probability).sum(axis=1)
     aleatoric = np.clip(aleatoric, 0.0, entropy)  # beyond is rounding
     return Entropies(probability, entropy, aleatoric, entropy - aleatoric)
@@ -89,7 +101,10 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
 
 
 def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """Means and expected entropies of rows with two active classes; the means are those before the rows were seen."""
+    """Means and expected entropies of rows with two active classes.
+
+    The means are those before the rows were seen.
+    """
     mean, entropy = np.zeros(kept.shape), np.empty(len(kept))
     for i, j, group in pairs_of(kept):
         two = scores[group].of([i, j])
@@ -97,7 +112,8 @@ def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array
         for rows, spectrum in parts:
             at, line = group[rows], 0.5 if observed else 0.0
             kernel = spectrum.weight * entropy_kernel(line, spectrum.t).real
-            entropy[at] = 2 / np.pi * (spectrum.phi.real * kernel).sum(axis=1)  # both classes have the same p log p
+            # both classes have the same p log p
+            entropy[at] = 2 / np.pi * (spectrum.phi.real * kernel).sum(axis=1)
             if not observed:
                 mean[at, j] = means(spectrum)
                 mean[at, i] = 1 - mean[at, j]
@@ -105,7 +121,10 @@ def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array
 
 
 def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """Means and expected entropies of rows with any number of active classes, the sum of one for each class."""
+    """Means and expected entropies of rows with any number of active classes.
+
+    An entropy is the sum of one for each class.
+    """
     mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
     needed = rays(scores, kept, observed, narrow=False)
     if not observed and not (fine := needed.light).all():
@@ -125,7 +144,9 @@ def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]
 
 
 def entropy_kernel(line: float, t: Array) -> Array:
-    """Fourier transform of -p log p, p = 1 / (1 + exp(-x)); on the line 1/2, of that times 2 cosh(x / 2).
+    """Fourier transform of -p log p, p = 1 / (1 + exp(-x)).
+
+    On the line 1/2, of that times 2 cosh(x / 2).
 
     By Parseval's identity its integral against phi is an expected entropy: no density is needed.
     """

@@ -2,10 +2,11 @@
 
     U_c = log G_c + sum_j w_j log p(x_j | theta_cj) + a_jc      p(y | x, theta) = softmax_c(U)
 
-G_c are independent Gamma variates whose shares are the probabilities of the classes. The terms are independent, so
-their means and variances, the first two cumulants, add. Integrated out, they are w_j K_j(1), an exponent times the log
-predictive of the cell, and log E[pi_c], whose sum is the log-joint that predicts. The constants a_jc = w_j K_j(1) -
-K_j(w_j), 0 where an exponent is 1, make that so: see `inference.class_scores`.
+G_c are independent Gamma variates whose shares are the probabilities of the classes. The terms are
+independent, so their means and variances, the first two cumulants, add. Integrated out, they are
+w_j K_j(1), an exponent times the log predictive of the cell, and log E[pi_c], whose sum is the
+log-joint that predicts. The constants a_jc = w_j K_j(1) - K_j(w_j), 0 where an exponent is 1, make
+that so: see `inference.class_scores`.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,10 @@ MOST = 10_000_000  # numbers of a result: rows x classes x features, 80 MB in ea
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Posterior mean, sd and log predictive of every term of the classes' scores. An impossible class has none."""
+    """Posterior mean, sd and log predictive of every term of the classes' scores.
+
+    An impossible class has none.
+    """
 
     evidence: Array  # `(r, c, f)`, as the next two
     sd: Array
@@ -36,7 +40,8 @@ class Explanation:
     class_term_sd: Array
     predictive_class_term: Array
     score_sd: Array  # `(r, c)`
-    words: tuple[Array | None, ...]  # the columns shown, for each block that is explained word by word
+    # the columns shown, for each block that is explained word by word
+    words: tuple[Array | None, ...]
 
     @property
     def score(self) -> Array:
@@ -53,15 +58,24 @@ class Explanation:
 
 
 def explain(belief: Product, cells: Sequence[Cells], power: Exponents = 1.0) -> Explanation:
-    """Explain each row's scores term by term, `(r, f) per block -> (r, c, f)`, features of all blocks end to end."""
-    live, words = belief.live, tuple(block.words(x) for block, x in zip(belief.blocks, cells, strict=True))
+    """Explain each row's scores term by term, `(r, f) per block -> (r, c, f)`.
+
+    Features of all blocks are end to end.
+    """
+    live = belief.live
+    words = tuple(block.words(x) for block, x in zip(belief.blocks, cells, strict=True))
     _refuse_many(cells, words, len(live))
     possible = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
     powers = of_rows(power, cells)
-    parts = [_of_block(*block, int(live.sum())) for block in zip(possible, cells, words, powers, strict=True)]
+    parts = [
+        _of_block(*block, int(live.sum()))
+        for block in zip(possible, cells, words, powers, strict=True)
+    ]
     mean, variance, gain, total = (
         np.concatenate(each, axis=-1)
-        for each in zip(*((*part[:3], part.total_variance[..., None]) for part in parts), strict=True)
+        for each in zip(
+            *((*part[:3], part.total_variance[..., None]) for part in parts), strict=True
+        )
     )
     first, second = belief.classes.weight_cumulants(2)
     second = np.where(live, second, 0.0)
@@ -77,7 +91,9 @@ def explain(belief: Product, cells: Sequence[Cells], power: Exponents = 1.0) -> 
     )
 
 
-def _of_block(block: Belief, x: Cells, words: Array | None, power: Power, classes: int) -> Contributions:
+def _of_block(
+    block: Belief, x: Cells, words: Array | None, power: Power, classes: int
+) -> Contributions:
     """Contributions of one block's cells."""
     if is_silent(power):
         shape = (x.shape[0], classes, x.shape[1] if words is None else len(words))
@@ -96,7 +112,9 @@ def _of_block(block: Belief, x: Cells, words: Array | None, power: Power, classe
     return result
 
 
-def _by_cells(block: Belief, x: Cells, words: Array | None, power: Power, classes: int) -> Contributions:
+def _by_cells(
+    block: Belief, x: Cells, words: Array | None, power: Power, classes: int
+) -> Contributions:
     """Contributions to powers of the densities, some rows at once."""
     width = x.shape[1] if words is None else len(words)
     parts = []
@@ -122,7 +140,9 @@ def _spread(values: Array, live: Array) -> Array:
 def _refuse_many(cells: Sequence[Cells], words: Sequence[Array | None], classes: int) -> None:
     """Raise for a result of more than MOST numbers."""
     rows = cells[0].shape[0]
-    features = sum(x.shape[1] if shown is None else len(shown) for x, shown in zip(cells, words, strict=True))
+    features = sum(
+        x.shape[1] if shown is None else len(shown) for x, shown in zip(cells, words, strict=True)
+    )
     if rows * classes * features > MOST:
         most = MOST // (classes * features)
         advice = f"at most {most:,} rows like these at once" if most else "fewer columns"

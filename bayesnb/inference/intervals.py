@@ -1,11 +1,13 @@
 """Intervals of p(y | x, theta): its mean, median and equal-tailed ends, for every row and class.
 
-A class's log-odds against the others have exact cumulants, whose first four give quantiles (Cornish and Fisher 1938)
-with a bounded error. Where that is not good enough a transform is inverted: of the log-odds of two classes, or of
-a class against several others. Draws are for classes with parameters in common, and where a user asks for them.
+A class's log-odds against the others have exact cumulants, whose first four give quantiles (Cornish
+and Fisher 1938) with a bounded error. Where that is not good enough a transform is inverted: of the
+log-odds of two classes, or of a class against several others. Draws are for classes with parameters
+in common, and where a user asks for them.
 
-The distribution is that under p(theta | D, x) where the row was observed, a mixture over the class that the row may be
-of, whose mean is the predictive; and that under p(theta | D) where the row was fixed by someone.
+The distribution is that under p(theta | D, x) where the row was observed, a mixture over the class
+that the row may be of, whose mean is the predictive; and that under p(theta | D) where the row was
+fixed by someone.
 """
 
 from collections.abc import Sequence
@@ -17,23 +19,38 @@ from scipy.special import expit, logit, ndtr, ndtri
 from bayesnb import numerics
 from bayesnb.families.base import Array, Rng
 from bayesnb.inference.class_scores import Scores, exponent_cumulants
-from bayesnb.inference.many_classes import LARGEST, CharacteristicFunctions, active, characters, last_place, rays
+from bayesnb.inference.many_classes import (
+    LARGEST,
+    CharacteristicFunctions,
+    active,
+    characters,
+    last_place,
+    rays,
+)
 from bayesnb.inference.posterior_draws import drawn_rows, quantile_error
 from bayesnb.inference.two_classes import invert, pairs_of
 from bayesnb.model.product import Observer, normalised
 from bayesnb.numerics.threads import blocks, in_order
 
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
-HOPELESS = 28.0  # minus the log of an expected probability, 7e-13, below which a class adds nothing to the others' sums
-FAR = 32.0  # how far from their middle log-odds are searched for among many classes: exp(-32) = 1e-14 of the other side
-# Where a share of the variance of log-odds is between the bins of averaged histograms, the expansion is off by TWICE as
-# much as else plus BETWEEN * share**2 at most. An empirical envelope, of 1,808 rows of 113 random models; in 1,744 rows
-# of others the largest errors were 2.5e-4 under "auto" and 0.018 under "fast".
+# minus the log of an expected probability, 7e-13, below which a class adds nothing to the others'
+# sums
+HOPELESS = 28.0
+# how far from their middle log-odds are searched for among many classes: exp(-32) = 1e-14 of the
+# other side
+FAR = 32.0
+# Where a share of the variance of log-odds is between the bins of averaged histograms, the
+# expansion is off by TWICE as much as else plus BETWEEN * share**2 at most. An empirical envelope,
+# of 1,808 rows of 113 random models; in 1,744 rows of others the largest errors were 2.5e-4 under
+# "auto" and 0.018 under "fast".
 TWICE, BETWEEN = 2.0, 0.05
-SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])  # cumulants of -W by those of W, as if of a difference of scores
-LONG = 1 << 14  # places of a ray up to which histograms are transformed in less time than they are drawn
+# cumulants of -W by those of W, as if of a difference of scores
+SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])
+# places of a ray up to which histograms are transformed in less time than they are drawn
+LONG = 1 << 14
 REACHED = 64  # places at which it is asked whether a transform has died out
-ROWS = 1 << 15  # rows times classes at once: four cumulants of each, before and after, stay in a core's cache
+# rows times classes at once: four cumulants of each, before and after, stay in a core's cache
+ROWS = 1 << 15
 
 
 class Intervals(NamedTuple):
@@ -51,7 +68,7 @@ class Intervals(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Quantiles to compute: where a normal's are z, given the row or before it was seen, and how exactly."""
+    """Quantiles to compute: where a normal's are z, given the row or before, and how exactly."""
 
     z: Array
     observed: bool
@@ -59,10 +76,13 @@ class Target(NamedTuple):
 
 
 class ScoreCumulants(NamedTuple):
-    """Cumulants of the scores alone and once their class has seen the row, `(4, r, c)`, and log means, `(r, c)`.
+    """Cumulants of the scores alone and once their class has seen the row, and log means.
 
-    `common` is what two classes that are not apart add to those of their log-odds, `(2, 4, r)`; `mixed` the part of the
-    scores' variance that is between bins, `(r, c)`, or None where there are none.
+    `(4, r, c)` twice, and `(r, c)`.
+
+    `common` is what two classes that are not apart add to those of their log-odds, `(2, 4, r)`;
+    `mixed` the part of the scores' variance that is between bins, `(r, c)`, or None where there are
+    none.
     """
 
     alone: Array
@@ -77,7 +97,7 @@ class ScoreCumulants(NamedTuple):
         return ScoreCumulants(*parts, mixed)
 
     def bound(self, error: Array, variance: Array) -> Array:
-        """Bounds of the errors of classes against the others, `(r, c)`, given their log-odds' variance."""
+        """Bounds of errors of classes against others, given their log-odds' variance, `(r, c)`."""
         if self.mixed is None:
             return error
         largest = np.sort(self.mixed, axis=1)[:, -2:]
@@ -95,20 +115,29 @@ class ScoreCumulants(NamedTuple):
 
 
 class OneAgainstOthers(NamedTuple):
-    """Mean of each class's probability, `(r, c)`, and quantiles of its log-odds against the others, `(3, r, c)`."""
+    """Mean of each class's probability, `(r, c)`, and quantiles of its log-odds against the others.
+
+    Of shape `(3, r, c)`.
+    """
 
     mean: Array
     quantiles: Array
 
 
-def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: int | None = 1) -> Intervals:
-    """Mean, median and interval of the class probabilities of each row; a class of probability 0 keeps it.
+def intervals(
+    scores: Scores, prob: float, observed: bool, method: str, n_jobs: int | None = 1
+) -> Intervals:
+    """Mean, median and interval of the class probabilities of each row.
 
-    A row whose cumulants do not exist has NaN. One whose log-odds have such heavy tails that no method here holds them
-    has a mean, and no quantiles: see `find_heavy`.
+    A class of probability 0 keeps it.
+
+    A row whose cumulants do not exist has NaN. One whose log-odds have such heavy tails that no
+    method here holds them has a mean, and no quantiles: see `find_heavy`.
     """
     live = scores.belief.live
-    target = Target(ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, TOLERANCES[method])
+    target = Target(
+        ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, TOLERANCES[method]
+    )
     result = Intervals(*np.zeros((4, len(scores), len(live))))
     if live.sum() == 1:
         return Intervals(*(array + live for array in result))
@@ -121,7 +150,9 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
         seen = part.cumulants(1.0) if observed else alone
         mixed = None
         if possible.belief.has_atoms:
-            mixed = np.maximum(part.mixture_variance(), part.mixture_variance(1.0 if observed else 0.0))
+            mixed = np.maximum(
+                part.mixture_variance(), part.mixture_variance(1.0 if observed else 0.0)
+            )
         known = ScoreCumulants(alone, seen, part.log_mean(), part.pair_cumulants(observed), mixed)
         good = known.finite
         if good.all():
@@ -129,7 +160,9 @@ def intervals(scores: Scores, prob: float, observed: bool, method: str, n_jobs: 
         else:
             values = Intervals(*np.full((4, len(part), possible.classes), np.nan))
             if good.any():
-                for array, value in zip(values, of_rows(part[good], known.of(good), target), strict=True):
+                for array, value in zip(
+                    values, of_rows(part[good], known.of(good), target), strict=True
+                ):
                     array[good] = value
         for array, value in zip(result, values, strict=True):
             array[rows, live] = value
@@ -145,7 +178,9 @@ def find_heavy(result: Intervals) -> Array:
 
 
 def find_smooth(scores: Scores, observed: bool) -> Array:
-    """Whether the log-odds of each row have a density, so that their transform can be inverted, `(r,)`.
+    """Whether the log-odds of each row have a density, so that their transform can be inverted.
+
+    Of shape `(r,)`.
 
     They have none where all that is unknown may be known: a transform never dies out then.
     """
@@ -153,15 +188,27 @@ def find_smooth(scores: Scores, observed: bool) -> Array:
     if not belief.may_be_known or not belief.closed or belief.live.sum() == 1:
         return np.full(len(scores), belief.closed)
     possible = scores.of(belief.live)
-    parts = [possible[rows] for rows in blocks(len(scores), max(ROWS // (REACHED * possible.classes), 1))]
+    parts = [
+        possible[rows] for rows in blocks(len(scores), max(ROWS // (REACHED * possible.classes), 1))
+    ]
     return np.concatenate([_die_out(part, observed) for part in parts])
 
 
 def _die_out(scores: Scores, observed: bool) -> Array:
-    """Whether the transforms of each row's log-odds are small at places that are not too far, `(r,)`."""
+    """Whether the transforms of each row's log-odds are small at places that are not too far.
+
+    Of shape `(r,)`.
+    """
     if scores.classes <= 2:
-        return np.isfinite(last_place(scores, np.ones((len(scores), scores.classes), bool), observed))
-    return rays(scores, active(scores, scores.log_mean(), observed, HOPELESS), observed, narrow=True).size <= LONG
+        return np.isfinite(
+            last_place(scores, np.ones((len(scores), scores.classes), bool), observed)
+        )
+    return (
+        rays(
+            scores, active(scores, scores.log_mean(), observed, HOPELESS), observed, narrow=True
+        ).size
+        <= LONG
+    )
 
 
 def drawn_intervals(
@@ -175,64 +222,74 @@ def drawn_intervals(
     levels = [0.5, (1 - prob) / 2, (1 + prob) / 2]
     for rows, mean, proba in drawn_rows(scores, observers, draws, rng):
         result.mean[rows] = mean
-        result.median[rows], result.lower[rows], result.upper[rows] = np.quantile(proba, levels, axis=0)
+        result.median[rows], result.lower[rows], result.upper[rows] = np.quantile(
+            proba, levels, axis=0
+        )
         error = max(error, quantile_error(proba, levels))
     return result, error
 
 
 def _of_two(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
-    """Intervals of two classes, from the second's log-odds against the first; the first's are their negatives."""
+    """Intervals of two classes, from the second's log-odds against the first.
+
+    The first's are their negatives.
+    """
     share = known.log_mean
     numerics.row_kernels.normalise(share, True)
     score, others = ((known.alone[..., c], known.seen[..., c]) for c in (1, 0))
     ends, error, cumulants = _expanded(score, others, share[:, 1], target, known.common)
     if not target.observed:
-        numerics.cornish_fisher.logistic_mean(cumulants, share[:, 1])
+        share[:, 1] = numerics.cornish_fisher.logistic_mean(cumulants)
     error = known.bound(error[:, None], cumulants[1, :, None])[:, 0]
     slow = np.flatnonzero(~(error <= target.tolerance))
     if len(slow):
-        exact = invert(scores[slow], cumulants[:, slow], ndtr(target.z), ends[:, slow], target.observed)
+        exact = invert(
+            scores[slow], cumulants[:, slow], ndtr(target.z), ends[:, slow], target.observed
+        )
         ends[:, slow] = exact.quantiles
         if not target.observed:
             known_mean = np.isfinite(exact.mean)
             share[slow[known_mean], 1] = exact.mean[known_mean]
     if not target.observed:
         share[:, 0] = 1 - share[:, 1]
-    result = Intervals(share, *np.empty((3, *share.shape)))
-    numerics.cornish_fisher.two_class_ends(ends, *result[1:])
-    return result
+    lower, median, upper = numerics.cornish_fisher.logistic(np.stack([-ends[::-1], ends], axis=-1))
+    return Intervals(share, median, lower, upper)
 
 
 def _expanded(
-    score: tuple[Array, Array], others: tuple[Array, Array], share: Array, target: Target, common: Any = 0.0
+    score: tuple[Array, Array],
+    others: tuple[Array, Array],
+    share: Array,
+    target: Target,
+    common: Any = 0.0,
 ) -> tuple[Array, ...]:
     """Quantiles by Cornish-Fisher, bounds of their errors, and cumulants of the log-odds.
 
-    `score` and `others` are cumulants of a class's score and of the others', each before and after the row was seen,
-    `(4, r)`; `common`, `(2, 4, r)`, is added to those of the log-odds.
+    `score` and `others` are cumulants of a class's score and of the others', each before and after
+    the row was seen, `(4, r)`; `common`, `(2, 4, r)`, is added to those of the log-odds.
     """
     one, two = np.stack([score[1] + SIGNS * others[0], score[0] + SIGNS * others[1]]) + common
-    ends, error, cumulants = np.empty((len(target.z), len(share))), np.empty(len(share)), np.empty_like(one)
-    numerics.cornish_fisher.quantiles(one, two, share, target.z, target.tolerance, ends, error, cumulants)
-    return ends, error, cumulants
+    return numerics.cornish_fisher.quantiles(one, two, share, target.z, target.tolerance)
 
 
 def _of_many(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
     """Intervals of three or more classes, each against all others."""
     share = np.exp(normalised(known.log_mean))
     kept = active(scores, known.log_mean, target.observed, HOPELESS)
-    others, others_seen, mean = np.empty_like(known.alone), np.empty_like(known.seen), np.full(share.shape, np.nan)
-    crude = np.empty(len(share))
-    numerics.class_sums.cumulants_of_others(known.alone, known.seen, share, kept, others, others_seen, mean, crude)
-    score, rest = ([array.reshape(4, -1) for array in pair] for pair in (known[:2], (others, others_seen)))
+    parts = known.alone, known.seen, share, kept
+    others, others_seen, mean, crude = numerics.class_sums.cumulants_of_others(*parts)
+    score, rest = (
+        [array.reshape(4, -1) for array in pair] for pair in (known[:2], (others, others_seen))
+    )
     common = exponent_cumulants(scores.exponent_variance.reshape(-1), target.observed)
-    ends, error, cumulants = _expanded((score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target, common)
+    ends, error, cumulants = _expanded(
+        (score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target, common
+    )
     ends, cumulants = ends.reshape(-1, *share.shape), cumulants.reshape(4, *share.shape)
     if not target.observed:
-        # From the sums over classes; from the cumulants where there are none, or where exponents are
-        # not known, whose variance is not in the sums.
-        logistic = np.empty(share.size)
-        numerics.cornish_fisher.logistic_mean(cumulants.reshape(4, -1), logistic)
+        # From the sums over classes; from the cumulants where there are none, or where exponents
+        # are not known, whose variance is not in the sums.
+        logistic = numerics.cornish_fisher.logistic_mean(cumulants.reshape(4, -1))
         unknown = np.isnan(mean) | (scores.exponent_variance > 0)
         mean = np.where(unknown, logistic.reshape(mean.shape), mean)
     against = OneAgainstOthers(share if target.observed else mean, ends)
@@ -241,24 +298,37 @@ def _of_many(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals
     if slow.any():
         _invert_many(scores, np.flatnonzero(slow), kept, cumulants, target, against)
     ends = np.sort(ends, axis=0)
-    mean = against.mean if target.observed else against.mean / against.mean.sum(axis=1, keepdims=True)
+    mean = (
+        against.mean if target.observed else against.mean / against.mean.sum(axis=1, keepdims=True)
+    )
     return Intervals(mean, *(expit(ends[q]) for q in (1, 0, 2)))
 
 
 def _invert_many(
-    scores: Scores, slow: Array, kept: Array, cumulants: Array, target: Target, result: OneAgainstOthers
+    scores: Scores,
+    slow: Array,
+    kept: Array,
+    cumulants: Array,
+    target: Target,
+    result: OneAgainstOthers,
 ) -> None:
     """Put exact quantiles in place of expanded ones, and exact means where the row is fixed.
 
-    Rows with two active classes go by pairs of classes, as their log-odds have a closed characteristic function.
+    Rows with two active classes go by pairs of classes, as their log-odds have a closed
+    characteristic function.
     """
     few = kept[slow].sum(axis=1) == 2
     level = ndtr(target.z)
     for i, j, group in pairs_of(kept[slow[few]]):
         rows = slow[few][group]
         two = scores[rows].of([i, j])
-        exact = invert(two, cumulants[:, rows, j], level, result.quantiles[:, rows, j], target.observed)
-        result.quantiles[:, rows, j], result.quantiles[:, rows, i] = exact.quantiles, -exact.quantiles[::-1]
+        exact = invert(
+            two, cumulants[:, rows, j], level, result.quantiles[:, rows, j], target.observed
+        )
+        result.quantiles[:, rows, j], result.quantiles[:, rows, i] = (
+            exact.quantiles,
+            -exact.quantiles[::-1],
+        )
         if not target.observed:
             mean = np.where(np.isnan(exact.mean), result.mean[rows, j], exact.mean)
             result.mean[rows, j], result.mean[rows, i] = mean, 1 - mean
@@ -279,20 +349,20 @@ def _invert_many(
             result.mean[at] = part.means()
 
 
-def _search(part: CharacteristicFunctions, middle: Array, guess: Array, level: Array, below: Array | None) -> Array:
+def _search(
+    part: CharacteristicFunctions, middle: Array, guess: Array, level: Array, below: Array | None
+) -> Array:
     """Quantiles of log-odds, `(q, r, a)`, around a middle, `(r, a)`.
 
-    Given the row, `below` is the probability of the other classes; a quantile that is then out of reach keeps the
-    magnitude of the guess.
+    Given the row, `below` is the probability of the other classes; a quantile that is then out of
+    reach keeps the magnitude of the guess.
     """
     phi, middle = part.phi.reshape(-1, part.phi.shape[-1]), middle.reshape(-1)
     reach = np.pi / part.step if below is None else FAR
-    lower, upper, ends = middle - reach, middle + reach, guess.reshape(len(level), -1).copy()
-    residue = None if below is None else below.reshape(-1)
-    numerics.fourier_inversion.search(
-        phi.real.copy(), phi.imag.copy(), part.step, None, residue, lower, upper, ends, level
-    )
+    lower, upper, near = middle - reach, middle + reach, guess.reshape(len(level), -1)
+    limits, residue = np.stack([lower, upper]), None if below is None else below.reshape(-1)
+    ends = numerics.fourier_inversion.search(phi, part.step, limits, near, level, residue)
     if below is not None:
-        low, high = np.minimum(guess.reshape(ends.shape), lower), np.maximum(guess.reshape(ends.shape), upper)
-        ends = np.where(ends < lower + 1e-6, low, np.where(ends > upper - 1e-6, high, ends))
+        ends = np.where(ends < lower + 1e-6, np.minimum(near, lower), ends)
+        ends = np.where(ends > upper - 1e-6, np.maximum(near, upper), ends)
     return ends.reshape(guess.shape)

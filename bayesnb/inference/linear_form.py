@@ -1,11 +1,12 @@
 """The scores of the classes as linear functions of what the columns hold, theta plugged in.
 
-    log p(x, c | theta) = w_c . x + b_c + what all classes share        w_c = t * weights_c        t the exponent
-                                                                        b_c = log pi_c + t * offset_c
+    log p(x, c | theta) = w_c . x + b_c + what all classes share        t the exponent
+    w_c = t * weights_c
+    b_c = log pi_c + t * offset_c
 
-Independent blocks, so that weights stand side by side and offsets add up. The boundary between two classes is the
-hyperplane (w_j - w_k) . x + (b_j - b_k) = 0, and p(y | x, theta) a softmax, as in a logistic regression: Ng and Jordan
-(2002), On discriminative vs. generative classifiers.
+Independent blocks, so that weights stand side by side and offsets add up. The boundary between two
+classes is the hyperplane (w_j - w_k) . x + (b_j - b_k) = 0, and p(y | x, theta) a softmax, as in a
+logistic regression: Ng and Jordan (2002), On discriminative vs. generative classifiers.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,10 @@ from bayesnb.numerics.views import EVERY, Dense
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Weights `(c, k)` and offsets `(c,)`, and their sds. A class that is impossible has an offset of -inf alone."""
+    """Weights `(c, k)` and offsets `(c,)`, and their sds.
+
+    A class that is impossible has an offset of -inf alone.
+    """
 
     w: Array
     b: Array
@@ -39,7 +43,9 @@ class Form:
 
 
 def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None]:
-    """Linear part of each block for the possible classes; None for one that is not linear, whichever theta is used.
+    """Linear part of each block for the possible classes.
+
+    None for one that is not linear, whichever theta is used.
 
     One class alone, or classes whose variances happen to be equal, would look linear.
     """
@@ -49,13 +55,22 @@ def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None
 
 def differences(density: Any, against: int) -> list[Any]:
     """Linear part of each block for the possible classes, less that of one of them."""
-    return [block[density.live].linear_against(_among(density.live, against)) for block in density.blocks]
+    return [
+        block[density.live].linear_against(_among(density.live, against))
+        for block in density.blocks
+    ]
 
 
 def form_of(
-    parts: Sequence[Linear], density: ProductDensity, posterior: Any, power: Numbers, against: int | None
+    parts: Sequence[Linear],
+    density: ProductDensity,
+    posterior: Any,
+    power: Numbers,
+    against: int | None,
 ) -> Form:
-    """Weights and offsets of all classes; `against` is the place of a class from which they are differences.
+    """Weights and offsets of all classes.
+
+    `against` is the place of a class from which they are differences.
 
     Blocks whose features have exponents of their own are those of `by_feature`.
     """
@@ -72,21 +87,28 @@ def form_of(
 
 
 def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_array:
-    """Numbers that weights multiply: the cells of a block, or one-hot codes of columns of levels, 0 if unknown."""
+    """Numbers that weights multiply.
+
+    The cells of a block, or one-hot codes of columns of levels, 0 if unknown.
+    """
     part = x.rows if isinstance(x, Dense) else x[EVERY]
     if sizes is None:
         return part.astype(float) if sparse.issparse(part) else np.asarray(part, float)
     codes, first = np.asarray(part), np.cumsum([0, *sizes])
     known = (codes >= 0) & (codes < np.asarray(sizes))
     ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-    return sparse.csr_array((np.ones(ends[-1]), (codes + first[:-1])[known], ends), shape=(len(codes), first[-1]))
+    return sparse.csr_array(
+        (np.ones(ends[-1]), (codes + first[:-1])[known], ends), shape=(len(codes), first[-1])
+    )
 
 
 def beside(parts: Sequence[Any], order: Array, as_sparse: bool) -> Any:
     """Numbers of all blocks, `(r, k)`, their columns in the given order."""
     if as_sparse:
         return sparse.csr_array(sparse.hstack(parts, format="csr")[:, order])
-    return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])[:, order]
+    return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])[
+        :, order
+    ]
 
 
 def _among(live: Array, place: int) -> int:
@@ -103,25 +125,43 @@ def _summed(parts: Sequence[Linear], times: Sequence[Any]) -> Array:
 
 
 def by_feature(product: Any, power: Exponents) -> Any:
-    """The product of every feature by itself, where features have exponents of their own; its classes are the same."""
+    """The product of every feature by itself, where features have exponents of their own.
+
+    Its classes are the same.
+    """
     if not isinstance(numbers := of_empty_rows(power), tuple):
         return product
     pairs = zip(product.blocks, numbers, strict=True)
-    parts = ([block] if np.ndim(w) == 0 else [block.only(j) for j in range(np.size(w))] for block, w in pairs)
+    parts = (
+        [block] if np.ndim(w) == 0 else [block.only(j) for j in range(np.size(w))]
+        for block, w in pairs
+    )
     return type(product)(product.classes, tuple(chain.from_iterable(parts)))
 
 
 def exponents_by_feature(power: Exponents) -> Numbers:
-    """The exponents of the blocks of `by_feature`; of words that of a row without any, see `linear_cells`."""
+    """The exponents of the blocks of `by_feature`.
+
+    Of words that of a row without any, see `linear_cells`.
+    """
     numbers = of_empty_rows(power)
-    return tuple(float(w) for each in numbers for w in np.atleast_1d(each)) if isinstance(numbers, tuple) else numbers
+    return (
+        tuple(float(w) for each in numbers for w in np.atleast_1d(each))
+        if isinstance(numbers, tuple)
+        else numbers
+    )
 
 
 def linear_cells(power: Exponents, cells: Sequence[Cells]) -> list[Cells]:
-    """The cells that weights multiply: of words whose exponent falls with a row's length n, counts / (1 + n / n0)."""
+    """The cells that weights multiply.
+
+    Of words whose exponent falls with a row's length n, counts / (1 + n / n0).
+    """
     pairs = zip(of_blocks(power, len(cells)), cells, strict=True)
     return [
-        scaled(sparse.csr_array(x[EVERY]), each.of(x) / each.value) if isinstance(each, LengthPower) else x
+        scaled(sparse.csr_array(x[EVERY]), each.of(x) / each.value)
+        if isinstance(each, LengthPower)
+        else x
         for each, x in pairs
     ]
 
@@ -134,4 +174,6 @@ def _spread(form: Form, live: Array) -> Form:
         result[live] = values
         return result
 
-    return Form(placed(form.w, 0.0), placed(form.b, -np.inf), placed(form.w_sd, 0.0), placed(form.b_sd, 0.0))
+    return Form(
+        placed(form.w, 0.0), placed(form.b, -np.inf), placed(form.w_sd, 0.0), placed(form.b_sd, 0.0)
+    )

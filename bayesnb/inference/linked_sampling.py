@@ -1,10 +1,11 @@
 """Cells of linked columns: each child is drawn again, given the level of its parent in the row.
 
-    p(cell | level a of the parent) = p(cell) r(a, level of the cell) / constant      r the expected ratio of the link
+    p(cell | level a of the parent) = p(cell) r(a, level of the cell) / constant
+    r the expected ratio of the link
 
-Cells of the child's family are drawn until one is accepted, with the probability r / max r (von Neumann). So all that
-the family knows of the cells of a level stays as it is. Parents come before children, so that a whole forest is drawn
-in one pass over its links.
+Cells of the child's family are drawn until one is accepted, with the probability r / max r (von
+Neumann). So all that the family knows of the cells of a level stays as it is. Parents come before
+children, so that a whole forest is drawn in one pass over its links.
 """
 
 from collections.abc import Sequence
@@ -24,12 +25,19 @@ Generator = np.random.Generator
 
 
 def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Generator) -> None:
-    """Draw the children of a forest again, into the cells of their blocks, `(r, f)`; of links beyond it none."""
+    """Draw the children of a forest again, into the cells of their blocks, `(r, f)`.
+
+    Of links beyond it none.
+    """
     links: LinkBlock = schema.links
     belief: Any = model.posterior.blocks[-1]
     ratio = belief.mean()
-    at = {name: (b, j) for b, block in enumerate(schema.blocks) for j, name in enumerate(block.names)}
-    packed = {b for b in {at[name][0] for key in links.keys for name in key} if sparse.issparse(cells[b])}
+    at = {
+        name: (b, j) for b, block in enumerate(schema.blocks) for j, name in enumerate(block.names)
+    }
+    packed = {
+        b for b in {at[name][0] for key in links.keys for name in key} if sparse.issparse(cells[b])
+    }
     for b in packed:
         cells[b] = cells[b].toarray()
     for k in np.flatnonzero(links.in_forest).tolist():
@@ -46,22 +54,35 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
         cells[b] = schema.template.pack(cells[b])
 
 
-def _levels(at: tuple[int, int], reader: tuple[Block, int], schema: Schema, cells: Sequence[Any]) -> Array:
+def _levels(
+    at: tuple[int, int], reader: tuple[Block, int], schema: Schema, cells: Sequence[Any]
+) -> Array:
     """Levels, as the links know them, of a column that was drawn, `(r,)`."""
     b, j = at
     return levels_of_written(*reader, schema.blocks[b], j, np.asarray(cells[b])[:, j])
 
 
-def _accepted(block: Block, belief: Belief, j: int, reader: tuple[Block, int], ratio: Array, rng: Generator) -> Array:
-    """Cells of one column and class, of which those on a level are accepted by its ratio, `(r, b) -> (r,)`."""
+def _accepted(
+    block: Block, belief: Belief, j: int, reader: tuple[Block, int], ratio: Array, rng: Generator
+) -> Array:
+    """Cells of one column and class, of which those on a level are accepted by its ratio.
+
+    Shapes: `(r, b) -> (r,)`.
+    """
     of_levels = np.column_stack(
         [ratio, np.ones(len(ratio))]
     )  # the last is that of a cell of which the link knows nothing
-    chance, waiting, out = of_levels / of_levels.max(axis=1, keepdims=True), np.arange(len(ratio)), None
+    chance, waiting, out = (
+        of_levels / of_levels.max(axis=1, keepdims=True),
+        np.arange(len(ratio)),
+        None,
+    )
     for _ in range(ROUNDS):
         each = max(AT_ONCE // len(waiting), 1)
         size = each * len(waiting)
-        drawn = np.asarray(block.write(belief.sample(rng, size).sample(rng).reshape(size, -1), rng))[:, j]
+        drawn = np.asarray(
+            block.write(belief.sample(rng, size).sample(rng).reshape(size, -1), rng)
+        )[:, j]
         levels = levels_of_written(*reader, block, j, drawn).reshape(-1, each)
         good = rng.uniform(size=levels.shape) < np.take_along_axis(chance[waiting], levels, axis=1)
         first = good.argmax(axis=1)

@@ -1,32 +1,38 @@
-"""The exact distribution of each probability among many classes, as log-odds of the class against the others.
+"""The exact distribution of each of many classes' log-odds against the others.
 
-logit p_c = U_c - W_c, where W_c = log of the sum of the others' exp(U) is independent of U_c. So each class and the
-others are two classes, once E exp(s W_c) is known. What is needed is one transform on one line,
+logit p_c = U_c - W_c, where W_c = log of the sum of the others' exp(U) is independent of U_c. So
+each class and the others are two classes, once E exp(s W_c) is known. What is needed is one
+transform on one line,
 
     phi_c(t) = E exp((a + t i) U_c) E exp((a - t i) W_c),
 
-on the line a = 0 where the row was fixed, and a = 1/2 where it was observed: the distribution given the row has density
-exp(U_c) + exp(W_c) = exp((U_c + W_c) / 2) 2 cosh((U_c - W_c) / 2) against the one before it, whatever the row.
+on the line a = 0 where the row was fixed, and a = 1/2 where it was observed: the distribution given
+the row has density exp(U_c) + exp(W_c) = exp((U_c + W_c) / 2) 2 cosh((U_c - W_c) / 2) against the
+one before it, whatever the row.
 
-The second factor is a moment of the sum of several classes' exponentiated scores, S = sum_k exp(U_k), by products of
-Laplace transforms:
+The second factor is a moment of the sum of several classes' exponentiated scores, S = sum_k
+exp(U_k), by products of Laplace transforms:
 
     L_k(z) = E exp(-z exp(U_k))      E exp(-z S) = product of L_k(z)
 
-on a ray z = exp(v + i angle). Mellin's transform takes M_k(s) = E exp(s U_k) = exp K_k(s), which is known, to L_k, and
-the product back to E S**s: both are Fourier transforms in v. With tau along the line Re s = a,
+on a ray z = exp(v + i angle). Mellin's transform takes M_k(s) = E exp(s U_k) = exp K_k(s), which is
+known, to L_k, and the product back to E S**s: both are Fourier transforms in v. With tau along the
+line Re s = a,
 
     L_k = [1, or 1/2 if a = 0] + 1/(2 pi) int Gamma(tau i - a) z**(a - tau i) M_k(a - tau i) dtau
-    n_k = z E exp(U_k - z exp(U_k)) z**-a = 1/(2 pi) int Gamma(1 - a + tau i) z**(-tau i) M_k(a - tau i) dtau
+    n_k = z E exp(U_k - z exp(U_k)) z**-a
+        = 1/(2 pi) int Gamma(1 - a + tau i) z**(-tau i) M_k(a - tau i) dtau
     E S**(a - t i) = 1/Gamma(1 - a + t i) int sum_k n_k (product of the others' L) z**(t i) dv
 
-Titchmarsh (1948), Introduction to the theory of Fourier integrals, chapter 1. The first line is Mellin's inversion on
-a line left of the Gamma function's pole at 0, whose residue is M_k(0) = 1. The line a = 0 passes through the pole: the
-midpoint sum over tau, symmetric about it, is the principal value, and half of the residue stays.
+Titchmarsh (1948), Introduction to the theory of Fourier integrals, chapter 1. The first line is
+Mellin's inversion on a line left of the Gamma function's pole at 0, whose residue is M_k(0) = 1.
+The line a = 0 passes through the pole: the midpoint sum over tau, symmetric about it, is the
+principal value, and half of the residue stays.
 
-The way back divides by a Gamma function that decays like exp(-pi t / 2): on the real axis, angle = 0, every digit would
-be lost at t = 23. Turning the ray by an angle multiplies the Gamma functions by exp(angle tau), which takes the decay
-away but for exp(-(pi / 2 - angle) t), see LOSS. A turn by pi / 2 itself would leave no decay that cuts the sums off.
+The way back divides by a Gamma function that decays like exp(-pi t / 2): on the real axis, angle =
+0, every digit would be lost at t = 23. Turning the ray by an angle multiplies the Gamma functions
+by exp(angle tau), which takes the decay away but for exp(-(pi / 2 - angle) t), see LOSS. A turn by
+pi / 2 itself would leave no decay that cuts the sums off.
 """
 
 from collections.abc import Iterator
@@ -41,15 +47,19 @@ from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.two_classes import FINE, HALF_WIDTH, RARE, SPARE, chernoff, too_heavy
 from bayesnb.numerics.threads import blocks
 
-# Nats lost on the way back at the last t, half the last tau. exp(13.75) = 9e5 times rounding is 2e-10, about CUT; on
-# the way there terms are cut off at the last tau, where they are exp(-2 LOSS) = 1e-12.
+# Nats lost on the way back at the last t, half the last tau. exp(13.75) = 9e5 times rounding is
+# 2e-10, about CUT; on the way there terms are cut off at the last tau, where they are exp(-2 LOSS)
+# = 1e-12.
 LOSS = 13.75
-SURE = 28.0  # minus the log of a probability that is taken for 0, 7e-13: S is 0 or 1 to that at the ends of a window
-# Where log E - U starts on the line 1/2, scores being in units of the row's probability, so that those of the most
-# probable class are around 0: tails are exp(-|v| / 2) whatever the row, 5e-12 at -52 and 1e-17 at 78, where a window
-# of HALF_WIDTH ends.
+# minus the log of a probability that is taken for 0, 7e-13: S is 0 or 1 to that at the ends of a
+# window
+SURE = 28.0
+# Where log E - U starts on the line 1/2, scores being in units of the row's probability, so that
+# those of the most probable class are around 0: tails are exp(-|v| / 2) whatever the row, 5e-12 at
+# -52 and 1e-17 at 78, where a window of HALF_WIDTH ends.
 HALF_START = -52.0
-NEEDED = 9.0  # the least t that is reached: the kernels of means and entropies are exp(-pi t), 5e-13
+# the least t that is reached: the kernels of means and entropies are exp(-pi t), 5e-13
+NEEDED = 9.0
 CUT = 1e-10  # size at which a characteristic function is cut off, beside its 1 at t = 0
 LARGEST = 1 << 18  # places of a ray: a row whose transforms need more is drawn
 LONGEST = 1 << 20  # places times classes: some tenths of a second for a row, longer than drawing it
@@ -57,7 +67,10 @@ AT_ONCE = 1 << 20  # numbers of a transform that are held at once: 16 MiB
 
 
 class Ray(NamedTuple):
-    """A line of `size` places tau = (m + 1/2) step, half of them on either side of 0, and as many values of v."""
+    """A line of `size` places tau = (m + 1/2) step, and as many values of v.
+
+    Half of the places are on either side of 0.
+    """
 
     line: float
     step: float
@@ -66,7 +79,10 @@ class Ray(NamedTuple):
 
     @property
     def angle(self) -> float:
-        """Turn of the ray: pi / 2 less what makes exp(-(pi / 2 - angle) tau) = exp(-2 LOSS) at the last tau."""
+        """Turn of the ray.
+
+        It is pi / 2 less what makes exp(-(pi / 2 - angle) tau) = exp(-2 LOSS) at the last tau.
+        """
         return max(0.0, np.pi / 2 - 2 * LOSS / (self.size / 2 * self.step))
 
     @property
@@ -76,7 +92,7 @@ class Ray(NamedTuple):
 
     @property
     def spacing(self) -> float:
-        """Step of v: a Fourier transform of `size` numbers takes a step of tau to 2 pi / (size step)."""
+        """Step of v, to which a Fourier transform of `size` numbers takes a step of tau."""
         return 2 * np.pi / (self.size * self.step)
 
     @property
@@ -85,23 +101,33 @@ class Ray(NamedTuple):
 
     @property
     def _all_tau(self) -> Array:
-        """Places in the order of a Fourier transform: above the axis from the lowest, then below from the farthest."""
+        """Places in the order of a Fourier transform.
+
+        Above the axis from the lowest, then below from the farthest.
+        """
         return np.concatenate([self.tau, -self.tau[::-1]])
 
     def laplace(self, log_moments: Array) -> tuple[Array, Array]:
-        """n_k and L_k on the ray from K_k(a + tau i), `(..., n) -> 2 of (..., v)`; z is scaled as the scores are."""
+        """n_k and L_k on the ray from K_k(a + tau i), `(..., n) -> 2 of (..., v)`.
+
+        Z is scaled as the scores are.
+        """
         below = np.exp(log_moments)
         moments = np.concatenate([below.conj(), below[..., ::-1]], axis=-1)  # of a - tau i
         tau = self._all_tau
-        rates = self._forward(np.exp(loggamma(1 - self.line + 1j * tau) + self.angle * tau) * moments)
+        rates = self._forward(
+            np.exp(loggamma(1 - self.line + 1j * tau) + self.angle * tau) * moments
+        )
         values = self._forward(np.exp(loggamma(-self.line + 1j * tau) + self.angle * tau) * moments)
-        residue = 1.0 if self.line else 0.5  # of Gamma's pole at 0, and half of it on the line through it
+        # of Gamma's pole at 0, and half of it on the line through it
+        residue = 1.0 if self.line else 0.5
         values = residue + np.exp(self.line * (self.v + 1j * self.angle)) * values
         size = np.abs(values)
-        return rates, np.where(size > 1, values / np.where(size > 1, size, 1), values)  # a larger size is rounding
+        # a larger size is rounding
+        return rates, np.where(size > 1, values / np.where(size > 1, size, 1), values)
 
     def _forward(self, terms: Array) -> Array:
-        """1/(2 pi) int terms exp(-i tau v) dtau, the halves of (m + 1/2) step taken out of the transform."""
+        """1/(2 pi) int terms exp(-i tau v) dtau; the halves of (m + 1/2) step are taken out."""
         turn = np.exp(-1j * self._all_tau * self.start)
         half = np.exp(-1j * np.pi * np.arange(self.size) / self.size)
         return fft(terms * turn, axis=-1) * half * self.step / (2 * np.pi)
@@ -111,7 +137,9 @@ class Ray(NamedTuple):
         half = np.exp(1j * np.pi * np.arange(self.size) / self.size)
         integral = ifft(rates * half, axis=-1)[..., : len(self.tau)] * self.size * self.spacing
         return integral * np.exp(
-            1j * self.tau * self.start - loggamma(1 - self.line + 1j * self.tau) - self.angle * self.tau
+            1j * self.tau * self.start
+            - loggamma(1 - self.line + 1j * self.tau)
+            - self.angle * self.tau
         )
 
 
@@ -121,7 +149,9 @@ def sum_of_two(one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Arra
 
 
 def rates_of_others(rates: Array, laplace: Array) -> Array:
-    """Rates of the sum of all classes but one, for each of them, `(r, c, v), (r, c, v) -> (r, c, v)`.
+    """Rates of the sum of all classes but one, for each of them.
+
+    Shapes: `(r, c, v), (r, c, v) -> (r, c, v)`.
 
     Products of the classes before and behind: to divide all by one would divide by what is 0.
     """
@@ -137,9 +167,12 @@ def rates_of_others(rates: Array, laplace: Array) -> Array:
 
 
 def active(scores: Scores, log_mean: Array, observed: bool, gap: float) -> Array:
-    """Whether a class's expected probability may be exp(-gap) or more, `(r, c)`; true of the two most probable ones.
+    """Whether a class's expected probability may be exp(-gap) or more, `(r, c)`.
 
-    Given the row it is known. Before it, p_c <= (exp U_c / exp U_b)**s for any class b and 0 < s <= 1.
+    True of the two most probable ones.
+
+    Given the row it is known. Before it, p_c <= (exp U_c / exp U_b)**s for any class b and 0 < s <=
+    1.
     """
     best = np.argsort(-log_mean, axis=1)[:, :2]
     if observed or log_mean.shape[1] == 2:
@@ -173,12 +206,20 @@ class CharacteristicFunctions(NamedTuple):
         return self._replace(phi=self.phi * np.exp(exponent))
 
     def means(self) -> Array:
-        """E p_c = 1/2 + int Im phi_c(t) / sinh(pi t) dt, on the line 0; where t > 100 the kernel is 0 to any digit."""
-        return 0.5 + self.step * (self.phi.imag / np.sinh(np.pi * np.minimum(self.t, 100))).sum(axis=-1)
+        """E p_c = 1/2 + int Im phi_c(t) / sinh(pi t) dt, on the line 0.
+
+        Where t > 100 the kernel is 0 to any digit.
+        """
+        return 0.5 + self.step * (self.phi.imag / np.sinh(np.pi * np.minimum(self.t, 100))).sum(
+            axis=-1
+        )
 
 
 class Rays(NamedTuple):
-    """Ray that each row needs, `(r,)` each: known from a few values of its transforms, before any work is done."""
+    """Ray that each row needs, `(r,)` each.
+
+    Known from a few values of its transforms, before any work is done.
+    """
 
     width: Array  # of the window that holds all scores and their differences
     start: Array
@@ -187,7 +228,7 @@ class Rays(NamedTuple):
 
     @property
     def light(self) -> Array:
-        """Whether a row's transforms are inverted, `(r,)`: otherwise that takes longer than draws."""
+        """Whether a row's transforms are inverted, `(r,)`; otherwise draws take less time."""
         return (self.size <= LARGEST) & (self.work <= LONGEST)
 
     def of(self, rows: Array) -> "Rays":
@@ -195,7 +236,10 @@ class Rays(NamedTuple):
 
 
 def rays(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Rays:
-    """Ray of each row; `narrow` if its transforms are needed as far as they matter to quantiles, not only to means."""
+    """Ray of each row.
+
+    `narrow` if its transforms are needed as far as they matter to quantiles, not only to means.
+    """
     reach = last_place(scores, kept, observed) if narrow else np.full(len(scores), NEEDED)
     if observed:
         width, start = np.full(len(scores), HALF_WIDTH), np.full(len(scores), HALF_START)
@@ -205,7 +249,9 @@ def rays(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Rays:
     return Rays(width, start, size, size * kept.sum(axis=1))
 
 
-def characters(scores: Scores, kept: Array, observed: bool, needed: Rays) -> Iterator[CharacteristicFunctions]:
+def characters(
+    scores: Scores, kept: Array, observed: bool, needed: Rays
+) -> Iterator[CharacteristicFunctions]:
     """Transforms of each row, on the ray that it needs, rows of equal rays together.
 
     On the line 1/2 they are in units of the row's predictive probability.
@@ -219,20 +265,28 @@ def characters(scores: Scores, kept: Array, observed: bool, needed: Rays) -> Ite
         group = np.flatnonzero((keys == [[a], [wide], [places]]).all(axis=0))
         size = next_fast_len(int(places), real=False)
         size += size % 2
-        ray = Ray(0.5 if observed else 0.0, 2 * np.pi / wide, size, float(needed.start[group].min()))
+        ray = Ray(
+            0.5 if observed else 0.0, 2 * np.pi / wide, size, float(needed.start[group].min())
+        )
         for part in blocks(len(group), max(AT_ONCE // (size * scores.classes), 1)):
             rows = group[part]
             classes = order[rows, : int(a)]
-            yield CharacteristicFunctions(rows, classes, _on_ray(scores[rows], classes, shift[rows], ray), ray.step)
+            yield CharacteristicFunctions(
+                rows, classes, _on_ray(scores[rows], classes, shift[rows], ray), ray.step
+            )
 
 
 def last_place(scores: Scores, kept: Array, observed: bool) -> Array:
-    """Last t that matters, `(r,)`; infinite where transforms are not small at the end of the largest ray.
+    """Last t that matters, `(r,)`.
 
-    W_c varies no less than one of its scores, so phi_c is at most the product of the two largest transforms of scores,
-    and small where that is below CUT.
+    Infinite where transforms are not small at the end of the largest ray.
+
+    W_c varies no less than one of its scores, so phi_c is at most the product of the two largest
+    transforms of scores, and small where that is below CUT.
     """
-    t = NEEDED * FINE ** np.arange(np.log(LARGEST * np.pi / (2 * SPARE * NEEDED)) / np.log(FINE) + 1)
+    t = NEEDED * FINE ** np.arange(
+        np.log(LARGEST * np.pi / (2 * SPARE * NEEDED)) / np.log(FINE) + 1
+    )
     size = scores.transform((0.5 if observed else 0.0) + 1j * np.append(0.0, t)).real
     size = np.where(kept[..., None], size[..., 1:] - size[..., :1], -np.inf)
     small = np.sort(size, axis=1)[:, -2:].sum(axis=1) < np.log(CUT)
@@ -241,24 +295,37 @@ def last_place(scores: Scores, kept: Array, observed: bool) -> Array:
 
 
 def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
-    """Width of a window that holds all scores and their differences, and where log E - U starts, `(r,)` each."""
+    """Width of a window that holds all scores and their differences, and where log E - U starts.
+
+    Of shape `(r,)` each.
+    """
 
     def moments(s: Array) -> tuple[Array, Array]:
         down, up = np.split(scores.transform(np.concatenate([-s, s])).real, 2, axis=-1)
-        return tuple(np.where(kept[..., None], side, 0.0) for side in (down, up))  # type: ignore[return-value]
+        return np.where(kept[..., None], down, 0.0), np.where(kept[..., None], up, 0.0)
 
     lower, upper = chernoff(moments, np.where(kept, np.sqrt(scores.cumulants()[1]), 1.0))
-    least, most = np.where(kept, lower, np.inf).min(axis=1), np.where(kept, upper, -np.inf).max(axis=1)
+    least, most = (
+        np.where(kept, lower, np.inf).min(axis=1),
+        np.where(kept, upper, -np.inf).max(axis=1),
+    )
     noise = np.sqrt(-2 * np.log(RARE) * scores.exponent_variance.max(axis=1))
     width = FINE ** np.ceil(np.log(2 * (most - least + noise) + SPARE) / np.log(FINE))
-    first = shift - most - SURE  # there exp(v + U) is below exp(-SURE), but for the probability of leaving the window
+    # there exp(v + U) is below exp(-SURE), but for the probability of leaving the window
+    first = shift - most - SURE
     return width, np.floor(first / 8) * 8  # rounded, so that rows of one width share their start
 
 
 def _on_ray(scores: Scores, classes: Array, shift: Array, ray: Ray) -> Array:
-    """phi_c up to half the ray's last tau, `(r, a, n)`: beyond, the way back has lost more than LOSS."""
+    """phi_c up to half the ray's last tau, `(r, a, n)`.
+
+    Beyond, the way back has lost more than LOSS.
+    """
     s = ray.line + 1j * ray.tau
-    terms = np.take_along_axis(scores.transform(s), classes[..., None], axis=1) - shift[:, None, None] * s
+    terms = (
+        np.take_along_axis(scores.transform(s), classes[..., None], axis=1)
+        - shift[:, None, None] * s
+    )
     of_others = ray.moments(rates_of_others(*ray.laplace(terms)))
     n = len(ray.tau) // 2
     return np.exp(terms[..., :n]) * of_others[..., :n]

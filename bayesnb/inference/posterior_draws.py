@@ -2,9 +2,10 @@
 
     theta ~ belief      p(y | x, theta) and log p(x, y | theta) of every draw and row
 
-The draws are exact and independent. A seed draws the same theta whatever rows are looked at, and however many: each
-block has a separate generator, and how many draws are made at once depends on the model alone. Parameters of all levels
-that no learnt row had are drawn as their sum; rows that hold such a level have it split off (`opened`).
+The draws are exact and independent. A seed draws the same theta whatever rows are looked at, and
+however many: each block has a separate generator, and how many draws are made at once depends on
+the model alone. Parameters of all levels that no learnt row had are drawn as their sum; rows that
+hold such a level have it split off (`opened`).
 """
 
 import warnings
@@ -40,28 +41,41 @@ CELLS = 1 << 21  # log p(x, y | theta) that are held at once: 16 MiB
 PROBABILITIES = 1 << 24  # p(y | x, theta) that are held at once: 128 MiB
 SIDE_BY_SIDE = 1 << 11  # draws times classes that are scored in one pass through the rows
 MOST_BYTES = 2 << 30  # of a result: more is refused before it is made
-FALLBACK = 20_000  # draws where nothing else works: a standard error of a probability is 0.0035 at most
+# draws where nothing else works: a standard error of a probability is 0.0035 at most
+FALLBACK = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class Theta:
-    """Draws of all parameters: class probabilities, `(s, c)`, and a density of s * c classes for each block."""
+    """Draws of all parameters: class probabilities, `(s, c)`, and a density for each block.
+
+    A density has s * c classes.
+    """
 
     class_probs: DirichletDensity
     blocks: tuple[Density, ...]
 
-    def opened(self, beliefs: Sequence[Belief], cells: Sequence[Cells], rng: np.random.Generator) -> Self:
-        """Split off the parameters of levels that only these rows hold; nothing that was drawn changes."""
+    def opened(
+        self, beliefs: Sequence[Belief], cells: Sequence[Cells], rng: np.random.Generator
+    ) -> Self:
+        """Split off the parameters of levels that only these rows hold.
+
+        Nothing that was drawn changes.
+        """
         parts = zip(beliefs, self.blocks, cells, strict=True)
-        return replace(self, blocks=tuple(belief.opened(theta, x, rng) for belief, theta, x in parts))
+        return replace(
+            self, blocks=tuple(belief.opened(theta, x, rng) for belief, theta, x in parts)
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of draws and of classes."""
         return self.class_probs.probability.shape
 
-    def log_joint(self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None) -> Array:
-        """log p(x, y | theta), `(r, f) per block -> (r, s, c)`, the features counting by their exponents.
+    def log_joint(
+        self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None
+    ) -> Array:
+        """log p(x, y | theta), `(r, f) per block -> (r, s, c)`; features count by their exponents.
 
         Never NaN: a number that left the range of floats on the way makes a row impossible.
         """
@@ -72,7 +86,9 @@ class Theta:
 
     @cached_property
     def _flat(self) -> ProductDensity:
-        return ProductDensity(DirichletDensity.of_logs(self.class_probs.log_probability.ravel()), self.blocks)
+        return ProductDensity(
+            DirichletDensity.of_logs(self.class_probs.log_probability.ravel()), self.blocks
+        )
 
     def by_rows(
         self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None
@@ -85,7 +101,8 @@ class Theta:
     def proba(self, joint: Array, n_jobs: int | None = None) -> Array:
         """p(y | x, theta) in place of log p(x, y | theta), `(r, s, c)`.
 
-        Where a draw makes a row impossible under all classes, x says nothing, and the probabilities are p(y | theta).
+        Where a draw makes a row impossible under all classes, x says nothing, and the probabilities
+        are p(y | theta).
         """
         nowhere = np.isneginf(joint.max(axis=-1))
         if nowhere.any():
@@ -95,12 +112,17 @@ class Theta:
 
 
 def draw_theta(product: Product, draws: int, rng: Rng = None) -> Iterator[tuple[slice, Theta]]:
-    """Draw from a belief, yielding a slice of the draws at a time; `rng` is used before this returns, not later."""
+    """Draw from a belief, yielding a slice of the draws at a time.
+
+    `rng` is used before this returns, not later.
+    """
     seeds = np.random.default_rng(rng).integers(1 << 63, size=1 + len(product.blocks))
     return _draws(product, draws, [np.random.default_rng(seed) for seed in seeds])
 
 
-def _draws(product: Product, draws: int, rngs: Sequence[np.random.Generator]) -> Iterator[tuple[slice, Theta]]:
+def _draws(
+    product: Product, draws: int, rngs: Sequence[np.random.Generator]
+) -> Iterator[tuple[slice, Theta]]:
     for part in blocks(draws, at_once(product.blocks)):
         size = part.stop - part.start
         with np.errstate(all="ignore"):  # of a variance or a rate that leaves the range of floats
@@ -111,7 +133,10 @@ def _draws(product: Product, draws: int, rngs: Sequence[np.random.Generator]) ->
 
 
 def another(rng: np.random.Generator, number: int = 1) -> np.random.Generator:
-    """Return a generator seeded by the state of this one, which does not change; not all generators can spawn."""
+    """Return a generator seeded by the state of this one, which does not change.
+
+    Not all generators can spawn.
+    """
     return np.random.default_rng([int(deepcopy(rng).integers(1 << 63)), number])
 
 
@@ -131,10 +156,12 @@ def _width(belief: Belief) -> int:
 
 
 class Additions(NamedTuple):
-    """What is added to log p(x, y | theta): constants of rows, `(r, c)`, and what steps of exponents add to each draw.
+    """What is added to log p(x, y | theta).
 
-    `steps` are `(s, g)`, and `by_exponent`, `(r, c, g)`, is how much scores change with each; None where exponents are
-    known. `fixed` is `(s, c)`, or 0.
+    Constants of rows, `(r, c)`, and what steps of exponents add to each draw.
+
+    `steps` are `(s, g)`, and `by_exponent`, `(r, c, g)`, is how much scores change with each; None
+    where exponents are known. `fixed` is `(s, c)`, or 0.
     """
 
     shift: Array
@@ -153,7 +180,9 @@ class Additions(NamedTuple):
 
 
 def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None = None) -> Array:
-    """p(y | x, theta), theta and unknown exponents drawn from what is believed of them, `-> (s, r, c)`.
+    """p(y | x, theta), theta and unknown exponents drawn from what is believed of them.
+
+    Shapes: `-> (s, r, c)`.
 
     A class of probability 0 keeps it, whatever its features say.
     """
@@ -168,7 +197,7 @@ def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None =
 def _draw_proba(
     scores: Scores, out: Array, rng: np.random.Generator, n_jobs: int | None, additions: Additions
 ) -> Array:
-    """Write p(y | x, theta) of draws, `(s, r, c)`, theta from a belief under which every class is possible."""
+    """Write p(y | x, theta) of draws, `(s, r, c)`; every class must be possible."""
     further = another(rng)
     for part, plain in draw_theta(scores.belief, len(out), rng):
         theta = plain.opened(scores.belief.blocks, scores.cells, further)
@@ -180,21 +209,27 @@ def _draw_proba(
 
 def draw_additions(scores: Scores, draws: int, rng: np.random.Generator) -> Additions:
     """Draw what is added to the scores of rows that are not evidence about the exponents."""
-    return Additions(scores.shift_of_rows, scores.by_exponent, draw_steps(scores.covariance, draws, rng))
+    return Additions(
+        scores.shift_of_rows, scores.by_exponent, draw_steps(scores.covariance, draws, rng)
+    )
 
 
-def draw_steps(covariance: ExponentCovariance | None, draws: int, rng: np.random.Generator) -> Array | None:
-    """Draw how far exponents are from those that were found, `(s, g)`; None where they are known."""
+def draw_steps(
+    covariance: ExponentCovariance | None, draws: int, rng: np.random.Generator
+) -> Array | None:
+    """Draw how far exponents are from those found, `(s, g)`; None where they are known."""
     if covariance is None:
         return None
-    return rng.multivariate_normal(np.zeros(len(covariance)), covariance.matrix, draws, method="eigh")
+    return rng.multivariate_normal(
+        np.zeros(len(covariance)), covariance.matrix, draws, method="eigh"
+    )
 
 
 class DrawnWarning(UserWarning):
     """Intervals or entropies of certain rows were drawn, as their distribution has no closed form.
 
-    The numbers are those of a fixed number of draws with a fixed seed, so they can be repeated. The message says how
-    large their error is.
+    The numbers are those of a fixed number of draws with a fixed seed, so they can be repeated. The
+    message says how large their error is.
 
     See Also
     --------
@@ -204,22 +239,25 @@ class DrawnWarning(UserWarning):
 
 
 def drawn_proba(scores: Scores) -> Array:
-    """Draws of p(y | x, theta) for rows that have no closed form, `(s, r, c)`, always by the same seed."""
+    """Draws of p(y | x, theta) for rows without closed form, `(s, r, c)`, by the same seed."""
     return draw_proba(scores, FALLBACK, rng=0)
 
 
 def warn_drawn(rows: int, draws: int, error: float) -> None:
-    """Warn of rows whose probabilities were drawn, with the largest standard error of the results."""
+    """Warn of rows whose probabilities were drawn, with the largest standard error."""
     _warn(
-        f"{rows} rows have log-odds that no transform holds (extreme numbers, levels so new to a class, or counts of "
-        f"very few words), so they were drawn ({draws} draws each): the largest standard error is {error:.1g}."
+        f"{rows} rows have log-odds that no transform holds (extreme numbers, levels so new to a "
+        "class, or counts of "
+        f"very few words), so they were drawn ({draws} draws each): the largest standard error is "
+        f"{error:.1g}."
     )
 
 
 def warn_not_closed(reason: str, rows: int, draws: int, error: float) -> None:
     """Warn that rows were drawn, why, and with which largest standard error of the results."""
     _warn(
-        f"{reason}: so the probabilities of {rows} rows were drawn ({draws} draws each): the largest standard error "
+        f"{reason}: so the probabilities of {rows} rows were drawn ({draws} draws each): the "
+        "largest standard error "
         f"is {error:.1g}."
     )
 
@@ -231,8 +269,8 @@ def _warn(message: str) -> None:
 def quantile_error(draws: Array, levels: Any) -> float:
     """Largest standard error of quantiles of draws, `(s, ...)`.
 
-    The share of draws below a quantile is binomial. The error is half the distance between the quantiles at levels a
-    standard error of that share below and above, which needs no density.
+    The share of draws below a quantile is binomial. The error is half the distance between the
+    quantiles at levels a standard error of that share below and above, which needs no density.
     """
     levels = np.asarray(levels, float)
     off = np.sqrt(levels * (1 - levels) / len(draws))
@@ -248,33 +286,49 @@ def mean_error(draws: Array) -> float:
 def refuse_large(what: str, size: float, advice: str) -> None:
     """Raise before a result takes more than MOST_BYTES."""
     if size > MOST_BYTES:
-        raise ValueError(f"{what} would take {size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:g}. {advice}")
+        raise ValueError(
+            f"{what} would take {size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:g}. {advice}"
+        )
 
 
 def drawn_rows(
     scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng
 ) -> Iterator[tuple[slice, Array, Array]]:
-    """Yield rows, not too many at once, the means of their probabilities, `(r, c)`, and draws of them, `(s, r, c)`."""
+    """Yield rows, the means of their probabilities, `(r, c)`, and draws of them, `(s, r, c)`.
+
+    There are not too many rows at once.
+    """
     rng, share = np.random.default_rng(rng), np.exp(normalised(scores.log_mean()))
     step = 1 if observers else max(PROBABILITIES // (draws * scores.classes), 1)
     seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
     for rows in blocks(len(scores), step):
         part = scores[rows]
         if observers:
-            yield rows, share[rows], once_seen(part, observers, rng.multinomial(draws, share[rows.start]), rng)
+            yield (
+                rows,
+                share[rows],
+                once_seen(part, observers, rng.multinomial(draws, share[rows.start]), rng),
+            )
         else:
             proba = draw_proba(part, draws, rng=seed)
             yield rows, proba.mean(axis=0), proba
 
 
-def once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator) -> Array:
-    """Draws of p(y | x, theta) for one row, `times[c]` of them given that class c has seen it, `(s, 1, c)`.
+def once_seen(
+    scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator
+) -> Array:
+    """Draws of p(y | x, theta) for one row, `times[c]` of them given that class c has seen it.
 
-    Blocks are narrowed to the levels that the row holds, as no others need draws. Its features count by exponents.
+    Of shape `(s, 1, c)`.
+
+    Blocks are narrowed to the levels that the row holds, as no others need draws. Its features
+    count by exponents.
     """
     belief = scores.belief
     each = zip(belief.blocks, scores.cells, observers, strict=True)
-    beliefs, cells, narrow = zip(*(block.narrowed(x, observer) for block, x, observer in each), strict=True)
+    beliefs, cells, narrow = zip(
+        *(block.narrowed(x, observer) for block, x, observer in each), strict=True
+    )
     proba, live, start = np.zeros((times.sum(), 1, scores.classes)), belief.live, 0
     for c in np.flatnonzero(times):
         seen = observed_by(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)
@@ -282,28 +336,35 @@ def once_seen(scores: Scores, observers: Sequence[Observer], times: Array, rng: 
         posterior = Product(belief.classes, beliefs).update(replace(seen, classes=of_class))
         given = replace(scores, belief=posterior, cells=cells, covariance=None).of(live)
         drawn = np.empty((times[c], 1, int(live.sum())))
-        _draw_proba(given, drawn, rng, 1, _once_seen(scores.of(live), int(live[:c].sum()), times[c], rng))
+        _draw_proba(
+            given, drawn, rng, 1, _once_seen(scores.of(live), int(live[:c].sum()), times[c], rng)
+        )
         proba[start : start + times[c], :, live] = drawn
         start += times[c]
     return proba
 
 
 def _once_seen(scores: Scores, c: int, draws: int, rng: np.random.Generator) -> Additions:
-    """Additions for one row once class c has seen it: which makes exponents likelier that speak for c.
+    """Additions for one row once class c has seen it.
 
-    With B_k = A_k - A_c and z ~ Normal(0, S), S the covariance of exponents, the score of class k gains
-    B_k z - B_k S B_k / 2 against that of c: its expectation stays, as that of exp(U) does under `Scores`.
+    Which makes exponents likelier that speak for c.
+
+    With B_k = A_k - A_c and z ~ Normal(0, S), S the covariance of exponents, the score of class k
+    gains B_k z - B_k S B_k / 2 against that of c: its expectation stays, as that of exp(U) does
+    under `Scores`.
     """
     if scores.covariance is None or scores.by_exponent is None:
         return Additions(scores.shift_of_rows)
     against = scores.by_exponent - scores.by_exponent[:, [c]]
     half = np.einsum("cf,fg,cg->c", against[0], scores.covariance.matrix, against[0]) / 2
     steps = draw_steps(scores.covariance, draws, another(rng, 3))
-    return Additions(scores.shift_of_rows, against, steps, np.broadcast_to(-half, (draws, len(half))))
+    return Additions(
+        scores.shift_of_rows, against, steps, np.broadcast_to(-half, (draws, len(half)))
+    )
 
 
 def observed_by(rows: Rows, classes: int, power: Exponents) -> ProductStats:
-    """Stats of rows whose features count by their exponents, as often as the scores are tempered by."""
+    """Stats of rows whose features count by their exponents, as in the scores."""
     if not isinstance(power, tuple):
         return observe(replace(rows, weight=np.full(len(rows.codes), power)), classes)
     seen = observe(rows, classes)
@@ -311,5 +372,9 @@ def observed_by(rows: Rows, classes: int, power: Exponents) -> ProductStats:
     return replace(seen, blocks=tuple(_times(*block, rows.codes, classes) for block in each))
 
 
-def _times(observer: Observer, x: Cells, power: Power, stats: Stats, codes: Array, classes: int) -> Stats:
-    return observer(x, one_hot(codes, classes, power[:, 0]), 1) if is_by_row(power) else stats * power  # type: ignore[index]
+def _times(
+    observer: Observer, x: Cells, power: Power, stats: Stats, codes: Array, classes: int
+) -> Stats:
+    if is_by_row(power):
+        return observer(x, one_hot(codes, classes, power[:, 0]), 1)  # type: ignore[index]
+    return stats * power

@@ -1,9 +1,12 @@
 """New rows from the posterior predictive, in tables like the one that was learnt from.
 
-    class ~ Categorical(p)      theta ~ posterior, given the class      row | theta ~ p(x | theta, class)
+    class ~ Categorical(p)
+    theta ~ posterior, given the class
+    row | theta ~ p(x | theta, class)
 
-Each row has a separate theta, so rows are independent given the data: each is a draw of the row to come next. A
-multinomial block does not model the length of a text; that is a count with a Poisson rate for each class.
+Each row has a separate theta, so rows are independent given the data: each is a draw of the row to
+come next. A multinomial block does not model the length of a text; that is a count with a Poisson
+rate for each class.
 """
 
 from collections.abc import Sequence
@@ -29,7 +32,10 @@ Generator = np.random.Generator
 
 
 def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generator) -> Array:
-    """Places of n labels among the classes, `(r,)`: those of `y`, or drawn from the classes' predictive."""
+    """Places of n labels among the classes, `(r,)`.
+
+    Those of `y`, or drawn from the classes' predictive.
+    """
     if not isinstance(n, Integral) or n < 1:
         raise ValueError(f"n must be a whole number of rows, at least 1, got {n!r}.")
     if y is None:
@@ -37,14 +43,21 @@ def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generato
     labels = np.asarray(y)
     labels = np.full(n, labels) if labels.ndim == 0 else labels
     if labels.shape != (n,):
-        raise ValueError(f"y must be one label, or one for each of {n} rows, got an array of shape {labels.shape}.")
+        raise ValueError(
+            f"y must be one label, or one for each of {n} rows, got an array of shape "
+            f"{labels.shape}."
+        )
     if is_missing(labels).any():
-        raise ValueError(f"y: label {is_missing(labels).argmax()} is missing. To draw all labels: y=None.")
+        raise ValueError(
+            f"y: label {is_missing(labels).argmax()} is missing. To draw all labels: y=None."
+        )
     codes = encode(labels, classes)
     never = probability[codes] == 0
     if never.any():
         label = classes.tolist()[codes[never.argmax()]]
-        raise ValueError(f"y: the label {label!r} has probability 0 in this model, so it has no rows.")
+        raise ValueError(
+            f"y: the label {label!r} has probability 0 in this model, so it has no rows."
+        )
     return codes
 
 
@@ -54,16 +67,21 @@ def draw_table(schema: Schema, model: Model, codes: Array, length: Any, rng: Gen
     return filled(schema, draw_cells(schema, model, codes, length, rng))
 
 
-def draw_cells(schema: Schema, model: Model, codes: Array, length: Any, rng: Generator) -> list[Cells]:
+def draw_cells(
+    schema: Schema, model: Model, codes: Array, length: Any, rng: Generator
+) -> list[Cells]:
     """Draw the cells of each block, packed as the learnt table's kind needs them."""
     cells: list[Any] = []
-    for block, belief, seen in zip(schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True):
+    for block, belief, seen in zip(
+        schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True
+    ):
         if isinstance(block, LinkBlock):
             relink(schema, model, codes, cells, rng)
             continue
         lengths = None
         if _has_lengths(block):
-            lengths = _lengths(length, seen.counts.sum(axis=-1), model.stats.classes.counts, codes, rng)  # type: ignore[attr-defined]
+            words = seen.counts.sum(axis=-1)  # type: ignore[attr-defined]
+            lengths = _lengths(length, words, model.stats.classes.counts, codes, rng)
         cells.append(_draw(block, belief, codes, lengths, schema.template.pack, rng))
     return cells
 
@@ -71,17 +89,24 @@ def draw_cells(schema: Schema, model: Model, codes: Array, length: Any, rng: Gen
 def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
     """Fill a table of the kind that was learnt from."""
     pairs = zip(schema.columns_alone.blocks, cells, strict=True)
-    parts = [DrawnColumns(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
+    parts = [
+        DrawnColumns(block.places, x, () if block.family.listed else block.levels)
+        for block, x in pairs
+    ]
     return schema.template.fill(schema.columns, parts)
 
 
 def stacked(parts: Sequence[Cells]) -> Cells:
     """Stack the rows of several parts."""
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    return (
+        sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+    )
 
 
-def _draw(block: Block, belief: Belief, codes: Array, lengths: Array | None, pack: Any, rng: Generator) -> Cells:
-    """Draw one block's cells, `(r,) -> (r, f)`, class by class, MOST_NUMBERS parameters at a time."""
+def _draw(
+    block: Block, belief: Belief, codes: Array, lengths: Array | None, pack: Any, rng: Generator
+) -> Cells:
+    """Draw one block's cells, `(r,) -> (r, f)`, class by class, some parameters at a time."""
     order, drawn = [], []
     for c in np.unique(codes):
         members, posterior = np.flatnonzero(codes == c), belief[c]
@@ -106,9 +131,12 @@ def _has_lengths(block: Block) -> bool:
 
 
 def _lengths(length: Any, words: Array, rows: Array, codes: Array, rng: Generator) -> Array:
-    """Number of words of each row, `(r,)`; by default drawn as `Poisson()` would from the words and rows of each class.
+    """Number of words of each row, `(r,)`.
 
-    Words and rows count by their weights, and stay in step when stats are added, taken away or scaled.
+    By default drawn as `Poisson()` would from the words and rows of each class.
+
+    Words and rows count by their weights, and stay in step when stats are added, taken away or
+    scaled.
     """
     if length is not None:
         return np.broadcast_to(np.asarray(length).astype(np.int64), codes.shape)
@@ -123,10 +151,12 @@ def check_length(length: Any, rows: int, blocks: Sequence[Block]) -> None:
         return
     if not any(_has_lengths(block) for block in blocks):
         raise ValueError(
-            "length is the number of words of a row, but the model has no Multinomial block. Leave it out."
+            "length is the number of words of a row, but the model has no Multinomial block. Leave "
+            "it out."
         )
     lengths = np.asarray(length)
     if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (rows,)) or (lengths < 0).any():
         raise ValueError(
-            f"length must be a whole number, or one for each of {rows} rows, none negative, got {length!r}."
+            f"length must be a whole number, or one for each of {rows} rows, none negative, got "
+            f"{length!r}."
         )

@@ -1,10 +1,12 @@
 """The exact distribution of the log-odds of two classes, from its characteristic function.
 
-    P(L <= x) = 1/2 - sum over m of Im[exp(-i x t) phi(t)] / (pi (m + 1/2))   at t = (m + 1/2) 2 pi / width
+    P(L <= x) = 1/2 - sum over m of Im[exp(-i x t) phi(t)] / (pi (m + 1/2))
+    t = (m + 1/2) 2 pi / width
 
-Gil-Pelaez (1951), Note on the inversion theorem, summed as in Davies (1973), Numerical inversion of a characteristic
-function: the error of the sum is at most the probability that L is further than `width` from x, which Chernoff's bound
-makes as small as one likes. A row that is itself evidence has the mixture of two such transforms.
+Gil-Pelaez (1951), Note on the inversion theorem, summed as in Davies (1973), Numerical inversion of
+a characteristic function: the error of the sum is at most the probability that L is further than
+`width` from x, which Chernoff's bound makes as small as one likes. A row that is itself evidence
+has the mixture of two such transforms.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,23 +20,32 @@ from bayesnb.inference.class_scores import Scores
 from bayesnb.numerics.threads import blocks
 
 RARE = 1e-12  # probability of leaving a window, and so the error of the sum
-CUT = 1e-9  # size at which a transform is cut off, beside its place m in the sum, whose terms are phi / m
+# size at which a transform is cut off, beside its place m in the sum, whose terms are phi / m
+CUT = 1e-9
 FINE = 2.0**0.25  # widths are rounded up by this factor at most, so that rows share their nodes
-SHARED = 4.0  # the same of averaged histograms: a transform of all their bins takes longer than the rows that share it
-SPARE = 80.0  # by which a window is wider for a mean of the logistic function, whose tails are exp(-|x|): exp(-40)
+# the same of averaged histograms: a transform of all their bins takes longer than the rows that
+# share it
+SHARED = 4.0
+# by which a window is wider for a mean of the logistic function, whose tails are exp(-|x|):
+# exp(-40)
+SPARE = 80.0
 FEW = 256  # nodes up to which a mean is taken from the density, which costs nodes**2
 LAST = 12.0  # last t for means of functions whose transforms are exp(-pi t): 4e-17
-HALF_WIDTH = 130.0  # of a window on the line 1/2, where tails are exp(-|x| / 2) at most: 8e-15 at half of it
-WIDE = 4096.0  # window from which log-odds are wider than doubles can show in a probability: panels instead
+# of a window on the line 1/2, where tails are exp(-|x| / 2) at most: 8e-15 at half of it
+HALF_WIDTH = 130.0
+# window from which log-odds are wider than doubles can show in a probability: panels instead
+WIDE = 4096.0
 FINEST, COARSEST = 0.06, 0.5  # sizes of panels on which exp(i x t) turns 7 and 6 times
 PER_PANEL = 32  # nodes
 FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1: exp(-745) is the least double
-MOST_NODES, OF_WIDE = 1 << 17, 1 << 15  # nodes of a window, and of one wider than WIDE, before it goes to panels
-AT_ONCE, MOST_HELD = 1 << 18, 1 << 21  # rows times nodes: of a first guess, and at which rows are halved
+# nodes of a window, and of one wider than WIDE, before it goes to panels
+MOST_NODES, OF_WIDE = 1 << 17, 1 << 15
+# rows times nodes: of a first guess, and at which rows are halved
+AT_ONCE, MOST_HELD = 1 << 18, 1 << 21
 
 
 def pairs_of(kept: Array) -> Iterator[tuple[int, int, Array]]:
-    """Yield two classes, and the rows in which they are the active ones, `(r, c)` with two in each row."""
+    """Yield two classes, and the rows in which they are active, of `(r, c)` with two in each."""
     pairs = np.argsort(~kept, axis=1, kind="stable")[:, :2]
     for i, j in np.unique(pairs, axis=0).tolist():
         yield i, j, np.flatnonzero((pairs == (i, j)).all(axis=1))
@@ -48,7 +59,10 @@ class LogOdds(NamedTuple):
 
 
 def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> LogOdds:
-    """Exact quantiles of U_1 - U_0, and means, of each row; `guess`, `(q, r)`, is near the quantiles at the levels."""
+    """Exact quantiles of U_1 - U_0, and means, of each row.
+
+    `guess`, `(q, r)`, is near the quantiles at the levels.
+    """
     lower, upper = _window(scores, cumulants, observed)
     exact = LogOdds(guess.copy(), np.empty(len(scores)))
     for shared, rows in _of_equal_width(scores, upper - lower):
@@ -68,31 +82,41 @@ def _of_equal_width(scores: Scores, width: Array) -> Iterator[tuple[float, Array
             yield float(shared), group[part]
 
 
-def _in_window(scores: Scores, centre: Array, ends: Array, guess: Array, target: tuple[Array, float, bool]) -> LogOdds:
-    """Invert rows of one width of window, and so of one step; `target` is the levels, the width, and `observed`.
+def _in_window(
+    scores: Scores, centre: Array, ends: Array, guess: Array, target: tuple[Array, float, bool]
+) -> LogOdds:
+    """Invert rows of one width of window, and so of one step.
+
+    `target` is the levels, the width, and `observed`.
 
     Rows whose transforms are too long to be held at once are halved; a single row goes to panels.
     """
     level, width, observed = target
-    step, near, half = 2 * np.pi / width, guess - centre, len(scores) // 2
+    step, half = 2 * np.pi / width, len(scores) // 2
     phi = _transform(scores, step, centre, observed)
     if phi is None and not half:
         return _by_panels(scores, guess, target)
     if phi is None:
         parts = (slice(0, half), slice(half, None))
-        halves = [_in_window(scores[rows], centre[rows], ends[:, rows], guess[:, rows], target) for rows in parts]
+        halves = [
+            _in_window(scores[rows], centre[rows], ends[:, rows], guess[:, rows], target)
+            for rows in parts
+        ]
         return LogOdds(*(np.concatenate(pair, axis=-1) for pair in zip(*halves, strict=True)))
-    real, mean = (phi.real.copy(), phi.imag.copy()), np.empty(len(scores))
-    numerics.fourier_inversion.search(*real, step, None, None, *(ends - centre), near, level)
-    if not observed and width < SPARE and phi.shape[1] <= FEW:
-        numerics.fourier_inversion.mean_by_density(*real, step, ends[0] - centre, width, centre, mean)
-    elif not observed:
-        mean = means(spectrum(scores, _room(ends[0], ends[1]).max()))
-    return LogOdds(near + centre, mean)
+    ends = ends - centre
+    quantiles = numerics.fourier_inversion.search(phi, step, ends, guess - centre, level) + centre
+    if observed:
+        return LogOdds(quantiles, np.full(len(scores), np.nan))
+    if width < SPARE and phi.shape[1] <= FEW:
+        mean = numerics.fourier_inversion.mean_by_density(phi, step, ends[0], width, centre)
+        return LogOdds(quantiles, mean)
+    return LogOdds(quantiles, means(spectrum(scores, _room(*(ends + centre)).max())))
 
 
 def _by_panels(scores: Scores, guess: Array, target: tuple[Array, float, bool]) -> LogOdds:
-    """Invert a row of such heavy tails that no window holds it; quantiles beyond FARTHEST are infinite.
+    """Invert a row of such heavy tails that no window holds it.
+
+    Quantiles beyond FARTHEST are infinite.
 
     They are NaN, and so is the mean, where the transform does not die out soon enough.
     """
@@ -106,28 +130,32 @@ def _by_panels(scores: Scores, guess: Array, target: tuple[Array, float, bool]) 
         if len(t) >= OF_WIDE:
             return LogOdds(np.full_like(guess, np.nan), np.full(len(scores), np.nan))
         last *= 2
-    phi, limit = each.sum(axis=0), np.full(len(scores), FARTHEST)
-    ends, nodes = np.zeros_like(guess), np.stack([t, weight])
-    numerics.fourier_inversion.search(phi.real.copy(), phi.imag.copy(), 0.0, nodes, None, -limit, limit, ends, level)
+    phi, limits = each.sum(axis=0), np.array([[-FARTHEST], [FARTHEST]])
+    search = numerics.fourier_inversion.search_in_panels
+    ends = search(phi, t, weight, limits, np.zeros_like(guess), level)
     ends = np.where(np.abs(ends) > FARTHEST - 1e-6, np.copysign(np.inf, ends), ends)
     return LogOdds(ends, means(Spectrum(t, weight, phi)))
 
 
 def spectra(scores: Scores) -> "Iterator[tuple[Array, Spectrum]]":
     """Yield rows, and the transforms of U_1 - U_0 before they were seen, for means of functions."""
-    even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0]  # the second is that of U_1 - U_0
+    # the second is that of U_1 - U_0
+    even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0]
     lower, upper = _window(scores, even, False)
     for shared, rows in _of_equal_width(scores, _room(lower, upper)):
         yield rows, spectrum(scores[rows], shared)
 
 
 def _room(lower: Array, upper: Array) -> Array:
-    """Width of a window about 0 that holds log-odds between two ends, and what decays like exp(-|x|)."""
+    """Width of a window about 0 for log-odds between two ends, and what decays as exp(-|x|)."""
     return 2 * np.maximum(np.abs(lower), np.abs(upper)) + SPARE
 
 
 class Spectrum(NamedTuple):
-    """Transform of log-odds, `(r, n)`, at the places t of a quadrature and with its weights, `(n,)`."""
+    """Transform of log-odds, `(r, n)`, at the places t of a quadrature and with its weights.
+
+    Of shape `(n,)`.
+    """
 
     t: Array
     weight: Array
@@ -135,9 +163,12 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(scores: Scores, width: float) -> Spectrum:
-    """Transform of U_1 - U_0 before the row was seen, for means of functions whose transforms are exp(-pi t).
+    """Transform of U_1 - U_0 before the row was seen, for means.
 
-    Wide distributions have transforms that change fast near 0, and get panels, whose places are closer there.
+    Those of functions whose transforms are exp(-pi t).
+
+    Wide distributions have transforms that change fast near 0, and get panels, whose places are
+    closer there.
     """
     if width > WIDE:
         t, weight = panels(width, LAST, COARSEST)
@@ -149,10 +180,12 @@ def spectrum(scores: Scores, width: float) -> Spectrum:
 
 
 def half_spectrum(scores: Scores) -> Spectrum:
-    """Transform once the row was seen, on the line 1/2: of exp((U_0 + U_1) / 2) in units of the row's probability.
+    """Transform once the row was seen, on the line 1/2.
 
-    The density that it belongs to has tails of exp(-|x| / 2) at most, whatever the row: given the row, the log-odds
-    have a density which is 2 cosh(x / 2) times that, and integrates to 1.
+    Of exp((U_0 + U_1) / 2) in units of the row's probability.
+
+    The density that it belongs to has tails of exp(-|x| / 2) at most, whatever the row: given the
+    row, the log-odds have a density which is 2 cosh(x / 2) times that, and integrates to 1.
     """
     step = 2 * np.pi / HALF_WIDTH
     t = (np.arange(LAST / step) + 0.5) * step
@@ -164,12 +197,16 @@ def half_spectrum(scores: Scores) -> Spectrum:
 
 def means(spectrum: Spectrum) -> Array:
     """E 1 / (1 + exp(-L)) = 1/2 + the integral of Im phi(t) / sinh(pi t)."""
-    mean = 0.5 + (spectrum.weight * spectrum.phi.imag / np.sinh(np.pi * np.minimum(spectrum.t, 100.0))).sum(axis=1)
+    mean = 0.5 + (
+        spectrum.weight * spectrum.phi.imag / np.sinh(np.pi * np.minimum(spectrum.t, 100.0))
+    ).sum(axis=1)
     return np.clip(mean, 0.0, 1.0)
 
 
 def panels(width: float, last: float, coarsest: float) -> tuple[Array, Array]:
-    """Places and weights of Gauss-Legendre quadrature on (0, last), on panels that double up to a size, `2 of (n,)`.
+    """Places and weights of Gauss-Legendre quadrature on (0, last), `2 of (n,)`.
+
+    Panels double up to a size.
 
     On a scale of log t a transform is smooth, however wide the distribution.
     """
@@ -182,15 +219,22 @@ def panels(width: float, last: float, coarsest: float) -> tuple[Array, Array]:
 
 
 def _log_rows(scores: Scores, observed: bool) -> Array:
-    """Log predictive probability of each row, the unit of transforms given the row, `(r, 1)`; else 0."""
-    return np.logaddexp.reduce(scores.log_mean(), axis=1)[:, None] if observed else np.zeros((len(scores), 1))
+    """Log predictive probability of each row, the unit of transforms given the row, `(r, 1)`.
+
+    Else 0.
+    """
+    return (
+        np.logaddexp.reduce(scores.log_mean(), axis=1)[:, None]
+        if observed
+        else np.zeros((len(scores), 1))
+    )
 
 
 def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Array | None:
     """Characteristic function about the centre at (m + 1/2) step, `(r, n)`, as far as it matters.
 
-    None if it takes too many places, or those of several rows are too long to be held at once. The number of places
-    doubles until the last term is small: the transform may swing on the way there.
+    None if it takes too many places, or those of several rows are too long to be held at once. The
+    number of places doubles until the last term is small: the transform may swing on the way there.
     """
     log_rows = _log_rows(scores, observed)
     parts: list[Array] = []
@@ -210,7 +254,9 @@ def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Ar
 
 
 def _log_terms(scores: Scores, s: Array, observed: bool) -> Array:
-    """log E exp(s L) for s imaginary and positive, as the logs of terms to be added, `(n,) -> (1 or 2, r, n)`.
+    """log E exp(s L) for s imaginary and positive, as the logs of terms to be added.
+
+    Shapes: `(n,) -> (1 or 2, r, n)`.
 
     A row that is itself evidence has two terms: either class may have seen it.
     """
@@ -228,11 +274,14 @@ def _window(scores: Scores, cumulants: Array, observed: bool) -> tuple[Array, Ar
 
 
 def chernoff(moments: Callable[[Array], tuple[Array, Array]], spread: Array) -> tuple[Array, Array]:
-    """Bounds that variables pass with a probability of RARE at most: (log E exp(s X) - log RARE) / s, for any s > 0.
+    """Bounds that variables pass with a probability of RARE at most.
 
-    Chernoff (1952), A measure of asymptotic efficiency. `moments` gives the logs of E exp(-s X) and E exp(s X),
-    `(n,) -> (..., n)`, of variables with standard deviations `spread`, `(...)`. The best s of a normal one is tried,
-    with neighbours by factors of root 2, and smaller ones as long as no moment exists.
+    (log E exp(s X) - log RARE) / s, for any s > 0.
+
+    Chernoff (1952), A measure of asymptotic efficiency. `moments` gives the logs of E exp(-s X) and
+    E exp(s X), `(n,) -> (..., n)`, of variables with standard deviations `spread`, `(...)`. The
+    best s of a normal one is tried, with neighbours by factors of root 2, and smaller ones as long
+    as no moment exists.
     """
     reach = -np.log(RARE)
     best = np.sqrt(2 * reach) / np.maximum(spread, 1e-4)  # of a normal variable
@@ -248,7 +297,10 @@ def chernoff(moments: Callable[[Array], tuple[Array, Array]], spread: Array) -> 
 
 
 def _real_moments(scores: Scores, s: Array, observed: bool) -> tuple[Array, Array]:
-    """log E exp(-s L) and log E exp(s L) for s > 0, `(n,) -> (r, n)`; infinite where there is no such moment."""
+    """log E exp(-s L) and log E exp(s L) for s > 0, `(n,) -> (r, n)`.
+
+    Infinite where there is no such moment.
+    """
     if not observed:
         up, down = np.split(scores.transform(np.concatenate([s, -s])).real, 2, axis=-1)
         common = (scores.pair_transform(-s, s), scores.pair_transform(s, -s))
@@ -259,7 +311,8 @@ def _real_moments(scores: Scores, s: Array, observed: bool) -> tuple[Array, Arra
     by_second = seen_down[:, 1] + up[:, 0], seen_up[:, 1] + down[:, 0]
     by_first = down[:, 1] + seen_up[:, 0], up[:, 1] + seen_down[:, 0]
     left, right = (
-        np.logaddexp(one + scores.pair_transform(1 + z, -z), two + scores.pair_transform(z, 1 - z)) - log_rows
+        np.logaddexp(one + scores.pair_transform(1 + z, -z), two + scores.pair_transform(z, 1 - z))
+        - log_rows
         for one, two, z in zip(by_second, by_first, (-s, s), strict=True)
     )
     return left, right
@@ -268,6 +321,8 @@ def _real_moments(scores: Scores, s: Array, observed: bool) -> tuple[Array, Arra
 def too_heavy() -> ValueError:
     """Error for a row whose log-odds have tails that no method here can hold."""
     return ValueError(
-        "the distribution of a row's log-odds cannot be computed, so wide is it: a level that is new to a class has "
-        "almost no smoothing, or a number is extreme. Use more smoothing, rows='observed' or method='draws'."
+        "the distribution of a row's log-odds cannot be computed, so wide is it: a level that is "
+        "new to a class has "
+        "almost no smoothing, or a number is extreme. Use more smoothing, rows='observed' or "
+        "method='draws'."
     )

@@ -22,9 +22,9 @@ import numpy as np
 
 from bayesnb.data import is_lazy
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.model_holder import unchanged_on_error
+from bayesnb.estimators.base import unchanged_on_error
+from bayesnb.estimators.labels import known_classes
 from bayesnb.estimators.prediction import PredictionMixin
-from bayesnb.estimators.training import known_classes
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, added
 
@@ -177,7 +177,7 @@ def right(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> 
     total = float(weight.sum())
     if not weight.any():
         return 0.0, 0.0
-    return model.score(X, y, weight) * total, total  # type: ignore[attr-defined]
+    return model.score(X, y, weight) * total, total
 
 
 # Partitions: rows beside their labels and weights, cut alike, and calls on each

@@ -1,15 +1,17 @@
-"""Draws that do not count alike: importance weights of draws for one row more, and for one row less.
+"""Importance weights of draws, for one row more and for one row less.
 
-    p(theta | D, x)  is  p(theta | D) p(x | theta)               so draws from p(theta | D) get weights p(x | theta)
-    p(draw | D_-i)   is  p(draw | D) / p(x_i, y_i | draw, D_-i)  so draws get weights 1 / p(x_i, y_i | draw, D_-i)
+    p(theta | D, x)  is  p(theta | D) p(x | theta)
+                     so draws from p(theta | D) get weights p(x | theta)
+    p(draw | D_-i)   is  p(draw | D) / p(x_i, y_i | draw, D_-i)
+                     so draws get weights 1 / p(x_i, y_i | draw, D_-i)
 
-How many equal draws they are worth is (sum w)**2 / sum w**2: Kish (1965), Survey Sampling, section 11.7. Leave-one-out
-is exact given a draw. Its largest weights are smoothed, and the tail that they have says whether there are enough
-draws: Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto smoothed importance sampling.
+How many equal draws they are worth is (sum w)**2 / sum w**2: Kish (1965), Survey Sampling, section
+11.7. Leave-one-out is exact given a draw. Its largest weights are smoothed, and the tail that they
+have says whether there are enough draws: Vehtari, Simpson, Gelman, Yao and Gabry (2024), Pareto
+smoothed importance sampling.
 """
 
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,16 +27,16 @@ from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, leave_one
 
 FEWEST = 50  # draws that a row should have for its mean and its quantiles
 SHARE = 10  # or one in so many, where there are few at all
-MOST, LEAST = 400, 100  # draws that leave-one-out is averaged over
-NUMBERS = 1 << 25  # draws times rows of leave-one-out
+MAX_DRAWS, MIN_DRAWS = 400, 100  # draws that leave-one-out is averaged over
+MAX_SCORES = 1 << 25  # draws times rows of leave-one-out
 PACKAGE = (str(Path(__file__).parent.parent),)
 
 
 class DegenerateWarning(UserWarning):
-    """A few of the draws carry nearly all the weight for certain rows, whose numbers are then noisy.
+    """A few draws carry nearly all the weight for certain rows, whose numbers are then noisy.
 
-    Sample more draws, and look at these rows: much would be learnt from them. Under ``rows="fixed"`` draws have no
-    weights.
+    Sample more draws, and look at these rows: much would be learnt from them. Under
+    ``rows="fixed"`` draws have no weights.
 
     See Also
     --------
@@ -45,7 +47,8 @@ class DegenerateWarning(UserWarning):
 class ParetoWarning(UserWarning):
     """Leave-one-out by importance sampling is unreliable for certain rows: their Pareto k is large.
 
-    The draws know too little about the model without these rows. The scores of the others are not affected.
+    The draws know too little about the model without these rows. The scores of the others are not
+    affected.
 
     See Also
     --------
@@ -62,34 +65,28 @@ def shares(log_weight: Array) -> Array:
 
 
 def effective(log_weight: Array) -> Array:
-    """Return how many draws of equal weight the draws are worth, `(s, r) -> (r,)`; 0 where no draw has any weight."""
-    return np.where(np.isneginf(log_weight.max(axis=0)), 0.0, 1 / (shares(log_weight) ** 2).sum(axis=0))
+    """Return how many draws of equal weight the draws are worth, `(s, r) -> (r,)`.
+
+    It is 0 where no draw has any weight.
+    """
+    return np.where(
+        np.isneginf(log_weight.max(axis=0)), 0.0, 1 / (shares(log_weight) ** 2).sum(axis=0)
+    )
 
 
 def quantiles(values: Array, share: Array, levels: Array) -> Array:
-    """Weighted quantiles over draws, `(s, r, c), (s, r), (l,) -> (l, r, c)`, never decreasing in the level.
+    """Weighted quantiles over draws, `(s, r, c), (s, r), (l,) -> (l, r, c)`.
 
     Every draw stands for the middle of its share, and in between they are interpolated.
     """
     result = np.empty((len(levels), *values.shape[1:]))
-    for r in range(values.shape[1]):
-        order = np.argsort(values[:, r], axis=0)
-        rising, weight = np.take_along_axis(values[:, r], order, axis=0), share[:, r][order]
-        middle = np.cumsum(weight, axis=0) - weight / 2
-        for at, level in enumerate(levels):
-            result[at, r] = _interpolated(rising, middle, level)
+    for r, c in np.ndindex(values.shape[1:]):
+        order = np.argsort(values[:, r, c])
+        rising = values[order, r, c]
+        weight = share[order, r]
+        middle = np.cumsum(weight) - weight / 2
+        result[:, r, c] = np.interp(levels, middle, rising).clip(rising[0], rising[-1])
     return result
-
-
-def _interpolated(rising: Array, middle: Array, level: float) -> Array:
-    """Return where the line through (middle, rising) meets the level, `(s, c), (s, c) -> (c,)`."""
-    after = np.clip((middle < level).sum(axis=0), 0, len(rising) - 1)
-    before = np.where(middle[-1] < level, after, np.maximum(after - 1, 0))
-    classes = np.arange(rising.shape[1])
-    low, high = rising[before, classes], rising[after, classes]
-    gap = middle[after, classes] - middle[before, classes]
-    part = np.divide(level - middle[before, classes], gap, out=np.zeros(len(classes)), where=gap > 0)
-    return np.minimum(low + np.clip(part, 0.0, 1.0) * (high - low), high)
 
 
 def few(effective_draws: Array, draws: int) -> Array:
@@ -103,17 +100,17 @@ def warn_degenerate(effective_draws: Array, draws: int) -> None:
     if degenerate.any():
         row = int(degenerate.argmax())
         warnings.warn(
-            f"{degenerate.sum()} rows have nearly all their weight on few of the {draws} draws, the first being row "
-            f"{row}, which is left with {effective_draws[row]:.3g} effective draws: their numbers are noisy. Sample "
-            "more draws, and look at the row, from which much would be learnt; under rows='fixed' draws have no "
-            "weights.",
+            f"{degenerate.sum()} rows have nearly all their weight on few of the {draws} draws, "
+            f"the first being row {row}, which is left with {effective_draws[row]:.3g} effective "
+            "draws: their numbers are noisy. Sample more draws, and look at the row, from which "
+            "much would be learnt; under rows='fixed' draws have no weights.",
             DegenerateWarning,
             skip_file_prefixes=PACKAGE,
         )
 
 
 class ImportanceScores(NamedTuple):
-    """Held-out scores, the tail shape of each row's weights, from which `k` on it is too long, and how many draws."""
+    """Held-out scores, the tail shape of each row's weights, its limit, and how many draws."""
 
     pointwise: Pointwise
     k: Array
@@ -121,68 +118,66 @@ class ImportanceScores(NamedTuple):
     draws: int
 
 
-@dataclass(frozen=True, eq=False)
-class EnsembleLOO:
-    """Leave-one-out of an ensemble: the exponent on the features, and whether labels alone are scored."""
+def ensemble_loo(
+    ensemble: Ensemble,
+    rows: Rows,
+    draws: Array,
+    power: Exponents,
+    target: str,
+    n_jobs: int | None,
+) -> ImportanceScores:
+    """Score every row without the row, and by the ensemble that has seen it.
 
-    ensemble: Ensemble
-    power: Exponents
-    target: str
-    n_jobs: int | None = None
+    The features count by their exponents. The target is "label" or "joint".
+    """
+    label, density, held_out = np.empty((3, len(draws), len(rows.codes)))
+    fitted_label, fitted_density = np.full((2, len(rows.codes)), -np.inf)
+    for at, draw in enumerate(draws):
+        model = ensemble.model(int(draw))
+        left = leave_one_out(model, rows, PredictiveRule(power=power), n_jobs=n_jobs)
+        label[at] = ensemble.log_read(draw, left, rows.codes)
+        density[at] = _logsum(left, 1)
+        if ensemble.confusion is None and (rows.counts != 1).any():
+            held_out[at] = _weighted_held_out(ensemble, model, rows, draw)
+        else:
+            if power != 1:
+                left = leave_one_out(model, rows, n_jobs=n_jobs)
+            held_out[at] = times(rows.counts, ensemble.log_read(draw, left, rows.codes))
+        joint = model.posterior.log_joint(rows.cells, power, n_jobs)
+        fitted_label = np.logaddexp(fitted_label, ensemble.log_read(draw, joint, rows.codes))
+        fitted_density = np.logaddexp(fitted_density, _logsum(joint, 1))
+    log_weight, k = results.elpd.smoothed(held_out)
+    score, fitted = _logsum(log_weight + label, 0), fitted_label - np.log(len(draws))
+    if target == "label":
+        score = _condition(score, _logsum(log_weight + density, 0))
+        fitted = _condition(fitted_label, fitted_density)
+    warn_undefined(score)
+    pointwise = Pointwise(score, fitted, rows.weight)
+    return ImportanceScores(pointwise, k, results.elpd.good_k(len(draws)), len(draws))
 
-    def scores(self, rows: Rows, draws: Array) -> ImportanceScores:
-        """Score every row without the row, and by the ensemble that has seen it."""
-        label, density, held_out = np.empty((3, len(draws), len(rows.codes)))
-        fitted = np.full((2, len(rows.codes)), -np.inf)
-        for at, draw in enumerate(draws):
-            model = self.ensemble.model(int(draw))
-            left = leave_one_out(model, rows, PredictiveRule(power=self.power), n_jobs=self.n_jobs)
-            label[at], density[at] = self._parts(left, rows, draw)
-            held_out[at] = self._held_out(model, rows, draw, left)
-            joint = model.posterior.log_joint(rows.cells, self.power, self.n_jobs)
-            np.logaddexp(fitted, self._parts(joint, rows, draw), out=fitted)
-        log_weight, k = results.elpd.smoothed(held_out)
-        score = self._score(_logsum(log_weight + label, 0), _logsum(log_weight + density, 0))
-        warn_undefined(score)
-        pointwise = Pointwise(score, self._score(*(fitted - np.log(len(draws)))), rows.weight)
-        return ImportanceScores(pointwise, k, results.elpd.good_k(len(draws)), len(draws))
 
-    def _score(self, label: Array, density: Array) -> Array:
-        if self.target == "joint":
-            return label
-        never = np.isneginf(label)
-        return np.where(never, -np.inf, label - np.where(never, 0.0, density))
+def _condition(joint: Array, density: Array) -> Array:
+    """log p(y | x) from log p(x, y) and log p(x)."""
+    never = np.isneginf(joint)
+    return np.where(never, -np.inf, joint - np.where(never, 0.0, density))
 
-    def _parts(self, joint: Array, rows: Rows, draw: int) -> tuple[Array, Array]:
-        """log p(x, the label that was read) and log p(x), from log p(x, y), `(r, c) -> (r,)` each."""
-        return self._read(joint, rows, draw), _logsum(joint, 1)
 
-    def _read(self, joint: Array, rows: Rows, draw: int) -> Array:
-        if self.ensemble.confusion is None:
-            return joint[np.arange(len(joint)), rows.codes]
-        return _logsum(joint + log(self.ensemble.confusion[draw]).T[rows.codes], 1)
+def _weighted_held_out(ensemble: Ensemble, model: Model, rows: Rows, draw: int) -> Array:
+    """log p(x, y | draw, all other rows) of rows with weights w, up to what all draws share.
 
-    def _held_out(self, model: Model, rows: Rows, draw: int, left: Array) -> Array:
-        """log p(x, y | draw, all other rows) of the rows as often as they count, up to what all draws share."""
-        if self.ensemble.confusion is None and (rows.counts != 1).any():
-            return self._held_out_by_weight(model, rows, draw)
-        if self.power != 1:
-            left = leave_one_out(model, rows, n_jobs=self.n_jobs)
-        return times(rows.counts, self._read(left, rows, draw))
-
-    def _held_out_by_weight(self, model: Model, rows: Rows, draw: int) -> Array:
-        """log p(x, y | draw, all other rows) of rows with weights w: 1 / E[p(x | theta)**-w] once all were seen."""
-        total, places = np.zeros((len(rows.codes), self.ensemble.classes)), np.arange(len(rows.codes))
-        for belief, x in zip(model.posterior.blocks, rows.cells, strict=True):
-            total += belief.row_log_moment(x, -rows.counts[:, None])
-        held_out = -total[places, rows.codes]
-        if self.ensemble.class_prob is None:
-            return held_out
-        return held_out + times(rows.counts, log(self.ensemble.class_prob[draw])[rows.codes])
+    It is 1 / E[p(x | theta)**-w] once all rows were seen.
+    """
+    held_out = np.zeros(len(rows.codes))
+    for belief, x in zip(model.posterior.blocks, rows.cells, strict=True):
+        log_moment = belief.row_log_moment(x, -rows.counts[:, None])
+        held_out -= log_moment[np.arange(len(held_out)), rows.codes]
+    if ensemble.class_prob is None:
+        return held_out
+    return held_out + times(rows.counts, log(ensemble.class_prob[draw])[rows.codes])
 
 
 def regression_loo(log_likelihood: Array, rows: Rows) -> ImportanceScores:
-    """Score rows by log p(y | x, draw) of their labels, `(s, r)`, in a model whose rows share nothing but the draw."""
+    """Score rows by log p(y | x, draw) of their labels, `(s, r)`, which share only the draw."""
     log_weight, k = results.elpd.smoothed(times(rows.counts, log_likelihood))
     score = _logsum(log_weight + log_likelihood, 0) - _logsum(log_weight, 0)
     draws = len(log_likelihood)
@@ -192,7 +187,7 @@ def regression_loo(log_likelihood: Array, rows: Rows) -> ImportanceScores:
 
 def draws_for(rows: int) -> int:
     """Return how many draws leave-one-out of this many rows is averaged over."""
-    return int(np.clip(NUMBERS // rows, LEAST, MOST))
+    return int(np.clip(MAX_SCORES // rows, MIN_DRAWS, MAX_DRAWS))
 
 
 def warn_pareto(scores: ImportanceScores, most: int) -> None:
@@ -200,11 +195,14 @@ def warn_pareto(scores: ImportanceScores, most: int) -> None:
     long = scores.k > scores.good_k
     if long.any():
         row = long.argmax()
-        more = ", or sample more draws" if scores.draws < most else f" (more draws do not help: {most} are judged)"
+        more = ", or sample more draws"
+        if scores.draws >= most:
+            more = f" (more draws do not help: {most} are judged)"
         warnings.warn(
-            f"{long.sum()} rows, first row {row}, change so much of what was sampled that {scores.draws} draws do not "
-            f"settle their scores: Pareto k is {scores.k[row]:.2f}, above {scores.good_k:.2f}. Look at these rows; "
-            f"score them by a fit without them{more}.",
+            f"{long.sum()} rows, first row {row}, change so much of what was sampled that "
+            f"{scores.draws} draws do not settle their scores: Pareto k is {scores.k[row]:.2f}, "
+            f"above {scores.good_k:.2f}. Look at these rows; score them by a fit without "
+            f"them{more}.",
             ParetoWarning,
             skip_file_prefixes=PACKAGE,
         )

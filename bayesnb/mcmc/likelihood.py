@@ -1,8 +1,10 @@
 """The likelihood of one block in a PyMC model: of the stats, or row by row.
 
     stats        a potential: all rows of a class at once
-    rows         observed variables, one a cell, from which PyMC draws and whose log-likelihoods it computes
-    row scores   log p(x | theta) of every row under every class, for rows whose class is not certain
+    rows         observed variables, one a cell, from which PyMC draws and whose log-likelihoods it
+                 computes
+    row scores   log p(x | theta) of every row under every class, for rows whose class is not
+                 certain
 
 Missing cells are left out; a row's weight is a power of its likelihood.
 """
@@ -22,12 +24,13 @@ from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.mcmc.sampling import pymc
 from bayesnb.mcmc.variable_names import BlockNames
 from bayesnb.model.schema import Block
+from bayesnb.numerics.views import EVERY
 
 STATISTICS = "Use likelihood='statistics'."
 
 
 def tensors() -> SimpleNamespace:
-    """Functions of PyMC's variables, under the names that NumPy and `special` give them for arrays."""
+    """Functions of PyMC's variables, under the names that NumPy and `special` give them."""
     math = pymc().math
     return SimpleNamespace(
         log=math.log,
@@ -40,86 +43,87 @@ def tensors() -> SimpleNamespace:
 
 @dataclass(frozen=True, eq=False)
 class ObservedRows:
-    """Rows as PyMC reads them: the places of their classes, a number or a variable each, and their weights."""
+    """Rows as PyMC reads them: the codes of their classes, an array or a variable, and weights."""
 
     codes: Any
     weight: Array | None = None
 
-    def likelihood(self, pm: Any, args: dict[str, Any], kind: Any, params: dict[str, Any], x: Array, at: Array) -> None:
-        """Add the cells `x` of the rows `at`: observed, or a potential where rows have weights."""
+    def add(
+        self,
+        name: str,
+        distribution: tuple[Any, dict[str, Any]],
+        x: Array,
+        *at: Any,
+        dims: Any = None,
+        **of_rows: Any,
+    ) -> Any:
+        """Add cells `x`, and return them, or a potential and None where rows have weights.
+
+        They stand `at` some rows, and features. Parameters of their distribution are `(c, ...)`.
+        """
+        rows, *features = at
+        kind, params = distribution
+        places = self.codes[rows], *features
+        params = {key: value[places] for key, value in params.items()} | of_rows
         if self.weight is None:
-            kind(**args, **params, observed=x)
-        else:
-            logs = pm.logp(kind.dist(**params), x)
-            weight = self.weight[at].reshape(-1, *[1] * (logs.ndim - 1))
-            pm.Potential(args["name"], (weight * logs).sum())
+            return kind(name, **params, observed=x, dims=dims)
+        logs = pymc().logp(kind.dist(**params), x)
+        weight = self.weight[rows].reshape(-1, *[1] * (logs.ndim - 1))
+        pymc().Potential(name, (weight * logs).sum())
+        return None
+
+    def add_levels(self, name: str, theta: Any, codes: Array) -> None:
+        """Add a column of levels, negative where they are missing."""
+        rows = np.flatnonzero(codes >= 0)
+        dims = ("obs_id",) if len(rows) == len(codes) else None
+        if len(rows):
+            self.add(name, (pymc().Categorical, {"p": theta}), codes[rows], rows, dims=dims)
 
 
-def by_rows(pm: Any, block: Block, density: Any, cells: Cells, rows: ObservedRows, names: BlockNames) -> None:
+def add_rows(
+    pm: Any, block: Block, density: Any, cells: Cells, observed: ObservedRows, names: BlockNames
+) -> None:
     """Add every cell that is there, given its row's class."""
-    name = names.observed
-    if block.family.fractional and not block.is_whole(cells):
+    name, family = names.observed, block.family
+    if family.fractional and not block.is_whole(cells):
         raise ValueError(
-            f"likelihood='rows' needs counts, and column {block.names[0]!r} or one beside it holds fractions, which "
-            "have no distribution. Use likelihood='statistics'."
+            f"likelihood='rows' needs counts, and column {block.names[0]!r} or one beside it holds "
+            f"fractions, which have no distribution. {STATISTICS}"
         )
-    if block.family.combined:
-        _combinations(pm, density, np.asarray(cells[:]), rows, name)
-    elif block.family.multivariate and block.family.continuous:
+    if family.combined:
+        codes = np.asarray(cells[:])
+        complete = (codes >= 0).all(axis=1)  # a row that lacks a cell has taught nothing
+        places = np.full(len(codes), -1)
+        places[complete] = density.places(codes[complete])
+        observed.add_levels(name, density.lumped(density.probability)[:, 0], places)
+    elif family.multivariate and family.continuous:
         x = dense(cells)
-        at = np.flatnonzero(~np.isnan(x).any(axis=1))  # a row that lacks a cell teaches nothing about the block
-        kind, params = density.cell(pm)
-        params = {key: value[rows.codes[at]] for key, value in params.items()}
-        rows.likelihood(pm, {"name": name}, kind, params, x[at], at)
-    elif block.family.multivariate:
-        _words(pm, density, cells, rows, {"name": name, "dims": ("obs_id", names.axis)})
-    elif block.levels:
-        _levels(pm, block, density, np.asarray(cells[:]), rows, names)
-    else:
-        x = dense(cells)
-        kind, params = density.cell(pm)
-        at, feature = np.nonzero(~np.isnan(x))
-        if len(at) == x.size:
-            params = {key: value[rows.codes] for key, value in params.items()}
-            rows.likelihood(pm, {"name": name, "dims": ("obs_id", names.axis)}, kind, params, x, np.arange(len(x)))
-        else:
-            params = {key: value[rows.codes[at], feature] for key, value in params.items()}
-            rows.likelihood(pm, {"name": name}, kind, params, x[at, feature], at)
-
-
-def _levels(pm: Any, block: Block, density: Any, codes: Array, rows: ObservedRows, names: BlockNames) -> None:
-    for j in range(len(block.sizes)):
-        at = np.flatnonzero(codes[:, j] >= 0)
-        args: dict[str, Any] = {"name": f"{names.observed}_{names('theta{}', j)['name'].removeprefix('theta_')}"}
-        if len(at) == len(codes):
-            args["dims"] = ("obs_id",)
-        theta = density.probability[:, density.span(j)]
-        if len(at):
-            rows.likelihood(pm, args, pm.Categorical, {"p": theta[rows.codes[at]]}, codes[at, j], at)
-
-
-def _combinations(pm: Any, density: Any, codes: Array, rows: ObservedRows, name: str) -> None:
-    """Add the places of rows' combinations; a row that lacks a cell has taught nothing, and has none."""
-    at = np.flatnonzero((codes >= 0).all(axis=1))
-    args: dict[str, Any] = {"name": name} | ({"dims": ("obs_id",)} if len(at) == len(codes) else {})
-    theta = density.lumped(density.probability)[:, 0]
-    if len(at):
-        rows.likelihood(pm, args, pm.Categorical, {"p": theta[rows.codes[at]]}, density.places(codes[at]), at)
-
-
-def _words(pm: Any, density: Any, cells: Cells, rows: ObservedRows, args: dict[str, Any]) -> None:
-    """Add counts of words; where the order is known, each word by itself."""
-    if density.ordered:
+        known = np.flatnonzero(~np.isnan(x).any(axis=1))
+        observed.add(name, density.cell(pm), x[known], known)
+    elif family.multivariate and density.ordered:  # each word by itself
         counts = as_csr(cells[:])
         times = counts.data.astype(int)
-        words, at = np.repeat(counts.indices, times), np.repeat(row_of_entry(counts), times)
-        refuse_large(f"{len(at)} words of {counts.shape[1]}", 8.0 * len(at) * counts.shape[1], STATISTICS)
-        theta = density.probability[:, 0][rows.codes[at]]
-        rows.likelihood(pm, {"name": args["name"]}, pm.Categorical, {"p": theta}, words, at)
-        return
-    x = dense(cells)
-    params = {"n": x.sum(axis=1).astype(int), "p": density.probability[:, 0][rows.codes]}
-    rows.likelihood(pm, args, pm.Multinomial, params, x.astype(int), np.arange(len(x)))
+        rows, words = (np.repeat(each, times) for each in (row_of_entry(counts), counts.indices))
+        size = 8.0 * len(rows) * counts.shape[1]
+        refuse_large(f"{len(rows)} words of {counts.shape[1]}", size, STATISTICS)
+        observed.add(name, (pm.Categorical, {"p": density.probability[:, 0]}), words, rows)
+    elif family.multivariate:
+        x = dense(cells).astype(int)
+        text = pm.Multinomial, {"p": density.probability[:, 0]}
+        dims = "obs_id", names.axis
+        observed.add(name, text, x, EVERY, dims=dims, n=x.sum(axis=1))
+    elif block.levels:
+        for j, codes in enumerate(np.asarray(cells[:]).T):
+            column = names("theta{}", j)["name"].removeprefix("theta_")
+            theta = density.probability[:, density.span(j)]
+            observed.add_levels(f"{name}_{column}", theta, codes)
+    else:
+        x = dense(cells)
+        at = np.nonzero(~np.isnan(x))
+        if len(at[0]) == x.size:
+            observed.add(name, density.cell(pm), x, EVERY, dims=("obs_id", names.axis))
+        else:
+            observed.add(name, density.cell(pm), x[at], *at)
 
 
 def row_scores(pm: Any, block: Block, density: Any, cells: Cells) -> Any:
@@ -131,7 +135,11 @@ def row_scores(pm: Any, block: Block, density: Any, cells: Cells) -> Any:
         logs = pm.logp(kind.dist(**params), np.nan_to_num(x)[:, None])
         return xp.where(np.isnan(x)[:, None], 0.0, logs).sum(axis=-1)
     width = sum(block.sizes) or cells.shape[1]
-    refuse_large(f"{rows} rows whose class is not certain, by {width} numbers", 8.0 * rows * width, "Give fewer rows.")
+    refuse_large(
+        f"{rows} rows whose class is not certain, by {width} numbers",
+        8.0 * rows * width,
+        "Give fewer rows.",
+    )
     stats = block.observe(cells, one_hot(np.arange(rows), rows), 1)
     return density.log_likelihood(stats[:, None], xp).sum(axis=-1)
 

@@ -1,48 +1,41 @@
 """The estimator of a model whose priors, or more of it, were sampled with PyMC.
 
-Given any one draw everything else is conjugate and is integrated out, so answers are means over draws of closed forms.
+Given any one draw everything else is conjugate and is integrated out, so answers are means over
+draws of closed forms.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from bayesnb import results
 from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.base import unchanged_on_error
 from bayesnb.estimators.cross_validation import TARGETS
-from bayesnb.estimators.model_holder import unchanged_on_error
-from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
-from bayesnb.estimators.tempering import as_attributes
-from bayesnb.families import Beta
+from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.families.base import Array, Cells, Rng
-from bayesnb.families.certain import Certain, KnownDie
-from bayesnb.inference.posterior_draws import repeated
+from bayesnb.families.certain import KnownDie
 from bayesnb.inference.row_sampling import check_length, draw_codes, filled
 from bayesnb.mcmc.ensemble import (
     Ensemble,
-    EnsembleDensity,
-    EnsembleScorer,
-    PriorOfDraws,
-    RowConditioner,
     draw_rows,
     explain,
-    thinned,
+    thin,
 )
-from bayesnb.mcmc.gaussians import StudentDensity
-from bayesnb.mcmc.hyperpriors import Draws
 from bayesnb.mcmc.importance_weights import (
-    EnsembleLOO,
     ImportanceScores,
     draws_for,
     effective,
+    ensemble_loo,
     few,
     warn_degenerate,
     warn_pareto,
 )
-from bayesnb.mcmc.pymc_model import ModelData, ModelOptions, ModelPlan, assemble, start
-from bayesnb.mcmc.sampled_uncertainty import NUMBERS, DrawsClassifier, Weighed
+from bayesnb.mcmc.pymc_model import ModelBuilder, ModelOptions
+from bayesnb.mcmc.sampled_uncertainty import MAX_PROBABILITIES, DrawsClassifier, Weighed
 from bayesnb.mcmc.sampling import ChainParameters, sample
 from bayesnb.model.product import Rows
 from bayesnb.numerics.threads import blocks
@@ -50,13 +43,12 @@ from bayesnb.numerics.threads import blocks
 EXPLAINED = 200  # draws
 
 
-@public_methods(*PREDICTIONS)
 @dataclass(eq=False, repr=False)
 class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
-    """Classifier whose model is sampled with PyMC: an average over conjugate models, one for each draw.
+    """Classifier whose model is sampled with PyMC: an average over one conjugate model a draw.
 
-    Only what has no closed form is sampled, such as hyperparameters. Given a draw of it, everything else is exact.
-    ``bayesnb.mcmc.fit`` makes one and fits it.
+    Only what has no closed form is sampled, such as hyperparameters. Given a draw of it, everything
+    else is exact. ``bayesnb.mcmc.fit`` makes one and fits it.
 
     Parameters
     ----------
@@ -79,15 +71,18 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     sampling : dict or None, default=None
         Further arguments of ``pymc.sample``, such as ``{"cores": 1}``.
     hierarchical : {False, True, "base"}, default=False
-        Whether hyperparameters are learnt, so that classes borrow strength from each other. True: of levels, flags and
-        words the concentration ``alpha``, which multiplies the declared proportions; of Gaussian columns where the
-        classes' means lie, how far apart they are, and how alike their variances are; of rates likewise. ``"base"``:
-        the proportions of levels, flags and words too, up to 500 levels of a column, which pays where many classes have
-        few rows. Where proportions are far from even, True alone learns too small an ``alpha`` to explain that.
+        Whether hyperparameters are learnt, so that classes borrow strength from each other. True:
+        of levels, flags and words the concentration ``alpha``, which multiplies the declared
+        proportions; of Gaussian columns where the classes' means lie, how far apart they are, and
+        how alike their variances are; of rates likewise. ``"base"``: the proportions of levels,
+        flags and words too, up to 500 levels of a column, which pays where many classes have few
+        rows. Where proportions are far from even, True alone learns too small an ``alpha`` to
+        explain that.
     scale_prior : {None, "half-normal", "log-normal"}, default=None
         The prior of the standard deviations of Gaussian columns. None: the declared one.
     student : bool or float, default=False
-        Whether Gaussian columns have Student's t, which outliers do not move: True, or the degrees of freedom.
+        Whether Gaussian columns have Student's t, which outliers do not move: True, or the degrees
+        of freedom.
     label_noise : float, Beta or None, default=None
         The probability that a label is wrong, or a ``Beta`` about it.
 
@@ -109,8 +104,8 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
     Notes
     -----
-    Numbers are drawn, not exact: they have the error of a mean over draws, which a ``SamplingWarning`` reports where it
-    is large.
+    Numbers are drawn, not exact: they have the error of a mean over draws, which a
+    ``SamplingWarning`` reports where it is large.
 
     Examples
     --------
@@ -126,7 +121,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     collapse: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, unlabelled: Any = None) -> Self:
-        """Sample what has no closed form, given labelled rows and, beside them, rows without labels.
+        """Sample what has no closed form, given labelled rows and maybe rows without labels.
 
         Parameters
         ----------
@@ -137,7 +132,8 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         sample_weight : sequence of float or None, default=None
             Weights of the rows: powers of their likelihood.
         unlabelled : table of rows or None, default=None
-            Rows without labels, which inform about the features, and through them about the classes.
+            Rows without labels, which inform about the features, and through them about the
+            classes.
 
         Returns
         -------
@@ -156,18 +152,15 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         self._check_chains()
         self._check_options()
         rng = np.random.default_rng(self.rng)
-        plan = ModelPlan.of(ModelData.of(self.estimator, X, y, sample_weight, unlabelled), self)
-        theta = plan.closed_form or not self.collapse
-        model = assemble(plan, theta)
-        traces = sample(model, self, rng, start(model, plan))
+        builder = ModelBuilder.of(self, self.estimator, X, y, sample_weight, unlabelled)
+        theta = builder.closed_form or not self.collapse
+        model = builder.build(theta)
+        traces = sample(model, self, rng, builder.start(model))
+        ensemble = builder.make_ensemble(traces, theta)
+        seed = int(rng.integers(1 << 31))
         with unchanged_on_error(self):
-            self._answer_by(
-                plan.data.estimator,
-                ensemble_of(traces, plan, theta),
-                traces["posterior"].sizes["chain"],
-                int(rng.integers(1 << 31)),
-            )
-            self.datatree_ = self._datatree(traces, plan.data.index, plan.data.codes)
+            self._answer_by(builder.estimator, ensemble, traces["posterior"].sizes["chain"], seed)
+            self.datatree_ = self._datatree(traces, builder)
         return self
 
     @property
@@ -176,13 +169,20 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         return self.estimator_.n_jobs
 
     def _answer_by(self, estimator: NaiveBayes, ensemble: Ensemble, chains: int, seed: int) -> Self:
-        """Answer by a sampled ensemble, chain after chain, and the fitted estimator that read its table."""
+        """Answer by an ensemble, chain after chain, and the estimator that read its table."""
         self.estimator_, self.ensemble_, self.seed_ = estimator, ensemble, seed
         self.chains_, self.draws_ = chains, ensemble.size // chains
         return self._adopt(
-            estimator, "classes_", "temper_", "temper_sd_", "temper_length_", "n_features_in_", "feature_names_in_"
+            estimator,
+            "classes_",
+            "temper_",
+            "temper_sd_",
+            "temper_length_",
+            "n_features_in_",
+            "feature_names_in_",
         )
 
+    @accept_lazy_tables
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y | D) of each class: the log of the mean over the draws.
 
@@ -229,8 +229,8 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
     def explain(self, X: Any) -> Any:
         """Explain what every feature of every row adds to the score of each class.
 
-        As ``NaiveBayes.explain`` does, over the draws: a mean is the mean of theirs, and a variance the mean of their
-        variances plus the variance of their means.
+        As ``NaiveBayes.explain`` does, over the draws: a mean is the mean of theirs, and a variance
+        the mean of their variances plus the variance of their means.
 
         Parameters
         ----------
@@ -240,10 +240,11 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class, feature): ``evidence`` and ``sd``, posterior mean and standard deviation of what the
-            feature adds; ``predictive``, the log predictive of the cell, which is the mean over draws. By class:
-            ``class_term``, ``class_term_sd``, ``predictive_class_term``. By (obs_id, class): ``score``, the sum of
-            ``class_term`` and ``evidence``, and ``score_sd``. By (obs_id, feature): ``cell``, what the cell held, as
+            By (obs_id, class, feature): ``evidence`` and ``sd``, posterior mean and standard
+            deviation of what the feature adds; ``predictive``, the log predictive of the cell,
+            which is the mean over draws. By class: ``class_term``, ``class_term_sd``,
+            ``predictive_class_term``. By (obs_id, class): ``score``, the sum of ``class_term`` and
+            ``evidence``, and ``score_sd``. By (obs_id, feature): ``cell``, what the cell held, as
             text.
 
         See Also
@@ -253,23 +254,28 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         Notes
         -----
         At most 200 draws are taken, evenly spaced. ``predictive`` does not add up to
-        ``predict_joint_log_proba`` exactly, nor the squares of the standard deviations to that of ``score_sd``, which
-        counts all features together: cells share what was sampled.
+        ``predict_joint_log_proba`` exactly, nor the squares of the standard deviations to that of
+        ``score_sd``, which counts all features together: cells share what was sampled.
         """
         self._check_fitted()
         table, cells = self.estimator_._read(X)
         self.estimator_.schema_.check_cells(cells)
-        draws = thinned(self.ensemble_.size, EXPLAINED)
-        explanation = explain(self.ensemble_, draws, cells, self.estimator_._exponents)
+        draws = thin(self.ensemble_.size, EXPLAINED)
+        explanation = explain(self.ensemble_, draws, cells, self.estimator_.fitted_.exponents)
         return results.explanations.explained(
-            explanation, table.index, self.classes_, self.estimator_.schema_.blocks, cells, self.estimator_._tempers
+            explanation,
+            table.index,
+            self.classes_,
+            self.estimator_.schema_.blocks,
+            cells,
+            self.estimator_.fitted_.tempers,
         )
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
         """Score every row by the model of all other rows, without sampling again.
 
-        Given a draw, leave-one-out is exact. Draws are averaged by importance weights, smoothed by a Pareto
-        distribution.
+        Given a draw, leave-one-out is exact. Draws are averaged by importance weights, smoothed by
+        a Pareto distribution.
 
         Parameters
         ----------
@@ -278,21 +284,23 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         y : sequence of labels
             Their labels.
         target : {"label", "joint"}, default="label"
-            ``"label"``: log p(y_i | x_i, all other rows), by which classifiers are compared. ``"joint"``: log p(x_i,
-            y_i | all other rows), which exponents do not enter.
+            ``"label"``: log p(y_i | x_i, all other rows), by which classifiers are compared.
+            ``"joint"``: log p(x_i, y_i | all other rows), which exponents do not enter.
         sample_weight : sequence of float or None, default=None
             The weights with which they were learnt.
 
         Returns
         -------
         arviz.ELPDData
-            ``elpd``, the sum, ``se``, its standard error, ``p``, by how much the sum is larger over rows that were
-            learnt, ``elpd_i``, row by row, and ``pareto_k``. ``arviz.compare`` takes it.
+            ``elpd``, the sum, ``se``, its standard error, ``p``, by how much the sum is larger over
+            rows that were learnt, ``elpd_i``, row by row, and ``pareto_k``. ``arviz.compare`` takes
+            it.
 
         Warns
         -----
         ParetoWarning
-            Where ``pareto_k`` is above ``good_k``: the draws know too little about the model without the row.
+            Where ``pareto_k`` is above ``good_k``: the draws know too little about the model
+            without the row.
 
         See Also
         --------
@@ -301,21 +309,24 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
         Notes
         -----
-        Without row i, draws are as probable as with it, times 1 / p(x_i, y_i | draw, all other rows). At most
-        400 draws are taken, evenly spaced; fewer, at least 100, for more than 80,000 rows. Where labels are read with
-        errors, a row's score is that of the label that was read.
+        Without row i, draws are as probable as with it, times 1 / p(x_i, y_i | draw,
+        all other rows). At most 400 draws are taken, evenly spaced; fewer, at least 100, for more
+        than 80,000 rows. Where labels are read with errors, a row's score is that of the label that
+        was read.
 
         References
         ----------
-        Vehtari, A., Simpson, D., Gelman, A., Yao, Y. and Gabry, J. (2024), Pareto smoothed importance sampling. JMLR
-        25.
+        Vehtari, A., Simpson, D., Gelman, A., Yao, Y. and Gabry, J. (2024),
+        Pareto smoothed importance sampling. JMLR 25.
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         scores = self._loo_scores(rows, target)
         return results.elpd.sampled_elpd(scores.pointwise, index, scores.k, scores.draws)
 
-    def sample(self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None) -> tuple[Any, Array]:
-        """Draw new rows and their labels from the posterior predictive, in a table like the one that was learnt.
+    def sample(
+        self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None
+    ) -> tuple[Any, Array]:
+        """Draw new rows and their labels from the posterior predictive.
 
         Every row takes one of the draws, and parameters from the posterior given that draw.
 
@@ -333,7 +344,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         Returns
         -------
         X : table
-            Of the kind that was first learnt from.
+            Like the one that was first learnt from.
         y : array
             Labels, as in ``classes_``.
 
@@ -346,71 +357,71 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         class_prob = np.exp(self.ensemble_.log_class(np.arange(self.ensemble_.size)))
         codes = draw_codes(n, y, self.classes_, class_prob.mean(axis=0), rng)
         check_length(length, n, schema.blocks)
-        return filled(schema, draw_rows(schema, self.ensemble_, codes, length, rng)), self.classes_[codes]
+        return filled(schema, draw_rows(schema, self.ensemble_, codes, length, rng)), self.classes_[
+            codes
+        ]
 
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target not in TARGETS:
             raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
-        power = self.estimator_._exponents if target == "label" else 1.0
+        power = self.estimator_.fitted_.exponents if target == "label" else 1.0
         most = draws_for(len(rows.codes))
-        draws = thinned(self.ensemble_.size, most)
-        scores = EnsembleLOO(self.ensemble_, power, target, self.n_jobs).scores(rows, draws)
+        draws = thin(self.ensemble_.size, most)
+        scores = ensemble_loo(self.ensemble_, rows, draws, power, target, self.n_jobs)
         warn_pareto(scores, most)
         return scores
 
-    def _datatree(self, traces: Any, index: Array | None = None, codes: Array | None = None) -> Any:
-        """Return the draws of the sampler with theta of each; labels of rows that were learnt, as places, if given."""
-        layout = results.parameter_names.layout_of(self.estimator_)
+    def _datatree(self, traces: Any, builder: ModelBuilder) -> Any:
+        """Return the draws of the sampler with theta of each, and the labels learnt."""
         plan = results.drawn_trees.DrawPlan(self.draws_, self.chains_, None)
-        given = self.ensemble_.class_prob is None and isinstance(self.ensemble_.class_prior, KnownDie)
-        thetas = results.drawn_trees.ThetaDraws(plan, layout, self._scorer.thetas, given)
+        ensemble = self.ensemble_
+        given = ensemble.class_prob is None and isinstance(ensemble.class_prior, KnownDie)
+        draw = partial(ensemble.draw_theta, self.seed_)
+        thetas = results.drawn_trees.ThetaDraws(plan, builder.layout, draw, given)
+        temper = self.estimator_.fitted_.temper_attributes
         return results.drawn_trees.sampled_tree(
-            traces, thetas, as_attributes(self.estimator_._known_temper), index, codes
+            traces, thetas, temper, builder.index, builder.rows.codes
         )
-
-    @property
-    def _scorer(self) -> EnsembleScorer:
-        return EnsembleScorer(self.ensemble_, self.seed_, self.n_jobs)
 
     def _read(self, X: Any) -> list[Cells]:
         self._check_fitted()
         return self.estimator_._read(X)[1]
 
-    def _density(self, X: Any) -> tuple[EnsembleDensity, list[Cells]]:
+    def _joint(self, X: Any, warn: bool = True) -> tuple[Array, Sequence[Cells]]:
         cells = self._read(X)
-        density = self._scorer.density(cells, self.estimator_._exponents)
-        return density, cells
-
-    def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
-        density, cells = self._density(X)
-        warn_degenerate(density.effective, self.ensemble_.size)
-        return density.joint, cells
-
-    def _quiet_joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
-        density, cells = self._density(X)
-        return density.joint, cells
+        joint, counts = self.ensemble_.log_joint(
+            cells, self.estimator_.fitted_.exponents, self.n_jobs
+        )
+        if warn:
+            warn_degenerate(counts, self.ensemble_.size)
+        return joint, cells
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         self.estimator_._refuse_row(row, cells)
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
-        return np.logaddexp.reduce(self._scorer.density(cells, 1.0).joint, axis=1)
+        joint, _ = self.ensemble_.log_joint(cells, 1.0, self.n_jobs)
+        return np.logaddexp.reduce(joint, axis=1)
 
-    def _weighed(self, cells: Sequence[Cells], draws: Array, observed: bool) -> Iterator[Weighed]:
-        scorer, classes = self._scorer, self.ensemble_.classes
-        for rows in blocks(cells[0].shape[0], max(NUMBERS // (len(draws) * classes), 1)):
+    def _weighed(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
+        ensemble, power = self.ensemble_, self.estimator_.fitted_.exponents
+        rows_at_once = max(MAX_PROBABILITIES // (ensemble.size * ensemble.classes), 1)
+        for rows in blocks(cells[0].shape[0], rows_at_once):
             part_cells = [x[rows] for x in cells]
-            shape = len(draws), rows.stop - rows.start
-            log_weight, proba = np.zeros(shape), np.empty((*shape, classes))
-            for places, theta in scorer.thetas(draws, part_cells):
-                for part, joint in theta.by_rows(part_cells, self.estimator_._exponents, self.n_jobs):
+            log_weight = np.zeros((ensemble.size, rows.stop - rows.start))
+            proba = np.empty((*log_weight.shape, ensemble.classes))
+            for draws, theta in ensemble.draw_theta(self.seed_, part_cells):
+                for part, joint in theta.by_rows(part_cells, power, self.n_jobs):
                     if observed:
-                        log_weight[places, part] = np.logaddexp.reduce(joint, axis=-1).T
-                    proba[places, part] = theta.proba(joint, self.n_jobs).swapaxes(0, 1)
+                        log_weight[draws, part] = np.logaddexp.reduce(joint, axis=-1).T
+                    proba[draws, part] = theta.proba(joint, self.n_jobs).swapaxes(0, 1)
             if observed:
-                conditioner = RowConditioner(scorer, self.estimator_.schema_.observers, self.estimator_._exponents)
-                for row in np.flatnonzero(few(effective(log_weight), self.ensemble_.size)):
-                    log_weight[:, row], proba[:, row] = conditioner.distribution([x[[row]] for x in part_cells])
+                observers = self.estimator_.schema_.observers
+                for row in np.flatnonzero(few(effective(log_weight), ensemble.size)):
+                    row_cells = [x[[row]] for x in part_cells]
+                    log_weight[:, row], proba[:, row] = ensemble.condition_on_row(
+                        self.seed_, observers, row_cells, power
+                    )
             yield rows, log_weight, proba
 
 
@@ -435,25 +446,28 @@ def fit(
     y : sequence of labels
         One for each row.
     hierarchical : {False, True, "base"}, default=False
-        Whether hyperparameters are learnt, so that classes borrow strength from each other. True: of levels, flags and
-        words the concentration ``alpha``, which multiplies the declared proportions; of Gaussian columns where the
-        classes' means lie, how far apart they are, and how alike their variances are; of rates likewise. ``"base"``:
-        the proportions of levels, flags and words too, up to 500 levels of a column, which pays where many classes have
-        few rows. Where proportions are far from even, True alone learns too small an ``alpha`` to explain that.
+        Whether hyperparameters are learnt, so that classes borrow strength from each other. True:
+        of levels, flags and words the concentration ``alpha``, which multiplies the declared
+        proportions; of Gaussian columns where the classes' means lie, how far apart they are, and
+        how alike their variances are; of rates likewise. ``"base"``: the proportions of levels,
+        flags and words too, up to 500 levels of a column, which pays where many classes have few
+        rows. Where proportions are far from even, True alone learns too small an ``alpha`` to
+        explain that.
     sample_weight : sequence of float or None, default=None
         Weights of the rows: powers of their likelihood.
     unlabelled : table of rows or None, default=None
         Rows without labels, which inform about the features, and through them about the classes.
     **options
-        The other parameters of ``Sampled``: ``draws=1000``, ``tune=1000``, ``chains=4``, ``rng``, ``sampler``,
-        ``progressbar`` and ``sampling``, how chains are sampled; ``scale_prior``, ``student`` and ``label_noise``, what
-        is modelled; ``collapse=False``, to sample theta too.
+        The other parameters of ``Sampled``: ``draws=1000``, ``tune=1000``, ``chains=4``, ``rng``,
+        ``sampler``, ``progressbar`` and ``sampling``, how chains are sampled; ``scale_prior``,
+        ``student`` and ``label_noise``, what is modelled; ``collapse=False``, to sample theta too.
 
     Returns
     -------
     Sampled
-        An estimator with ``predict``, ``predict_proba``, ``predict_interval``, ``uncertainty``, ``draw_proba``,
-        ``explain``, ``loo``, ``decide``, and ``datatree_``, the draws in ArviZ's groups.
+        An estimator with ``predict``, ``predict_proba``, ``predict_interval``, ``uncertainty``,
+        ``draw_proba``, ``explain``, ``loo``, ``decide``, and ``datatree_``, the draws in ArviZ's
+        groups.
 
     Raises
     ------
@@ -474,16 +488,16 @@ def fit(
 
     Notes
     -----
-    Only what has no closed form is sampled: given the hyperparameters, theta is integrated out, and drawn exactly for
-    ``datatree_``. Where everything has a closed form, theta is sampled, as a check of it. ``predict_proba`` is p(y | x,
-    D), joint densities averaged over draws and then normalised; a row that few draws speak for raises a
-    ``DegenerateWarning``.
+    Only what has no closed form is sampled: given the hyperparameters, theta is
+    integrated out, and drawn exactly for ``datatree_``. Where everything has a closed form, theta
+    is sampled, as a check of it. ``predict_proba`` is p(y | x, D), joint densities averaged over
+    draws and then normalised; a row that few draws speak for raises a ``DegenerateWarning``.
 
-    Under ``unlabelled`` and ``label_noise`` classes could be exchanged, so chains begin where the labelled rows put
-    theta.
+    Under ``unlabelled`` and ``label_noise`` classes could be exchanged, so chains begin where the
+    labelled rows put theta.
 
-    ``temper`` is followed, with the exponents of the closed form; ``estimate`` plays no part. Links between columns, as
-    ``NaiveBayes()`` has, are left out.
+    ``temper`` is followed, with the exponents of the closed form; ``estimate`` plays no part. Links
+    between columns, as ``NaiveBayes()`` has, are left out.
 
     Examples
     --------
@@ -501,41 +515,3 @@ def fit(
             f"Other arguments of pymc.sample go in sampling={{{min(unknown)!r}: ...}}."
         )
     return Sampled(model, hierarchical=hierarchical, **options).fit(X, y, sample_weight, unlabelled)
-
-
-def ensemble_of(tree: Any, plan: ModelPlan, theta: bool) -> Ensemble:
-    """Return the ensemble of what PyMC drew, chain after chain; under each draw, a theta that was drawn is certain."""
-    posterior = tree["posterior"]
-    draws = {name: array.values.reshape(-1, *array.shape[2:]) for name, array in posterior.items()}
-    size = posterior.sizes["chain"] * posterior.sizes["draw"]
-    model = plan.data.estimator.model_
-    priors = [
-        prior.at_draws(draws, names) if conjugate and not theta else _certain(draws, plan, b)
-        for b, (prior, names, conjugate) in enumerate(zip(plan.priors, plan.names, plan.conjugate, strict=True))
-    ]
-    class_prob, confusion = draws.get("class_prob"), _confusion(draws, plan, size)
-    return Ensemble(model.prior.classes, priors, model.stats, size, class_prob, confusion)
-
-
-def _certain(draws: Draws, plan: ModelPlan, b: int) -> PriorOfDraws:
-    """Return, as the prior of a block, the certainty of each draw's theta."""
-    like, names = plan.priors[b].declared.estimate("mean"), plan.names[b]
-    parts = {key: draws[names(*key)["name"]] for key in like.parts()}
-    classes, size = len(like), len(next(iter(draws.values())))
-    theta: Any = type(like).of_parts({key: array.reshape(-1, *array.shape[2:]) for key, array in parts.items()}, like)
-    if plan.heavy(b):
-        learned = plan.options.student is True
-        freedom = draws[names.hyper("nu")["name"]] if learned else np.full((size, 1), float(plan.options.student))
-        freedom = np.broadcast_to(np.repeat(freedom, classes, axis=0), theta.mean.shape)
-        theta = StudentDensity(theta.mean, theta.variance, freedom)
-    belief = Certain(theta)
-    return lambda places: belief[np.repeat(places * classes, classes) + repeated(classes, len(places))]
-
-
-def _confusion(draws: Draws, plan: ModelPlan, size: int) -> Array | None:
-    """p(label that is read | class) of every draw, `(s, c, c)`."""
-    label_noise, classes = plan.options.label_noise, len(plan.coords["class"])
-    if label_noise is None:
-        return None
-    noise = draws["label_noise"] if isinstance(label_noise, Beta) else np.full(size, float(label_noise))
-    return np.where(np.eye(classes) > 0, 1 - noise[:, None, None], noise[:, None, None] / max(classes - 1, 1))

@@ -2,8 +2,8 @@
 
     theta_s ~ p(theta | D)      p(y | x, D) = sum over s of w_s(x) p(y | x, theta_s)
 
-A row that came from the population is evidence about theta, so it gives the draws weights; a row that someone chose
-is not.
+A row that came from the population is evidence about theta, so it gives the draws weights; a row
+that someone chose is not.
 """
 
 from abc import abstractmethod
@@ -23,20 +23,28 @@ from bayesnb.estimators.uncertainty import PredictiveUncertainty
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.entropies import Entropies, split
 from bayesnb.inference.intervals import Intervals
-from bayesnb.mcmc.ensemble import thinned
-from bayesnb.mcmc.importance_weights import ImportanceScores, effective, quantiles, shares, warn_degenerate
+from bayesnb.mcmc.ensemble import thin
+from bayesnb.mcmc.importance_weights import (
+    ImportanceScores,
+    effective,
+    quantiles,
+    shares,
+    warn_degenerate,
+)
 from bayesnb.model.product import Rows, normalise
 from bayesnb.selection.leave_one_out import Pointwise
 
-Weighed = tuple[slice, Array, Array]  # rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
-NUMBERS = 1 << 24  # probabilities that are held at once
+Weighed = tuple[
+    slice, Array, Array
+]  # rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
+MAX_PROBABILITIES = 1 << 24  # probabilities that are held at once
 
 
 class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
-    """Distributions of p(y | x, theta) from draws of theta, and log p(x, y) or log p(y | x), which a subclass gives.
+    """Distributions of p(y | x, theta) from draws of theta, which a subclass gives.
 
-    A subclass sets `classes_`, `chains_` and `draws_` when it is fitted; draws are chain after chain. It has `_joint`,
-    `_refuse_row` and `_weighed`, and `_log_density` where rows have one.
+    A subclass sets `classes_`, `chains_` and `draws_` when it is fitted; draws are chain after
+    chain. It has `_joint`, `_refuse_row` and `_weighed`, and `_log_density` where rows have one.
     """
 
     estimator_: NaiveBayes  # which knows the columns
@@ -46,17 +54,27 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
     draws_: int  # of each chain
 
     @abstractmethod
-    def _weighed(self, cells: Sequence[Cells], draws: Array, observed: bool) -> Iterator[Weighed]:
-        """Yield p(y | x, theta) of the draws at some places, for as many rows at a time as `threads.blocks` says.
+    def _joint(self, X: Any, warn: bool = True) -> tuple[Array, Sequence[Cells]]:
+        """Return log p(x, y) or log p(y | x) of every row and class, and the cells of the rows.
 
-        Log weights are zeros unless rows were observed. At most `NUMBERS` probabilities at once.
+        It may `warn` where few draws have any weight.
+        """
+
+    @abstractmethod
+    def _weighed(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
+        """Yield p(y | x, theta) of all draws, some rows at a time.
+
+        Log weights are zeros unless rows were observed. At most `MAX_PROBABILITIES` at once.
         """
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         return self.estimator_._table(X, reset=reset)
 
     def _on_one_thread(self) -> Self:
-        """Return a copy for one worker of many; the estimator that reads its tables has the number of threads."""
+        """Return a copy for one worker of many.
+
+        The estimator that reads its tables has the number of threads.
+        """
         worker = copy(self)
         worker.estimator_ = self.estimator_._on_one_thread()
         return worker
@@ -77,30 +95,27 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         return self.estimator_._learnt_rows(X, y, sample_weight)
 
     def _adopt(self, estimator: Any, *names: str) -> Self:
-        """Take attributes of a fitted estimator, those that it has, in place of an earlier fit's."""
+        """Take attributes that a fitted estimator has, in place of an earlier fit's."""
         for name in names:
             self.__dict__.pop(name, None)
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
         return self
 
-    def _quiet_joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
-        """Return `_joint` without a warning about weights: intervals and entropies weigh the draws anew."""
-        return self._joint(X)
-
     def _intervals(
         self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]
     ) -> tuple[Array, Intervals]:
         if sampling != (None, None):
             raise ValueError(
-                "draws and rng: the intervals of a sampled model take the draws of its chains. Give neither."
+                "draws and rng: the intervals of a sampled model take the draws of its chains. "
+                "Give neither."
             )
         mean, cells = self._mean(X)
-        levels, ends = np.array([0.5, (1 - prob) / 2, (1 + prob) / 2]), np.empty((3, *mean.shape))
-        for places, share, proba in self._weighted(cells, observed):
-            ends[:, places] = quantiles(proba, share, levels)
+        ends = np.empty((3, *mean.shape))
+        for rows, share, proba in self._weighted(cells, observed):
+            ends[:, rows] = quantiles(proba, share, np.array([0.5, (1 - prob) / 2, (1 + prob) / 2]))
             if not observed:
-                mean[places] = proba.mean(axis=0)
+                mean[rows] = proba.mean(axis=0)
         return self._table(X).index, Intervals(mean, *ends)
 
     def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:
@@ -115,8 +130,8 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
     def draw_proba(self, X: Any, draws: int | None = None) -> Any:
         """Return p(y | x, theta) for the draws of the chains.
 
-        Their mean is the ensemble average, not ``predict_proba``: a new row is itself evidence about theta, which the
-        draws leave out.
+        Their mean is the ensemble average, not ``predict_proba``: a new row is itself evidence
+        about theta, which the draws leave out.
 
         Parameters
         ----------
@@ -128,8 +143,8 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         Returns
         -------
         xarray.DataArray
-            By (chain, draw, obs_id, class); ``obs_id`` is the frame's index. What would take more than 2 GiB is
-            refused.
+            By (chain, draw, obs_id, class); ``obs_id`` is the frame's index. What would take more
+            than 2 GiB is refused.
 
         See Also
         --------
@@ -138,19 +153,19 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         self._check_fitted()
         if draws is not None and (not isinstance(draws, Integral) or draws < 1):
             raise ValueError(f"draws must be None or a whole number, at least 1, got {draws!r}.")
-        kept = thinned(self.draws_, self.draws_ if draws is None else int(draws))
+        kept = thin(self.draws_, self.draws_ if draws is None else int(draws))
         plan = results.drawn_trees.DrawPlan(len(kept), self.chains_, None)
-        index, (mean, cells) = self._table(X).index, self._mean(X)
+        mean, cells = self._mean(X)
         results.drawn_trees.refuse_probabilities(plan, *mean.shape)
-        all_draws, probabilities = (
-            np.arange(self.chains_)[:, None] * self.draws_ + kept,
-            np.empty((plan.size, *mean.shape)),
+        all_kept = (np.arange(self.chains_)[:, None] * self.draws_ + kept).ravel()
+        probabilities = np.empty((plan.size, *mean.shape))
+        for rows, _, proba in self._weighed(cells, False):
+            probabilities[:, rows] = proba[all_kept]
+        index, attrs = self._table(X).index, results.drawn_trees.MCMC_ATTRS
+        labelled = results.drawn_trees.label_probabilities(
+            probabilities, plan, index, self.classes_, attrs
         )
-        for places, _, proba in self._weighed(cells, all_draws.ravel(), False):
-            probabilities[:, places] = proba
-        attrs = results.drawn_trees.MCMC_ATTRS
-        proba = results.drawn_trees.label_probabilities(probabilities, plan, index, self.classes_, attrs)
-        return proba.assign_coords(draw=kept)
+        return labelled.assign_coords(draw=kept)
 
     def save(self, path: Any) -> NoReturn:
         """Raise a TypeError: a sampled model cannot be saved.
@@ -165,24 +180,28 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         bayesnb.NaiveBayes.save : Save a model in closed form.
         """
         raise TypeError(
-            f"{type(self).__name__}: a sampled model cannot be saved, only one in closed form. Save the estimator that "
-            "was sampled, fitted on the same rows, and the draws beside it: datatree_.to_netcdf(...)."
+            f"{type(self).__name__}: a sampled model cannot be saved, only one in closed form. "
+            "Save the estimator that was sampled, fitted on the same rows, and the draws beside "
+            "it: datatree_.to_netcdf(...)."
         )
 
     def _mean(self, X: Any) -> tuple[Array, Sequence[Cells]]:
         """p(y | x, D) of every row, and the cells of the rows."""
         self._check_fitted()
-        joint, cells = self._quiet_joint(X)
+        joint, cells = self._joint(X, warn=False)
         impossible = normalise(joint, True, self.n_jobs)
         if impossible >= 0:
             self._refuse_row(impossible, cells)
         return joint, cells
 
     def _weighted(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
-        """Yield rows, the share of each draw, and p(y | x, theta); warn where few draws have any weight."""
-        size, worths = self.chains_ * self.draws_, []
-        for places, log_weight, proba in self._weighed(cells, np.arange(size), observed):
-            worths.append(effective(log_weight))
-            yield places, shares(log_weight), proba
+        """Yield rows, the share of each draw, and p(y | x, theta).
+
+        Warn where few draws have any weight.
+        """
+        counts = []
+        for rows, log_weight, proba in self._weighed(cells, observed):
+            counts.append(effective(log_weight))
+            yield rows, shares(log_weight), proba
         if observed:
-            warn_degenerate(np.concatenate(worths), size)
+            warn_degenerate(np.concatenate(counts), self.chains_ * self.draws_)

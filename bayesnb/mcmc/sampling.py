@@ -16,14 +16,16 @@ from bayesnb.families.base import Rng
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 ACCEPT = 0.95  # hierarchies have narrow places
-R_HAT, FEWEST = 1.01, 100  # Vehtari et al. (2021), Rank-normalization, folding, and localization; draws of each chain
+# Vehtari et al. (2021), Rank-normalization, folding, and localization
+R_HAT = 1.01
+MIN_EFFECTIVE_DRAWS = 100  # of each chain
 
 
 class SamplingWarning(UserWarning):
     """Chains have not converged, have too few effective draws, or diverged.
 
-    The message names the parameter and says what to try. It is about everything that ``bayesnb.mcmc.fit`` and
-    ``bayesnb.mcmc.logistic`` return.
+    The message names the parameter and says what to try. It is about everything that
+    ``bayesnb.mcmc.fit`` and ``bayesnb.mcmc.logistic`` return.
 
     See Also
     --------
@@ -41,7 +43,9 @@ def pymc() -> Any:
     try:
         import pymc
     except ImportError:
-        raise ImportError(f"bayesnb.mcmc needs PyMC, which is not installed. {install_advice('mcmc')}") from None
+        raise ImportError(
+            f"bayesnb.mcmc needs PyMC, which is not installed. {install_advice('mcmc')}"
+        ) from None
     return pymc
 
 
@@ -49,7 +53,9 @@ def check_sampler(name: str) -> None:
     """Raise an error that says how to install a sampler's package, where it is not installed."""
     if not find_spec(name):
         advice = install_advice("mcmc") if name == "nutpie" else f"pip install {name}"
-        raise ImportError(f"sampler={name!r} needs the package {name}, which is not installed. {advice}")
+        raise ImportError(
+            f"sampler={name!r} needs the package {name}, which is not installed. {advice}"
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -88,25 +94,43 @@ class ChainParameters:
             if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
                 raise ValueError(f"{name} must be a whole number, at least {least}, got {value!r}.")
         if self.sampler is not None and self.sampler not in SAMPLERS:
-            raise ValueError(f"sampler must be None or one of {', '.join(SAMPLERS)}, got {self.sampler!r}.")
+            raise ValueError(
+                f"sampler must be None or one of {', '.join(SAMPLERS)}, got {self.sampler!r}."
+            )
 
 
-def sample(model: Any, how: ChainParameters, rng: np.random.Generator, start: Mapping[str, Any] | None = None) -> Any:
+def sample(
+    model: Any,
+    how: ChainParameters,
+    rng: np.random.Generator,
+    start: Mapping[str, Any] | None = None,
+) -> Any:
     """Return the draws as PyMC's tree; a `SamplingWarning` where they are not to be trusted.
 
     PyMC's chains begin exactly at a `start`: its usual noise of +-1 would leave a narrow mode.
     """
     shown = sys.stderr.isatty() if how.progressbar is None else how.progressbar
-    sampler = how.sampler or ("nutpie" if find_spec("nutpie") else "pymc")  # the fastest for all but tiny models
+    # nutpie is the fastest for all but tiny models
+    sampler = how.sampler or ("nutpie" if find_spec("nutpie") else "pymc")
     check_sampler(sampler)
-    args = {"nuts_sampler": sampler, "progressbar": shown, "quiet": not shown, "compute_convergence_checks": False}
-    args |= {"draws": int(how.draws), "tune": int(how.tune), "chains": int(how.chains)}
-    args |= {"target_accept": ACCEPT} if sampler in ("nutpie", "pymc") else {}
+    settings = {
+        "draws": int(how.draws),
+        "tune": int(how.tune),
+        "chains": int(how.chains),
+        "random_seed": int(rng.integers(1 << 31)),
+        "nuts_sampler": sampler,
+        "progressbar": shown,
+        "quiet": not shown,
+        "compute_convergence_checks": False,
+    }
+    if sampler in ("nutpie", "pymc"):
+        settings["target_accept"] = ACCEPT
     if start:
-        args |= {"initvals": dict(start)} | ({"init": "adapt_diag"} if sampler == "pymc" else {})
-    args["random_seed"] = int(rng.integers(1 << 31))
+        settings["initvals"] = start
+    if start and sampler == "pymc":
+        settings["init"] = "adapt_diag"
     with model:
-        tree = pymc().sample(**args | dict(how.sampling or {}))
+        tree = pymc().sample(**settings | dict(how.sampling or {}))
     variates = [f"{variable.name}_variate" for variable in model.deterministics]
     tree["posterior"] = tree["posterior"].to_dataset().drop_vars(variates, errors="ignore")
     warn_sampling(tree)
@@ -120,20 +144,25 @@ def warn_sampling(tree: Any) -> None:
     r_hat, ess = diagnosis["r_hat"], diagnosis["ess"]
     if (r_hat > R_HAT).any():
         messages.append(
-            f"r_hat of {r_hat.idxmax()} is {r_hat.max():.4g}, above {R_HAT}: the chains have not converged. "
-            "Sample longer: more `tune` and `draws`."
+            f"r_hat of {r_hat.idxmax()} is {r_hat.max():.4g}, above {R_HAT}: the chains have not "
+            "converged. Sample longer: more `tune` and `draws`."
         )
-    if (ess < FEWEST * sizes["chain"]).any():
+    if (ess < MIN_EFFECTIVE_DRAWS * sizes["chain"]).any():
         messages.append(
-            f"{ess.idxmin()} has {ess.min():.0f} effective draws, fewer than {FEWEST} a chain: means and "
-            "quantiles are noisy. Sample more `draws`."
+            f"{ess.idxmin()} has {ess.min():.0f} effective draws, fewer than {MIN_EFFECTIVE_DRAWS} "
+            "a chain: means and quantiles are noisy. Sample more `draws`."
         )
     stats = tree["sample_stats"] if "sample_stats" in tree.children else {}
     divergences = int(stats["diverging"].sum()) if "diverging" in stats else 0
     if divergences:
         messages.append(
-            f"{divergences} of {sizes['chain'] * sizes['draw']} draws diverged: some region was not reached, so what "
-            "is learnt may be wrong. Try sampling={'target_accept': 0.99}, more `tune`, or a more informative prior."
+            f"{divergences} of {sizes['chain'] * sizes['draw']} draws diverged: some region was "
+            "not reached, so what is learnt may be wrong. Try sampling={'target_accept': 0.99}, "
+            "more `tune`, or a more informative prior."
         )
     if messages:
-        warnings.warn(" ".join(messages), SamplingWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))
+        warnings.warn(
+            " ".join(messages),
+            SamplingWarning,
+            skip_file_prefixes=(str(Path(__file__).parent.parent),),
+        )

@@ -1,32 +1,35 @@
 """Softmax regression as a PyMC model: the terms that are made of cells, the model, and draws of it.
 
     score_c = intercept_c + terms . coefficient_c      p(y = c | x, theta) = softmax_c(score)
-    coefficient ~ Normal, one for each class and term, that sum to 0 over the classes; the intercepts likewise
+    coefficient ~ Normal, one for each class and term, that sum to 0 over the classes
+    intercept   ~ Normal likewise
 
 Terms are centred, on one scale, and 0 where a cell is missing:
 
-    number, count    (x - mean) / sd              and of a number's square, if asked for, (z**2 - mean) / sd of that z
+    number, count    (x - mean) / sd
+    square           (z**2 - mean) / sd of that z, if asked for
     yes or no        x - share of ones
     level            one number for each level, (x is it) - share of that level
 
-On such scales one weak prior fits all coefficients: Gelman, Jakulin, Pittau and Su (2008), Annals of Applied
-Statistics 2. What never varied in the rows learnt says nothing about the classes, and is 0 in every row.
+On such scales one weak prior fits all coefficients: Gelman, Jakulin, Pittau and Su (2008), Annals
+of Applied Statistics 2. What never varied in the rows learnt says nothing about the classes, and is
+0 in every row.
 
-Sums of 0 single no class out. A ZeroSumNormal of sd s is a normal with covariance s**2 (I - 1/c), so the difference
-between any two classes has the sd s * sqrt(2), however many classes there are: the log-odds of two classes are given
-the scales asked for, and with two classes this is the usual logistic regression.
+Sums of 0 single no class out. A ZeroSumNormal of sd s is a normal with covariance s**2 (I - 1/c),
+so the difference between any two classes has the sd s * sqrt(2), however many classes there are:
+the log-odds of two classes are given the scales asked for, and with two classes this is the usual
+logistic regression.
 
-What is sampled are the coefficients along the principal axes of the terms. Their prior is the same along any axes, and
-on these the posterior is nearly that of independent numbers: terms that are much alike, or the levels of a column,
-whose terms add up to 0, would leave narrow ridges.
+What is sampled are the coefficients along the principal axes of the terms. Their prior is the same
+along any axes, and on these the posterior is nearly that of independent numbers: terms that are
+much alike, or the levels of a column, whose terms add up to 0, would leave narrow ridges.
 
-The model has no distribution of x, so a row is not evidence about the parameters, and p(y | x, D) is the plain mean
-over draws.
+The model has no distribution of x, so a row is not evidence about the parameters, and p(y | x, D)
+is the plain mean over draws.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Real
 from typing import Any, Self
 
@@ -43,10 +46,9 @@ from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import blocks
 from bayesnb.numerics.views import EVERY, as_numbers
 
-ULPS = 8  # values that differ by no more are alike
-MOST = 2000  # terms whose axes are turned
-NUMBERS = 1 << 20  # scores that are held at once
-LEAST = 1e-290  # below it the log of a probability is computed on the log scale
+EQUAL_ULPS = 8  # values that differ by no more are equal
+MAX_TERMS_ROTATED = 2000
+MAX_SCORES = 1 << 20  # that are held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,172 +59,147 @@ class TermScale:
     factor: Array  # 1 / sd, or 1; 0 for what never varied
 
     @classmethod
-    def of(cls, x: Array, weight: Array, by_sd: bool) -> Self:
-        """Scale `(r, k)` numbers, NaN where they are missing; rows count by their weight, `(r, 1)`."""
-        counts = weight * ~np.isnan(x)
+    def of(cls, x: Array, counts: Array, by_sd: Any) -> Self:
+        """Scale `(r, k)` numbers, NaN where they are missing; rows have counts, `(r, 1)`."""
+        counts = counts * ~np.isnan(x)
         total = counts.sum(axis=0)
         mean = ratio((counts * np.nan_to_num(x)).sum(axis=0), total)
         sd = np.sqrt(ratio((counts * np.nan_to_num(x - mean) ** 2).sum(axis=0), total))
-        least, most = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
-        varies = most - least > ULPS * np.spacing(np.fmax(np.abs(least), np.abs(most)))  # False for NaN
-        return cls(mean, ratio(varies.astype(float), np.where(varies, sd, 1.0)) if by_sd else varies.astype(float))
+        lowest = np.fmin.reduce(x, axis=0)
+        highest = np.fmax.reduce(x, axis=0)
+        size = np.fmax(np.abs(lowest), np.abs(highest))
+        varies = highest - lowest > EQUAL_ULPS * np.spacing(size)  # False for NaN
+        return cls(mean, ratio(varies.astype(float), np.where(varies & by_sd, sd, 1.0)))
 
     def __call__(self, x: Array) -> Array:
         return (x - self.mean) * self.factor
 
 
 @dataclass(frozen=True, eq=False)
-class BlockTerms:
-    """Terms of one block: those of the columns one after another, or of their numbers and then of their squares."""
-
-    block: Block
-    plain: TermScale
-    square: TermScale | None = None
-
-    @classmethod
-    def learn(cls, block: Block, x: Cells, weight: Array, squares: bool) -> Self:
-        numbers, is_number = _numbers(block, as_numbers(x)[EVERY]), block.family.continuous
-        plain = TermScale.of(numbers, weight, by_sd=not (block.family.has_levels or block.family.outcomes))
-        if not (squares and is_number):
-            return cls(block, plain)
-        return cls(block, plain, TermScale.of(plain(numbers) ** 2, weight, by_sd=True))
-
-    def terms(self, x: Cells) -> Array:
-        """Terms of rows, `(r, k)`."""
-        z = self.plain(_numbers(self.block, x))
-        return np.nan_to_num(z if self.square is None else np.concatenate([z, self.square(z**2)], axis=1), copy=False)
-
-    @property
-    def named(self) -> list[tuple[int, str]]:
-        """The place of every term's column in the table, and the name of the term."""
-        prefix = f"{self.block.names[0]}=" if self.block.family.listed else ""
-        names = [f"{prefix}{name}" for name in self.block.words]
-        columns = list(zip(self.block.word_places, names, strict=True))
-        if self.block.family.has_levels:
-            named_levels = zip(columns, self.block.levels, self.block.sizes, strict=True)
-            return [
-                (place, f"{name}={level}")
-                for (place, name), levels, size in named_levels
-                for level in [*levels, *["(unseen)"] * (size - len(levels))]
-            ]
-        squares = [] if self.square is None else [(place, f"{name}^2") for place, name in columns]
-        return columns + squares
-
-    def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
-        """Unscaled coefficients of numbers and squares, and what the intercept gets, `(n, k) -> (n, k), (n,)`.
-
-        With z = (x - m) f, what a z + b (z**2 - n) g has of x**2 is b g f**2, of x it is a f - 2 b g f**2 m, and the
-        rest is b g (m**2 f**2 - n) - a f m.
-        """
-        width, mean, factor = len(self.plain.mean), self.plain.mean, self.plain.factor
-        first = coefficient[:, :width] * factor
-        if self.square is None:
-            return first, -first @ mean
-        second = coefficient[:, width:] * self.square.factor
-        curved = second * factor**2
-        rest = second @ -self.square.mean + curved @ mean**2 - first @ mean
-        return np.concatenate([first - 2 * curved * mean, curved], axis=1), rest
-
-
-@dataclass(frozen=True, eq=False)
 class Design:
-    """The terms of all blocks in the table's order, `k` of them."""
+    """How terms are made of the cells of all blocks: scaled numbers, then the squares of some.
 
-    parts: tuple[BlockTerms, ...]
+    `order` puts them in the table's order, in which `names` and `features` are.
+    """
+
+    blocks: Sequence[Block]
+    plain: TermScale
+    squared: Array  # whether a number's square is a term too, `(k,)`
+    square: TermScale
+    order: Array
+    names: list[str]  # such as `weight`, `weight^2` and `colour=red`
+    features: list[slice]  # the terms of every column
 
     @classmethod
-    def learn(cls, blocks: Sequence[Block], cells: Sequence[Cells], weight: Array | None, squares: bool) -> Self:
-        rows = cells[0].shape[0]
-        width = sum(sum(block.sizes) or x.shape[1] * (1 + squares) for block, x in zip(blocks, cells, strict=True))
-        refuse_large(f"{rows} rows of {width} terms", 8.0 * rows * width, "Give fewer rows or columns.")
-        counts = (np.ones(rows) if weight is None else weight)[:, None]
-        pairs = zip(blocks, cells, strict=True)
-        return cls(tuple(BlockTerms.learn(block, x, counts, squares) for block, x in pairs))
-
-    @cached_property
-    def _named(self) -> list[tuple[int, str]]:
-        return [named for part in self.parts for named in part.named]
-
-    @cached_property
-    def _order(self) -> Array:
-        return np.argsort([place for place, _ in self._named], kind="stable")
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The names of the terms, such as `weight`, `weight^2` and `colour=red`."""
-        return [self._named[at][1] for at in self._order]
-
-    @cached_property
-    def starts(self) -> Array:
-        """The places where the terms of every column begin."""
-        places = np.array([self._named[at][0] for at in self._order])
-        return np.flatnonzero(np.diff(places, prepend=-1))
+    def learn(
+        cls, blocks: Sequence[Block], cells: Sequence[Cells], counts: Array, squares: bool
+    ) -> Self:
+        """Learn the terms' scales from rows, each as often as its count says, `(r,)`."""
+        rows = len(counts)
+        places: list[int] = []
+        names: list[str] = []
+        by_sd: list[bool] = []
+        squared: list[bool] = []
+        for block, x in zip(blocks, cells, strict=True):
+            width = sum(block.sizes) or x.shape[1]
+            squared += [squares and block.family.continuous] * width
+            by_sd += [not (block.family.has_levels or block.family.outcomes)] * width
+            for place, name in name_terms(block):
+                places.append(place)
+                names.append(name)
+        width = len(squared) + sum(squared)
+        refuse_large(
+            f"{rows} rows of {width} terms", 8.0 * rows * width, "Give fewer rows or columns."
+        )
+        numbers = read_numbers(blocks, cells)
+        plain = TermScale.of(numbers, counts[:, None], by_sd)
+        square = TermScale.of(plain(numbers)[:, squared] ** 2, counts[:, None], True)
+        for at in np.flatnonzero(squared):
+            places.append(places[at])
+            names.append(f"{names[at]}^2")
+        order = np.argsort(places, kind="stable")
+        starts = np.flatnonzero(np.diff(np.array(places)[order], prepend=-1))
+        features = list(map(slice, starts, [*starts[1:], width]))
+        names = [names[at] for at in order]
+        return cls(blocks, plain, np.array(squared), square, order, names, features)
 
     def terms(self, cells: Sequence[Cells], rows: slice = EVERY) -> Array:
         """Terms of rows, `(r, k)`."""
-        parts = [part.terms(as_numbers(x)[rows]) for part, x in zip(self.parts, cells, strict=True)]
-        return np.concatenate(parts, axis=1)[:, self._order]
+        z = self.plain(read_numbers(self.blocks, cells, rows))
+        squares = self.square(z[:, self.squared] ** 2)
+        return np.nan_to_num(np.concatenate([z, squares], axis=1)[:, self.order], copy=False)
 
-    def unscaled(self, coefficient: Array) -> tuple[Array, Array]:
-        """Coefficients of what the columns hold, and what the intercept gets, `(n, k) -> (n, k), (n,)`."""
-        result, rest, start = np.empty_like(coefficient), np.zeros(len(coefficient)), 0
-        for part in self.parts:
-            stop = start + len(part.named)
-            places = np.flatnonzero((self._order >= start) & (self._order < stop))
-            places = places[np.argsort(self._order[places])]
-            result[:, places], more = part.unscaled(coefficient[:, places])
-            rest, start = rest + more, stop
-        return result, rest
+    def unscale(self, coefficient: Array) -> tuple[Array, Array]:
+        """Coefficients of what columns hold, and what the intercept gets, `-> (n, k), (n,)`.
+
+        With z = (x - m) f, what a z + b (z**2 - n) g has of x**2 is b g f**2, of x it is
+        a f - 2 b g f**2 m, and the rest is b g (m**2 f**2 - n) - a f m.
+        """
+        width = len(self.plain.mean)
+        mean = self.plain.mean[self.squared]
+        unordered = coefficient[:, np.argsort(self.order)]
+        first = unordered[:, :width] * self.plain.factor
+        second = unordered[:, width:] * self.square.factor
+        curved = second * self.plain.factor[self.squared] ** 2
+        rest = curved @ mean**2 - second @ self.square.mean - first @ self.plain.mean
+        first[:, self.squared] -= 2 * curved * mean
+        return np.concatenate([first, curved], axis=1)[:, self.order], rest
 
 
-def _numbers(block: Block, x: Cells) -> Array:
-    """A block's cells as numbers, `(r, k)`, NaN where they are missing or a level is unknown."""
-    x = x.toarray() if sparse.issparse(x) else np.asarray(x)
-    if not block.family.has_levels:
-        return x.astype(float)
+def name_terms(block: Block) -> list[tuple[int, str]]:
+    """The place of every number's column in the table, and the name of the number."""
+    prefix = f"{block.names[0]}=" if block.family.listed else ""
     columns = [
-        np.where(((codes >= 0) & (codes < size))[:, None], codes[:, None] == np.arange(size), np.nan)
-        for codes, size in zip(x.T, block.sizes, strict=True)
+        (place, f"{prefix}{name}")
+        for place, name in zip(block.word_places, block.words, strict=True)
     ]
-    return np.concatenate(columns, axis=1)
+    if not block.family.has_levels:
+        return columns
+    named = []
+    for (place, name), levels, size in zip(columns, block.levels, block.sizes, strict=True):
+        reserved = ["(unseen)"] * (size - len(levels))
+        named += [(place, f"{name}={level}") for level in [*levels, *reserved]]
+    return named
 
 
-@dataclass(frozen=True, eq=False)
-class RegressionData:
-    """Labelled rows, the terms made of their cells, and the names of classes and rows."""
-
-    design: Design
-    rows: Rows
-    classes: Array
-    index: Array
+def read_numbers(blocks: Sequence[Block], cells: Sequence[Cells], rows: slice = EVERY) -> Array:
+    """Cells as numbers, `(r, k)`: NaN where they are missing or a level is unknown."""
+    parts: list[Array] = []
+    for block, view in zip(blocks, cells, strict=True):
+        x = as_numbers(view)[rows]
+        x = x.toarray() if sparse.issparse(x) else np.asarray(x)
+        if not block.family.has_levels:
+            parts.append(x.astype(float))
+            continue
+        for codes, size in zip(x.T[:, :, None], block.sizes, strict=True):
+            known = (codes >= 0) & (codes < size)
+            parts.append(np.where(known, codes == np.arange(size), np.nan))
+    return np.concatenate(parts, axis=1)
 
 
 def principal_axes(terms: Array, counts: Array) -> Array:
     """Orthonormal directions in which the terms do not vary together, `(r, k), (r,) -> (k, k)`."""
-    if terms.shape[1] > MOST:
+    if terms.shape[1] > MAX_TERMS_ROTATED:
         return np.eye(terms.shape[1])  # finding others would take long
     return np.linalg.eigh((terms * counts[:, None]).T @ terms)[1]
 
 
-def build(data: RegressionData, scale: float, intercept_scale: float) -> Any:
-    """Return the pm.Model, given the prior sd of the log-odds of two classes, by term and where all terms are 0.
+def build(
+    design: Design, rows: Rows, coords: dict[str, Array], scale: float, intercept_scale: float
+) -> Any:
+    """Return the pm.Model, given the prior sd of the log-odds of two classes.
 
-    Rows that have weights are a potential, as no distribution has such powers.
+    It is that of each term, and that where all terms are 0. Rows that have weights are a potential,
+    as no distribution has such powers. `coords` label classes and rows.
     """
     for name, value in (("scale", scale), ("intercept_scale", intercept_scale)):
         if not (isinstance(value, Real) and 0 < float(value) < np.inf):
             raise ValueError(f"{name} must be a positive number, got {value!r}.")
     pm = pymc()
-    coordinate, rows = results.parameter_names.coordinate, data.rows
-    terms = data.design.terms(rows.cells)
+    terms = design.terms(rows.cells)
     axes = principal_axes(terms, rows.counts)
-    coords = {
-        "class": coordinate(data.classes),
-        "feature": coordinate(data.design.names),
-        "axis": np.arange(len(axes)),
-        "obs_id": coordinate(data.index),
-    }
-    with pm.Model(coords=coords) as model:
+    labels = {"feature": results.parameter_names.coordinate(design.names)}
+    with pm.Model(coords={**coords, **labels, "axis": np.arange(len(axes))}) as model:
         rotated = pm.ZeroSumNormal("rotated", sigma=scale / np.sqrt(2), dims=("axis", "class"))
         pm.Deterministic("coefficient", pm.math.dot(axes, rotated), dims=("feature", "class"))
         intercept = pm.ZeroSumNormal("intercept", sigma=intercept_scale / np.sqrt(2), dims="class")
@@ -245,46 +222,20 @@ class LinearDraws:
     def __getitem__(self, draws: Array) -> "LinearDraws":
         return LinearDraws(self.intercept[draws], self.coefficient[draws])
 
-    def row_blocks(self, rows: int, numbers: int = NUMBERS) -> list[slice]:
+    def row_blocks(self, rows: int, scores: int = MAX_SCORES) -> list[slice]:
         """Return slices of the rows, each with at most so many scores."""
-        return blocks(rows, max(numbers // self.intercept.size, 1))
+        return blocks(rows, max(scores // self.intercept.size, 1))
 
-    def scores(self, z: Array) -> Array:
-        """Scores of the classes under every draw, `(r, k) -> (r, s, c)`."""
-        flat = z @ self.coefficient.reshape(-1, z.shape[1]).T + self.intercept.ravel()
-        return flat.reshape(len(z), *self.intercept.shape)
+    def add_terms(self, z: Array, terms: slice = EVERY) -> Array:
+        """What some terms add to the scores under every draw, `(r, k) -> (r, s, c)`."""
+        return np.tensordot(z[:, terms], self.coefficient[..., terms], (1, 2))
 
     def proba(self, z: Array, log: bool = False) -> Array:
         """p(y | x, theta) of every draw, or the log of it, `(r, k) -> (r, s, c)`."""
-        scores = self.scores(z)
+        scores = self.intercept + self.add_terms(z)
         normalise(scores.reshape(-1, scores.shape[-1]), not log)
         return scores
 
     def log_mean(self, z: Array) -> Array:
         """log p(y | x, D), the log of the mean over draws, `(r, k) -> (r, c)`."""
-        draws = len(self.intercept)
-        mean = np.full(draws, 1 / draws) @ self.proba(z)
-        small = (mean < LEAST).any(axis=1)  # to a float the probability may be 0, but its log is none
-        log_mean = np.log(np.maximum(mean, LEAST))
-        if small.any():
-            log_mean[small] = np.logaddexp.reduce(self.proba(z[small], log=True), axis=1) - np.log(draws)
-        return log_mean
-
-    def score_moments(self, z: Array) -> tuple[Array, Array]:
-        """Mean and sd of the scores, `(r, k) -> (r, c)` each."""
-        scores = self.scores(z)
-        return scores.mean(axis=1), scores.std(axis=1)
-
-    def term_moments(self, z: Array, starts: Array) -> tuple[Array, Array]:
-        """Mean and sd of what each feature adds to the scores, `(r, k) -> (r, c, f)` each.
-
-        `starts` are the places where the features' terms begin.
-        """
-        mean = np.add.reduceat(z[:, None] * self.coefficient.mean(axis=0), starts, axis=-1)
-        sd = np.empty_like(mean)
-        for f, (start, stop) in enumerate(zip(starts, [*starts[1:], z.shape[1]], strict=True)):
-            part = self.coefficient[:, :, start:stop]
-            gap = part - part.mean(axis=0)
-            covariance, terms = np.einsum("sci,scj->cij", gap, gap) / len(gap), z[:, start:stop]
-            sd[..., f] = np.sqrt(np.maximum(np.einsum("ri,cij,rj->rc", terms, covariance, terms), 0.0))
-        return mean, sd
+        return np.logaddexp.reduce(self.proba(z, log=True), axis=1) - np.log(len(self.intercept))

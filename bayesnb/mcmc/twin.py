@@ -1,10 +1,11 @@
-"""Bayesian logistic regression: naive Bayes as a model of the labels given the rows, not of the rows.
+"""Bayesian logistic regression: naive Bayes as a model of the labels given the rows.
 
     log p(y = c | x, theta) = intercept_c + terms(x) . coefficient_c  up to what all classes share
 
-Ng and Jordan (2002), On discriminative vs. generative classifiers, NIPS 14: where features are independent given the
-class, both are the same model. Levels, flags, words, Poisson counts, and Gaussians whose classes share variances have
-a log p(y | x) of this form; Gaussians whose variances differ between classes do with squares.
+Ng and Jordan (2002), On discriminative vs. generative classifiers, NIPS 14: where features are
+independent given the class, both are the same model. Levels, flags, words, Poisson counts, and
+Gaussians whose classes share variances have a log p(y | x) of this form; Gaussians whose variances
+differ between classes do with squares.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,21 +17,19 @@ import numpy as np
 from bayesnb import results
 from bayesnb.data import Table
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.public_methods import PREDICTIONS, public_methods
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.linear_form import Form
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.mcmc.ensemble import thinned
-from bayesnb.mcmc.importance_weights import LEAST, ImportanceScores, regression_loo, warn_pareto
-from bayesnb.mcmc.sampled_uncertainty import NUMBERS, DrawsClassifier, Weighed
+from bayesnb.mcmc.ensemble import thin
+from bayesnb.mcmc.importance_weights import MIN_DRAWS, ImportanceScores, regression_loo, warn_pareto
+from bayesnb.mcmc.sampled_uncertainty import MAX_PROBABILITIES, DrawsClassifier, Weighed
 from bayesnb.mcmc.sampling import ChainParameters, sample
-from bayesnb.mcmc.softmax_regression import Design, LinearDraws, RegressionData, build
+from bayesnb.mcmc.softmax_regression import Design, LinearDraws, build
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.threads import in_order
 
 
-@public_methods(*PREDICTIONS)
 @dataclass(eq=False, repr=False)
 class Logistic(ChainParameters, DrawsClassifier):
     r"""Bayesian logistic regression on the columns of a naive Bayes model, sampled with PyMC.
@@ -42,12 +41,15 @@ class Logistic(ChainParameters, DrawsClassifier):
     families : "auto", Family, str or dict, default="auto"
         How columns are read, as in ``NaiveBayes``; priors play no part.
     squares : bool, default=False
-        Whether Gaussian columns have a term for their square too, which lets variances differ between classes.
+        Whether Gaussian columns have a term for their square too, which lets variances differ
+        between classes.
     scale : float, default=2.5
-        Prior standard deviation of the log-odds of any two classes, for each term. Terms are centred; numbers and
-        counts are divided by their standard deviation, and so are squares of numbers that were divided.
+        Prior standard deviation of the log-odds of any two classes, for each term. Terms are
+        centred; numbers and counts are divided by their standard deviation, and so are squares of
+        numbers that were divided.
     intercept_scale : float, default=5.0
-        Prior standard deviation of the log-odds of any two classes at an average row, where all terms are 0.
+        Prior standard deviation of the log-odds of any two classes at an average row, where all
+        terms are 0.
     n_jobs : int or None, default=None
         Number of threads that predict. None: as many as the cores that this process may use.
     draws : int, default=1000
@@ -72,9 +74,10 @@ class Logistic(ChainParameters, DrawsClassifier):
     estimator_ : NaiveBayes
         The generative twin, fitted on the same rows, which reads tables.
     datatree_ : xarray.DataTree
-        PyMC's draws, in ArviZ's groups. ``posterior`` has ``intercept`` (class) and ``coefficient`` (feature, class),
-        on the terms' scales. ``feature`` names terms: ``weight``, ``weight^2``, ``colour=red``. ``rotated`` (axis,
-        class) is what was sampled, the coefficients along the terms' principal axes.
+        PyMC's draws, in ArviZ's groups. ``posterior`` has ``intercept`` (class) and ``coefficient``
+        (feature, class), on the terms' scales. ``feature`` names terms: ``weight``, ``weight^2``,
+        ``colour=red``. ``rotated`` (axis, class) is what was sampled, the coefficients along the
+        terms' principal axes.
     design_ : object
         How terms are made of cells.
 
@@ -87,27 +90,29 @@ class Logistic(ChainParameters, DrawsClassifier):
     -----
     .. math::
 
-        \log p(y = c \mid x, \theta) = \text{intercept}_c + \text{terms}(x) \cdot \text{coefficient}_c + \text{constant}
+        \log p(y = c \mid x, \theta) = \text{intercept}_c + \text{terms}(x) \cdot
+        \text{coefficient}_c + \text{constant}
 
-    Coefficients and intercepts sum to 0 over the classes, so no class is special. With two classes the model is the
-    usual one: its coefficient, that of the log-odds, is Normal(0, scale). Under the default of 2.5, the usual change of
-    a feature hardly moves log-odds by more than 5; Gelman et al. propose a Cauchy of this scale, whose tails are
-    longer.
+    Coefficients and intercepts sum to 0 over the classes, so no class is special. With two classes
+    the model is the usual one: its coefficient, that of the log-odds, is Normal(0, scale). Under
+    the default of 2.5, the usual change of a feature hardly moves log-odds by more than 5; Gelman
+    et al. propose a Cauchy of this scale, whose tails are longer.
 
-    A missing cell contributes nothing: its terms are 0, as if it held the average of its column. That is not exact, as
-    it is in naive Bayes: a model that says nothing about x cannot integrate a cell out. Unknown levels contribute
-    nothing, with a warning, nor does what never varied in the rows that were learnt.
+    A missing cell contributes nothing: its terms are 0, as if it held the average of its column.
+    That is not exact, as it is in naive Bayes: a model that says nothing about x cannot integrate a
+    cell out. Unknown levels contribute nothing, with a warning, nor does what never varied in the
+    rows that were learnt.
 
-    Rows count by their ``sample_weight`` as powers of their likelihood. A model of y given x learns nothing from new
-    rows, so p(y | x, D) is the mean of p(y | x, theta) over draws, and rows="observed" and "fixed" give the same
-    distribution.
+    Rows count by their ``sample_weight`` as powers of their likelihood. A model of y given x learns
+    nothing from new rows, so p(y | x, D) is the mean of p(y | x, theta) over draws, and
+    rows="observed" and "fixed" give the same distribution.
 
     References
     ----------
     Ng, A. and Jordan, M. (2002), On discriminative vs. generative classifiers. NIPS 14.
 
-    Gelman, A., Jakulin, A., Pittau, M. and Su, Y. (2008), A weakly informative default prior distribution for logistic
-    and other regression models. Annals of Applied Statistics 2.
+    Gelman, A., Jakulin, A., Pittau, M. and Su, Y. (2008), A weakly informative default prior
+    distribution for logistic and other regression models. Annals of Applied Statistics 2.
 
     Examples
     --------
@@ -147,10 +152,10 @@ class Logistic(ChainParameters, DrawsClassifier):
         --------
         fit : Build the model and sample it.
         """
-        return build(self._learn(X, y, sample_weight)[1], self.scale, self.intercept_scale)
+        return self._learn(X, y, sample_weight)[2]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Sample the coefficients given a table and its labels; what was learnt before is forgotten.
+        """Sample the coefficients given a table and its labels, and forget what was learnt before.
 
         Parameters
         ----------
@@ -176,20 +181,22 @@ class Logistic(ChainParameters, DrawsClassifier):
         build : The model in PyMC.
         """
         self._check_chains()
-        estimator, data = self._learn(X, y, sample_weight)
-        model = build(data, self.scale, self.intercept_scale)
+        estimator, design, model = self._learn(X, y, sample_weight)
         tree = sample(model, self, np.random.default_rng(self.rng))
         tree.attrs |= results.drawn_trees.describe_sampler(tree)
         self._adopt(estimator, "classes_", "n_features_in_", "feature_names_in_")
-        self.estimator_, self.design_, self.datatree_ = estimator, data.design, tree
-        self.chains_, self.draws_ = tree["posterior"].sizes["chain"], tree["posterior"].sizes["draw"]
+        self.estimator_ = estimator
+        self.design_ = design
+        self.datatree_ = tree
+        self.chains_ = tree["posterior"].sizes["chain"]
+        self.draws_ = tree["posterior"].sizes["draw"]
         return self
 
     def explain(self, X: Any) -> Any:
         """Explain what every feature of every row adds to the score of each class.
 
-        A softmax of the scores is p(y | x, theta). The score of a class is its intercept and the sum of what the
-        features add, their terms times their coefficients.
+        A softmax of the scores is p(y | x, theta). The score of a class is its intercept and the
+        sum of what the features add, their terms times their coefficients.
 
         Parameters
         ----------
@@ -199,11 +206,12 @@ class Logistic(ChainParameters, DrawsClassifier):
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class, feature): ``evidence`` and ``sd``, posterior mean and standard deviation of what the
-            feature adds; for a column of levels, all its terms together. By class: ``class_term``, ``class_term_sd``,
-            those of the intercept. By (obs_id, class): ``score``, the sum of ``class_term`` and ``evidence``, and
-            ``score_sd``, whose square is not a sum, as coefficients depend on each other. By (obs_id, feature):
-            ``cell``, what the cell held, as text.
+            By (obs_id, class, feature): ``evidence`` and ``sd``, posterior mean and standard
+            deviation of what the feature adds; for a column of levels, all its terms together. By
+            class: ``class_term``, ``class_term_sd``, those of the intercept. By (obs_id, class):
+            ``score``, the sum of ``class_term`` and ``evidence``, and ``score_sd``, whose square is
+            not a sum, as coefficients depend on each other. By (obs_id, feature): ``cell``, what
+            the cell held, as text.
 
         See Also
         --------
@@ -211,33 +219,49 @@ class Logistic(ChainParameters, DrawsClassifier):
 
         Notes
         -----
-        Evidence is relative to the average row, of which every feature adds 0, and so does a missing cell. Over the
-        classes it sums to 0.
+        Evidence is relative to the average row, of which every feature adds 0, and so
+        does a missing cell. Over the classes it sums to 0.
         """
-        (table, cells), linear = self._read(X), self._linear
-        rows, classes, features = len(table.index), len(self.classes_), len(self.design_.starts)
-        size, what = 8.0 * rows * classes * features, f"{rows} rows x {classes} classes x {features} features"
-        refuse_large(what, 4 * size, "Explain fewer rows at once.")
-        evidence, sd = np.empty((2, rows, classes, features))
-        score, score_sd = np.empty((2, rows, classes))
-        for part in linear.row_blocks(rows):
-            z = self.design_.terms(cells, part)
-            evidence[part], sd[part] = linear.term_moments(z, self.design_.starts)
-            score[part], score_sd[part] = linear.score_moments(z)
-        intercept = linear.intercept.mean(axis=0), linear.intercept.std(axis=0)
-        arrays = {"score": score, "score_sd": score_sd, "evidence": evidence, "sd": sd}
-        arrays |= dict(zip(("class_term", "class_term_sd"), intercept, strict=True))
-        return results.explanations.explain_regression(table.index, self.classes_, self.schema_.blocks, cells, arrays)
+        table, cells = self._read(X)
+        linear = self._linear
+        features = self.design_.features
+        shape = len(table.index), len(self.classes_), len(features)
+        refuse_large(
+            "{} rows x {} classes x {} features".format(*shape),
+            4 * 8.0 * np.prod(shape),
+            "Explain fewer rows at once.",
+        )
+        evidence, sd = np.empty((2, *shape))
+        score, score_sd = np.empty((2, *shape[:2]))
+        for rows in linear.row_blocks(len(score)):
+            z = self.design_.terms(cells, rows)
+            total = linear.intercept + linear.add_terms(z)
+            score[rows], score_sd[rows] = total.mean(axis=1), total.std(axis=1)
+            for f, terms in enumerate(features):
+                added = linear.add_terms(z, terms)
+                evidence[rows, :, f], sd[rows, :, f] = added.mean(axis=1), added.std(axis=1)
+        arrays = {
+            "score": score,
+            "score_sd": score_sd,
+            "evidence": evidence,
+            "sd": sd,
+            "class_term": linear.intercept.mean(axis=0),
+            "class_term_sd": linear.intercept.std(axis=0),
+        }
+        return results.explanations.explain_regression(
+            table.index, self.classes_, self.schema_.blocks, cells, arrays
+        )
 
     def linear_form(self) -> Any:
-        """Return the scores as linear functions of what the columns hold, in the units of the columns.
+        """Return the scores as linear functions of what the columns hold, in their units.
 
         Returns
         -------
         xarray.Dataset
-            It shows itself as a table, with a `to_frame`. ``w`` (class, feature) and ``b`` (class), posterior means,
-            and ``w_sd``, ``b_sd``: the score of a class is b plus the sum of w times a number, its square, a count, or
-            1 for yes and for the level that a cell holds. A missing cell counts as its column's mean.
+            It shows itself as a table, with a `to_frame`. ``w`` (class, feature) and ``b`` (class),
+            posterior means, and ``w_sd``, ``b_sd``: the score of a class is b plus the sum of w
+            times a number, its square, a count, or 1 for yes and for the level that a cell holds. A
+            missing cell counts as its column's mean.
 
         See Also
         --------
@@ -245,13 +269,17 @@ class Logistic(ChainParameters, DrawsClassifier):
         """
         self._check_fitted()
         linear = self._linear
-        w, rest = self.design_.unscaled(linear.coefficient.reshape(-1, linear.coefficient.shape[-1]))
-        w, b = w.reshape(linear.coefficient.shape), linear.intercept + rest.reshape(linear.intercept.shape)
+        draws, classes, terms = linear.coefficient.shape
+        w, rest = self.design_.unscale(linear.coefficient.reshape(-1, terms))
+        w = w.reshape(draws, classes, terms)
+        b = linear.intercept + rest.reshape(draws, classes)
         form = Form(w.mean(axis=0), b.mean(axis=0), w.std(axis=0), b.std(axis=0))
-        return results.explanations.linear_form(form, self.classes_, {"feature": self.design_.names}, {})
+        return results.explanations.linear_form(
+            form, self.classes_, {"feature": self.design_.names}, {}
+        )
 
     def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
-        """Score every row as if it had not been learnt: leave-one-out by Pareto-smoothed importance sampling.
+        """Score every row as if it had not been learnt, by Pareto-smoothed importance sampling.
 
         Parameters
         ----------
@@ -267,14 +295,15 @@ class Logistic(ChainParameters, DrawsClassifier):
         Returns
         -------
         arviz.ELPDData
-            ``elpd``, the sum of log p(y_i | x_i, all other rows), ``elpd_i``, row by row, and ``pareto_k``.
-            ``arviz.compare`` takes it, and ``bayesnb.compare`` takes this model beside naive Bayes, whose leave-one-out
-            is exact.
+            ``elpd``, the sum of log p(y_i | x_i, all other rows), ``elpd_i``, row by row, and
+            ``pareto_k``. ``arviz.compare`` takes it, and ``bayesnb.compare`` takes this model
+            beside naive Bayes, whose leave-one-out is exact.
 
         Warns
         -----
         ParetoWarning
-            Where ``pareto_k`` is above ``good_k``: the draws know too little about the model without the row.
+            Where ``pareto_k`` is above ``good_k``: the draws know too little about the model
+            without the row.
 
         See Also
         --------
@@ -282,14 +311,15 @@ class Logistic(ChainParameters, DrawsClassifier):
 
         Notes
         -----
-        Without row i, draws are as probable as with it, times 1 / p(y_i | x_i, draw). All draws are taken, or a part,
-        evenly spaced, for more than some ten thousand rows. A row with a weight is left out as a whole; ``elpd`` is
-        then the weighted mean score times the number of rows of positive weight.
+        Without row i, draws are as probable as with it, times 1 / p(y_i | x_i, draw).
+        All draws are taken, or a part, evenly spaced, for more than some ten thousand rows. A row
+        with a weight is left out as a whole; ``elpd`` is then the weighted mean score times the
+        number of rows of positive weight.
 
         References
         ----------
-        Vehtari, A., Simpson, D., Gelman, A., Yao, Y. and Gabry, J. (2024), Pareto smoothed importance sampling. JMLR
-        25.
+        Vehtari, A., Simpson, D., Gelman, A., Yao, Y. and Gabry, J. (2024),
+        Pareto smoothed importance sampling. JMLR 25.
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         scores = self._loo_scores(rows, target)
@@ -297,22 +327,39 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target != "label":
-            raise ValueError(f"target must be 'label', got {target!r}: a regression says nothing about x.")
+            raise ValueError(
+                f"target must be 'label', got {target!r}: a regression says nothing about x."
+            )
         size = self.chains_ * self.draws_
-        most = max(NUMBERS // len(rows.codes), LEAST)
-        scores = regression_loo(self._log_likelihood(rows, thinned(size, most)), rows)
+        most = max(MAX_PROBABILITIES // len(rows.codes), MIN_DRAWS)
+        linear = self._linear[thin(size, most)]
+        log_likelihood = np.empty((len(linear.intercept), len(rows.codes)))
+        for part in linear.row_blocks(len(rows.codes)):
+            log_proba = linear.proba(self.design_.terms(rows.cells, part), log=True)
+            codes = rows.codes[part]
+            log_likelihood[:, part] = log_proba[np.arange(len(codes)), :, codes].T
+        scores = regression_loo(log_likelihood, rows)
         warn_pareto(scores, most)
         return scores
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, RegressionData]:
-        """Return the estimator that reads the columns, and the rows; rows of weight zero are left out."""
-        estimator = NaiveBayes(self.families, dependence=None, n_jobs=self.n_jobs).fit(X, y, sample_weight)
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> tuple[NaiveBayes, Design, Any]:
+        """Return the estimator that reads the columns, their terms, and PyMC's model of them.
+
+        Rows of weight zero are left out.
+        """
+        estimator = NaiveBayes(self.families, dependence=None, n_jobs=self.n_jobs)
+        estimator.fit(X, y, sample_weight)
         classes = estimator.classes_
         if len(classes) < 2:
-            raise ValueError(f"y has one class, {classes.tolist()[0]!r}: there is nothing to tell apart.")
+            raise ValueError(
+                f"y has one class, {classes.tolist()[0]!r}: there is nothing to tell apart."
+            )
         index, rows = estimator._counting_rows(X, y, sample_weight)
-        design = Design.learn(estimator.schema_.blocks, rows.cells, rows.weight, bool(self.squares))
-        return estimator, RegressionData(design, rows, classes, index)
+        blocks = estimator.schema_.blocks
+        design = Design.learn(blocks, rows.cells, rows.counts, bool(self.squares))
+        coordinate = results.parameter_names.coordinate
+        coords = {"class": coordinate(classes), "obs_id": coordinate(index)}
+        return estimator, design, build(design, rows, coords, self.scale, self.intercept_scale)
 
     @property
     def schema_(self) -> Schema:
@@ -330,31 +377,28 @@ class Logistic(ChainParameters, DrawsClassifier):
         self.schema_.check_cells(cells)
         return table, cells
 
-    def _joint(self, X: Any) -> tuple[Array, list[Cells]]:
+    def _joint(self, X: Any, warn: bool = True) -> tuple[Array, list[Cells]]:
         """log p(y | x, D) of every row, and the cells of the rows."""
-        (table, cells), linear = self._read(X), self._linear
-        row_blocks = linear.row_blocks(table.rows)
-        parts = in_order(lambda rows: linear.log_mean(self.design_.terms(cells, rows)), row_blocks, self.n_jobs)
-        joint = np.concatenate(list(parts))
-        return joint, cells
+        table, cells = self._read(X)
+        linear = self._linear
 
-    def _weighed(self, cells: Sequence[Cells], draws: Array, observed: bool) -> Iterator[Weighed]:
-        linear = self._linear[draws]
-        for rows in linear.row_blocks(cells[0].shape[0], NUMBERS):
+        def score_rows(rows: slice) -> Array:
+            return linear.log_mean(self.design_.terms(cells, rows))
+
+        return np.concatenate(
+            list(in_order(score_rows, linear.row_blocks(table.rows), self.n_jobs))
+        ), cells
+
+    def _weighed(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
+        linear = self._linear
+        for rows in linear.row_blocks(cells[0].shape[0], MAX_PROBABILITIES):
             proba = linear.proba(self.design_.terms(cells, rows)).swapaxes(0, 1)
             yield rows, np.zeros(proba.shape[:2]), proba
 
-    def _log_likelihood(self, rows: Rows, draws: Array) -> Array:
-        """log p(y | x, theta) of the label of every row, `(s, r)`."""
-        linear, log_likelihood = self._linear[draws], np.empty((len(draws), len(rows.codes)))
-        for part in linear.row_blocks(len(rows.codes)):
-            log_proba = linear.proba(self.design_.terms(rows.cells, part), log=True)
-            log_likelihood[:, part] = log_proba[np.arange(len(log_proba)), :, rows.codes[part]].T
-        return log_likelihood
-
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         raise ValueError(
-            f"row {row} has scores that no float holds: a number is extremely far from those learnt. Look at it."
+            f"row {row} has scores that no float holds: a number is extremely far from those "
+            "learnt. Look at it."
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -364,7 +408,9 @@ class Logistic(ChainParameters, DrawsClassifier):
         return tags
 
 
-def logistic(X: Any, y: Any, families: Any = "auto", *, sample_weight: Any = None, **options: Any) -> Logistic:
+def logistic(
+    X: Any, y: Any, families: Any = "auto", *, sample_weight: Any = None, **options: Any
+) -> Logistic:
     """Sample a Bayesian logistic regression on the columns of a naive Bayes model.
 
     It is short for ``Logistic(families, **options).fit(X, y, sample_weight)``.
@@ -380,8 +426,8 @@ def logistic(X: Any, y: Any, families: Any = "auto", *, sample_weight: Any = Non
     sample_weight : sequence of float or None, default=None
         Weights of the rows: powers of their likelihood.
     **options
-        The other parameters of ``Logistic``: ``squares``, ``scale``, ``intercept_scale``, ``n_jobs``, and how chains
-        are sampled.
+        The other parameters of ``Logistic``: ``squares``, ``scale``, ``intercept_scale``,
+        ``n_jobs``, and how chains are sampled.
 
     Returns
     -------

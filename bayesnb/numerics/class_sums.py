@@ -11,17 +11,8 @@ Cornish-Fisher expansion.
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.cornish_fisher import (
-    bends,
-    cubic,
-    expansion,
-    of_like_length,
-    polynomials,
-    standardised,
-)
-from bayesnb.numerics.elementary import exp, log
-from bayesnb.numerics.row_kernels import clear
-from bayesnb.numerics.threads import blocks
+from bayesnb.numerics.cornish_fisher import expand, of_like_length, polynomials, squared_bends
+from bayesnb.numerics.elementary import exp
 
 # of v: the transform of log E decays like exp(-pi t / 2), so sums are exact to exp(-pi**2 / STEP) =
 # 2e-11
@@ -39,9 +30,11 @@ WIDE, WILD = 20.0, 1.2
 CHEAP = 9.0
 # standard deviation below which W is linear in the scores but for its mean; below, sums lose digits
 NARROW = 0.02
-ROWS = 16  # at once in a definition, and nodes of scores at once, with some 40 places each
-NODES = 400
-# places of v whose exp(v) is one factor times powers of exp(STEP), the last of which is 1e11
+SCORES = 200  # at once, whose grids stay in a core's cache, and nodes of scores
+NODES = 1 << 15
+LITTLE = 1_500  # scores in all: a definition takes some 40 milliseconds, the compiler a second
+# places of v whose exp(v) is one factor times powers of exp(STEP), the last of which is 1e11: y
+# that was below the doubles at first would stay 0 if it were multiplied for ever
 AFRESH = 64
 LOG_DEAD = 6.7  # of y, from which exp(-y) is 0 as a double
 # of y, up to which exp(-y) is 1 - y + y**2 / 2 - y**3 / 6: the next term is below 5e-18
@@ -49,52 +42,44 @@ LOG_SMALL = -9.2
 
 
 def cumulants_of_others(
-    alone: Array,
-    seen: Array,
-    share: Array,
-    active: Array,
-    others: Array,
-    others_seen: Array,
-    mean: Array,
-    crude: Array,
-) -> None:
-    """Write the cumulants of W_c, `(4, r, c), (4, r, c), (r, c), (r, c) -> 2 of (4, r, c), (r, c),
-    (r,)`.
+    alone: Array, seen: Array, share: Array, active: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Cumulants of W_c, `(4, r, c), (4, r, c), (r, c), (r, c) -> 2 of (4, r, c), (r, c), (r,)`.
 
-    `others_seen` are those once one of the classes but c has seen the row, `mean` the expected
-    probability before any has. Only active classes count. Where scores are too wild for their
-    expansions, W_c is taken for the score of the most probable class but c; `crude` is what
-    approximations here add to errors of quantiles, infinite for that one.
+    The second are those once one of the classes but c has seen the row, the third is the expected
+    probability before any has, NaN where it is not known. Only active classes count. Where scores
+    are too wild for their expansions, W_c is taken for the score of the most probable class but c;
+    the last is what approximations here add to errors of quantiles, infinite for that one.
     """
     few, widest = active.sum(axis=1), np.where(active, alone[1], 0.0).max(axis=1, initial=0.0)
+    good = np.ones(active.shape, bool)
     with np.errstate(all="ignore"):
-        good = (
-            (alone[1] < WIDE * WIDE)
-            & (seen[1] < WIDE * WIDE)
-            & (bends(alone) < WILD)
-            & (bends(seen) < WILD)
-        )
+        for cumulants in (alone, seen):
+            good &= (cumulants[1] < WIDE * WIDE) & (squared_bends(cumulants) < WILD * WILD)
     narrow = (few > 2) & (widest < NARROW * NARROW)
     # Of two classes, only hopeless ones need W.
     wild = ~narrow & ((active & ~good).any(axis=1) | ((few == 2) & (widest > CHEAP)))
-    crude[:] = np.where(
-        wild & (few > 2), np.inf, np.where(narrow & (widest > 1e-5), 0.1 * widest, 0.0)
-    )
-    for kernel, rows in (
-        (narrow_others, np.flatnonzero(narrow)),
-        (others_of_rows, np.flatnonzero(~narrow & ~wild)),
-    ):
-        if len(rows):
-            sums, sums_seen, proba = (
-                np.empty((4, *share[rows].shape)),
-                np.empty((4, *share[rows].shape)),
-                mean[rows],
-            )
-            kernel(alone[:, rows], seen[:, rows], share[rows], active[rows], sums, sums_seen, proba)
-            others[:, rows], others_seen[:, rows], mean[rows] = sums, sums_seen, proba
+    crude = np.where(narrow & (widest > 1e-5), 0.1 * widest, 0.0)
+    crude[wild & (few > 2)] = np.inf
+    others, others_seen = np.empty_like(alone), np.empty_like(seen)
+    mean = np.full(share.shape, np.nan)
+    for c in range(share.shape[1] if narrow.any() else 0):
+        among = active[narrow] & (np.arange(share.shape[1]) != c)
+        parts = alone[:, narrow], seen[:, narrow], share[narrow], among
+        others[:, narrow, c], others_seen[:, narrow, c] = linear_others(*parts)
+    rest = np.flatnonzero(~narrow & ~wild)
+    step = max(SCORES // share.shape[1], 1)
+    for start in range(0, len(rest), step):
+        rows = rest[start : start + step]
+        parts = alone[:, rows], seen[:, rows], share[rows], active[rows]
+        with np.errstate(all="ignore"):
+            sums = sums_over_grids(*parts, 2 * len(rest) * share.shape[1])
+        others[:, rows], others_seen[:, rows], proba = sums
+        mean[rows] = np.where(active[rows], proba, np.nan)
     i, c = np.nonzero(((few == 2)[:, None] & active) | wild[:, None])
     k = best_of_others(share, active)[i, c]
     others[:, i, c], others_seen[:, i, c] = alone[:, i, k], seen[:, i, k]
+    return others, others_seen, mean, crude
 
 
 def best_of_others(share: Array, active: Array) -> Array:
@@ -107,384 +92,165 @@ def best_of_others(share: Array, active: Array) -> Array:
     return np.where(each == best, second, best)
 
 
-@compiled
-def narrow_others(
-    alone: Array,
-    seen: Array,
-    share: Array,
-    active: Array,
-    others: Array,
-    others_seen: Array,
-    mean: Array,
-) -> None:
-    """Write the cumulants of W_c of rows whose scores hardly vary, in which W is linear but for its
-    mean.
+def linear_others(alone: Array, seen: Array, share: Array, among: Array) -> tuple[Array, Array]:
+    """Cumulants of log sums over some classes whose scores hardly vary, `-> 2 of (4, r)`.
 
-    With q the softmax of the mean scores, W = W(means) + sum q_k dU_k + sum q_k (1 - q_k) dU_k**2 /
-    2 on average. Arguments as of `others_of_rows`, but no mean is written.
+    Such a sum is linear in the scores but for its mean: with q the softmax of the mean scores,
+    W = W(means) + sum q_k dU_k + sum q_k (1 - q_k) dU_k**2 / 2 on average.
     """
-    rows, classes = share.shape
-    for i in range(rows):
-        for c in range(classes):
-            most = -np.inf
-            for k in range(classes):
-                if active[i, k] and k != c:
-                    most = max(most, alone[0, i, k])
-            exps = level = shift = 0.0
-            for k in range(classes):
-                if active[i, k] and k != c:
-                    exps += np.exp(alone[0, i, k] - most)
-                    level += share[i, k]
-            for n in range(4):
-                others[n, i, c] = 0.0
-            for k in range(classes):
-                if active[i, k] and k != c:
-                    q = np.exp(alone[0, i, k] - most) / exps
-                    others[0, i, c] += 0.5 * q * (1.0 - q) * alone[1, i, k]
-                    shift += share[i, k] / level * q * (seen[0, i, k] - alone[0, i, k])
-                    for n in range(1, 4):
-                        others[n, i, c] += q ** (n + 1) * alone[n, i, k]
-            others[0, i, c] += most + np.log(exps)
-            for n in range(4):
-                others_seen[n, i, c] = others[n, i, c]
-            others_seen[0, i, c] += shift
-
-
-@narrow_others.defined()
-def narrow_others_by_definition(
-    alone: Array,
-    seen: Array,
-    share: Array,
-    active: Array,
-    others: Array,
-    others_seen: Array,
-    mean: Array,
-) -> None:
-    for c in range(share.shape[1]):
-        among = active & (np.arange(share.shape[1]) != c)
-        level = np.where(among, alone[0], -np.inf)
-        most = level.max(axis=1, keepdims=True)
-        q = np.exp(level - most)
-        total = q.sum(axis=1, keepdims=True)
-        q /= total
-        known = np.where(among, share, 0.0)
-        with np.errstate(all="ignore"):
-            others[1:, :, c] = [(q ** (n + 1) * alone[n]).sum(axis=1) for n in range(1, 4)]
-            others[0, :, c] = (0.5 * q * (1.0 - q) * alone[1]).sum(axis=1) + (most + np.log(total))[
-                :, 0
-            ]
-            shift = np.where(among, known * q * (seen[0] - alone[0]), 0.0).sum(axis=1) / known.sum(
-                axis=1
-            )
-        others_seen[:, :, c] = others[:, :, c]
-        others_seen[0, :, c] += shift
-
-
-@compiled
-def others_of_rows(
-    alone: Array,
-    seen: Array,
-    share: Array,
-    active: Array,
-    others: Array,
-    others_seen: Array,
-    mean: Array,
-) -> None:
-    """Write the cumulants of W_c of rows, `(4, r, c), (4, r, c), (r, c), (r, c) -> (4, r, c), (4,
-    r, c), (r, c)`.
-
-    log of the product of survivals, its slope, and its change once a class has seen the row are
-    summed over all classes, and class c's part is taken out again. The most probable class is kept
-    out of the sums for changes: beside it, smaller ones would be lost to rounding.
-    """
-    rows, classes = share.shape
-    for i in range(rows):
-        # by `last` all classes but one are dead, by `dead` one
-        best, first, dead, last = 0, np.inf, np.inf, np.inf
-        for k in range(classes):
-            best = k if share[i, k] > share[i, best] else best
-            if active[i, k]:
-                for cumulants in (alone, seen):
-                    first = min(first, -top(cumulants[:, i, k]))
-                end = REACH * np.sqrt(alone[1, i, k]) - alone[0, i, k]
-                dead, last = min(dead, end), min(last, max(dead, end))
-        first, size = first - LEFT, int((last + RIGHT - first + LEFT) / STEP) + 2
-        # Of each class, log survival and hazard; behind them their changes once the class has seen
-        # the row.
-        survival, density = np.empty((2, classes, size)), np.empty((2, classes, size))
-        # Sums over classes: log survivals, hazards, changes of hazards and of log survivals; and
-        # the most probable class's changes, which stay 0 if it is one that does not count.
-        sums, densities = np.zeros((6, size)), np.empty((2, size))
-        for k in range(classes):
-            if active[i, k]:
-                for part in range(2):
-                    gumbel(
-                        (seen if part else alone)[:, i, k],
-                        first,
-                        survival[part, k],
-                        density[part, k],
-                    )
-                for g in range(size):
-                    alive = max(survival[0, k, g], TINY)
-                    rate = density[0, k, g] / alive
-                    density[1, k, g] = (
-                        share[i, k] * (density[1, k, g] - survival[1, k, g] * rate) / alive
-                    )
-                    survival[1, k, g] = share[i, k] * survival[1, k, g] / alive
-                    density[0, k, g] = rate
-                    survival[0, k, g] = log(alive)
-                at = 4 if k == best else 2
-                for g in range(size):
-                    sums[0, g] += survival[0, k, g]
-                    sums[1, g] += density[0, k, g]
-                    sums[at, g] += density[1, k, g]
-                    sums[at + 1, g] += survival[1, k, g]
-        hopeless = -1  # the first class that does not count: for all of these W is the same
-        for c in range(classes):
-            if active[i, c]:
-                for g in range(size):
-                    densities[0, g] = exp(sums[0, g] - survival[0, c, g])
-                total = 0.0
-                for g in range(size):
-                    total += density[0, c, g] * exp(survival[0, c, g]) * densities[0, g]
-                mean[i, c] = STEP * total
-                for g in range(size):
-                    product, rate = densities[0, g], sums[1, g] - density[0, c, g]
-                    change, weight = sums[2, g], sums[3, g]
-                    if c != best:
-                        change += sums[4, g] - density[1, c, g]
-                        weight += sums[5, g] - survival[1, c, g]
-                    densities[0, g] = product * rate
-                    densities[1, g] = product * (change + weight * rate)
-            elif hopeless < 0:
-                hopeless = c
-                for g in range(size):
-                    product, rate = np.exp(sums[0, g]), sums[1, g]
-                    densities[0, g] = product * rate
-                    densities[1, g] = product * (
-                        sums[2, g] + sums[4, g] + (sums[3, g] + sums[5, g]) * rate
-                    )
-            else:
-                for n in range(4):
-                    others[n, i, c], others_seen[n, i, c] = (
-                        others[n, i, hopeless],
-                        others_seen[n, i, hopeless],
-                    )
-                continue
-            for part in range(2):
-                cumulants_from_density(
-                    densities[part], first, (others_seen if part else others)[:, i, c]
-                )
-
-
-@others_of_rows.defined()
-def others_of_rows_by_definition(
-    alone: Array,
-    seen: Array,
-    share: Array,
-    active: Array,
-    others: Array,
-    others_seen: Array,
-    mean: Array,
-) -> None:
+    level = np.where(among, alone[0], -np.inf)
+    log_total = np.logaddexp.reduce(level, axis=1)
+    q = np.exp(level - log_total[:, None])
+    power = q * q
+    total = np.empty((4, len(q)))
     with np.errstate(all="ignore"):
-        for rows in blocks(len(share), ROWS):
-            of_rows = alone[:, rows], seen[:, rows], share[rows], active[rows]
-            others[:, rows], others_seen[:, rows], proba = sums_over_grids(*of_rows)
-            mean[rows] = np.where(active[rows], proba, mean[rows])
-
-
-@compiled
-def top(cumulants: Array) -> float:
-    """Largest value of a score for z up to REACH, and at least its mean."""
-    spread, skew, kurtosis = standardised(cumulants)
-    most = 0.0
-    for k in range(14):
-        most = max(most, expansion(0.5 * k, skew, kurtosis))
-    return cumulants[0] + spread * most
-
-
-@compiled
-def gumbel(cumulants: Array, first: float, survival: Array, density: Array) -> None:
-    """Write P(log E - U > v) and the density at v = first + g STEP, for a score U of four
-    cumulants.
-
-    Far to the left, where y = exp(v + U) is small for all z, exp(-y) is its series in three moments
-    of exp(U).
-    """
-    mean, (spread, skew, kurtosis) = cumulants[0], standardised(cumulants)
-    step = 0.5 if spread < 2 else 1.0 / spread  # of z: exact to exp(-pi**2 / (spread * step)), 5e-5
-    half = int(REACH / step)
-    # of log y, y = exp(v + U)
-    start, weight, total_weight = np.empty(2 * half + 1), np.empty(2 * half + 1), 0.0
-    for k in range(len(start)):
-        z = (k - half) * step
-        weight[k] = exp(-0.5 * z * z)
-        total_weight += weight[k]
-        start[k] = first + mean + spread * expansion(z, skew, kurtosis)
-    most, first_moment, second_moment, third_moment = start[0], 0.0, 0.0, 0.0
-    for k in range(len(start)):
-        most = max(most, start[k])
-    for k in range(len(start)):
-        part = exp(start[k] - most)
-        first_moment += weight[k] * part / total_weight
-        second_moment += weight[k] * part * part / total_weight
-        third_moment += weight[k] * (part * part * part) / total_weight
-    early = min(max(int((LOG_SMALL - most) / STEP), 0), len(survival))
-    for g in range(early):
-        level = np.exp(most + STEP * g)
-        one, two, three = (
-            first_moment * level,
-            second_moment * (level * level),
-            third_moment * (level * level * level),
-        )
-        survival[g], density[g] = 1.0 - one + two / 2.0 - three / 6.0, one - two + three / 2.0
-    grow = np.empty(AFRESH)  # of y from the first place of a stretch on
-    for g in range(len(grow)):
-        grow[g] = np.exp(STEP * g)
-    for first_place in range(early, len(survival), AFRESH):
-        # A stretch is begun afresh: y that was below the doubles at first would stay 0 if it were
-        # multiplied for ever.
-        alive, dying = (
-            survival[first_place : first_place + AFRESH],
-            density[first_place : first_place + AFRESH],
-        )
-        clear(alive)
-        clear(dying)
-        for k in range(len(start)):
-            log_y = start[k] + STEP * first_place
-            if log_y < LOG_DEAD:
-                y = np.exp(log_y)
-                for g in range(len(alive)):
-                    part = min(y * grow[g], 709.0)  # of which `exp` makes 0
-                    died = weight[k] * exp(-part)
-                    alive[g] += died
-                    dying[g] += died * part
-        for g in range(len(alive)):
-            alive[g], dying[g] = alive[g] / total_weight, dying[g] / total_weight
-
-
-@compiled
-def cumulants_from_density(density: Array, first: float, out: Array) -> None:
-    """Write four cumulants of W from the density of log E - W on the grid of v, whose scale does
-    not matter.
-    """
-    total_weight = centre = 0.0
-    for g in range(len(density)):
-        total_weight += density[g]
-        centre += density[g] * (first + g * STEP)
-    centre /= total_weight
-    second = third = fourth = 0.0
-    for g in range(len(density)):
-        d = first + g * STEP - centre
-        second += density[g] * d * d
-        third += density[g] * (d * d * d)
-        fourth += density[g] * (d * d * (d * d))
-    second, third, fourth = second / total_weight, third / total_weight, fourth / total_weight
-    out[0] = LOG_EXPONENTIAL[0] - centre
-    out[1] = max(second - LOG_EXPONENTIAL[1], 1e-12)
-    out[2] = LOG_EXPONENTIAL[2] - third
-    out[3] = fourth - 3.0 * second * second - LOG_EXPONENTIAL[3]
+        total[0] = log_total + (0.5 * (q - power) * alone[1]).sum(axis=1)
+        for n in range(1, 4):
+            total[n] = (power * alone[n]).sum(axis=1)
+            power = power * q
+        known = np.where(among, share, 0.0)
+        shift = np.where(among, known * q * (seen[0] - alone[0]), 0.0).sum(axis=1)
+        after = total.copy()
+        after[0] += shift / known.sum(axis=1)
+    return total, after
 
 
 def sums_over_grids(
-    alone: Array, seen: Array, share: Array, active: Array
+    alone: Array, seen: Array, share: Array, active: Array, scores: int
 ) -> tuple[Array, Array, Array]:
-    """Cumulants of W_c and mean probabilities, of rows at once by the sums of `others_of_rows`."""
-    level, spread, *powers = polynomials(both := np.stack([alone, seen], axis=1))
+    """Cumulants of W_c of rows, alone and once seen, and mean probabilities, `-> 2 of (4, r, c),
+    (r, c)`.
+
+    log of the product of survivals, its slope, and its change once a class has seen the row are
+    summed over all classes, and class c's part is taken out again. The most probable class is kept
+    out of the sums for changes: beside it, smaller ones would be lost to rounding. There are so
+    many scores in all.
+    """
+    both = np.stack([alone, seen], axis=1)
     z = 0.5 * np.arange(14).reshape(-1, 1, 1, 1)
-    tops = level + spread * np.maximum(cubic(powers, z).max(axis=0), 0.0)
+    tops = np.maximum(expand(polynomials(both), z).max(axis=0), both[0])
     first = np.where(active, -tops, np.inf).min(axis=(0, 2)) - LEFT
+    # the end of all classes but one
     last = np.sort(np.where(active, REACH * np.sqrt(alone[1]) - alone[0], np.inf), axis=1)[:, 1]
     sizes = ((last + RIGHT - first) / STEP).astype(int) + 2
-    size = int(sizes.max())
-    survival, density = np.ones((2, *share.shape, size)), np.zeros((2, *share.shape, size))
+    shape = 2, *share.shape, sizes.max()
+    survival, density = np.ones(shape), np.zeros(shape)
     which = np.broadcast_to(active, both.shape[1:])
     starts = np.broadcast_to(first[:, None], both.shape[1:])
-    survival[which], density[which] = gumbels(both[:, which], starts[which], size)
+    survival[which], density[which] = gumbels(both[:, which], starts[which], shape[-1], scores)
 
+    # of a class that does not count, the survival is 1 everywhere
     alive = np.maximum(survival[0], TINY)
     logs, hazard = np.log(alive), density[0] / alive
-    weight = np.where(active, share, 0.0)[:, :, None]
-    slopes = weight * (density[1] - survival[1] * hazard) / alive
-    levels = weight * survival[1] / alive
-    log_product, hazards = logs.sum(axis=1, keepdims=True), hazard.sum(axis=1, keepdims=True)
-    likely = np.arange(share.shape[1]) == share.argmax(axis=1)[:, None]
-    sums = []
-    for part in (slopes, levels):
-        largest = np.where(likely[:, :, None], part, 0.0).sum(axis=1, keepdims=True)
-        others = np.where(likely[:, :, None], 0.0, part)
-        rest = others.sum(axis=1, keepdims=True)
-        sums.append(np.where(likely[:, :, None], rest, largest + (rest - others)))
-    on = active[:, :, None]
-    product, hazard = (
-        np.exp(log_product - np.where(on, logs, 0.0)),
-        hazards - np.where(on, hazard, 0.0),
-    )
-    product *= (np.arange(size) < sizes[:, None])[:, None]
-    mean = STEP * (density[0] * product).sum(axis=2)
-    before, after = product * hazard, product * (sums[0] + sums[1] * hazard)
-    return *(cumulants_from_densities(each, first) for each in (before, after)), mean
+    product = np.exp(logs.sum(axis=1, keepdims=True) - logs)
+    product *= (np.arange(shape[-1]) < sizes[:, None])[:, None]
+    mean = STEP * np.einsum("rcg,rcg->rc", density[0], product)
+    hazards = hazard.sum(axis=1, keepdims=True) - hazard
+    levels = np.where(active, share, 0.0)[:, :, None] * (survival[1] / alive)
+    slopes = np.where(active, share, 0.0)[:, :, None] * (density[1] / alive) - levels * hazard
+    best = np.arange(len(share)), share.argmax(axis=1)
+    change = sum_of_others(slopes, best) + sum_of_others(levels, best) * hazards
+    before = cumulants_from_densities(product * hazards, first)
+    return before, cumulants_from_densities(product * change, first), mean
 
 
-def gumbels(cumulants: Array, first: Array, size: int) -> tuple[Array, Array]:
-    """P(log E - U > v) and densities on grids of v, `(4, n), (n,) -> 2 of (n, size)`, as of one
-    score by `gumbel`.
+def sum_of_others(part: Array, best: tuple[Array, Array]) -> Array:
+    """Sum over all classes but one, for each of them, `(r, c, g)`; the best one is kept apart."""
+    largest, others = part[best], part.copy()
+    others[best] = 0.0
+    rest = others.sum(axis=1)
+    total = largest[:, None] + (rest[:, None] - others)
+    total[best] = rest
+    return total
+
+
+def gumbels(cumulants: Array, first: Array, size: int, scores: int) -> tuple[Array, Array]:
+    """P(log E - U > v) and densities at v = first + g STEP, of scores U, `(4, n), (n,) -> 2 of (n,
+    size)`.
     """
     survival, density = np.zeros((2, len(first), size))
-    mean, spread, *powers = polynomials(cumulants)
-    step = np.where(spread < 2, 0.5, 1.0 / np.maximum(spread, 2))
+    parts = polynomials(cumulants)
+    # of z: exact to exp(-pi**2 / (spread * step)), 5e-5
+    step = np.where(parts[1] < 2, 0.5, 1.0 / np.maximum(parts[1], 2))
     half = (REACH / step).astype(int)
-    for part in of_like_length(2 * half + 1, NODES):
-        k = np.arange(-half[part].max(), half[part].max() + 1)
-        beyond = np.abs(k) > half[part, None]
-        z = np.where(beyond, 0.0, k * step[part, None])
-        weight = np.where(beyond, 0.0, np.exp(-0.5 * z * z))
+    for some in of_like_length(2 * half + 1, NODES):
+        k = np.arange(-half[some].max(), half[some].max() + 1)
+        z = k * step[some, None]
+        weight = np.where(np.abs(k) > half[some, None], 0.0, np.exp(-0.5 * z * z))
         weight /= weight.sum(axis=1, keepdims=True)
-        centre, *terms = (each[part, None] for each in (first + mean, spread, *powers))
-        start = centre + terms[0] * cubic(terms[1:], z)
-        one_score(start, weight, survival, density, part)
+        log_y = np.where(weight > 0, first[some, None] + expand(parts[:, some, None], z), -np.inf)
+        survival[some], density[some] = sums_over_nodes(log_y, weight, size, scores)
     return survival, density
 
 
-def one_score(start: Array, weight: Array, survival: Array, density: Array, rows: Array) -> None:
-    """Write survivals and densities from places of log y at the grid's first v, and their weights,
-    `(n, k)`.
+def sums_over_nodes(log_y: Array, weight: Array, size: int, scores: int) -> tuple[Array, Array]:
+    """Means of exp(-y) and of y exp(-y) over weighted nodes, `(n, k), (n, k) -> 2 of (n, size)`.
 
-    Left of some 40 places is the series of `gumbel`; to the right of them all is 0.
+    y is exp(log_y) at the first place, and grows by exp(STEP) from place to place. Where it is
+    small for all nodes, exp(-y) is its series in three moments of y.
     """
-    g = np.arange(survival.shape[1])
-    least, most = start.min(axis=1), start.max(axis=1)
-    early = np.clip(((LOG_SMALL - most) / STEP).astype(int), 0, len(g))
-    part = np.exp(start - most[:, None])
-    level = np.exp(np.minimum(most[:, None] + STEP * g, 0.0))
-    one, two, three = ((weight * part**n).sum(axis=1, keepdims=True) * level**n for n in (1, 2, 3))
-    late = g >= early[:, None]
-    survival[rows] = np.where(late, 0.0, 1.0 - one + two / 2.0 - three / 6.0)
-    density[rows] = np.where(late, 0.0, one - two + three / 2.0)
-    end = np.clip(((LOG_DEAD - least) / STEP).astype(int) + 2, 0, len(g))
-    places = early[:, None] + np.arange(max((end - early).max(), 0))
-    y = np.exp(start + STEP * early[:, None])[:, :, None] * np.exp(
-        STEP * np.arange(places.shape[1])
-    )
-    alive = np.exp(-y)
-    values = weight[:, None] @ alive
-    y *= alive
-    slopes = weight[:, None] @ y
-    inside = places < len(g)
-    at = np.broadcast_to(rows[:, None], places.shape)[inside], places[inside]
-    survival[at], density[at] = values[:, 0][inside], slopes[:, 0][inside]
+    most = log_y.max(axis=1, keepdims=True)
+    part = np.exp(log_y - most)
+    one = (weight * part).sum(axis=1, keepdims=True)
+    two = (weight * part * part).sum(axis=1, keepdims=True)
+    three = (weight * part * part * part).sum(axis=1, keepdims=True)
+    early = np.clip(((LOG_SMALL - most) / STEP).astype(int), 0, size)
+    y = np.exp(np.minimum(most + STEP * np.arange(size), 0.0))
+    survival = 1.0 - y * (one - y * (two / 2.0 - y * (three / 6.0)))
+    density = y * (one - y * (two - y * (three / 2.0)))
+    late = np.arange(size) >= early
+    survival[late], density[late] = 0.0, 0.0
+    add_later(log_y, weight, early[:, 0], survival, density, scores)
+    return survival, density
+
+
+@compiled
+def add_later(
+    log_y: Array, weight: Array, early: Array, survival: Array, density: Array, scores: int
+) -> None:
+    """Add the nodes' parts from the places `early` on, `(n,)`: some 40 until all are 0."""
+    grow = np.empty(AFRESH)
+    for g in range(AFRESH):
+        grow[g] = np.exp(STEP * g)
+    for i in range(len(log_y)):
+        for start in range(early[i], survival.shape[1], AFRESH):
+            alive, dying = survival[i, start : start + AFRESH], density[i, start : start + AFRESH]
+            for k in range(log_y.shape[1]):
+                w, log_first = weight[i, k], log_y[i, k] + STEP * start
+                if log_first < LOG_DEAD:
+                    y = np.exp(log_first)
+                    for g in range(len(alive)):
+                        part = min(y * grow[g], 709.0)  # of which `exp` makes 0
+                        died = w * exp(-part)
+                        alive[g] += died
+                        dying[g] += died * part
+
+
+@add_later.defined(LITTLE, lambda *args: args[-1])
+def add_later_by_definition(
+    log_y: Array, weight: Array, early: Array, survival: Array, density: Array, scores: int
+) -> None:
+    size = survival.shape[1]
+    for i in range(len(log_y)):
+        y = np.exp(np.minimum(log_y[i, :, None] + STEP * np.arange(early[i], size), LOG_DEAD))
+        alive = np.exp(-y)
+        survival[i, early[i] :] = weight[i] @ alive
+        density[i, early[i] :] = weight[i] @ (y * alive)
 
 
 def cumulants_from_densities(density: Array, first: Array) -> Array:
-    """Four cumulants of W, as `cumulants_from_density` has: `(r, c, g), (r,) -> (4, r, c)`."""
+    """Four cumulants of W from densities of log E - W on a grid, `(r, c, g), (r,) -> (4, r, c)`.
+
+    The scale of a density does not matter.
+    """
     v = STEP * np.arange(density.shape[2])
     total = density.sum(axis=2)
     centre = (density @ v) / total
     d = v - centre[:, :, None]
     moments = []
     for _ in range(2, 5):
-        moments.append(((density := density * d) * d).sum(axis=2) / total)
+        density = density * d
+        moments.append(np.einsum("rcg,rcg->rc", density, d) / total)
     second, third, fourth = moments
     return np.stack(
         [

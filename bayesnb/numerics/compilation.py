@@ -172,7 +172,6 @@ def machine_code_of(loops: Callable[..., Any]) -> Any:
     from numba import njit
 
     let_kernels_call_kernels()
-    let_kernels_prefetch()
     code = njit(**OPTIONS)(loops)
     # no folder, or a version of Numba that keeps code in another way: it works without
     with suppress(Exception):
@@ -201,39 +200,6 @@ def let_kernels_call_kernels() -> None:
     from numba.extending import typeof_impl
 
     typeof_impl.register(Kernel)(lambda kernel, _: types.Dispatcher(kernel.code_within_others))
-
-
-def prefetch(x: Array, place: int) -> None:
-    """Bring the memory around a place in an array near the processor, and wait for nothing; only in
-    compiled code.
-    """
-
-
-@cache
-def let_kernels_prefetch() -> None:
-    """Tell Numba which instruction of LLVM `prefetch` is."""
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic, overload
-
-    @intrinsic
-    def instruction(context: Any, x: Any, place: Any) -> Any:
-        def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = target.make_array(signature.args[0])(target, builder, arguments[0])
-            pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-            function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-            address = builder.bitcast(builder.gep(array.data, [arguments[1]]), pointer)
-            # data, to be read, and more than once
-            builder.call(function, [address, number(0), number(3), number(1)])
-            return target.get_dummy_value()
-
-        return types.void(x, types.intp), generate
-
-    @overload(prefetch, inline="always", strict=False)  # strict ones have no annotations
-    def compiled_prefetch(x: Any, place: Any) -> Any:
-        # Numba gives it the context
-        return lambda x, place: instruction(x, place)  # type: ignore[call-arg]
 
 
 class KernelCache:

@@ -18,16 +18,13 @@ from bayesnb.numerics import special
 from bayesnb.numerics.compilation import Array, Csr, compiled, inlined
 from bayesnb.numerics.elementary import log
 from bayesnb.numerics.row_kernels import (
-    AHEAD,
     CHEAP,
     add_and_clear,
     add_lanes,
     add_rows,
     add_times,
-    add_times_rows,
     lanes_of,
     longest_row,
-    prefetch_row,
     sums_of_entries,
 )
 
@@ -119,33 +116,10 @@ def log_rising_binomials(a: Array, x: Array) -> Array:
     return value
 
 
-@compiled
-def log_orders(data: Array) -> float:
-    """Log multinomial coefficient ln N! - sum ln x! of one row: the number of orders in which its
-    words can come.
-    """
-    total, logs = 0.0, 0.0
-    for p in range(len(data)):
-        x = float(data[p])
-        total += x
-        if x != 1.0:  # most words occur once
-            logs += log_factorial(x)
-    return log_factorial(total) - logs
-
-
-@compiled
 def take_orders(data: Array, indptr: Array, out: Array) -> None:
     """Subtract each row's log multinomial coefficient from its scores `(r, c)`."""
-    for i in range(len(indptr) - 1):
-        orders = log_orders(data[indptr[i] : indptr[i + 1]])
-        for c in range(out.shape[1]):
-            out[i, c] -= orders
-
-
-@take_orders.defined()
-def take_orders_by_definition(data: Array, indptr: Array, out: Array) -> None:
-    x, starts = data[indptr[0] : indptr[-1]].astype(float), indptr - indptr[0]
-    out -= log_orders_of(x, starts)[:, None]
+    x = data[indptr[0] : indptr[-1]].astype(float)
+    out -= log_orders_of(x, indptr - indptr[0])[:, None]
 
 
 def log_orders_of(x: Array, starts: Array) -> Array:
@@ -188,9 +162,8 @@ def tally(
     for c in range(first, last):
         class_counts = counts[c]
         for e in range(starts[c], starts[c + 1]):
-            i, later = order[e], order[min(e + AHEAD, len(order) - 1)]
-            prefetch_row(data, indices, indptr[later], indptr[later + 1])
-            w, total, logs = weight[i], 0.0, 0.0
+            i, total, logs = order[e], 0.0, 0.0
+            w = weight[i]
             for p in range(indptr[i], indptr[i + 1]):
                 x = float(data[p])
                 # unsigned: of others it is asked whether they are below 0
@@ -238,33 +211,6 @@ def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> 
     labels, here = np.full(rows, -1), np.diff(starts[first : last + 1])
     labels[order[starts[first] : starts[last]]] = np.repeat(np.arange(last - first), here)
     return labels
-
-
-@compiled
-def score_known(rows: Csr, logs: Array, first: int, out: Array) -> None:
-    """Add the log-density of counts under known log probabilities, `(k, lanes) -> (r, c)`."""
-    (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
-    longest = longest_row(indptr)
-    words, counts = np.empty(longest, np.uint64), np.empty(longest)
-    for i in range(len(indptr) - 1):
-        n, length, factorials = 0, 0.0, 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            x = float(data[p])
-            length += x
-            words[n], counts[n] = indices[p], x
-            n += x != 0.0
-            if x != 1.0:  # most words occur once
-                factorials += log_factorial(x)
-        add_times_rows(total, counts, logs, words, n)
-        add_and_clear(total, log_factorial(length) - factorials, out[i], first)
-
-
-@score_known.defined()
-def score_known_by_definition(rows: Csr, logs: Array, first: int, out: Array) -> None:
-    x, words, starts = read_entries(rows)
-    terms = special.times(x[:, None], lanes_of(logs, out, first)[words])
-    total = sums_of_entries(starts, np.arange(len(x)), terms) + log_orders_of(x, starts)[:, None]
-    add_lanes(total, out, first)
 
 
 @compiled

@@ -13,7 +13,6 @@ from bayesnb.numerics.row_kernels import (
     add_times,
     lanes_of,
     sums_of_cells,
-    sums_of_entries,
 )
 
 
@@ -91,84 +90,6 @@ def extent(x: Array, least: Array, most: Array) -> None:
 def extent_by_definition(x: Array, least: Array, most: Array) -> None:
     np.append(least[None], x, axis=0).min(axis=0, out=least)
     np.append(most[None], x, axis=0).max(axis=0, out=most)
-
-
-@compiled
-def collect_whole(x: Array, distinct: Array, count: Array, least: Array) -> bool:
-    """Collect the distinct whole numbers of each column, `(r, f) -> (f, most), (f,), (f,)`; NaN is
-    passed over.
-
-    The count is most + 1 where there are more, and -1 once a number is not whole. Return whether a
-    column is left.
-    """
-    most, left = distinct.shape[1], False
-    for j in range(x.shape[1]):
-        for i in range(x.shape[0] if count[j] >= 0 else 0):
-            value = x[i, j]
-            if np.isnan(value):
-                continue
-            if np.isinf(value) or np.floor(value) != value:
-                count[j] = -1
-                break
-            least[j] = min(least[j], value)
-            if count[j] > most:
-                continue
-            k = 0
-            while k < count[j] and distinct[j, k] != value:
-                k += 1
-            if k == count[j]:
-                count[j] += 1
-                if k < most:
-                    distinct[j, k] = value
-        left |= count[j] >= 0
-    return left
-
-
-# By the cells that are read: it sorts, which of so many takes 5 milliseconds longer. Columns of
-# reals are not read.
-@collect_whole.defined(
-    1 << 15, lambda x, distinct, count, least: len(x) * int(begun_whole(x, count).sum())
-)
-def collect_whole_by_definition(x: Array, distinct: Array, count: Array, least: Array) -> bool:
-    columns = np.flatnonzero(begun_whole(x, count))
-    most, part = distinct.shape[1], x[:, columns]
-    whole = are_whole(part)
-    values = np.where(np.logical_and.accumulate(whole, axis=0), part, np.nan)
-    least[columns] = np.fmin(least[columns], np.fmin.reduce(values, axis=0, initial=np.inf))
-    known = np.where(np.arange(most) < count[columns, None], distinct[columns], np.nan)
-    seen = np.append(known.T, values, axis=0)
-    first = first_of_each(seen)
-    place = np.cumsum(first, axis=0) - 1
-    i, j = np.nonzero(first & (place < most))
-    distinct[columns[j], place[i, j]] = seen[i, j]
-    count[columns] = np.maximum(count[columns], np.minimum(first.sum(axis=0), most + 1))
-    left = columns[whole.all(axis=0)]
-    count[np.delete(np.arange(len(count)), left)] = -1
-    return len(left) > 0
-
-
-def are_whole(x: Array) -> Array:
-    """Whether each number is whole, or missing."""
-    return np.isnan(x) | ((np.floor(x) == x) & ~np.isinf(x))
-
-
-def begun_whole(x: Array, count: Array) -> Array:
-    """Columns that are read beyond their first row, where most columns of other numbers end, `(r,
-    f), (f,) -> (f,)`.
-    """
-    return (count >= 0) & are_whole(x[:1]).all(axis=0)
-
-
-def first_of_each(x: Array) -> Array:
-    """Return whether each number is the first of those that it equals in a column, `(r, f)`; NaN
-    never is.
-    """
-    order = np.argsort(x, axis=0, kind="stable")
-    ranked, first = np.take_along_axis(x, order, 0), np.empty(x.shape, bool)
-    new = ~np.isnan(ranked)
-    new[1:] &= ranked[1:] != ranked[:-1]
-    np.put_along_axis(first, order, new, 0)
-    return first
 
 
 @compiled
@@ -301,25 +222,3 @@ def score_eight(codes: Array, starts: Array, table: Array, first: int, out: Arra
         total[4], total[5], total[6], total[7] = e, f, g, h
         add_and_clear(total, 0.0, out[i], first)
     return unusual
-
-
-@compiled
-def add_table_rows(starts: Array, places: Array, table: Array, out: Array) -> None:
-    """Add each row's table entries, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place adds
-    nothing.
-    """
-    width = table.shape[1]
-    for i in range(len(out)):
-        total = out[i]
-        for e in range(starts[i], starts[i + 1]):
-            place = places[e]
-            if place >= 0:
-                entry = table[place]
-                for k in range(width):
-                    total[k] += entry[k]
-
-
-# the table may be large: it is not copied, and rows of it are added as in the loops
-@add_table_rows.defined(1 << 21)
-def add_table_rows_by_definition(starts: Array, places: Array, table: Array, out: Array) -> None:
-    out += sums_of_entries(starts, places, table)

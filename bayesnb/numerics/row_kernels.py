@@ -5,23 +5,15 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from bayesnb.numerics.compilation import Array, compiled, inlined, prefetch
+from bayesnb.numerics.compilation import Array, compiled, inlined
 from bayesnb.numerics.elementary import exp, log
 
 TILE = 512  # scores that are exponentiated at once: four KiB of a core's first-level cache
 LANES = 64  # rows of a transposed strip
-LINE = 64  # bytes of memory that are fetched together
-FETCHED = 256  # entries of a row at most: by then the processor has guessed how it goes on
-# compressed rows between the one that is read and the one that is fetched: one is too few to be in
-# time
-AHEAD = 2
 # Numbers: definitions of a few steps in NumPy, without logarithms, take at most about 2 ms longer
 # than loops. 569 rows of 30 columns are 66,000 numbers for a kernel that reads cells, has a guide
 # to each column's levels, and writes codes.
 CHEAP = 3 << 15
-# Numbers of some 500,000 rows with their labels and codes or weights, which take up to 5 ms longer.
-# Labels come once in a fit, whole, however many columns there are.
-LABELS = 1 << 20
 
 
 @compiled
@@ -107,49 +99,23 @@ def normalise_by_definition(joint: Array, proba: bool) -> int:
     return impossible
 
 
-@compiled
-def most_probable(joint: Array, best: Array) -> int:
-    """Write the class of each row's largest log p(x, y), the first of equal ones, `(r, c) -> (r,)`.
-
-    Return the first row that is impossible under all classes or holds NaN; -1 if there is none.
-    """
-    for i in range(len(joint)):
-        at, largest = 0, joint[i, 0]
-        invalid = np.isnan(largest)
-        for c in range(1, joint.shape[1]):
-            invalid |= np.isnan(joint[i, c])
-            if joint[i, c] > largest:
-                at, largest = c, joint[i, c]
-        if invalid or not np.isfinite(largest):
-            return i
-        best[i] = at
-    return -1
-
-
-@most_probable.defined(CHEAP)
-def most_probable_by_definition(joint: Array, best: Array) -> int:
-    possible, impossible = until_impossible(np.maximum.reduce(joint, axis=1))
-    best[:possible] = joint[:possible].argmax(axis=1)
-    return impossible
-
-
 def until_impossible(peak: Array) -> tuple[int, int]:
     """Return how many rows are before the first whose peak is not finite, and where that is; -1 if
     there is none.
     """
     if math.isfinite(np.add.reduce(peak, axis=None)):
         return len(peak), -1
-    return until_first(~np.isfinite(peak))
+    first = int((~np.isfinite(peak)).argmax())
+    return (len(peak), -1) if np.isfinite(peak[first]) else (first, first)
 
 
-def until_first(true: Array) -> tuple[int, int]:
-    """Return how many rows are before the first that is true, and where that is; all and -1 if
-    there is none.
+def most_probable(joint: Array, best: Array) -> int:
+    """Write the class of each row's largest log p(x, y), the first of equal ones, `(r, c) -> (r,)`.
+
+    Return the first row that is impossible under all classes or holds NaN; -1 if there is none.
     """
-    if not true.any():
-        return len(true), -1
-    first = int(true.argmax())
-    return first, first
+    joint.argmax(axis=1, out=best)
+    return until_impossible(np.maximum.reduce(joint, axis=1))[1]
 
 
 @compiled
@@ -164,53 +130,6 @@ def transpose(x: Array, out: Array) -> None:
 @transpose.defined(CHEAP)
 def transpose_by_definition(x: Array, out: Array) -> None:
     out[:] = x.T
-
-
-@compiled
-def mark(labels: Array, least: int, seen: Array) -> None:
-    """Mark the integers that occur, counted from the least."""
-    for i in range(len(labels)):
-        seen[labels[i] - least] = True
-
-
-@mark.defined(LABELS)
-def mark_by_definition(labels: Array, least: int, seen: Array) -> None:
-    seen[labels - least] = True
-
-
-@compiled
-def totals(codes: Array, weight: Array, out: Array) -> None:
-    """Add each row's weight to its class."""
-    for i in range(len(codes)):
-        out[codes[i]] += weight[i]
-
-
-@totals.defined(LABELS)
-def totals_by_definition(codes: Array, weight: Array, out: Array) -> None:
-    np.add.at(out, codes, weight)
-
-
-@compiled
-def look_up(labels: Array, least: int, table: Array, codes: Array) -> int:
-    """Write the code of each integer label, from a table that starts at `least`.
-
-    Return the first row whose label has no code, where it stops; -1 if there is none.
-    """
-    for i in range(len(labels)):
-        at = labels[i] - least
-        codes[i] = table[at] if 0 <= at < len(table) else -1
-        if codes[i] < 0:
-            return i
-    return -1
-
-
-@look_up.defined(LABELS)
-def look_up_by_definition(labels: Array, least: int, table: Array, codes: Array) -> int:
-    at = labels - np.int64(least)
-    code = np.append(table, -1)[np.where((at >= 0) & (at < len(table)), at, -1)]
-    coded, unknown = until_first(code < 0)
-    codes[: coded + 1] = code[: coded + 1]  # that of the unknown label too
-    return unknown
 
 
 @compiled
@@ -257,36 +176,6 @@ def add_rows(total: Array, table: Array, places: Array, n: int) -> None:
             total[k] = (((total[k] + one[k]) + two[k]) + three[k]) + four[k]
     for e in range(whole, n):
         add_times(total, 1.0, table[places[e]])
-
-
-@compiled
-def add_times_rows(total: Array, times: Array, table: Array, places: Array, n: int) -> None:
-    """Add the rows of a table at the first n places, each times a number, as `add_rows`."""
-    whole = n - n % 4
-    for e in range(0, whole, 4):
-        one, two, three, four = (
-            table[places[e]],
-            table[places[e + 1]],
-            table[places[e + 2]],
-            table[places[e + 3]],
-        )
-        a, b, c, d = times[e], times[e + 1], times[e + 2], times[e + 3]
-        for k in range(len(total)):
-            total[k] = (((total[k] + a * one[k]) + b * two[k]) + c * three[k]) + d * four[k]
-    for e in range(whole, n):
-        add_times(total, times[e], table[places[e]])
-
-
-@inlined
-def prefetch_row(data: Array, indices: Array, start: int, end: int) -> None:
-    """Bring the beginning of a compressed row near the processor, which cannot guess it where rows
-    are in no order.
-    """
-    end = min(end, start + FETCHED)
-    for p in range(start, end, LINE // data.itemsize):
-        prefetch(data, p)
-    for p in range(start, end, LINE // indices.itemsize):
-        prefetch(indices, p)
 
 
 @inlined

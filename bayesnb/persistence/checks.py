@@ -80,7 +80,10 @@ def check_exponents(saved: Saved, schema: Schema) -> None:
 
 def check_lengths(lengths: Any, temper: Any, schema: Schema) -> None:
     """Raise unless lengths are above 0, and infinite for features that are not blocks of words."""
-    has_words = np.array([schema.blocks[b].family.words for _, b, _ in schema.keys])
+    has_words = np.repeat(
+        [block.family.words for block in schema.blocks],
+        [len(block.keys) for block in schema.blocks],
+    )
     check_numbers(lengths, np.shape(temper), "lengths", least=TINY, most=np.inf)
     if lengths.shape != has_words.shape or np.isfinite(lengths[~has_words]).any():
         raise ValueError("a feature that has no words has a length")

@@ -55,7 +55,7 @@ class Saved:
     params: dict[str, Any]
     shard: Shard
     prior: Product
-    temper: Any  # an exponent, or one for each feature in the table's order, `(f,)`
+    temper: Any  # an exponent, or one for each feature in the order of blocks, `(f,)`
     temper_sd: Any
     named: bool  # whether the columns' names are those of a frame
     note: Any = None

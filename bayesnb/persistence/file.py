@@ -20,7 +20,7 @@ from bayesnb.persistence.checks import check_saved, check_shard
 from bayesnb.persistence.codec import Json, Packer, Saved, Unpacker, expect, read_array, write_array
 from bayesnb.safe_output import replacing
 
-VERSION = 3  # of the format; a reader refuses others
+VERSION = 4  # of the format; a reader refuses others
 STAMP = (1980, 1, 1, 0, 0, 0)  # the same model makes the same file
 FREE_BYTES = 1 << 27  # that reading a file may take, besides so many
 BYTES_PER_BYTE = 64  # for each of its own

@@ -147,7 +147,7 @@ def _refuse_what_has_no_scales(model: Any) -> None:
             "this model has links, so that what a cell is worth depends on another column's; fit "
             "with dependence=None"
         )
-    elif any(isinstance(power, LengthPower) for power in of_blocks(model._exponents, 1)):
+    elif any(isinstance(power, LengthPower) for power in of_blocks(model.fitted_.exponents, 1)):
         reason = (
             "what a word is worth falls with the length of its text, see temper_length_; fit with "
             "temper='loo'"
@@ -169,7 +169,7 @@ def _rank_features(model: Any, pair: list[int]) -> list[tuple[float, int, Sequen
     Influence is the mean difference of the points of rows of the two classes.
     """
     blocks, beliefs = model.schema_.blocks, model.model_.posterior.blocks
-    powers = of_blocks(model._exponents, len(blocks))
+    powers = of_blocks(model.fitted_.exponents, len(blocks))
     features: list[tuple[float, int, Sequence[int], float]] = []
     for b, (block, belief, power) in enumerate(zip(blocks, beliefs, powers, strict=True)):
         influence = power * _measure_influence(block.family, belief[pair])

@@ -384,7 +384,7 @@ def has_copies_by_chance(facts: Facts) -> bool:
 def find_width(facts: Facts) -> Outcome:
     """Find tables in which some columns seem to help by chance."""
     model, rows = facts.model, len(facts.codes)
-    columns = np.size(model._temper_of_columns.value)
+    columns = np.size(model.temper_)
     if model._temper_rule != COLUMNS or columns <= rows:
         return OK, "no more exponents than rows were chosen"
     return (

@@ -17,7 +17,7 @@ from bayesnb.criticism.fitted_rows import fit_rows
 from bayesnb.criticism.importance import importance
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
-from bayesnb.estimators.tempering import COLUMNS, LOO, tempered_by
+from bayesnb.estimators.tempering import COLUMNS, LOO, find_one_exponent
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names, shorten
 from bayesnb.model.product import Rows, normalised
@@ -173,7 +173,7 @@ class Facts:
             return None
         if not np.isfinite(self.label_log_proba).all():
             return None
-        found = tempered_by(LOO, model.model_, model.schema_, self.rows, model.n_jobs)
+        found = find_one_exponent(model.model_, self.rows, model.n_jobs)
         power = float(found.value)
         rule = PredictiveRule(model.estimate, power, found.covariance)
         log_proba = loo_log_proba(model.model_, self.rows, rule, n_jobs=model.n_jobs)
@@ -192,7 +192,7 @@ class Facts:
         if self.model._temper_rule == LOO:
             choices = 1.0
         elif self.model._temper_rule == COLUMNS:  # an exponent shrunk to 0 was hardly free
-            choices = float(np.sum(self.model._known_temper.value))
+            choices = float(np.sum(self.model.fitted_.temper.value))
         # rows that are the same for the model that has seen them
         tied = tie_rows(self.fitted[defined])
         left_out, codes = self.left_out[defined], self.codes[defined]

@@ -407,16 +407,13 @@ class ThetaDraws:
 
     plan: DrawPlan
     layout: Layout
-    of: Callable[[Array], Iterator[tuple[slice, Theta]]]  # indices of draws -> theta, by parts
+    draw: Callable[[], Iterator[tuple[slice, Theta]]]  # yields theta by parts of the draws
     certain: bool  # whether the class prior is fixed, so that it has no draws
 
-    def variables(self, draws: Array) -> Variables:
-        """Return theta of some draws by variable, `(s, ...)`."""
-        variables: Variables = {}
-        for place, theta in self.of(draws):
-            drawn = parameters(theta, self.layout, self.certain)
-            store(variables, len(draws), place, drawn)
-        return variables
+    def parts(self) -> Iterator[tuple[slice, Variables]]:
+        """Yield theta by variable, `(s, ...)`, for some draws at a time."""
+        for place, theta in self.draw():
+            yield place, parameters(theta, self.layout, self.certain)
 
 
 def sampled_tree(
@@ -428,19 +425,20 @@ def sampled_tree(
 ) -> xr.DataTree:
     """Return hyperparameters and sampler statistics as they came, theta, and labels if given."""
     plan = thetas.plan
-    one_draw = thetas.variables(np.zeros(1, np.intp))
+    place, first = next(thetas.parts())
     variables: Variables = {}
     attrs = {**describe_sampler(traces), **temper}
-    size = plan.size * count_bytes(one_draw)
+    size = plan.size * count_bytes(first) // place.stop
     if size > MAX_BYTES:
         attrs["omitted"] = (
             f"theta: its {plan.size} draws would take {size / 2**30:.1f} GiB, more than "
             f"{MAX_BYTES / 2**30:g}"
         )
     else:
-        variables = thetas.variables(np.arange(plan.size))
+        for place, drawn in thetas.parts():
+            store(variables, plan.size, place, drawn)
     coords = dict(thetas.layout.coords)
-    posterior = _merge(traces["posterior"].to_dataset(), plan.label(variables, coords), one_draw)
+    posterior = _merge(traces["posterior"].to_dataset(), plan.label(variables, coords), first)
     groups = {"/": xr.Dataset(attrs=attrs), "posterior": posterior.assign_attrs(MCMC_ATTRS)}
     if "sample_stats" in traces.children:
         groups["sample_stats"] = traces["sample_stats"].to_dataset()

@@ -9,7 +9,6 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data import Table
@@ -17,27 +16,26 @@ from bayesnb.data.checks import warn_of_columns
 from bayesnb.data.families import families_of, undeclared
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
-from bayesnb.estimators.model_holder import (
+from bayesnb.estimators.base import (
     ModelHolder,
     check_estimator,
     refuse_weightless,
     unchanged_on_error,
 )
+from bayesnb.estimators.fitted import Fitted, Temper
+from bayesnb.estimators.labels import declared_classes, known_classes, name_features, name_target
+from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.estimators.tempering import (
     COLUMNS,
     LOO,
-    TemperEstimate,
-    covariance_by_block,
-    exponents_of,
-    in_words,
-    tempered_again,
-    tempered_by,
+    find_exponents,
+    find_one_exponent,
+    update_exponents,
 )
-from bayesnb.estimators.training import declared_classes, known_classes, name_features, name_target
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.model.kept_rows import KeptRows
-from bayesnb.model.product import Model, Rows
+from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.results.progress import bar
@@ -57,6 +55,7 @@ DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relativ
 class IncrementalMixin(ModelHolder):
     """What was learnt is a sum of statistics, and so can grow, shrink and fade; the prior stays what it was."""
 
+    @accept_lazy_tables
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels; what was learnt before is forgotten.
 
@@ -102,8 +101,15 @@ class IncrementalMixin(ModelHolder):
         with unchanged_on_error(self):
             return self._learn((X, y, sample_weight), None, self.classes, is_whole=True)
 
+    @accept_lazy_tables
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, grow_classes: bool = False
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        grow_classes: bool = False,
     ) -> Self:
         """Learn from more rows, on top of what was learnt before.
 
@@ -210,10 +216,8 @@ class IncrementalMixin(ModelHolder):
                 "same class, such as NaiveBayes(families)."
             )
         check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it first.")
-        merged = clone(self)
-        merged.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
-        merged._temper = self._temper
-        return merged._hold(self._seen + other._seen, self._seen, None)
+        merged = self._with_fitted(self.fitted_)
+        return merged._hold(self.fitted_.shard + other.fitted_.shard, self.fitted_)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back, as if they had never been learnt.
@@ -275,9 +279,9 @@ class IncrementalMixin(ModelHolder):
             codes = encode(labels, self.classes_, NEVER_LEARNT)
             gone, rows = Shard.of(self.schema_, self.classes_, table, codes, weight)
             self.schema_.refuse_unseen(rows.cells, self.n_jobs)
-            rest = without(self._seen, gone, len(rows.codes))
+            rest = without(self.fitted_.shard, gone, len(rows.codes))
             self._check_digits(gone, rest)
-            return self._hold(rest, self._seen, None)
+            return self._hold(rest, self.fitted_)
 
     def decay(self, factor: float) -> Self:
         """Let everything learnt count less: the weight of every row is multiplied by a factor.
@@ -325,21 +329,25 @@ class IncrementalMixin(ModelHolder):
             )
         with unchanged_on_error(self):
             self._check_arguments()
-            seen = self._seen
-            faded = Shard(seen.classes, seen.schema, float(factor) * seen.stats, seen.integer_weights and factor == 1)
-            return self._hold(faded, seen, None)
+            seen = self.fitted_.shard
+            faded = replace(
+                seen,
+                stats=float(factor) * seen.stats,
+                integer_weights=seen.integer_weights and factor == 1,
+            )
+            return self._hold(faded, self.fitted_)
 
     def _continued(self, classes: Any, grow: bool) -> tuple[Shard | None, Any]:
-        """Return what was learnt before a call of `partial_fit`, and the classes that are declared."""
-        before = self._seen if hasattr(self, "model_") else None
+        """Return what was learnt before `partial_fit`, and the classes that are declared."""
+        before = self.fitted_.shard if hasattr(self, "fitted_") else None
         declared = self.classes if classes is None else classes
         if before is None and declared is None and not grow:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         fixed = before is not None and classes is not None and not grow
         if fixed and not np.array_equal(declared_classes(classes), self.classes_):
             raise ValueError(
-                f"`classes={classes}` is not the same as on the last call to partial_fit: {self.classes_.tolist()}. "
-                "With grow_classes=True new ones are added."
+                f"`classes={classes}` is not the same as on the last call to partial_fit: "
+                f"{self.classes_.tolist()}. With grow_classes=True new ones are added."
             )
         return before, declared
 
@@ -351,30 +359,51 @@ class IncrementalMixin(ModelHolder):
         grow: bool = False,
         is_whole: bool = False,
     ) -> Self:
-        """Learn from X, y and sample_weight, after what was learnt before; warn of columns where that is all rows."""
+        """Learn from X, y and sample_weight; warn of columns where they are all rows."""
         self._check_arguments()
         X, y, sample_weight = rows
-        table, labels, weight = self._counting(self._open(X, reset=before is None), y, sample_weight)
+        table = self._open(X, reset=before is None)
+        table, labels, weight = self._counting(table, y, sample_weight)
         if is_whole and (places := undeclared(self._families(), table)):
             warn_of_columns(table, places)
         classes = known_classes(labels, before, declared, grow)
         codes = encode(labels, classes, GROW if before else DECLARE)
-        schema = before.schema.grown(table) if before else self._schema_of(table, codes, weight, classes)
-        shard, read = Shard.of(schema, classes, table, codes, weight)
-        schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
+        schema = before.schema.grown(table) if before else None
+        shard, read = self._count(table, codes, weight, classes, schema)
         if before is None:
             self.__dict__.pop("target_name_", None)
         name_target(self, y)
-        return self._hold(shard if before is None else before + shard, before, read)
+        if before is None:
+            return self._hold(shard, None, read)
+        return self._hold(before + shard, self.fitted_, read)
 
-    def _schema_of(self, table: Table, codes: Array, weight: Array | None, classes: Array) -> Schema:
+    def _count(
+        self,
+        table: Table,
+        codes: Array,
+        weight: Array | None,
+        classes: Array,
+        schema: Schema | None,
+    ) -> tuple[Shard, Rows]:
+        """Return the stats of rows, and the rows as a schema reads them, or one that they teach."""
+        if schema is None:
+            schema = self._schema_of(table, codes, weight, classes)
+        shard, read = Shard.of(schema, classes, table, codes, weight)
+        schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
+        return shard, read
+
+    def _schema_of(
+        self, table: Table, codes: Array, weight: Array | None, classes: Array
+    ) -> Schema:
         """Learn a table's columns: their families, of which some may be chosen by these rows, and their levels."""
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices, grids = chosen_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
         kind = self._dependence_rule
         if kind is not None:
-            labelled = LabelledRows(codes, np.ones(len(codes)) if weight is None else weight, len(classes))
+            labelled = LabelledRows(
+                codes, np.ones(len(codes)) if weight is None else weight, len(classes)
+            )
             with bar("links between columns", None, " pairs", PATIENCE) as shown:
                 width = min(sum(len(block.names) for block in schema.blocks), MOST_COLUMNS)
                 shown.start(width * (width - 1) // 2)
@@ -382,24 +411,20 @@ class IncrementalMixin(ModelHolder):
                 shown.finish()  # some columns cannot be linked
             if schema.links is not None:
                 LOG.info("Columns linked by evidence: %s.", visible(", ".join(schema.links.words)))
-        if LOG.isEnabledFor(logging.INFO):  # the names of a million words take more memory than their counts
-            LOG.info("Families of the columns: %s. To change one: families={column: name}.", visible(schema.reading))
+        if LOG.isEnabledFor(
+            logging.INFO
+        ):  # the names of a million words take more memory than their counts
+            LOG.info(
+                "Families of the columns: %s. To change one: families={column: name}.",
+                visible(schema.reading),
+            )
         return schema
 
     def _columns_alone(self) -> Self:
-        """Return the fitted estimator without links between columns; the exponents of columns stay as they are."""
+        """Return the fitted estimator without links between columns."""
         if self.schema_.links is None:
             return self
-        alone = self._fresh_of_columns()
-        alone.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
-        schema, model = self.schema_.columns_alone, self.model_.of_first_blocks(len(self.schema_.blocks) - 1)
-        alone.__dict__.update(schema_=schema, model_=model)
-        return alone._temper_as(self._temper_of_columns)
-
-    @property
-    def _seen(self) -> Shard:
-        """Stats of all rows learnt, under the names of columns and classes."""
-        return Shard(self.classes_, self.schema_, self.model_.stats, self.model_.integer_weights)
+        return self._with_fitted(self.fitted_.of_columns, dependence=None)
 
     def _shard(
         self,
@@ -420,22 +445,26 @@ class IncrementalMixin(ModelHolder):
         if size == 0 or (sample_weight is not None and not np.any(sample_weight)):
             return None
         table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
-        classes = known_classes(labels, None, self.classes if declared is None else declared, grow=False)
+        classes = known_classes(
+            labels, None, self.classes if declared is None else declared, grow=False
+        )
         codes = encode(labels, classes)
-        if known is None or tuple(known.columns) != tuple(table.columns):
-            schema = self._schema_of(table, codes, weight, classes)
-        else:
+        schema = None
+        if known is not None and tuple(known.columns) == tuple(table.columns):
             schema = known.of_part(table)
-        shard, read = Shard.of(schema, classes, table, codes, weight)
-        shard.schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
+        shard, read = self._count(table, codes, weight, classes, schema)
         if self._temper_rule not in (COLUMNS, LOO):
             return shard
-        return replace(shard, kept=KeptRows.of(schema, len(classes), read, first, bound))
+        return replace(shard, kept=KeptRows.of(shard.schema, len(classes), read, first, bound))
 
     def _learns_from_first_rows(self) -> bool:
         """Return whether the first rows decide on families, grids or links, so that all others are read like them."""
         families = self._families()
-        return not isinstance(families, Family) or families.has_grid or self._dependence_rule is not None
+        return (
+            not isinstance(families, Family)
+            or families.has_grid
+            or self._dependence_rule is not None
+        )
 
     def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
         """Learn the rows of a shard: in place of what was learnt before, or besides it."""
@@ -446,14 +475,16 @@ class IncrementalMixin(ModelHolder):
                     f"temper={self.temper!r} finds exponents by rows, and these shards have kept none. Count them by "
                     "shard(model, X, y, keep_rows=True) of a model with this temper, or give temper a number."
                 )
-            before = self._seen if more else None
+            before = self.fitted_ if more else None
             if before is None:
                 name_features(self, shard.schema.columns)
-            total = shard if before is None else before.followed_by(shard)
+            total = shard if before is None else before.shard.followed_by(shard)
             kept = shard.kept_among(total.classes, total.schema)
             return self._hold(total, before, None if kept is None else kept.labelled(total.schema))
 
-    def _counting(self, table: Table, y: Any, sample_weight: Any) -> tuple[Table, Labels, Array | None]:
+    def _counting(
+        self, table: Table, y: Any, sample_weight: Any
+    ) -> tuple[Table, Labels, Array | None]:
         """Return rows, labels and weights without the rows of weight zero."""
         labels, weight = self._labelled(table, y, sample_weight)
         if weight is None or weight.all():
@@ -462,41 +493,38 @@ class IncrementalMixin(ModelHolder):
         keep = weight > 0
         return table.take(keep), labels[keep], weight[keep]
 
-    def _hold(self, shard: Shard, before: Shard | None, rows: Rows | None) -> Self:
-        """Hold the model of all rows of a shard, all at once; a prior that was there before stays."""
+    def _hold(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
+        """Hold the model of all rows of a shard; a prior that was there before stays."""
         class_prior = self._class_prior_rule(shard.classes)
-        model = model_of(shard, class_prior, None if before is None else (self.model_, before))
-        temper = self._tempered(model, shard, before, rows)
-        self.__dict__.update(classes_=shard.classes, schema_=shard.schema, model_=model)
-        if temper.length is not None and rows is not None:
-            LOG.info("Exponent on the columns' evidence: %s.", in_words(temper))
-        return self._temper_as(temper)
+        known = None if before is None else (before.model, before.shard)
+        model = model_of(shard, class_prior, known)
+        fitted = Fitted(shard.classes, shard.schema, model)
+        fitted = replace(fitted, temper=self._find_temper(fitted, before, rows))
+        if fitted.temper.length is not None and rows is not None:
+            LOG.info("Exponent on the columns' evidence: %s.", fitted.describe_temper())
+        return self._set_fitted(fitted)
 
-    def _temper_as(self, temper: TemperEstimate) -> Self:
-        """Hold the exponents in use."""
-        plain = temper
-        if not isinstance(temper.value, float):
-            length = None if temper.length is None else np.asarray(temper.length)
-            plain = TemperEstimate(np.asarray(temper.value), np.asarray(temper.sd), length, temper.covariance)
-        exponents = exponents_of(plain.value, self.schema_, plain.length)
-        covariance = covariance_by_block(plain.covariance, self.schema_)
-        self.__dict__.update(_temper=plain, _exponents=exponents, _covariance=covariance)
-        return self
-
-    def _tempered(self, model: Model, shard: Shard, before: Shard | None, rows: Rows | None) -> TemperEstimate:
-        """Return the exponents in use; those chosen by rows stay where there are no rows to choose others by."""
-        rule, n_jobs = self._temper_rule, self.n_jobs
-        if rule in (COLUMNS, LOO) and rows is None:
-            return tempered_by(None, model, shard.schema, None, n_jobs) if before is None else self._known_temper
-        if rule == COLUMNS and before is not None and rows is not None and not isinstance(self._temper.value, float):
-            held_out = before_rows(model, before.laid_out(shard.classes, shard.schema))
-            return tempered_again(self._known_temper, held_out, shard.schema, rows)
-        return tempered_by(rule, model, shard.schema, rows, n_jobs)
+    def _find_temper(self, fitted: Fitted, before: Fitted | None, rows: Rows | None) -> Temper:
+        """Return the exponents in use; those chosen by rows stay where there are no rows."""
+        rule, model = self._temper_rule, fitted.model
+        if rule not in (COLUMNS, LOO):
+            return Temper() if rule is None else Temper(float(rule))
+        if rows is None:
+            return Temper() if before is None else before.temper
+        if rule == LOO:
+            return find_one_exponent(model, rows, self.n_jobs)
+        if before is None or not before.temper.by_feature:
+            return find_exponents(model, rows, self.n_jobs)
+        held_out = before_rows(model, before.shard.laid_out(fitted.classes, fitted.schema))
+        return update_exponents(before.temper, held_out, rows)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
         """Raise where subtraction leaves too few digits of what is believed, or of what an estimate is made of."""
-        prior, seen = self.model_.prior.blocks, (self.model_.stats.blocks, gone.stats.blocks, rest.stats.blocks)
-        for block, belief, before, removed, stays in zip(self.schema_.blocks, prior, *seen, strict=True):
+        prior, stats = self.model_.prior.blocks, self.model_.stats.blocks
+        parts = zip(
+            self.schema_.blocks, prior, stats, gone.stats.blocks, rest.stats.blocks, strict=True
+        )
+        for block, belief, before, removed, stays in parts:
             slip = before.slip(removed, stays)
             if slip is None:
                 continue

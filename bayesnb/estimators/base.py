@@ -1,9 +1,8 @@
-"""What the capabilities of an estimator share: tables read at the door, and the reader of one fitted model."""
+"""What the capabilities of an estimator share: tables read at the door, and what predicts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, NoReturn, Self
 
@@ -14,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayesnb.data import Table, open_table
 from bayesnb.data.families import near_columns
 from bayesnb.data.labels import Labels, weights
-from bayesnb.estimators.tempering import AUTO, COLUMNS, NONE, TemperEstimate, check_temper, exponents_of, restored
-from bayesnb.estimators.training import checked_labels
+from bayesnb.estimators.fitted import Fitted
+from bayesnb.estimators.labels import check_labels
+from bayesnb.estimators.tempering import AUTO, COLUMNS, NONE, check_temper
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
-from bayesnb.model.powers import ExponentCovariance, Exponents, Numbers, of_empty_rows
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
@@ -46,13 +45,13 @@ class ModelHolder(ABC):
     n_jobs: int | None
     estimate: str
 
+    dependence: Any = None  # presets have no links
+
+    fitted_: Fitted
     schema_: Schema
     model_: Model
     classes_: Array
     n_features_in_: int
-    _temper: TemperEstimate  # in arrays, where by column: skops keeps no Series
-    _exponents: Exponents  # the same exponents as the model's blocks take them
-    _covariance: ExponentCovariance | None  # of exponents that were found, in the order of blocks
 
     @abstractmethod
     def _families(self) -> Any:
@@ -68,36 +67,49 @@ class ModelHolder(ABC):
 
     @property
     def _temper_rule(self) -> Any:
-        """`temper`, where "auto" stands for "columns" if nothing is declared, and for None if anything is."""
-        if self.temper != AUTO:
-            return None if self.temper == NONE else self.temper
-        return COLUMNS if self._declares_nothing else None
+        """`temper`, where "auto" stands for "columns" if nothing is declared."""
+        return self._resolve(self.temper, COLUMNS)
 
     @property
     def _dependence_rule(self) -> str | None:
-        """`dependence`, where "auto" stands for "pairs" if nothing is declared, and for None if anything is."""
-        rule = getattr(self, "dependence", None)
-        if rule != AUTO:
-            return None if rule == NONE else rule
-        return PAIRS if self._declares_nothing else None
+        """`dependence`, where "auto" stands for "pairs" if nothing is declared."""
+        return self._resolve(self.dependence, PAIRS)
+
+    def _resolve(self, rule: Any, chosen: str) -> Any:
+        """Return a rule, where "auto" is what is chosen if nothing is declared, else None."""
+        if rule == AUTO:
+            return chosen if self._declares_nothing else None
+        return None if rule == NONE else rule
 
     @property
     def _declares_nothing(self) -> bool:
-        """Whether no family is declared, though columns may be dropped, and the estimate is the predictive one."""
+        """Whether no family is declared, and the estimate is predictive; columns may be dropped."""
         families = self._families()
         if isinstance(families, Mapping):
             families = AUTO if all(family is None for family in families.values()) else families
         return self.estimate == "predictive" and isinstance(families, str) and families == AUTO
 
+    def _set_fitted(self, fitted: Fitted) -> Self:
+        """Hold what was learnt."""
+        self.__dict__.update(
+            fitted_=fitted,
+            classes_=fitted.classes,
+            schema_=fitted.schema,
+            model_=fitted.model,
+        )
+        return self
+
     @property
     def temper_(self) -> Any:
         """Exponents in use: a number, or a Series by column. Those of links are in ``links_``."""
-        return self._temper_of_columns.value
+        fitted = self.fitted_.of_columns
+        return fitted.by_name(fitted.temper.value, "temper")
 
     @property
     def temper_sd_(self) -> Any:
         """Laplace standard deviations of ``temper_``, in the same form; 0 for a number that was given."""
-        return self._temper_of_columns.sd
+        fitted = self.fitted_.of_columns
+        return fitted.by_name(fitted.temper.sd, "temper_sd")
 
     @property
     def temper_length_(self) -> Any:
@@ -105,62 +117,21 @@ class ModelHolder(ABC):
 
         A Series by block of words, infinite where the exponent is the same for all texts; None where no exponent falls.
         """
-        length = self._known_temper.length
+        length = self.fitted_.by_name(self.fitted_.temper.length, "temper_length")
         if length is None:
             return None
         words = [key for key, b, _ in self.schema_.keys if self.schema_.blocks[b].family.words]
         return length[[key in words for key in length.index]]
 
-    @property
-    def _once(self) -> Exponents:
-        """The exponents of a joint distribution of class and columns: 1, and 0 of links beyond a forest."""
-        links = self.schema_.links
-        if links is None or links.in_forest.all():
-            return 1.0
-        return tuple(links.in_forest if block.is_linked else 1.0 for block in self.schema_.blocks)
-
-    @property
-    def _known_temper(self) -> TemperEstimate:
-        return restored(self._temper, self.schema_)
-
-    @property
-    def _temper_of_columns(self) -> TemperEstimate:
-        """The exponents of columns, without those of links, which come last."""
-        links, known = self.schema_.links, self._known_temper
-        if links is None:
-            return known
-        count = -len(links.ends)
-        covariance = known.covariance and replace(known.covariance, group=known.covariance.group[:count])
-        if isinstance(known.value, float):
-            return known._replace(covariance=covariance)
-        length = None if known.length is None else known.length.iloc[:count]
-        return TemperEstimate(known.value.iloc[:count], known.sd.iloc[:count], length, covariance)
-
-    @property
-    def _temper_of_links(self) -> tuple[Array, Array]:
-        """The exponents of links, and their standard deviations; empty where there are none."""
-        count = 0 if self.schema_.links is None else len(self.schema_.links.ends)
-
-        def of_links(numbers: Any) -> Array:
-            return (
-                np.full(count, numbers) if isinstance(numbers, float) else np.asarray(numbers)[len(numbers) - count :]
-            )
-
-        return of_links(self._known_temper.value), of_links(self._known_temper.sd)
-
-    @property
-    def _tempers(self) -> dict[str, Numbers]:
-        """The exponents, their standard deviations and lengths, if there are any, as the model's blocks have them."""
-        names = zip(("temper", "temper_sd", "temper_length"), self._temper[:3], strict=True)
-        known = {name: each for name, each in names if each is not None}
-        return {
-            name: each if isinstance(each, float) else of_empty_rows(exponents_of(each, self.schema_))
-            for name, each in known.items()
-        }
-
     def _fresh(self, **changes: Any) -> Self:
         """Return an unfitted copy with some parameters changed."""
         return clone(self).set_params(**changes)
+
+    def _with_fitted(self, fitted: Fitted, **changes: Any) -> Self:
+        """Return a copy that has learnt something else, with some parameters changed."""
+        copy = self._fresh(**changes)
+        copy.__dict__.update({name: each for name, each in vars(self).items() if name[-1] == "_"})
+        return copy._set_fitted(fitted)
 
     def _fresh_of_columns(self) -> Self:
         """Return an unfitted copy that looks for no links between columns."""
@@ -168,7 +139,7 @@ class ModelHolder(ABC):
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         """Open a table of any container; lists of texts are documents if the model is one of documents."""
-        schema = None if reset else self.__dict__.get("schema_")
+        schema = None if reset else getattr(self, "schema_", None)
         if schema is None:
             documents = isinstance(self._families(), Multinomial)
         else:
@@ -178,7 +149,11 @@ class ModelHolder(ABC):
     def _open(self, X: Any, *, reset: bool) -> Table:
         """Open a table, with scikit-learn's checks of the columns' names and number."""
         table, names = self._table(X, reset=reset), self.__dict__.get("feature_names_in_")
-        alike = table.unnamed if names is None else not table.unnamed and list(table.columns) == names.tolist()
+        alike = (
+            table.unnamed
+            if names is None
+            else not table.unnamed and list(table.columns) == names.tolist()
+        )
         if reset or not alike or table.width != self.n_features_in_:
             try:
                 validate_data(self, table.native, reset=reset, skip_check_array=True)
@@ -188,7 +163,7 @@ class ModelHolder(ABC):
 
     def _cells(self, X: Any) -> tuple[Table, list[Cells]]:
         """Return a table, and its cells as the model's blocks have them; no warning names unknown levels."""
-        if not hasattr(self, "model_"):
+        if not hasattr(self, "fitted_"):  # quicker, for single rows, than `check_is_fitted`
             check_is_fitted(self)
         self._check_arguments()
         table = self._open(X, reset=False)
@@ -202,7 +177,7 @@ class ModelHolder(ABC):
 
     def _labelled(self, table: Table, y: Any, sample_weight: Any) -> tuple[Labels, Array | None]:
         """Return one label and weight for each row of a table; None for the weights where all rows count alike."""
-        labels = checked_labels(self, y, table.rows)
+        labels = check_labels(self, y, table.rows)
         return labels, None if sample_weight is None else weights(sample_weight, table.rows)
 
     def _reader(self, estimate: str | None = None) -> Joint:
@@ -226,7 +201,7 @@ class ModelHolder(ABC):
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
         """Return log p(x, y) of every row and class, `(r, c)`, and the cells."""
         _, cells = self._read(X)
-        return self._reader().log_joint(cells, self._exponents, self.n_jobs), cells
+        return self._reader().log_joint(cells, self.fitted_.exponents, self.n_jobs), cells
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         """Raise for a row without an answer: for a bad cell, or because no class can have it."""
@@ -245,18 +220,22 @@ class ModelHolder(ABC):
 
     def _check_arguments(self) -> None:
         if self.estimate not in ESTIMATES:
-            raise ValueError(f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}.")
+            raise ValueError(
+                f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}."
+            )
         if self.temper is not None:
             check_temper(self.temper)
-        kind = getattr(self, "dependence", None)
-        if not (kind is None or (isinstance(kind, str) and kind in (AUTO, NONE))):
-            self._check_dependence(kind)
+        self._check_dependence(self.dependence)
         if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 
     def _check_dependence(self, kind: Any) -> None:
+        if kind is None or (isinstance(kind, str) and kind in (AUTO, NONE)):
+            return
         if not (isinstance(kind, str) and kind in (FOREST, PAIRS)):
-            raise ValueError(f"dependence must be 'auto', 'forest', 'pairs', 'none' or None, got {kind!r}.")
+            raise ValueError(
+                f"dependence must be 'auto', 'forest', 'pairs', 'none' or None, got {kind!r}."
+            )
         if self.estimate != "predictive":
             raise ValueError(
                 f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
@@ -283,13 +262,16 @@ def check_estimator(estimator: Any, prefix: str = "") -> None:
         advice = " That is the class: create an estimator, such as NaiveBayes()."
     elif steps and isinstance(steps[-1][-1], ModelHolder):
         advice = (
-            " Use the last step of the pipeline, pipeline[-1], and the transformed rows, pipeline[:-1].transform(X)."
+            " Use the last step of the pipeline, pipeline[-1], and the transformed rows, "
+            "pipeline[:-1].transform(X)."
         )
     elif isinstance(getattr(estimator, "best_estimator_", None), ModelHolder):
         advice = " Use its best_estimator_."
     elif isinstance(getattr(estimator, "estimator_", None), ModelHolder):
         advice = " A closed form is needed: use its estimator_."
-    raise TypeError(f"{prefix}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}")
+    raise TypeError(
+        f"{prefix}expected an estimator of bayesnb such as NaiveBayes(), got {estimator!r}.{advice}"
+    )
 
 
 def refuse_weightless(weight: Array | None) -> None:

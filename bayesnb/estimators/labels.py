@@ -43,15 +43,19 @@ def declared_classes(classes: Any) -> Array:
     """Return declared classes, sorted; an error where one stands twice."""
     known = distinct(classes)
     if len(known) < len(classes):
-        twice = [label for label, times in Counter(np.asarray(classes).tolist()).items() if times > 1]
+        twice = [
+            label for label, times in Counter(np.asarray(classes).tolist()).items() if times > 1
+        ]
         raise ValueError(f"classes: {twice} are listed more than once. List each class once.")
     return known
 
 
-def checked_labels(estimator: Any, y: Any, rows: int) -> Labels:
+def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
     """Return one label for each row; an error where one is missing."""
     if y is None:
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
     y = read_labels(y)
     if not (isinstance(y, EncodedLabels) or (type(y) is np.ndarray and y.ndim == 1)):
         y = column_or_1d(np.asarray(y), warn=True)
@@ -62,8 +66,12 @@ def checked_labels(estimator: Any, y: Any, rows: int) -> Labels:
     if isinstance(y, EncodedLabels):
         _refuse_missing(y.codes < 0)
         classes = distinct(y)
-        if not isinstance(classes[0], str):  # texts that differ in most rows would be taken for a regression's
-            few = 2 * len(classes) <= len(y)  # the distinct labels are fewer to check, as scikit-learn sorts all
+        if not isinstance(
+            classes[0], str
+        ):  # texts that differ in most rows would be taken for a regression's
+            few = 2 * len(classes) <= len(
+                y
+            )  # the distinct labels are fewer to check, as scikit-learn sorts all
             check_classification_targets(classes.repeat(2) if few else y.values[y.codes])
     elif y.dtype.kind not in "iub":
         _refuse_missing(is_missing(y))

@@ -1,0 +1,142 @@
+"""What an estimator has learnt, as one immutable value: schema, product of beliefs, exponents.
+
+Exponents on the evidence of features are one number, or one for each, in the order of blocks. Those
+of words fall with the length of a row: half of one is left at `length` words.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from bayesnb.data.tables import series_by_key
+from bayesnb.families.base import Array
+from bayesnb.families.record import fields_alone
+from bayesnb.model.powers import ExponentCovariance, Exponents, LengthPower, Numbers
+from bayesnb.model.product import Model
+from bayesnb.model.schema import Schema
+from bayesnb.model.shards import Shard
+
+
+@dataclass(frozen=True, eq=False)
+class Temper:
+    """Exponents, and what is not known of them; the standard deviation is 0 for one that was given."""
+
+    value: float | Array = 1.0
+    sd: float | Array = 0.0
+    length: Array | None = None  # infinite where an exponent is the same for all rows
+    covariance: ExponentCovariance | None = None  # of exponents that were found
+
+    @property
+    def by_feature(self) -> bool:
+        """Whether each feature has an exponent of its own."""
+        return not isinstance(self.value, float)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers that there are, by name."""
+        named = {"temper": self.value, "temper_sd": self.sd, "temper_length": self.length}
+        return {name: each for name, each in named.items() if each is not None}
+
+    def of_first(self, count: int) -> Self:
+        """Return the exponents of the first features."""
+        covariance = self.covariance
+        if covariance is not None:
+            covariance = replace(covariance, group=covariance.group[:count])
+        if not self.by_feature:
+            return replace(self, covariance=covariance)
+        length = None if self.length is None else self.length[:count]
+        return type(self)(self.value[:count], self.sd[:count], length, covariance)  # type: ignore[index]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A schema, the product of beliefs about its columns, and the exponents in use."""
+
+    classes: Array
+    schema: Schema
+    model: Model
+    temper: Temper = Temper()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)  # several threads may derive the rest meanwhile
+
+    @property
+    def shard(self) -> Shard:
+        """Stats of all rows learnt, under the names of columns and classes."""
+        return Shard(self.classes, self.schema, self.model.stats, self.model.integer_weights)
+
+    @cached_property
+    def exponents(self) -> Exponents:
+        """The exponents as the model's blocks take them."""
+        powers, lengths = self.by_block(self.temper.value), self.by_block(self.temper.length)
+        if lengths is None:
+            return powers
+        exponents = []
+        for block, power, length in zip(self.schema.blocks, powers, lengths, strict=True):
+            falls = block.family.words and power > 0 and length < np.inf
+            exponents.append(LengthPower(power, length) if falls else power)
+        return tuple(exponents)
+
+    def by_block(self, values: Any) -> Any:
+        """Return numbers of features by block, `(f,)` or a number; any other value as it is."""
+        if not isinstance(values, np.ndarray):
+            return values
+        blocks = self.schema.blocks
+        parts = np.split(values, np.cumsum([len(block.keys) for block in blocks])[:-1])
+        pairs = zip(blocks, parts, strict=True)
+        return tuple(float(part[0]) if block.family.multivariate else part for block, part in pairs)
+
+    @property
+    def joint_exponents(self) -> Exponents:
+        """The exponents of a joint distribution: 1, and 0 of links beyond a forest."""
+        links = self.schema.links
+        if links is None or links.in_forest.all():
+            return 1.0
+        return tuple(links.in_forest if block.is_linked else 1.0 for block in self.schema.blocks)
+
+    @property
+    def of_columns(self) -> Self:
+        """The same without links between columns, whose exponents stay as they are."""
+        links = self.schema.links
+        if links is None:
+            return self
+        model = self.model.of_first_blocks(len(self.schema.blocks) - 1)
+        temper = self.temper.of_first(-len(links.ends))
+        return replace(self, schema=self.schema.columns_alone, model=model, temper=temper)
+
+    def by_name(self, values: Any, name: str = "") -> Any:
+        """Return numbers of features as a Series in the table's order; other values as they are."""
+        if not isinstance(values, np.ndarray):
+            return values
+        starts = np.cumsum([0, *(len(block.keys) for block in self.schema.blocks)])
+        keys, b, f = zip(*self.schema.keys, strict=True)
+        return series_by_key(values[starts[list(b)] + f], keys, name)
+
+    @property
+    def tempers(self) -> dict[str, Numbers]:
+        """The exponents, their standard deviations and lengths, if there are any, by block."""
+        return {name: self.by_block(each) for name, each in self.temper.numbers.items()}
+
+    @property
+    def temper_attributes(self) -> dict[str, Any]:
+        """The exponents and lengths as attributes of a Dataset, lists in the table's order."""
+        numbers = self.temper.numbers
+        del numbers["temper_sd"]
+        return {name: np.asarray(self.by_name(each)).tolist() for name, each in numbers.items()}
+
+    def describe_temper(self) -> str:
+        """Return an exponent in words, or the range of several, and how those of words fall."""
+        value, length = self.by_name(self.temper.value), self.by_name(self.temper.length)
+        if not self.temper.by_feature:
+            return f"{value:.3g}"
+        low, high = f"{min(value):.3g}", f"{max(value):.3g}"
+        ends = low if low == high else f"{low} to {high}, by column"
+        if length is None:
+            return ends
+        texts = []
+        for t, n0 in zip(value, length, strict=True):
+            if n0 < np.inf:
+                texts.append(f"{t:.3g} / (1 + n / {n0:.3g}) for a text of n words")
+        return "; ".join(texts if len(value) == 1 else [ends, *texts])
