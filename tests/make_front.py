@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB as Plain
 
 from bayesnb import GaussianNB
 from bayesnb.datasets import penguins
-from bayesnb.plots.style import COLOURS
+from bayesnb.plots import COLOURS
 
 GOAL = Path(__file__).parents[1] / "notebooks" / "front.svg"
 FEW = 4

@@ -124,6 +124,7 @@ def test_draws_of_a_table_are_called_by_combinations(model: Any) -> None:
     names = ["x, p", "x, q", "x, r", "z, p", "z, q", "(elsewhere)"]
     assert theta["a,b_combination"].values.tolist() == names
     counts = concentrations().reshape(3, 6)
+    assert_allclose(model.posterior_["a", "b"].concentration.reshape(3, 6), counts, rtol=1e-12)
     mean = normalised(counts)
     error = np.sqrt(mean * (1 - mean) / (counts.sum(axis=1, keepdims=True) + 1) / 800)
     assert (np.abs(theta.mean(["chain", "draw"]) - mean) < 5 * error).all()
