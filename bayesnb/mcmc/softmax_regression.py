@@ -100,11 +100,11 @@ class Design:
         names: list[str] = []
         by_sd: list[bool] = []
         squared: list[bool] = []
-        for block, x in zip(blocks, cells, strict=True):
-            width = sum(block.sizes) or x.shape[1]
-            squared += [squares and block.family.continuous] * width
-            by_sd += [not (block.family.has_levels or block.family.outcomes)] * width
-            for place, name in name_terms(block):
+        for block in blocks:
+            terms = name_terms(block)
+            squared += [squares and block.family.continuous] * len(terms)
+            by_sd += [not (block.family.has_levels or block.family.outcomes)] * len(terms)
+            for place, name in terms:
                 places.append(place)
                 names.append(name)
         width = len(squared) + sum(squared)

@@ -11,6 +11,7 @@ import argparse
 import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -121,8 +122,9 @@ def covers(name: str, rows: int, seed: int, refits: int) -> list[float]:
     rng = np.random.default_rng([seed, rows, len(name)])
     (x, y, _), (asked, _, truth) = (PROCESSES[name](n, rng) for n in (rows, ASKED))
     found = NaiveBayes().fit(x, y)
-    known = copy(found)
-    known.__dict__["_covariance"] = None  # as if they had been declared
+    known = copy(found)  # as if its exponents had been declared
+    temper = replace(found.fitted_.temper, covariance=None)
+    known.fitted_ = replace(found.fitted_, temper=temper)
     ends = [model.predict_interval(asked, PROB) for model in (found, known)]
     shares = [np.mean((each.lower[:, 1] <= truth) & (truth <= each.upper[:, 1])) for each in ends]
     if refits:
