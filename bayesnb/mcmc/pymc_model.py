@@ -406,12 +406,15 @@ class ModelBuilder:
         point: dict[str, Array] = {}
         if not self.mixed:
             return point
-        free = {variable.name for variable in model.free_RVs}
+        shapes = {variable.name: variable.type.shape for variable in model.free_RVs}
         posteriors = self.estimator.model_.posterior.blocks
         for belief, names in zip(posteriors, self.names, strict=True):
             for key, value in belief.estimate("mean").parts().items():
                 name = names(*key)["name"]
-                if name in free and np.isfinite(value).all():
+                # the labelled rows know no combinations that only other rows hold
+                sizes = zip(shapes.get(name, ()), value.shape, strict=False)
+                fits = all(size in (None, known) for size, known in sizes)
+                if name in shapes and fits and np.isfinite(value).all():
                     point[name] = value
         return point
 
