@@ -289,7 +289,7 @@ def test_factors_are_symmetric_permuted_with_columns_and_counted_by_weight() -> 
     absent = np.argwhere(np.triu(np.isnan(found), 1))
     names = found.feature.values[absent].tolist()
     assert sorted(map(sorted, names)) == [["eggs", "long"], ["eggs", "wide"]]
-    turned = dependence(MODEL, X[X.columns[::-1]], Y, ["wide", "tail"]).log_bayes_factor
+    turned = dependence(MODEL, X[X.columns[::-1]], Y, iter(["wide", "tail"])).log_bayes_factor
     same = found.sel(feature=turned.feature, feature_2=turned.feature_2)
     np.testing.assert_allclose(turned, same, rtol=1e-12)
     times = np.arange(ROWS) % 5 * 3_000  # rows are counted in pieces

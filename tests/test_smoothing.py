@@ -117,7 +117,7 @@ def test_said_priors_of_numbers_are_scaled() -> None:
 
 def test_maximum_likelihood_has_one_row_and_no_evidence() -> None:
     X = TABLE[["size"]].to_numpy()
-    found = nb.compare_smoothing(nb.GaussianNB(), X, Y, (0.5, 1), ("mean", "mle"))
+    found = nb.compare_smoothing(nb.GaussianNB(), X, Y, iter((0.5, 1)), iter(("mean", "mle")))
     row = found.table.loc[2]
     assert (row["smoothing"], row["estimate"]) == (0, "mle")
     assert np.isnan(row["log_evidence"])

@@ -179,7 +179,7 @@ def compare_smoothing(
 
 
 def _check_smoothing(smoothing: Any) -> list[float]:
-    sizes = np.ravel(smoothing).tolist()
+    sizes: list[Any] = list(smoothing) if np.iterable(smoothing) else [smoothing]
     are_numbers = all(isinstance(size, Real) and 0 <= float(size) < np.inf for size in sizes)
     if not sizes or not are_numbers or len(set(sizes)) < len(sizes):
         raise ValueError(
@@ -192,7 +192,7 @@ def _check_estimates(estimates: Any, fitted: FittedRows) -> list[str]:
     possible = ESTIMATES if fitted.schema.links is None else ("predictive",)
     if estimates is None:
         return [kind for kind in possible if kind != "mle"]
-    kinds = np.ravel(estimates).tolist()
+    kinds = [estimates] if isinstance(estimates, str) else list(estimates)
     if not 0 < len(kinds) == len(set(kinds).intersection(possible)):
         raise ValueError(
             f"estimates must be some of {', '.join(possible)}, each once, got {estimates!r}. A "

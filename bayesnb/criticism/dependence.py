@@ -134,13 +134,14 @@ def _choose_columns(schema: Schema, columns: Any) -> list[Hashable]:
     if columns is not None:
         if isinstance(columns, str) or not np.iterable(columns):
             raise ValueError(f"columns must be None or a list of names, got {columns!r}.")
+        columns = list(columns)
         for name in columns:
             if name not in names:  # lists, as a name may not be hashable
                 why = "is not a column of this model"
                 if name in list(schema.families):
                     why = "is in a block of words, which are not paired"
                 raise ValueError(f"columns: {name!r} {why}. Name some of {names[:20]}.")
-        names = [name for name in names if name in list(columns)]
+        names = [name for name in names if name in columns]
     if len(names) < 2:
         raise ValueError(
             f"a pair needs two columns, and there are {len(names)} (blocks of words have none)."

@@ -32,7 +32,9 @@ def predict_by_logistic_regression(schema: Schema, rows: Rows, classes: int) -> 
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     regression = LogisticRegression(solver="newton-cg", max_iter=1000)
     log_proba = np.full((len(rows.codes), classes), -np.inf)
-    log_proba[:, present] = cross_val_predict(regression, x, rows.codes, cv=folds, method="predict_log_proba")
+    log_proba[:, present] = cross_val_predict(
+        regression, x, rows.codes, cv=folds, method="predict_log_proba"
+    )
     return log_proba
 
 

@@ -66,12 +66,10 @@ def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
     if isinstance(y, EncodedLabels):
         _refuse_missing(y.codes < 0)
         classes = distinct(y)
-        if not isinstance(
-            classes[0], str
-        ):  # texts that differ in most rows would be taken for a regression's
-            few = 2 * len(classes) <= len(
-                y
-            )  # the distinct labels are fewer to check, as scikit-learn sorts all
+        # texts that differ in most rows would be taken for a regression's
+        if not isinstance(classes[0], str):
+            # the distinct labels are fewer to check, as scikit-learn sorts all
+            few = 2 * len(classes) <= len(y)
             check_classification_targets(classes.repeat(2) if few else y.values[y.codes])
     elif y.dtype.kind not in "iub":
         _refuse_missing(is_missing(y))

@@ -411,9 +411,8 @@ class IncrementalMixin(ModelHolder):
                 shown.finish()  # some columns cannot be linked
             if schema.links is not None:
                 LOG.info("Columns linked by evidence: %s.", visible(", ".join(schema.links.words)))
-        if LOG.isEnabledFor(
-            logging.INFO
-        ):  # the names of a million words take more memory than their counts
+        # the names of a million words take more memory than their counts
+        if LOG.isEnabledFor(logging.INFO):
             LOG.info(
                 "Families of the columns: %s. To change one: families={column: name}.",
                 visible(schema.reading),

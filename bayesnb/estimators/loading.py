@@ -4,10 +4,17 @@ from typing import Any
 
 from bayesnb import persistence
 from bayesnb.estimators.naive_bayes import NaiveBayes
-from bayesnb.estimators.presets import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+from bayesnb.estimators.presets import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianNB,
+    MultinomialNB,
+    PoissonNB,
+)
 
 ESTIMATORS = {
-    kind.__name__: kind for kind in (NaiveBayes, BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB)
+    kind.__name__: kind
+    for kind in (NaiveBayes, BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB)
 }
 
 

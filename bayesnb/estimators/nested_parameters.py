@@ -32,7 +32,9 @@ def nested_parameters(params: Mapping[str, Any]) -> dict[str, Any]:
 def parts(name: str, value: Any) -> dict[str, Any]:
     """Return what a parameter's value is made of, by name; nothing of a value that is not made of parameters."""
     if name == FAMILIES and isinstance(value, Mapping):
-        return {column: family_of(family) for column, family in value.items() if isinstance(column, str)}
+        return {
+            column: family_of(family) for column, family in value.items() if isinstance(column, str)
+        }
     value = family_of(value) if name == FAMILIES else value
     if isinstance(value, Belief):
         constructor = {field: value.renamed.get(field, field) for field in value.__match_args__}

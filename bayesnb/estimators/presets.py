@@ -468,7 +468,9 @@ class CategoricalNB(Preset):
     def _families(self) -> Categorical:
         alpha = np.asarray(forced(self.alpha, self.force_alpha), float)
         levels = Codes() if self.min_categories is None else Codes(self.min_categories)
-        return Categorical(Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen)
+        return Categorical(
+            Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen
+        )
 
     def _params_of(self, family: Categorical) -> dict[str, Any]:
         concentration = family.concentration

@@ -88,10 +88,7 @@ class Scores:
 
     @cached_property
     def exponent_variance(self) -> Array:
-        """Variance of each class's log-odds against the others by exponents that are not known.
-
-        Of shape `(r, c)`.
-        """
+        """Variance of each class's log-odds by exponents that are not known, `(r, c)`."""
         if self.covariance is None or self.by_exponent is None:
             return np.zeros((len(self), self.classes))
         log_mean = self.log_mean()

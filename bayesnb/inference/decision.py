@@ -53,10 +53,7 @@ class Losses:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Place of the best action, its expected loss, and whether the row is left undecided.
-
-    Of shape `(r,)` each.
-    """
+    """The best action, its expected loss, and whether the row is left undecided, `(r,)` each."""
 
     action: Array
     expected_loss: Array

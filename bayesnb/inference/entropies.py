@@ -27,10 +27,7 @@ ROWS = 1 << 10  # rows at once
 
 
 class Entropies(NamedTuple):
-    """Mean of p(y | x, theta), `(r, c)`, the entropy of that mean and its two parts, in nats.
-
-    Of shape `(r,)`.
-    """
+    """Mean of p(y | x, theta), `(r, c)`, its entropy in nats and the two parts, `(r,)` each."""
 
     probability: Array
     entropy: Array
@@ -71,10 +68,7 @@ def drawn_entropies(
 
 
 def split(probability: Array, aleatoric: Array) -> Entropies:
-    """Entropies of means, `(r, c)`, in their two parts, of which one is the expected entropy.
-
-    Of shape `(r,)`.
-    """
+    """Split the entropies of means, `(r, c)`, by the expected entropies, `(r,)`."""
     entropy = -xlogy(probability, probability).sum(axis=1)
     aleatoric = np.clip(aleatoric, 0.0, entropy)  # beyond is rounding
     return Entropies(probability, entropy, aleatoric, entropy - aleatoric)
@@ -146,7 +140,7 @@ def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]
 def entropy_kernel(line: float, t: Array) -> Array:
     """Fourier transform of -p log p, p = 1 / (1 + exp(-x)).
 
-    On the line 1/2, of that times 2 cosh(x / 2).
+    On the line 1/2 it is the transform of that function times 2 cosh(x / 2).
 
     By Parseval's identity its integral against phi is an expected entropy: no density is needed.
     """

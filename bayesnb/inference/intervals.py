@@ -78,7 +78,7 @@ class Target(NamedTuple):
 class ScoreCumulants(NamedTuple):
     """Cumulants of the scores alone and once their class has seen the row, and log means.
 
-    `(4, r, c)` twice, and `(r, c)`.
+    Cumulants are `(4, r, c)`, log means `(r, c)`.
 
     `common` is what two classes that are not apart add to those of their log-odds, `(2, 4, r)`;
     `mixed` the part of the scores' variance that is between bins, `(r, c)`, or None where there are
@@ -115,10 +115,7 @@ class ScoreCumulants(NamedTuple):
 
 
 class OneAgainstOthers(NamedTuple):
-    """Mean of each class's probability, `(r, c)`, and quantiles of its log-odds against the others.
-
-    Of shape `(3, r, c)`.
-    """
+    """Mean of each class's probability, `(r, c)`, and quantiles of its log-odds, `(3, r, c)`."""
 
     mean: Array
     quantiles: Array
@@ -178,9 +175,7 @@ def find_heavy(result: Intervals) -> Array:
 
 
 def find_smooth(scores: Scores, observed: bool) -> Array:
-    """Whether the log-odds of each row have a density, so that their transform can be inverted.
-
-    Of shape `(r,)`.
+    """Return the rows whose log-odds have a density, so that transforms can be inverted, `(r,)`.
 
     They have none where all that is unknown may be known: a transform never dies out then.
     """
@@ -195,10 +190,7 @@ def find_smooth(scores: Scores, observed: bool) -> Array:
 
 
 def _die_out(scores: Scores, observed: bool) -> Array:
-    """Whether the transforms of each row's log-odds are small at places that are not too far.
-
-    Of shape `(r,)`.
-    """
+    """Return the rows whose transforms are small at places that are not too far, `(r,)`."""
     if scores.classes <= 2:
         return np.isfinite(
             last_place(scores, np.ones((len(scores), scores.classes), bool), observed)

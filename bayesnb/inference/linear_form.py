@@ -142,7 +142,7 @@ def by_feature(product: Any, power: Exponents) -> Any:
 def exponents_by_feature(power: Exponents) -> Numbers:
     """The exponents of the blocks of `by_feature`.
 
-    Of words that of a row without any, see `linear_cells`.
+    An exponent of words is that of a row without any, see `linear_cells`.
     """
     numbers = of_empty_rows(power)
     return (
@@ -155,7 +155,7 @@ def exponents_by_feature(power: Exponents) -> Numbers:
 def linear_cells(power: Exponents, cells: Sequence[Cells]) -> list[Cells]:
     """The cells that weights multiply.
 
-    Of words whose exponent falls with a row's length n, counts / (1 + n / n0).
+    Counts of words whose exponent falls with a row's length n are divided by 1 + n / n0.
     """
     pairs = zip(of_blocks(power, len(cells)), cells, strict=True)
     return [

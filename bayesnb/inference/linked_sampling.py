@@ -27,7 +27,7 @@ Generator = np.random.Generator
 def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Generator) -> None:
     """Draw the children of a forest again, into the cells of their blocks, `(r, f)`.
 
-    Of links beyond it none.
+    Links beyond the forest draw nothing.
     """
     links: LinkBlock = schema.links
     belief: Any = model.posterior.blocks[-1]

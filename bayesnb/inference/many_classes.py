@@ -295,10 +295,7 @@ def last_place(scores: Scores, kept: Array, observed: bool) -> Array:
 
 
 def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
-    """Width of a window that holds all scores and their differences, and where log E - U starts.
-
-    Of shape `(r,)` each.
-    """
+    """Return the width of a window for all scores and differences, and its start, `(r,)` each."""
 
     def moments(s: Array) -> tuple[Array, Array]:
         down, up = np.split(scores.transform(np.concatenate([-s, s])).real, 2, axis=-1)

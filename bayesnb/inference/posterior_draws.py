@@ -317,9 +317,7 @@ def drawn_rows(
 def once_seen(
     scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator
 ) -> Array:
-    """Draws of p(y | x, theta) for one row, `times[c]` of them given that class c has seen it.
-
-    Of shape `(s, 1, c)`.
+    """Draw p(y | x, theta) of one row, `times[c]` times given that class c saw it, `(s, 1, c)`.
 
     Blocks are narrowed to the levels that the row holds, as no others need draws. Its features
     count by exponents.
@@ -345,13 +343,11 @@ def once_seen(
 
 
 def _once_seen(scores: Scores, c: int, draws: int, rng: np.random.Generator) -> Additions:
-    """Additions for one row once class c has seen it.
+    """Draw additions for one row once class c has seen it.
 
-    Which makes exponents likelier that speak for c.
-
-    With B_k = A_k - A_c and z ~ Normal(0, S), S the covariance of exponents, the score of class k
-    gains B_k z - B_k S B_k / 2 against that of c: its expectation stays, as that of exp(U) does
-    under `Scores`.
+    Exponents that speak for c are likelier then. With B_k = A_k - A_c and z ~ Normal(0, S), S the
+    covariance of exponents, the score of class k gains B_k z - B_k S B_k / 2 against that of c: its
+    expectation stays, as that of exp(U) does under `Scores`.
     """
     if scores.covariance is None or scores.by_exponent is None:
         return Additions(scores.shift_of_rows)

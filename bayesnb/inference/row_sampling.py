@@ -32,10 +32,7 @@ Generator = np.random.Generator
 
 
 def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generator) -> Array:
-    """Places of n labels among the classes, `(r,)`.
-
-    Those of `y`, or drawn from the classes' predictive.
-    """
+    """Return the places of n labels among the classes, given by `y` or drawn, `(r,)`."""
     if not isinstance(n, Integral) or n < 1:
         raise ValueError(f"n must be a whole number of rows, at least 1, got {n!r}.")
     if y is None:

@@ -152,10 +152,7 @@ def _room(lower: Array, upper: Array) -> Array:
 
 
 class Spectrum(NamedTuple):
-    """Transform of log-odds, `(r, n)`, at the places t of a quadrature and with its weights.
-
-    Of shape `(n,)`.
-    """
+    """Transform of log-odds, `(r, n)`, at places t with weights of a quadrature, `(n,)` each."""
 
     t: Array
     weight: Array
@@ -163,9 +160,9 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(scores: Scores, width: float) -> Spectrum:
-    """Transform of U_1 - U_0 before the row was seen, for means.
+    """Return the transform of U_1 - U_0 before the row was seen, for means of functions.
 
-    Those of functions whose transforms are exp(-pi t).
+    The transforms of these functions decay like exp(-pi t).
 
     Wide distributions have transforms that change fast near 0, and get panels, whose places are
     closer there.
@@ -180,9 +177,9 @@ def spectrum(scores: Scores, width: float) -> Spectrum:
 
 
 def half_spectrum(scores: Scores) -> Spectrum:
-    """Transform once the row was seen, on the line 1/2.
+    """Return the transform once the row was seen, on the line 1/2.
 
-    Of exp((U_0 + U_1) / 2) in units of the row's probability.
+    It is that of exp((U_0 + U_1) / 2), in units of the row's probability.
 
     The density that it belongs to has tails of exp(-|x| / 2) at most, whatever the row: given the
     row, the log-odds have a density which is 2 cosh(x / 2) times that, and integrates to 1.

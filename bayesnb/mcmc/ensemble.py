@@ -169,9 +169,8 @@ class Ensemble:
                 codes = draw_level(before.proba(joint)[0], rng)
                 classes = self._draw_class_prob(draws, codes, rng)
                 other = (np.arange(self.classes) != codes[:, None]).ravel().astype(int)
-                seen = observed_by(
-                    Rows([part.observe for part in parts], row, np.zeros(1, np.intp)), 2, power
-                )  # by the first of two classes
+                first = np.zeros(1, np.intp)  # of two classes
+                seen = observed_by(Rows([part.observe for part in parts], row, first), 2, power)
                 pairs = zip(before.blocks, seen.blocks, strict=True)
                 densities = tuple(
                     belief.update(stats[other]).sample(rng)  # type: ignore[attr-defined]
