@@ -51,7 +51,6 @@ from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.numerics import special
 from bayesnb.numerics.count_kernels import log_rising_binomials
 from bayesnb.numerics.special import (
-    dot_logs,
     less,
     log,
     log_gamma_ratio,
@@ -72,12 +71,20 @@ def log_orders(x: Cells) -> Array:
     """The log of the number of orders in which counts can come, `(..., k) -> (...)`; a constant in
     theta.
     """
-    logs = (
-        sparse.csr_array((gammaln(x.data + 1), x.indices, x.indptr), x.shape)
-        if sparse.issparse(x)
-        else gammaln(x + 1)
-    )
-    return gammaln(x.sum(axis=-1) + 1) - logs.sum(axis=-1)
+    if sparse.issparse(x):
+        return numerics.count_kernels.log_orders_of(x.data, x.indptr)
+    return gammaln(x.sum(axis=-1) + 1) - gammaln(x + 1).sum(axis=-1)
+
+
+def rows_of(x: Cells, rows: slice) -> sparse.csr_array:
+    """A block of rows of counts; the words of sparse ones are not copied."""
+    if not sparse.issparse(x):
+        return as_csr(x[rows])
+    data, indices, starts = entries(x, rows)
+    stored = slice(starts[0], starts[-1])
+    numbers = data[stored].astype(float)
+    shape = (len(starts) - 1, x.shape[1])
+    return sparse.csr_array((numbers, indices[stored], starts - starts[0]), shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,16 +209,29 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
         total = np.zeros((x.shape[0], len(self))) if out is None else out
 
         def add(rows: slice) -> None:
-            total[rows] += self.defined_score(x[rows], power)
+            total[rows] += self.defined_score(rows_of(x, rows), power)
 
         list(in_order(add, pieces_of(x), n_jobs))
         return total
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        return raised(
-            power, dot_logs(counts, self.log_probability[:, 0]) + self.orders(counts)[:, None]
-        )
+        logs, never = self._logs_by_word
+        scores = counts @ logs
+        if never is not None:
+            scores[counts @ never > 0] = -np.inf
+        return raised(power, scores + self.orders(counts)[:, None])
+
+    @cached_property
+    def _logs_by_word(self) -> tuple[Array, Array | None]:
+        """Log-probabilities, `(k, c)`, with 0 for words that a class never has; and a 1 for each of
+        those.
+        """
+        logs = np.ascontiguousarray(self.log_probability[:, 0].T)
+        never = np.isneginf(logs)
+        if not never.any():
+            return logs, None
+        return np.where(never, 0.0, logs), never.astype(float)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts, power = words_read(x, words), np.asarray(power)[..., None]
