@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bayesnb.data import Table, open_table
 from bayesnb.data.families import near_columns
 from bayesnb.data.labels import Labels, weights
-from bayesnb.estimators.fitted import Fitted
 from bayesnb.estimators.labels import check_labels
 from bayesnb.estimators.tempering import AUTO, COLUMNS, NONE, check_temper
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
+from bayesnb.model.fitted import Fitted
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema

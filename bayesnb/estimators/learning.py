@@ -22,7 +22,6 @@ from bayesnb.estimators.base import (
     refuse_weightless,
     unchanged_on_error,
 )
-from bayesnb.estimators.fitted import Fitted, Temper
 from bayesnb.estimators.labels import declared_classes, known_classes, name_features, name_target
 from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.estimators.tempering import (
@@ -34,6 +33,7 @@ from bayesnb.estimators.tempering import (
 )
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
+from bayesnb.model.fitted import Fitted, Temper
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb import persistence
 from bayesnb.data.families import Declared, resolve_names
 from bayesnb.estimators.cross_validation import CrossValidation
-from bayesnb.estimators.fitted import Fitted, Temper
 from bayesnb.estimators.inspection import InspectionMixin
 from bayesnb.estimators.labels import name_features
 from bayesnb.estimators.learning import IncrementalMixin
@@ -20,6 +19,7 @@ from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.estimators.uncertainty import UncertaintyMixin
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
+from bayesnb.model.fitted import Fitted, Temper
 from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 from bayesnb.model.product import Model
 from bayesnb.persistence import Saved

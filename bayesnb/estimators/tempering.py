@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.estimators.fitted import Temper
+from bayesnb.model.fitted import Temper
 from bayesnb.model.powers import ExponentCovariance
 from bayesnb.model.product import Model, Rows, features_of
 from bayesnb.selection.column_exponents import ColumnExponents, by_batch, by_column, one_by_loo

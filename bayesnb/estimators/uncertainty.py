@@ -16,7 +16,7 @@ from bayesnb.estimators.base import ModelHolder
 from bayesnb.estimators.labels import check_labels
 from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.families.base import Array, Cells, Rng
-from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.class_scores import Scores, scores_of
 from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
 from bayesnb.inference.intervals import (
     TOLERANCES,
@@ -356,9 +356,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         {'chain': 4, 'draw': 1000, 'obs_id': 1, 'class': 2}
         """
         check_is_fitted(self)
-        return results.drawn_trees.probabilities(
-            self._subject(), self._sheet(X), results.drawn_trees.DrawPlan(draws, chains, rng)
-        )
+        plan = results.drawn_trees.DrawPlan(draws, chains, rng, self.n_jobs)
+        return results.drawn_trees.probabilities(self.fitted_, self._sheet(X), plan)
 
     def to_datatree(
         self,
@@ -432,9 +431,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             raise ValueError("y was given without X. Give the rows that have these labels.")
         self._reader("predictive")  # an error, where the posterior is no distribution
         sheet = None if X is None else self._sheet(X, y)
-        return results.drawn_trees.tree(
-            self._subject(), sheet, results.drawn_trees.DrawPlan(draws, chains, rng), groups
-        )
+        plan = results.drawn_trees.DrawPlan(draws, chains, rng, self.n_jobs)
+        return results.drawn_trees.tree(self.fitted_, sheet, plan, groups)
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
         reader = self._reader("predictive")
@@ -508,9 +506,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         """Return the scores of rows, whose exponents are uncertain where they were found by rows."""
         table, cells = self._read(X)
         self._reader("predictive")  # an error where the posterior is no distribution
-        return table, Scores(
-            self.model_.posterior, cells, self.fitted_.exponents, self.fitted_.temper.covariance
-        )
+        return table, scores_of(self.fitted_, cells)
 
     def _observers(self, observed: bool) -> list[Observer] | None:
         """Return what makes stats of rows, or None where the rows are not evidence about theta."""
@@ -527,19 +523,6 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
                 "impossible under some class, for which a level or a count was never seen and has no smoothing, or a "
                 "number is extremely far from those learnt. Use a smoothing above 0, and look at the row."
             )
-
-    def _subject(self) -> Any:
-        """Return the model to draw from, and what its parameters are called."""
-        layout = results.parameter_names.layout_of(self)
-        return results.drawn_trees.Subject(
-            self.model_,
-            layout,
-            self.fitted_.exponents,
-            self.fitted_.joint_exponents,
-            self.fitted_.temper_attributes,
-            self.n_jobs,
-            self.fitted_.temper.covariance,
-        )
 
     def _sheet(self, X: Any, y: Any = None) -> Any:
         """Return rows and their labels; an error for rows that no class can have, as in `predict_proba`."""

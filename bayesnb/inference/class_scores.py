@@ -33,6 +33,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.record import Power
+from bayesnb.model.fitted import Fitted
 from bayesnb.model.powers import ExponentCovariance, Exponents, is_silent, of_rows
 from bayesnb.model.product import Product, feature_scores, normalised, tempering_shift
 
@@ -186,6 +187,11 @@ class Scores:
         if self.covariance is None:
             return total
         return total + self.exponent_variance[:, -1:] * ((s - u) ** 2 - (s + u)) / 8
+
+
+def scores_of(fitted: Fitted, cells: Sequence[Cells]) -> Scores:
+    """Scores of rows, whose exponents are uncertain where they were found by rows."""
+    return Scores(fitted.model.posterior, cells, fitted.exponents, fitted.temper.covariance)
 
 
 def exponent_cumulants(variance: Array, observed: bool) -> Array:

@@ -20,7 +20,7 @@ from bayesnb import __version__
 from bayesnb.families.base import Array, Cells, Parts
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import draw_level
-from bayesnb.inference.class_scores import Scores
+from bayesnb.inference.class_scores import scores_of
 from bayesnb.inference.posterior_draws import (
     Theta,
     another,
@@ -29,9 +29,9 @@ from bayesnb.inference.posterior_draws import (
     draw_theta,
     refuse_large,
 )
-from bayesnb.model.powers import ExponentCovariance, Exponents
+from bayesnb.model.fitted import Fitted
 from bayesnb.model.product import Model
-from bayesnb.results.parameter_names import Layout, Variables, coordinate
+from bayesnb.results.parameter_names import Layout, Variables, coordinate, layout_of
 
 LIBRARY_ATTRS = {
     "inference_library": "bayesnb",
@@ -53,36 +53,6 @@ MCMC_ATTRS = {**LIBRARY_ATTRS, "sampling": "MCMC"}
 MAX_BYTES = 512 << 20  # of theta in a tree of a sampler
 MAX_ENTRIES = 200  # of a variable that are diagnosed
 NOT_DRAWN = ("observed_data", "constant_data")
-LIKELIHOODS = {
-    "y": "log p(y | x, theta), the label given its row, under the exponents of predictions",
-    "row": "log p(x, y | theta), the row with its label, in which the model is generative",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """A model to draw from, the names of its parameters, and its settings of prediction.
-
-    `once` are the exponents of the joint distribution of class and columns: 0 for links that are
-    not part of it.
-    """
-
-    model: Model
-    layout: Layout
-    exponents: Exponents
-    once: Exponents
-    temper: Mapping[str, Any]  # the exponents as attributes of results
-    n_jobs: int | None
-    covariance: ExponentCovariance | None = None  # of exponents that were found
-
-    def scores(self, cells: Sequence[Cells]) -> Scores:
-        """Return the scores of rows."""
-        return Scores(self.model.posterior, cells, self.exponents, self.covariance)
-
-    @property
-    def certain(self) -> bool:
-        """Whether the class prior is fixed, so that it has no draws."""
-        return isinstance(self.model.prior.classes, KnownDie)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +66,12 @@ class RowsToDraw:
 
 @dataclass(frozen=True, eq=False)
 class DrawPlan:
-    """Number of draws and chains, and the random generator."""
+    """Number of draws and chains, the random generator, and the number of threads."""
 
     draws: int
     chains: int
     rng: Any
+    n_jobs: int | None = None
 
     def __post_init__(self) -> None:
         sizes = {"draws": self.draws, "chains": self.chains}
@@ -143,13 +114,12 @@ def count_bytes(variables: Variables) -> int:
 # p(y | x, theta)
 
 
-def probabilities(subject: Subject, rows: RowsToDraw, plan: DrawPlan) -> xr.DataArray:
+def probabilities(fitted: Fitted, rows: RowsToDraw, plan: DrawPlan) -> xr.DataArray:
     """Return p(y | x, theta) of every draw and row."""
-    classes = subject.layout.classes
+    classes = fitted.classes
     refuse_probabilities(plan, len(rows.index), len(classes))
-    scores = subject.scores(rows.cells)
-    drawn = draw_proba(scores, plan.size, plan.rng, subject.n_jobs)
-    attrs = {**LIBRARY_ATTRS, **subject.temper}
+    drawn = draw_proba(scores_of(fitted, rows.cells), plan.size, plan.rng, plan.n_jobs)
+    attrs = {**LIBRARY_ATTRS, **fitted.temper_attributes}
     return label_probabilities(drawn, plan, rows.index, classes, attrs)
 
 
@@ -175,56 +145,59 @@ def label_probabilities(
 
 
 def tree(
-    subject: Subject, rows: RowsToDraw | None, plan: DrawPlan, groups: Sequence[str] | None = None
+    fitted: Fitted, rows: RowsToDraw | None, plan: DrawPlan, groups: Sequence[str] | None = None
 ) -> xr.DataTree:
     """Return draws in ArviZ's groups."""
-    model = subject.model
-    lacking = _list_lacking(subject, rows)
+    model = fitted.model
+    layout = layout_of(fitted)
+    lacking = _list_lacking(fitted, rows)
     proper = [belief.proper for belief in model.posterior.blocks]
-    improper = _find_improper(subject, proper, "posterior")
+    improper = _find_improper(fitted, proper, "posterior")
     if improper:
         raise ValueError(
             f"{improper}, so nothing can be drawn from it. Give a proper prior, or rows of every "
             "class."
         )
     chosen = _choose(groups, lacking)
-    one_draw = _draw_groups(subject, rows, DrawPlan(1, 1, 0), chosen)
+    one_draw = _draw_groups(fitted, layout, rows, DrawPlan(1, 1, 0, plan.n_jobs), chosen)
     refuse_large(
         f"{plan.chains} chains of {plan.draws} draws in {', '.join(one_draw)}",
         float(plan.size * sum(map(count_bytes, one_draw.values()))),
         "Ask for fewer draws, fewer rows, or some `groups`.",
     )
-    coords = dict(subject.layout.coords)
+    coords = dict(layout.coords)
     constants: dict[str, Variables] = {}
     if rows is not None:
         coords["obs_id"] = coordinate(rows.index)
         constants["observed_data"] = {"y": (ROW_AXIS, rows.codes)}
-    if subject.certain:
+    if has_fixed_classes(model):
         constants["constant_data"] = {"class_prob": (("class",), model.posterior.classes.mean())}
-    attrs = add_time({**LIBRARY_ATTRS, **subject.temper})
+    attrs = add_time({**LIBRARY_ATTRS, **fitted.temper_attributes})
     if groups is None and "prior" in lacking:
         attrs["omitted"] = f"prior, log_prior: they need {lacking['prior']}"
     nodes = {"/": xr.Dataset(attrs=attrs)}
-    for group, variables in _draw_groups(subject, rows, plan, chosen).items():
+    for group, variables in _draw_groups(fitted, layout, rows, plan, chosen).items():
         nodes[group] = plan.label(variables, coords).assign_attrs(LIBRARY_ATTRS)
     for group, variables in constants.items():
         if group in chosen:
             nodes[group] = label_axes(variables, coords)
-    if "log_likelihood" in chosen:
-        for name, words in LIKELIHOODS.items():
-            nodes["log_likelihood"][name].attrs["long_name"] = words
     return xr.DataTree.from_dict(nodes)
 
 
-def _list_lacking(subject: Subject, rows: RowsToDraw | None) -> dict[str, str]:
+def has_fixed_classes(model: Model) -> bool:
+    """Whether the class prior is fixed, so that it has no draws."""
+    return isinstance(model.prior.classes, KnownDie)
+
+
+def _list_lacking(fitted: Fitted, rows: RowsToDraw | None) -> dict[str, str]:
     """Return the groups that cannot be had of what is given, and what they need."""
     given = ""
     if rows is not None:
         given = "X" if rows.codes is None else "X and y"
     lacking = {group: needs for group, needs in NEEDS.items() if needs not in given}
-    prior = subject.model.prior
+    prior = fitted.model.prior
     proper = [belief.strictly_proper for belief in prior.blocks]
-    improper = _find_improper(subject, proper, "prior")
+    improper = _find_improper(fitted, proper, "prior")
     if not prior.classes.strictly_proper:
         improper = "class_prior: a concentration of 0 is improper"
     if improper:
@@ -233,12 +206,13 @@ def _list_lacking(subject: Subject, rows: RowsToDraw | None) -> dict[str, str]:
     return lacking
 
 
-def _find_improper(subject: Subject, proper: Sequence[Array], kind: str) -> str:
+def _find_improper(fitted: Fitted, proper: Sequence[Array], kind: str) -> str:
     """Return which column has an improper prior or posterior in which class; "" for none."""
-    for block, is_proper in zip(subject.layout.blocks, proper, strict=False):  # links come last
+    blocks = fitted.schema.columns_alone.blocks
+    for block, is_proper in zip(blocks, proper, strict=False):  # links come last
         if not is_proper.all():
             c, f = np.argwhere(~is_proper)[0]
-            label = subject.layout.classes.tolist()[c]
+            label = fitted.classes.tolist()[c]
             return f"column {block.names[f]!r}, class {label!r}: the {kind} is improper"
     return ""
 
@@ -276,14 +250,18 @@ def store(variables: Variables, size: int, place: slice, drawn: Variables) -> No
 
 
 def _draw_groups(
-    subject: Subject, rows: RowsToDraw | None, plan: DrawPlan, chosen: Sequence[str]
+    fitted: Fitted,
+    layout: Layout,
+    rows: RowsToDraw | None,
+    plan: DrawPlan,
+    chosen: Sequence[str],
 ) -> dict[str, Variables]:
     """Return the variables of groups that are drawn, `(s, ...)`."""
     rng = np.random.default_rng(plan.rng)
-    model = subject.model
+    model = fitted.model
     additions = None
     if rows is not None:  # as `draw_proba` would, from the same state of the generator
-        additions = draw_additions(subject.scores(rows.cells), plan.size, another(rng, 2))
+        additions = draw_additions(scores_of(fitted, rows.cells), plan.size, another(rng, 2))
     posterior = draw_theta(model.posterior, plan.size, rng)
     prior = draw_theta(model.prior.beside(model.posterior), plan.size, rng)
     label_rng = np.random.default_rng(rng.integers(1 << 63))
@@ -296,13 +274,15 @@ def _draw_groups(
         opened = None
         if rows is not None:
             opened = theta.opened(model.posterior.blocks, rows.cells, further)
-        draws = GroupDraws(subject, theta, place, rows, opened, additions, label_rng)
+        draws = GroupDraws(
+            fitted, layout, plan.n_jobs, theta, place, rows, opened, additions, label_rng
+        )
         for group in groups:
             if group != "prior":
                 store(groups[group], plan.size, place, getattr(draws, group)())
     if "prior" in groups:
         for place, theta in prior:
-            drawn = parameters(theta, subject.layout, subject.certain)
+            drawn = parameters(theta, layout, has_fixed_classes(model))
             store(groups["prior"], plan.size, place, drawn)
     return groups
 
@@ -329,7 +309,9 @@ def _arrange(layout: Layout, theta: Theta, parts: Sequence[Parts]) -> Variables:
 class GroupDraws:
     """Some draws of theta, at their place among all: a method for each group that is drawn."""
 
-    subject: Subject
+    fitted: Fitted
+    layout: Layout
+    n_jobs: int | None
     theta: Theta
     place: slice
     rows: Any
@@ -339,51 +321,51 @@ class GroupDraws:
 
     def posterior(self) -> Variables:
         """Return theta."""
-        return parameters(self.theta, self.subject.layout, self.subject.certain)
+        return parameters(self.theta, self.layout, has_fixed_classes(self.fitted.model))
 
     def log_prior(self) -> Variables:
         """Return log p(theta), one number for each categorical distribution."""
-        layout = self.subject.layout
-        prior = self.subject.model.prior
+        layout = self.layout
+        prior = self.fitted.model.prior
         draws, _ = self.theta.shape
         parts = []
         for at, _ in enumerate(layout.blocks):  # links come last, and have no parameters here
             belief = prior.blocks[at].repeated(draws)
             parts.append(belief.log_density(self.theta.blocks[at]))
         variables = _arrange(layout, self.theta, parts)
-        if not self.subject.certain:
+        if not has_fixed_classes(self.fitted.model):
             (logs,) = prior.classes.log_density(self.theta.class_probs).values()
             variables["class_prob"] = (), logs
         return variables
 
     def log_likelihood(self) -> Variables:
         """Return log p(y | x, theta), under the exponents found, and log p(x, y | theta)."""
-        subject = self.subject
+        fitted = self.fitted
         cells = self.rows.cells
         codes = self.rows.codes
         draws, _ = self.opened.shape
         of_labels, of_rows = np.empty((2, draws, len(codes)))
-        for rows, joint in self.opened.by_rows(cells, subject.exponents, subject.n_jobs):
+        for rows, joint in self.opened.by_rows(cells, fitted.exponents, self.n_jobs):
             joint += self.additions.shift[rows, None]
             total = logsumexp(joint, axis=2)
             total[np.isneginf(total)] = 0.0  # no label is possible of a row that is impossible
             of_labels[:, rows] = (_pick(joint, codes[rows]) - total).T
-        for rows, joint in self.opened.by_rows(cells, subject.once, subject.n_jobs):
+        for rows, joint in self.opened.by_rows(cells, fitted.joint_exponents, self.n_jobs):
             of_rows[:, rows] = _pick(joint, codes[rows]).T
         zeros = np.zeros((len(codes), 1))
-        of_rows += subject.model.posterior.with_base(zeros, cells)[:, 0]
+        of_rows += fitted.model.posterior.with_base(zeros, cells)[:, 0]
         return {"y": (ROW_AXIS, of_labels), "row": (ROW_AXIS, of_rows)}
 
     def predictions(self) -> Variables:
         """Return labels drawn from p(y | x, theta), and these probabilities."""
-        subject = self.subject
+        fitted = self.fitted
         draws, classes = self.opened.shape
         size = len(self.rows.index)
         y = np.empty((draws, size), np.int32)
         p = np.empty((draws, size, classes))
-        for rows, joint in self.opened.by_rows(self.rows.cells, subject.exponents, subject.n_jobs):
+        for rows, joint in self.opened.by_rows(self.rows.cells, fitted.exponents, self.n_jobs):
             joint += self.additions.of(rows, self.place)
-            proba = self.opened.proba(joint, subject.n_jobs)
+            proba = self.opened.proba(joint, self.n_jobs)
             y[:, rows] = draw_level(proba, self.rng).T
             p[:, rows] = proba.swapaxes(0, 1)
         return {"y": (ROW_AXIS, y), "p": (("obs_id", "class"), p)}

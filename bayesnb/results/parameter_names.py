@@ -19,6 +19,7 @@ from pandas.api.types import infer_dtype
 from scipy.linalg import block_diag
 
 from bayesnb.families.base import Array, Belief, Parts
+from bayesnb.model.fitted import Fitted
 from bayesnb.model.schema import Block
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
@@ -44,11 +45,11 @@ class Layout:
 
         Parts of links, which come last, are left out: links have no columns.
         """
-        arrays: dict[tuple[str, str], list[Array]] = {}
+        arrays: dict[tuple[str, str], list[Array]] = defaultdict(list)
         parts = parts[: len(self.blocks)]
         for names, of_block in zip(self.name(parts), parts, strict=True):
             for key, array in of_block.items():
-                arrays.setdefault(names[key], []).append(array)
+                arrays[names[key]].append(array)
         variables: Variables = {}
         for (name, axis), side_by_side in arrays.items():
             array = _join(side_by_side)
@@ -63,14 +64,14 @@ class Layout:
         """
         families: dict[str, set[str]] = defaultdict(set)
         for block, symbols in zip(self.blocks, parts, strict=True):
-            for symbol, _ in symbols:
-                if not _has_levels(block):
+            if not _has_levels(block):
+                for symbol, _ in symbols:
                     families[_root(symbol)].add(_family(block))
         named = []
-        for block, symbols in zip(self.blocks, parts, strict=True):
+        for block, places, symbols in zip(self.blocks, self._places, parts, strict=True):
             names = Names()
             for symbol, feature in symbols:
-                column, axis = self._place(block, feature)
+                column, axis = places[feature or 0]
                 name = symbol.format(column)
                 if not column and len(families[_root(symbol)]) > 1:
                     name = f"{_family(block)}_{name}"
@@ -83,54 +84,50 @@ class Layout:
         """The labels of every axis."""
         coords = {"class": coordinate(self.classes)}
         columns: dict[str, list[Hashable]] = defaultdict(list)
-        for block, belief in zip(self.blocks, self.beliefs, strict=True):
-            if not _has_levels(block):
-                _, axis = self._place(block, None)
-                columns[axis] += block.names
-            elif block.family.combined:
-                _, axis = self._place(block, None)
-                coords[axis] = coordinate(combinations(block, belief))
-            else:
-                for j in range(len(block.names)):
-                    _, axis = self._place(block, j)
+        for block, belief, places in zip(self.blocks, self.beliefs, self._places, strict=True):
+            for j, (_, axis) in enumerate(places):
+                if not _has_levels(block):
+                    columns[axis] += block.names
+                elif block.family.combined:
+                    coords[axis] = coordinate(combinations(block, belief))
+                else:
                     coords[axis] = block.starts[j] if block.starts else level_labels(block, j)
         for axis, names in columns.items():
             coords[axis] = coords[f"{axis}_2"] = coordinate(names)
         return coords
 
-    def _place(self, block: Block, feature: int | None) -> tuple[str, str]:
-        """Return what a variable's name says of its column or table, and the axis.
-
-        That is nothing for an array of all columns.
-        """
-        if not _has_levels(block):
-            families = {_family(each) for each in self.blocks if not _has_levels(each)}
-            return "", "feature" if len(families) == 1 else f"{_family(block)}_feature"
-        label = self._labels[block.keys[feature or 0]]
-        kind = "combination" if block.family.combined else "level"
-        return f"_{label}", f"{label}_{kind}"
-
     @cached_property
-    def _labels(self) -> dict[Hashable, str]:
-        """Text for columns of levels: without '/', such that no two names or axes are equal."""
+    def _places(self) -> list[list[tuple[str, str]]]:
+        """What a variable's name says of its column, and the axis, by feature of every block.
+
+        A block whose columns share an axis has one entry, without a name. Text for columns of
+        levels has no '/', and is such that no two names or axes are equal.
+        """
+        numeric = {_family(block) for block in self.blocks if not _has_levels(block)}
         taken: set[str] = set()
-        labels: dict[Hashable, str] = {}
-        for block in filter(_has_levels, self.blocks):
+        places: list[list[tuple[str, str]]] = []
+        for block in self.blocks:
+            if not _has_levels(block):
+                axis = "feature" if len(numeric) == 1 else f"{_family(block)}_feature"
+                places.append([("", axis)])
+                continue
+            kind = "combination" if block.family.combined else "level"
+            of_block = []
             for key in block.keys:
                 columns = key if isinstance(key, tuple) else [key]
                 text = ",".join(map(str, columns)).replace("/", "_")
                 while taken & _names_with(text):
                     text += "_"
                 taken |= _names_with(text)
-                labels[key] = text
-        return labels
+                of_block.append((f"_{text}", f"{text}_{kind}"))
+            places.append(of_block)
+        return places
 
 
-def layout_of(estimator: Any) -> Layout:
-    """Return the layout of a fitted estimator; entries of a table are those of its posterior."""
-    blocks = estimator.schema_.columns_alone.blocks
-    beliefs = estimator.model_.posterior.blocks[: len(blocks)]
-    return Layout(estimator.classes_, blocks, beliefs)
+def layout_of(fitted: Fitted) -> Layout:
+    """Return the layout of what was learnt; entries of a table are those of its posterior."""
+    blocks = fitted.schema.columns_alone.blocks
+    return Layout(fitted.classes, blocks, fitted.model.posterior.blocks[: len(blocks)])
 
 
 def level_labels(block: Block, j: int) -> Array:
