@@ -31,7 +31,7 @@ ROOMS = [
     {"families"},
     {"numerics"},
     {"stages"},
-    {"safe_output", "formatting"},
+    {"safe_output", "formatting", "progress"},
 ]
 HEIGHT = {room: -level for level, rooms in enumerate(ROOMS) for room in rooms}
 HOMES = {
@@ -47,7 +47,7 @@ HOMES = {
     "arviz_stats": {"results"},
     "dask": {"integrations"},
     "pyarrow": {"integrations", "data"},
-    "tqdm": {"results"},
+    "tqdm": {"progress"},
     "jinja2": {"report"},
     "click": {"cli"},
 }

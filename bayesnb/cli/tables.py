@@ -16,7 +16,7 @@ from bayesnb.data.files import Reading, open_reader, refuse_missing_labels
 from bayesnb.estimators import NaiveBayes
 from bayesnb.integrations.many_files import TableFiles, kind_of_levels, kinds_to_learn
 from bayesnb.integrations.predict_files import as_learnt, kinds_of_columns
-from bayesnb.results.progress import bar
+from bayesnb.progress import bar
 
 READING = ("delimiter", "encoding", "decimal", "missing")
 RULES = ("temper", "dependence", "estimate")

@@ -14,7 +14,7 @@ from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
 from bayesnb.criticism.wording import VerdictTable, explain_settings, judge_settings
 from bayesnb.estimators import NaiveBayes
 from bayesnb.families.base import Array
-from bayesnb.results.progress import bar
+from bayesnb.progress import bar
 from bayesnb.selection.smoothing import ESTIMATES, Outcome, Setting, differences_from_best
 from bayesnb.stages import PATIENCE
 

@@ -10,7 +10,7 @@ from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_columns
 from bayesnb.estimators import NaiveBayes
 from bayesnb.model.schema import Schema
-from bayesnb.results.progress import bar
+from bayesnb.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable
 from bayesnb.selection.pair_evidence import (
     LevelColumns,

@@ -13,7 +13,7 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.families.family import Family
 from bayesnb.model.product import Product, ProductStats, observe
 from bayesnb.model.schema import Schema
-from bayesnb.results.progress import bar
+from bayesnb.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable
 from bayesnb.selection.joint_columns import (
     JoinableColumns,

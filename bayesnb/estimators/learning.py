@@ -38,7 +38,7 @@ from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, without
-from bayesnb.results.progress import bar
+from bayesnb.progress import bar
 from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.contingency import LabelledRows

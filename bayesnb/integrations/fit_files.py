@@ -24,7 +24,7 @@ from bayesnb.integrations.many_files import (
 )
 from bayesnb.model.shards import Shard, added
 from bayesnb.numerics.threads import ahead, threads_of
-from bayesnb.results.progress import Bar, bar
+from bayesnb.progress import Bar, bar
 
 
 @dataclass(frozen=True, eq=False)

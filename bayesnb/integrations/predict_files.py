@@ -24,7 +24,7 @@ from bayesnb.integrations.many_files import (
     kind_of_levels,
     rows_at_once,
 )
-from bayesnb.results.progress import bar
+from bayesnb.progress import bar
 from bayesnb.safe_output import replacing, visible
 
 ROWS, INTERVAL_ROWS = 1 << 14, 1 << 12  # that are predicted at once; with intervals, at most
