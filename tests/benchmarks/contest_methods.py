@@ -1,7 +1,8 @@
 """Who takes part in the contest: name -> a function that makes an unfitted classifier of frames.
 
-A frame's numbers are floats and its levels are strings; both may have holes. scikit-learn's methods get the usual
-preparation, fitted on the rows that are learnt. Every method runs in one process and on one core.
+A frame's numbers are floats and its levels are strings; both may have holes. scikit-learn's methods
+get the usual preparation, fitted on the rows that are learnt. Every method runs in one process and
+on one core.
 """
 
 import os

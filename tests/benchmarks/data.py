@@ -1,4 +1,6 @@
-"""Made-up tables with their labels. The classes overlap, so that most probabilities are neither 0 nor 1.
+"""Made-up tables with their labels.
+
+The classes overlap, so that most probabilities are neither 0 nor 1.
 
 Every function takes the number of rows first, and makes the same table each time.
 """
@@ -14,7 +16,9 @@ Array = np.ndarray
 Table = tuple[Any, Array]  # what is known, and the labels
 
 SEED = 20
-COMMON = 10  # the words' ranks are shifted by so much: a text then repeats a word here and there, not all the time
+# the words' ranks are shifted by so much: a text then repeats a word here and there, not all the
+# time
+COMMON = 10
 
 
 def head(x: Any, rows: int) -> Any:
@@ -73,14 +77,20 @@ def categories(rows: int, columns: int, classes: int) -> Table:
 
 
 def mixed(rows: int, columns: int, classes: int) -> Table:
-    """A frame with as many real columns, r0, r1, ..., as categorical ones, c0, c1, ...; the labels are alike."""
+    """A frame with as many real columns, r0, r1, ..., as categorical ones, c0, c1, ....
+
+    The labels are alike.
+    """
     x, y = reals(rows, columns, classes)
     frame, _ = categories(rows, columns, classes)
     return pd.concat([pd.DataFrame(x, columns=[f"r{j}" for j in range(columns)]), frame], axis=1), y
 
 
 def words(rows: int, columns: int, classes: int, length: int, binary: bool = False) -> Table:
-    """A sparse table of word counts: texts of some `length`, by Zipf's law; a few words in each depend on the class."""
+    """A sparse table of word counts: texts of some `length`, by Zipf's law.
+
+    A few words in each depend on the class.
+    """
     rng = np.random.default_rng(SEED)
     y = labels(rng, rows, classes)
     heap = np.cumsum(1 / np.arange(COMMON, COMMON + columns))

@@ -1,4 +1,7 @@
-"""The first calls of a process, in its processor seconds, as JSON. `cold` runs this file for each kind of table."""
+"""The first calls of a process, in its processor seconds, as JSON.
+
+`cold` runs this file for each kind of table.
+"""
 
 import json
 import sys

@@ -1,10 +1,13 @@
-"""What `NaiveBayes()` says of held-out rows, beside what holds: by refits, and where p(y | x) is known.
+"""What `NaiveBayes()` says of held-out rows, beside what holds.
 
-python -m tests.benchmarks.held_out loo                 log loss reported by leave-one-out, over that of ten refits
-python -m tests.benchmarks.held_out loo wine iris       of these tables of the contest
-python -m tests.benchmarks.held_out loo vowel --folds 40    over that of forty refits
-python -m tests.benchmarks.held_out intervals           share of 89 % intervals that hold the known p(y | x)
-python -m tests.benchmarks.held_out intervals --rows 300 --refits 25    beside those of refits on bootstrap samples
+By refits, and where p(y | x) is known.
+
+python -m tests.benchmarks.held_out loo                 log loss reported by leave-one-out, over
+that of ten refits python -m tests.benchmarks.held_out loo wine iris       of these tables of the
+contest python -m tests.benchmarks.held_out loo vowel --folds 40    over that of forty refits python
+-m tests.benchmarks.held_out intervals           share of 89 % intervals that hold the known p(y |
+x) python -m tests.benchmarks.held_out intervals --rows 300 --refits 25    beside those of refits on
+bootstrap samples
 """
 
 import argparse
@@ -118,7 +121,10 @@ def compare_loo(names: list[str], folds: int) -> None:
 
 
 def covers(name: str, rows: int, seed: int, refits: int) -> list[float]:
-    """Return shares of known probabilities within intervals: exponents unknown, known, and quantiles of refits."""
+    """Return shares of known probabilities within intervals.
+
+    Exponents unknown, known, and quantiles of refits.
+    """
     rng = np.random.default_rng([seed, rows, len(name)])
     (x, y, _), (asked, _, truth) = (PROCESSES[name](n, rng) for n in (rows, ASKED))
     found = NaiveBayes().fit(x, y)

@@ -30,11 +30,14 @@ Clock = Callable[[], float]
 def interleaved(
     calls: Sequence[Callable[[], Any]], seconds: float, loops: int = 1, clock: Clock = perf_counter
 ) -> list[list[float]]:
-    """Seconds of each call, taken in turn: A B A B ..., three rounds at least, until `seconds` in all are spent.
+    """Seconds of each call, taken in turn.
 
-    Where less than LONG is to be spent, and a round takes longer, two rounds will do: long calls vary by little.
-    A short call that is timed alone is made before, untimed: what the other side left in the caches, its threads of
-    BLAS, which spin for a tenth of a second after their work, and a processor that has to be woken are not measured.
+    A B A B ..., three rounds at least, until `seconds` in all are spent.
+
+    Where less than LONG is to be spent, and a round takes longer, two rounds will do: long calls
+    vary by little. A short call that is timed alone is made before, untimed: what the other side
+    left in the caches, its threads of BLAS, which spin for a tenth of a second after their work,
+    and a processor that has to be woken are not measured.
     """
     gc.collect()
     taken: list[list[float]] = [[] for _ in calls]
@@ -63,7 +66,10 @@ def fewest(taken: Sequence[list[float]], seconds: float) -> int:
 
 
 def gain() -> float:
-    """How much faster two threads are than one, just now: processors of a shared machine come and go."""
+    """How much faster two threads are than one, just now.
+
+    Processors of a shared machine come and go.
+    """
     numbers = np.linspace(1.0, 2.0, 1 << 17)
     buffers = [np.empty_like(numbers) for _ in range(2)]
     work = [
@@ -133,7 +139,10 @@ def cores() -> int:
 
 
 def instructions() -> str:
-    """Vector instructions that kernels are compiled for: the processor's, or those of one that Numba is told."""
+    """Vector instructions that kernels are compiled for.
+
+    The processor's, or those of one that Numba is told.
+    """
     from llvmlite import binding
     from numba import config
 

@@ -28,7 +28,10 @@ STYLE: Any = {"font.size": 10, "svg.hashsalt": "bayesnb", "text.color": INK, "ax
 
 
 def draw(results: Results, path: str | Path) -> None:
-    """One line for each workload, a point for `fit` and one for `predict_proba`; a bar marks what we aim at."""
+    """One line for each workload, a point for `fit` and one for `predict_proba`.
+
+    A bar marks what we aim at.
+    """
     drawn = [t for t in results.timings if t.operation in KINDS and t.against == "scikit-learn"]
     lines = [list(of) for _, of in groupby(drawn, lambda t: t.workload)]
     with rc_context(STYLE):

@@ -1,6 +1,7 @@
 """What a run finds out: small records that know their goal, and how all of them become JSON and return from it.
 
-`ok` says that a record reached its goal, `failed` that it missed it by so much that noise is no excuse.
+`ok` says that a record reached its goal, `failed` that it missed it by so much that noise is no
+excuse.
 """
 
 import json
@@ -50,7 +51,10 @@ class Timing:
 
     @property
     def failed(self) -> bool:
-        """The goals are meant for two threads; where a second one gains nothing, less is asked in proportion."""
+        """The goals are meant for two threads.
+
+        Where a second one gains nothing, less is asked in proportion.
+        """
         threads = min(1, self.gain / GAIN)
         if self.floor is not None:
             return self.times < self.floor * threads
@@ -88,7 +92,10 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that a call needed at its peak above what was there before; None where that cannot be measured."""
+    """Bytes that a call needed at its peak above what was there before.
+
+    None where that cannot be measured.
+    """
 
     workload: str
     operation: str
@@ -111,7 +118,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Cost:
-    """The processor's seconds a row, medians, as a multiple of something else of ours; `spread` over rounds."""
+    """The processor's seconds a row, medians, as a multiple of something else of ours.
+
+    `spread` over rounds.
+    """
 
     workload: str
     about: str
@@ -162,7 +172,9 @@ class Slope:
 
 @dataclass(frozen=True)
 class Start:
-    """Processor seconds of a new process and of its first calls; `said` is what it printed on stderr, which is nothing.
+    """Processor seconds of a new process and of its first calls.
+
+    `said` is what it printed on stderr, which is nothing.
 
     `goals` are what some of them may take.
     """
@@ -198,9 +210,10 @@ class Start:
 class Quality:
     """Mean scores of probabilities of rows that were not learnt, over the repeats.
 
-    `log_loss` is scikit-learn's, to which no probability is below the spacing of floats, 2.2e-16: no row costs more
-    than 36 nats. `impossible` is the share of rows whose label had probability 0, and `worst` that of the log loss of
-    all others, not clipped, which one in a hundred of them, the worst, have.
+    `log_loss` is scikit-learn's, to which no probability is below the spacing of floats, 2.2e-16:
+    no row costs more than 36 nats. `impossible` is the share of rows whose label had probability 0,
+    and `worst` that of the log loss of all others, not clipped, which one in a hundred of them, the
+    worst, have.
     """
 
     workload: str
@@ -233,7 +246,8 @@ class Quality:
 class Scaling:
     """How our time and memory grow with rows, in one way to learn them, on so many threads or processes.
 
-    Of each number of rows the seconds, and the bytes of all processes at their peaks; `slope` is that of log time.
+    Of each number of rows the seconds, and the bytes of all processes at their peaks; `slope` is
+    that of log time.
     """
 
     workload: str

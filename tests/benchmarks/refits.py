@@ -1,4 +1,7 @@
-"""What a setting of the smoothing costs to judge: ours by exact leave-one-out, without a refit; scikit-learn's by
+"""What a setting of the smoothing costs to judge: ours by exact leave-one-out, without a refit.
+
+Scikit-learn's by
+
 ten-fold cross-validation, with ten of them.
 """
 

@@ -1,4 +1,6 @@
-"""A folder of Parquet files becomes a model in one of several ways: how long that takes, and how much memory.
+"""A folder of Parquet files becomes a model in one of several ways.
+
+How long that takes, and how much memory.
 
 One way in a process of its own: `python -m tests.benchmarks.scaled files FOLDER 2`.
 """

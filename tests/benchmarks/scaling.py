@@ -1,4 +1,6 @@
-"""How learning grows with rows, up to ten million, and with processes: rows a second, and memory at the peak.
+"""How learning grows with rows, up to ten million, and with processes.
+
+Rows a second, and memory at the peak.
 
 Every figure is that of a process of its own, which is given the same files.
 """
@@ -51,7 +53,10 @@ class Growing:
     about: str
 
     def measure(self, how: How) -> Iterator[Scaling]:
-        """One record for each way and number of threads or processes; a quick run has the largest number only."""
+        """One record for each way and number of threads or processes.
+
+        A quick run has the largest number only.
+        """
         sizes = [round(size * how.scale) for size in SIZES] if how.scale else list(QUICK)
         with TemporaryDirectory() as folder:
             tables = {rows: made(Path(folder), rows) for rows in sizes}

@@ -1,6 +1,9 @@
-"""What a workload is, and the three ways to run one: a whole table, a stream of batches, a single row.
+"""What a workload is, and the three ways to run one.
 
-Both sides first see a small table of the same kind, so that nothing is compiled or imported under the clock.
+A whole table, a stream of batches, a single row.
+
+Both sides first see a small table of the same kind, so that nothing is compiled or imported under
+the clock.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +22,8 @@ from .data import Array, Table, head
 from .measure import gain, held, instructions, interleaved, peak, size
 from .records import Agreement, Memory, Timing
 
-FEWEST = 2_000  # rows of a table, and of the first calls: enough to leave the paths that are meant for tiny ones
+# rows of a table, and of the first calls: enough to leave the paths that are meant for tiny ones
+FEWEST = 2_000
 SHOWN = 2_000  # rows whose probabilities are compared
 ROW_LOOPS = 200
 GRAIN = 2_000_000  # bytes to which a peak of memory is known
@@ -43,7 +47,10 @@ class How:
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
-    """A table, the two sides, and what we must reach: operation -> times faster, None if that is only shown."""
+    """A table, the two sides, and what we must reach.
+
+    Operation -> times faster, None if that is only shown.
+    """
 
     name: str
     about: str
@@ -170,7 +177,10 @@ def stream(work: Workload, how: How, batch: int) -> Iterator[Timing]:
 
 
 def learner(model: Any, batches: list[Table], classes: Array) -> Callable[[], Any]:
-    """A call that learns the next batch, over and over; the first is learnt already, with the `classes`."""
+    """A call that learns the next batch, over and over.
+
+    The first is learnt already, with the `classes`.
+    """
     model.partial_fit(*batches[0], classes=classes)
     following = cycle(batches)
     return lambda: model.partial_fit(*next(following))

@@ -1,4 +1,7 @@
-"""How our time grows with rows, features and classes: the slope of log time in log size, 1 if in proportion."""
+"""How our time grows with rows, features and classes.
+
+The slope of log time in log size, 1 if in proportion.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

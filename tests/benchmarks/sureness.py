@@ -1,10 +1,14 @@
-"""What it costs to know how sure a prediction is: ours against ours, call by call in turn, on one thread.
+"""What it costs to know how sure a prediction is.
 
-It is the processor's time: what others do meanwhile then stretches a long call no more than a short one. BLAS has one
-thread too, as its others would spin for milliseconds after every product, whatever they had to do.
+Ours against ours, call by call in turn, on one thread.
 
-Two classes: intervals from cumulants ("auto") against `predict_proba`, exact ones against posterior draws. Ten classes:
-"auto" against draws and their quantiles. Draws are those of rows that were fixed; an observed row would need its own.
+It is the processor's time: what others do meanwhile then stretches a long call no more than a short
+one. BLAS has one thread too, as its others would spin for milliseconds after every product,
+whatever they had to do.
+
+Two classes: intervals from cumulants ("auto") against `predict_proba`, exact ones against posterior
+draws. Ten classes: "auto" against draws and their quantiles. Draws are those of rows that were
+fixed; an observed row would need its own.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

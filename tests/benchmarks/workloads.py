@@ -34,7 +34,10 @@ def encoded() -> Pipeline:
 
 
 class TwoModels:
-    """Scikit-learn's way with real columns beside levels: two models, and the class prior counted once."""
+    """Scikit-learn's way with real columns beside levels.
+
+    Two models, and the class prior counted once.
+    """
 
     def fit(self, x: pd.DataFrame, y: Array) -> Self:
         self.encoder = OrdinalEncoder(dtype=np.int64)
