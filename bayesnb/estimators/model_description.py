@@ -88,10 +88,10 @@ def _bayes_factors(block: Block, prior: Belief, stats: Any) -> Array:
 def _missing_cells(fitted: Any, b: int) -> Array:
     """Return how many cells of each feature were not learnt, by weight, `(f,)`; NaN if unknown."""
     block, stats = fitted.schema_.blocks[b], fitted.model_.stats.blocks[b]
-    if block.family.words or stats.cell_counts is None:
+    if block.family.words or stats.cells is None:
         return np.full(len(block.keys), np.nan)
     rows = fitted.model_.stats.classes.counts.sum()
-    missing = rows - stats.cell_counts.sum(axis=0).reshape(-1)
+    missing = rows - stats.cells.sum(axis=0).reshape(-1)
     return np.where(np.abs(missing) < 1e-9 * max(rows, 1.0), 0.0, missing)
 
 

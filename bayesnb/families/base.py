@@ -71,44 +71,40 @@ class Stats(Removal):
         return self + -1 * other
 
     @classmethod
-    def of(cls, x: Cells, weight: Weight | sparse.sparray, n_jobs: int | None = 1) -> Self:
+    def of(
+        cls, x: Cells, weight: Weight | sparse.sparray, *layout: Any, n_jobs: int | None = 1
+    ) -> Self:
         """One pass over the rows: `(r, f), (r, c) -> (c, f)`. Missing cells are silent; one that
         cannot be makes NaN.
 
         The weight is `one_hot` labels, or any sparse matrix of non-negative numbers for soft ones.
+        The layout is that of cells which are codes: numbers of levels, or a grid.
         """
-        if isinstance(weight, Weight):
-            return cls.counted(x, weight, n_jobs)
-        return reduce(add, (cls.counted(x, labels, n_jobs) for labels in hard(weight)))
+        return reduce(add, (cls.counted(x, labels, n_jobs, *layout) for labels in hard(weight)))
 
     def alone(self, x: Cells, weight: Weight) -> Self:
         """The stats of rows that are a class each, of one class's layout: `(r, f)`."""
-        return self.defined(x, weight)
+        return self.counted(x, weight, 1, *self.layout_values)
 
     @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, *layout: Any) -> Self:
         """Count blocks of rows, in threads; hard labels. A family with a kernel has its own."""
 
         def count_rows(rows: slice) -> Any:
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
-            return cls.defined(x[rows], part)
+            return cls.defined(x[rows], part, *layout)
 
         rows, columns = x.shape
         return reduce(add, in_order(count_rows, pieces(rows, columns, 4 * weight.classes), n_jobs))
 
     @classmethod
-    @abstractmethod
-    def defined(cls, x: Cells, weight: Weight) -> Self:
-        """What `of` means, spelled in NumPy."""
+    def defined(cls, x: Cells, weight: Weight, *layout: Any) -> Self:
+        """Count some rows, in NumPy; where `counted` has no kernel."""
+        raise NotImplementedError
 
     @abstractmethod
     def mle(self) -> "Density":
         """The density under which these data are most likely."""
-
-    @property
-    def cell_counts(self) -> Array | None:
-        """Weight of the cells that were counted, `(c, f)`; None where the stats do not say."""
-        return None
 
     def slip(self, part: Self, rest: Self) -> Any:
         """Bound the rounding error of what stays, for `Belief.rounding_error` to judge.

@@ -18,7 +18,7 @@ from scipy.special import betaln
 from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.categorical import ColumnDirichlets, tables_of
+from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.dirichlet import ALIKE, CONCENTRATION, log_share_cumulants
 from bayesnb.families.family import (
     Family,
@@ -28,6 +28,7 @@ from bayesnb.families.family import (
     proportions,
     shaped,
 )
+from bayesnb.families.levels import tables_of
 from bayesnb.families.linear import independent_variances
 from bayesnb.families.multinomial import MultinomialStats
 from bayesnb.families.record import (
@@ -264,8 +265,6 @@ class BernoulliStats(Stats):
     @property
     def cells(self) -> Array:
         return self.ones + self.zeros
-
-    cell_counts = cells
 
     def invalid_columns(self) -> Array:
         """The columns with a cell outside the support."""

@@ -98,13 +98,6 @@ class Levels(Record):
             total > 0, ratio(values, total), 1 / self.total_of_levels(np.ones_like(values))
         )
 
-    @property
-    def layout_values(self) -> tuple[Any, ...]:
-        """The fields in `layout`, which the stats, the density and the belief of a family have
-        alike.
-        """
-        return tuple(getattr(self, name) for name in self.layout)
-
 
 class LevelStats(Stats, Levels):
     """Counts of levels."""
@@ -112,7 +105,7 @@ class LevelStats(Stats, Levels):
     counts: Array
 
     @property
-    def cell_counts(self) -> Array:
+    def cells(self) -> Array | None:
         return self.level_sums(self.counts)
 
     def mle_share(self) -> Array:
@@ -121,7 +114,7 @@ class LevelStats(Stats, Levels):
         return np.where(total > 0, ratio(self.counts, total), np.nan)
 
 
-class LevelDensity(Density, Levels):
+class LevelDensity(Levels, Density):
     """Known probabilities of the levels."""
 
     theta: ClassVar[str] = "probability"
@@ -159,7 +152,7 @@ class LevelDensity(Density, Levels):
         return Linear(self.log_probability.reshape(classes, -1), np.zeros(classes))
 
 
-class DirichletBelief(Belief, Levels):
+class DirichletBelief(Levels, Belief):
     """Dirichlet beliefs; subclasses differ in what a cell is, and so in `log_moment`."""
 
     symbols: ClassVar[dict[str, str]] = {"concentration": "theta{}_concentration"}

@@ -202,7 +202,8 @@ class Family[S: Stats](ABC):
         """The stats of one block of cells; `sizes` are the levels of each column, or the grid,
         where there are such.
         """
-        return self.stats.of(x, weight, n_jobs)
+        layout = (sizes,) if self.has_levels or self.has_grid else ()
+        return self.stats.of(x, weight, *layout, n_jobs=n_jobs)
 
     @abstractmethod
     def belief(self, stats: S) -> Belief:

@@ -23,25 +23,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import formatting, numerics
-from bayesnb.families.base import Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.categorical import (
-    ColumnDirichlets,
-    LaidOutStats,
-    LevelTables,
-    Row,
-    tables_of,
-)
-from bayesnb.families.dirichlet import draw_level, pick
+from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats
+from bayesnb.families.categorical import ColumnDirichlets
+from bayesnb.families.dirichlet import pick
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
 from bayesnb.families.grid import MAX_DEPTH, Grid
+from bayesnb.families.levels import (
+    LevelBelief,
+    LevelTable,
+    RatioDensity,
+    TableStats,
+    draw_columns,
+    tables_of,
+)
 from bayesnb.families.record import Parameter, Power, checked, raised, silent
-from bayesnb.families.removal import RowsLeftOut, log_shares_left, staying
-from bayesnb.families.sums import Entries, nodes
+from bayesnb.families.removal import log_shares_left, staying
 from bayesnb.families.support import RealNumbers, Support
-from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, log
 from bayesnb.numerics.threads import blocks
+from bayesnb.numerics.views import EVERY
 
 NUMBERS = 1 << 17  # of bins whose probabilities are computed at once
 MAX_TABLES = 8  # of cumulants, that are kept: four are asked for, for one way to temper
@@ -60,7 +61,7 @@ SHAPES = Hyperparameters(
 )
 
 
-class OnGrid(Row):
+class OnGrid(LevelTable):
     """Arrays about the levels of a grid, `(c, k)`, the columns end to end."""
 
     layout: ClassVar[tuple[str, ...]] = ("grid",)
@@ -70,32 +71,13 @@ class OnGrid(Row):
     def sizes(self) -> tuple[int, ...]:  # type: ignore[override]
         return self.grid.sizes
 
-    @property
-    def bounds(self) -> Array:
-        return self.grid.bounds
-
-    def only(self, feature: int) -> Any:
-        names = [name for name in self.__match_args__ if name != "grid"]
-        arrays = [self.of_column(getattr(self, name), feature) for name in names]
-        return type(self)(*arrays, self.grid.only(feature))  # type: ignore[call-arg]
-
-    def of_column(self, array: Array, feature: int) -> Array:
-        """A column's part of one of the arrays."""
-        return array[..., self.span(feature)]
-
-    def column(self, feature: int) -> Any:
-        return self.only(feature)
-
-
-class RelativeScores(OnGrid, LevelTables):
-    """Densities and beliefs, whose scores are relative to the density of all rows."""
-
     def cell_log_base(self, x: Cells) -> Array:
+        """Log density of all rows, to which scores are relative."""
         return pick(self.grid.log_base, self.at(x[:]))
 
 
 @dataclass(frozen=True, eq=False)
-class GridStats(OnGrid, LaidOutStats):
+class GridStats(OnGrid, TableStats):
     """Rows on each level, `(c, k)`."""
 
     counts: Array
@@ -110,53 +92,19 @@ class GridStats(OnGrid, LaidOutStats):
 
 
 @dataclass(frozen=True, eq=False)
-class GridDensity(RelativeScores, Density):
+class GridDensity(OnGrid, RatioDensity):
     """The class's share of each level over that of all rows, `(c, k)`: alike on a bin's levels."""
 
-    symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
-    theta: ClassVar[str] = "ratio"
-    kept: ClassVar[str] = "log_ratio"
     ratio: Array
     grid: Grid
-
-    @classmethod
-    def of_logs(cls, logs: Array, grid: Grid) -> Self:
-        """Ratios whose logs are kept: small ones underflow."""
-        density = cls(np.exp(logs), grid)
-        density.__dict__["log_ratio"] = logs
-        return density
-
-    @classmethod
-    def of_parts(cls, parts: Parts, like: Any) -> Self:
-        columns = [parts["ratio{}", j] for j in range(len(like.sizes))]
-        return cls(np.concatenate(columns, axis=-1), like.grid)
-
-    @cached_property
-    def log_ratio(self) -> Array:
-        return log(self.ratio)
 
     @property
     def probability(self) -> Array:
         """The class's share of each level, `(c, k)`."""
         return self.ratio * self.grid.share
 
-    @property
-    def proper(self) -> Array:
-        return np.isfinite(self.level_sums(self.ratio))
-
-    def level_log_moment(self, s: Any) -> Array:
-        return raised(self.of_levels(s), self.log_ratio)
-
-    def log_density(self, x: Array) -> Array:
-        return pick(self.log_ratio, self.at(x))
-
-    def log_likelihood(self, stats: GridStats, xp: Any = np) -> Any:
-        return self.level_sums(special.times(stats.counts, self.log_ratio))
-
     def sample(self, rng: Rng) -> Array:
-        rng, probability = np.random.default_rng(rng), self.probability
-        columns = range(len(self.sizes))
-        return np.stack([draw_level(probability[..., self.span(j)], rng) for j in columns], axis=-1)
+        return draw_columns(self, self.probability, rng)
 
     def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
         return raised(power, self.log_density(x[:, None]) + self.cell_log_base(x)[:, None])
@@ -270,7 +218,7 @@ class NumberDistributions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
+class AveragedHistogram(OnGrid, LevelBelief):
     """Belief about a density on a grid: a histogram, averaged over all ways to join levels to bins.
 
     It is the belief of ``Histogram`` columns, which make it; users meet it in ``prior_`` and
@@ -310,6 +258,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     """
 
     has_atoms: ClassVar[bool] = True  # where no cut is a boundary
+    by_column: ClassVar[tuple[str, ...]] = ("concentration", "log_odds")
     concentration: Parameter
     log_odds: Parameter
     counts: Parameter
@@ -322,9 +271,6 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         checked("AveragedHistogram: counts", self.counts)
         if not isinstance(self.grid, Grid) or np.shape(self.counts)[-1:] != (len(self.grid.low),):
             raise ValueError("AveragedHistogram: each level of the grid has a count.")
-
-    def of_column(self, array: Array, feature: int) -> Array:
-        return super().of_column(array, feature) if array is self.counts else array[..., [feature]]
 
     @property
     def a(self) -> Array:
@@ -340,7 +286,7 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         return self.concentration > 0
 
     def strengthened(self, times: Any) -> Self:
-        counts = self.of_levels(times) * self.counts
+        counts = self.per_level(times) * self.counts
         return replace(self, concentration=times * self.concentration, counts=counts)
 
     def update(self, stats: GridStats) -> Self:
@@ -393,13 +339,14 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         """The log predictive ratio of each level, `(c, k)`."""
         return self._real_moments(np.ones((1, len(self.sizes))))[0]
 
-    def tables_at(self, power: Any) -> Any:
-        return tables_of(raised(self.of_levels(power), self.log_mean))
-
-    def level_log_moment(self, s: Any) -> Array:
-        """K(s) of each level; s is a number, or one for each feature, `(f,)`."""
-        s = np.broadcast_to(np.asarray(s) + 0.0, (1, len(self.sizes)))
-        return self._moments(s, np.arange(self.bounds[-1]))[0]
+    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
+        if np.ndim(s) == 0 and s == 1:
+            return self.log_mean[..., places]
+        s, lead = np.asarray(s) + 0.0, np.shape(s)[:-2]
+        by_column = np.broadcast_to(s, (*np.shape(s)[:-1], len(self.sizes)))
+        places = np.arange(self.bounds[-1])[places]
+        moments = self._moments(by_column.reshape(-1, len(self.sizes)), places)
+        return moments.reshape(*lead, *moments.shape[1:])
 
     def _real_moments(self, s: Array) -> Array:
         """K(s) of each level, s real, `(n, f) -> (n, c, k)`."""
@@ -434,9 +381,8 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
                 out[:, *c, here] = line.log_moments_at(t[:, j], levels[here] - span.start)
         return out
 
-    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
-        """Cumulants of each level's log ratio, `(order, c, k)`; each feature may have a tilt."""
-        return self._cumulants(tilt)[:order]
+    def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
+        return self._cumulants(tilt)[:order, ..., places]
 
     def _cumulants(self, tilt: Any, *, between: bool = False) -> Array:
         """Four cumulants of each level's log ratio, or of its mean given the bins, `(4, c, k)`."""
@@ -450,29 +396,8 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
     def mixture_variance(self, x: Cells, tilt: Any = 0.0, power: Any = 1.0) -> Array:
         """Variance of the scores' means given the bins, `(r, f) -> (r, c)`."""
         variance = self._cumulants(tilt * power, between=True)[1]
-        tables = tables_of(raised(self.of_levels(np.square(power)), variance))
-        return self.added(x, tables, len(self), None, 1)
-
-    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        # not by tables of all levels, as each takes long: by those alone that the rows are on
-        levels, entries = Entries.of_distinct(self.at(x[:]))
-        places = np.broadcast_to((nodes(s) * power)[:, 0], (len(s), len(self.sizes)))
-        return entries.added(self._moments(places, levels))
-
-    def log_moment(self, x: Array, s: Any) -> Array:
-        level = self.at(x)
-        if np.ndim(s) == 0 or np.shape(s) == (len(self.sizes),):
-            return pick(self.level_log_moment(s), level)
-        by_column = (*self.counts.shape[:-1], len(self.sizes))
-        s = np.broadcast_to(s, np.broadcast_shapes(np.shape(s), level.shape, by_column))
-        value = np.zeros(s.shape, s.dtype if np.iscomplexobj(s) else float)
-        for each in np.unique(s):
-            np.copyto(value, pick(self.level_log_moment(each), level), where=s == each)
-        return silent(level < 0, value)
-
-    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        level = self.at(x)
-        return np.stack([pick(table, level) for table in self.level_cumulants(order, tilt)])
+        tables = tables_of(raised(self.per_level(np.square(power)), variance))
+        return self.add_entries(x, tables, len(self), None, 1)
 
     def sample(self, rng: Rng, size: Any = None) -> GridDensity:
         rng, draw = np.random.default_rng(rng), numerics.histogram.draw
@@ -569,30 +494,30 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         prior = ColumnDirichlets(np.concatenate(concentration, axis=1), sizes)
         return np.stack(first, axis=1), prior
 
-    def score_left_out(self, stats: GridStats, rows: RowsLeftOut) -> Array:
-        if not rows.alike or rows.kind in ("map", "mle"):
-            return self.cells_left_out(stats, rows).sum(axis=1)
-        table = self.update(stats)._log_left_out(rows.weight[:1])
-        return self.added(rows.x, tables_of(table), 1, None, 1)[:, 0]
-
-    def cells_left_out(self, stats: GridStats, rows: RowsLeftOut) -> Array:
-        if rows.kind == "mle":
-            return self._left_out_of_counts(stats, rows)
-        codes, posterior = self.at(rows.x[:]), self.update(stats)
-        weights, which = np.unique(rows.weight, return_inverse=True)
-        if rows.kind != "map" and len(weights) <= MAX_WEIGHTS:
-            return silent(codes < 0, posterior._log_left_out(weights)[which[:, None], codes])
-        cells = np.zeros(codes.shape)
-        left_out = posterior._modes_left_out if rows.kind == "map" else posterior._rows_left_out
+    def levels_left_out(self, stats: GridStats, w: Any, kind: str, places: Any = EVERY) -> Array:
+        if kind == "mle":
+            prior = np.zeros_like(stats.counts[0])
+            share = log_shares_left(prior, stats.counts[0], self.total_of_levels, w, kind, places)
+            return share - self.grid.log_share[places]
+        if isinstance(places, slice):
+            places = np.arange(self.bounds[-1])
+        posterior = self.update(stats)
+        weights, which = np.unique(w, return_inverse=True)
+        if kind != "map" and len(weights) <= MAX_WEIGHTS:
+            return posterior._log_left_out(weights)[which.reshape(np.shape(w)), places]
+        left_out = posterior._modes_left_out if kind == "map" else posterior._rows_left_out
+        scores = np.zeros(places.shape)
         for columns, levels, bins in posterior._averages():
             for f, j in enumerate(columns):
-                known = codes[:, j] >= 0
+                here = (EVERY, j) if places.ndim > 1 else self.span(j)
+                known = places[here] >= 0
                 if not known.any():
                     continue
-                cell = np.stack([codes[known, j] - levels[f, 0], which[known]])
-                (level, weight), place = np.unique(cell, axis=1, return_inverse=True)
-                cells[known, j] = left_out(j, bins.one(0, f), level, weights[weight])[place.ravel()]
-        return cells
+                cell = np.stack(np.broadcast_arrays(places[here] - levels[f, 0], which.ravel()))
+                (level, weight), place = np.unique(cell[:, known], axis=1, return_inverse=True)
+                each = left_out(j, bins.one(0, f), level, weights[weight])
+                scores[here][known] = each[place.ravel()]
+        return scores
 
     def _log_left_out(self, weights: Array) -> Array:
         """The score of each level of one class without a row of each weight, `(n,) -> (n, k)`."""
@@ -613,14 +538,6 @@ class AveragedHistogram(RelativeScores, Belief[GridStats, GridDensity]):
         counts[rows, level] = staying(counts[rows, level] - weight, counts[0].sum())
         each = self.only(j)[np.zeros(len(level), int)]
         return replace(each, counts=counts)._log_mode()[rows, level]
-
-    def _left_out_of_counts(self, stats: GridStats, rows: RowsLeftOut) -> Array:
-        """Logs of shares of the rows that stay, over those of all rows."""
-        places, counts = self.at(rows.x[:]), stats.counts[0]
-        at, weight = np.maximum(places, 0), rows.weight[:, None]
-        prior = np.zeros_like(counts)
-        scores = log_shares_left(prior, counts, self.total_of_levels, weight, rows.kind, at)
-        return silent(places < 0, scores - self.grid.log_share[at])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -712,9 +629,6 @@ class Histogram(Family[GridStats]):
             given, there = len(columns), x.shape[1]
             raise ValueError(f"Histogram: cuts are those of {given} columns, of {there}.")
         return Grid.declared([np.array(each) for each in columns])
-
-    def observe(self, x: Cells, weight: Weight, grid: Any = (), n_jobs: Any = 1) -> GridStats:
-        return GridStats.of(x, weight, grid, n_jobs)
 
     def belief(self, stats: GridStats) -> AveragedHistogram:
         sizes = np.array(stats.grid.sizes)

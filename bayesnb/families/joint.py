@@ -9,9 +9,7 @@ number.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from math import prod
-from operator import add
 from sys import float_info
 from typing import Any, ClassVar, Self
 
@@ -19,7 +17,7 @@ import numpy as np
 
 from bayesnb import formatting
 from bayesnb.families.base import ORDER, Array, Cells, Narrowed, Parts, Rng, Stats
-from bayesnb.families.categorical import Categorical, CodedStats, ColumnDirichlets
+from bayesnb.families.categorical import Categorical, ColumnDirichlets
 from bayesnb.families.combinations import (
     Combined,
     distinct,
@@ -50,10 +48,9 @@ from bayesnb.families.record import VariableNames, of_powers, raised, silent
 from bayesnb.families.removal import SLACK, RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.units import LevelUnit
-from bayesnb.families.weight import Weight, one_hot
+from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import less, log_gamma_ratio
-from bayesnb.numerics.threads import in_order, pieces
 
 
 def flat(x: Array) -> tuple[Array, Array]:
@@ -71,7 +68,7 @@ def says_nothing(x: Cells) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class JointStats(Combined, CodedStats):
+class JointStats(Combined, LevelStats):
     """Counts of combinations of levels, `(c, 1, n + 1)`; the last entry is that of each other one,
     which is 0.
 
@@ -84,19 +81,8 @@ class JointStats(Combined, CodedStats):
     sizes: tuple[int, ...]
 
     @classmethod
-    def counted(
-        cls, x: Cells, weight: Weight, n_jobs: int | None, sizes: tuple[int, ...] = ()
-    ) -> Self:
-        def part(rows: slice) -> Any:
-            return cls.defined(
-                x[rows], one_hot(weight.codes[rows], weight.classes, weight.counts[rows]), sizes
-            )
-
-        return reduce(add, in_order(part, pieces(*x.shape), n_jobs))
-
-    @classmethod
-    def defined(cls, x: Array, weight: Weight, sizes: tuple[int, ...] = ()) -> Self:
-        codes = as_level(x)
+    def defined(cls, x: Array, weight: Weight, *layout: Any) -> Self:
+        (sizes,), codes = layout, as_level(x)
         seen = distinct(sizes, codes[(codes >= 0).all(axis=1)]).astype(smallest(sizes))
         return cls(np.zeros((weight.classes, 1, len(seen) + 1)), seen, sizes).alone(codes, weight)
 
@@ -143,10 +129,6 @@ class JointStats(Combined, CodedStats):
             raise ValueError(
                 "combinations of levels are sorted, and those that were never seen have no counts"
             )
-
-    @property
-    def cells(self) -> Array:
-        return self.level_sums(self.counts)
 
     def mle(self) -> "JointDensity":
         return JointDensity(self.mle_share(), self.combinations, self.sizes)
@@ -290,7 +272,7 @@ class JointDirichlet(Combined, DirichletBelief):
         return Narrowed(
             narrowed,
             codes[:, columns],
-            lambda x, weight, n_jobs: JointStats.of(x, weight, narrowed.sizes, n_jobs),
+            lambda x, weight, n_jobs: JointStats.of(x, weight, narrowed.sizes, n_jobs=n_jobs),
         )
 
     def concentrations(self, x: Array) -> tuple[Array, Array]:
@@ -472,11 +454,6 @@ class JointTable(DirichletFamily):
     @property
     def columnwise(self) -> Categorical:
         return Categorical(unseen=self.unseen)
-
-    def observe(
-        self, x: Cells, weight: Weight, sizes: tuple[int, ...] = (), n_jobs: int | None = 1
-    ) -> Stats:
-        return JointStats.of(x, weight, sizes, n_jobs)
 
     def belief(self, stats: JointStats) -> JointDirichlet:
         each, classes = self.concentration, len(stats)

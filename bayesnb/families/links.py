@@ -32,21 +32,20 @@ import numpy as np
 from scipy.special import gammaln
 
 from bayesnb.families import quantiles
-from bayesnb.families.base import Array, Belief, Cells, Density, Narrowed, Parts, Rng
-from bayesnb.families.categorical import LaidOutStats, LevelTables, Row, ScoredLevels, tables_of
-from bayesnb.families.dirichlet import draw_level, log_share_cumulants, pick
-from bayesnb.families.record import (
-    Exponent,
-    Parameter,
-    Power,
-    checked,
-    raised,
-    silent,
+from bayesnb.families.base import Array, Cells, Narrowed, Parts, Rng
+from bayesnb.families.dirichlet import log_share_cumulants
+from bayesnb.families.levels import (
+    LevelBelief,
+    LevelTable,
+    RatioDensity,
+    TableStats,
+    draw_columns,
 )
+from bayesnb.families.record import Parameter, checked
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut, staying
-from bayesnb.families.sums import Entries, KernelTables, nodes
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio
+from bayesnb.numerics.views import EVERY
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,7 @@ class Pairs:
         return Pairs(self.shapes[link : link + 1])
 
 
-class OnPairs(Row):
+class OnPairs(LevelTable):
     """Arrays about pairs of levels, `(c, k)`, the links end to end."""
 
     layout: ClassVar[tuple[str, ...]] = ("pairs",)
@@ -128,24 +127,9 @@ class OnPairs(Row):
     def sizes(self) -> tuple[int, ...]:  # type: ignore[override]
         return self.pairs.sizes
 
-    def only(self, feature: int) -> Any:
-        arrays = [
-            self.of_link(getattr(self, name), feature)
-            for name in self.__match_args__
-            if name != "pairs"
-        ]
-        return type(self)(*arrays, self.pairs.only(feature))  # type: ignore[call-arg]
-
-    def of_link(self, array: Array, link: int) -> Array:
-        """A link's part of one of the arrays."""
-        return array[..., self.span(link)]
-
-    def column(self, feature: int) -> Any:
-        return self.only(feature)
-
 
 @dataclass(frozen=True, eq=False)
-class LinkStats(OnPairs, LaidOutStats):
+class LinkStats(OnPairs, TableStats):
     """Rows on each pair of levels, `(c, k)`; a row that lacks one of both is on none."""
 
     counts: Array
@@ -156,76 +140,29 @@ class LinkStats(OnPairs, LaidOutStats):
             raise ValueError("its cells are not pairs of levels.")
 
     def mle(self) -> "LinkDensity":
-        of_parents, of_children = (
-            self.pairs.of_parents(self.counts),
-            self.pairs.of_children(self.counts),
-        )
+        of_parents = self.pairs.of_parents(self.counts)
+        of_children = self.pairs.of_children(self.counts)
         independent = ratio(of_parents * of_children, self.total_of_levels(self.counts))
-        return LinkDensity.of_logs(
-            log(np.where(independent > 0, ratio(self.counts, independent), 1.0)), self.pairs
-        )
+        share = np.where(independent > 0, ratio(self.counts, independent), 1.0)
+        return LinkDensity.of_logs(log(share), self.pairs)
 
 
 @dataclass(frozen=True, eq=False)
-class LinkDensity(OnPairs, ScoredLevels, Density):
+class LinkDensity(OnPairs, RatioDensity):
     """Ratios of pairs of levels, p(b | a) / m(b), `(c, k)`."""
 
-    symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
-    theta: ClassVar[str] = "ratio"
-    kept: ClassVar[str] = "log_ratio"
     ratio: Array
     pairs: Pairs
-
-    @classmethod
-    def of_logs(cls, logs: Array, pairs: Pairs) -> Self:
-        """Ratios whose logs are kept: small ones underflow."""
-        density = cls(np.exp(logs), pairs)
-        density.__dict__["log_ratio"] = logs
-        return density
-
-    @classmethod
-    def of_parts(cls, parts: Parts, like: Any) -> Self:
-        ratios = np.concatenate([parts["ratio{}", j] for j in range(len(like.sizes))], axis=-1)
-        return cls.of_logs(log(ratios), like.pairs)
-
-    def parts(self) -> Parts:
-        return {("ratio{}", j): self.of_link(self.ratio, j) for j in range(len(self.sizes))}
-
-    @cached_property
-    def log_ratio(self) -> Array:
-        return log(self.ratio)
-
-    @property
-    def proper(self) -> Array:
-        return np.isfinite(self.level_sums(self.ratio))
-
-    def level_log_moment(self, s: Any) -> Array:
-        return raised(self.of_levels(s), self.log_ratio)
-
-    def log_density(self, x: Array) -> Array:
-        return pick(self.log_ratio, self.at(x))
-
-    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        return pick(self.level_log_moment(power), self.at(x[:])[:, None]).sum(axis=-1)
-
-    def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
-        return pick(self.level_log_moment(power), self.at(x[:])[:, None])
-
-    def log_likelihood(self, stats: LinkStats, xp: Any = np) -> Any:
-        return self.level_sums(special.times(stats.counts, self.log_ratio))
 
     def sample(self, rng: Rng) -> Array:
         """Pairs as they would be if all levels of both columns were equally probable: the ratios
         alone know no more.
         """
-        rng = np.random.default_rng(rng)
-        return np.stack(
-            [draw_level(self.of_link(self.ratio, j), rng) for j in range(len(self.sizes))], axis=-1
-        )
+        return draw_columns(self, self.ratio, rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
+class Links(OnPairs, LevelBelief):
     """Tables of pairs of levels: the rows on each, `(c, k)`, the margins of the children, `(c, k)`,
     and the strength.
 
@@ -233,6 +170,7 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
     level of the parent.
     """
 
+    by_column: ClassVar[tuple[str, ...]] = ("strength",)
     counts: Parameter
     margin: Parameter
     strength: Parameter
@@ -247,9 +185,6 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
             sum(self.pairs.sizes),
         ):
             raise ValueError("Links: there is a count for each pair of levels.")
-
-    def of_link(self, array: Array, link: int) -> Array:
-        return array[..., [link]] if array is self.strength else super().of_link(array, link)
 
     @cached_property
     def log_margin(self) -> Array:
@@ -272,23 +207,19 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
 
     def strengthened(self, times: Any) -> Self:
         """The prior that is worth `times` as many rows; a number, or one for each link."""
-        each = self.expand(times) if np.ndim(times) else times
-        return type(self)(self.counts, each * self.margin, times * self.strength, self.pairs)
+        margin = self.per_level(times) * self.margin
+        return type(self)(self.counts, margin, times * self.strength, self.pairs)
 
     def parts(self) -> Parts:
-        return {
-            ("ratio{}_concentration", j): self.of_link(self.concentration, j)
-            for j in range(len(self.sizes))
-        }
+        parts: Parts = {}
+        for j in range(len(self.sizes)):
+            parts["ratio{}_concentration", j] = self.concentration[..., self.span(j)]
+        return parts
 
     def update(self, stats: LinkStats) -> Self:
-        counts, margin = (
-            self.counts + stats.counts,
-            self.margin + self.pairs.of_children(stats.counts),
-        )
-        return type(self)(
-            np.maximum(counts, 0.0), np.maximum(margin, 0.0), self.strength, self.pairs
-        )
+        counts = np.maximum(self.counts + stats.counts, 0.0)
+        margin = np.maximum(self.margin + self.pairs.of_children(stats.counts), 0.0)
+        return type(self)(counts, margin, self.strength, self.pairs)
 
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
         """The links as one row updates them, by which their margins stay."""
@@ -300,86 +231,51 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         """The log Bayes factor of a distribution for each level of the parent against one for all,
         `(c, f)`.
         """
-        return self.update(stats)._log_evidence() - (
-            self._log_evidence() if self.counts.any() else 0.0
-        )
+        before = self._log_evidence() if self.counts.any() else 0.0
+        return self.update(stats)._log_evidence() - before
 
     def _log_evidence(self) -> Array:
-        margin = np.exp(self.log_margin)
-        gain = log_gamma_ratio(self.expand(self.strength) * margin, self.counts)
+        strength = self.expand(self.strength)
+        gain = log_gamma_ratio(strength * np.exp(self.log_margin), self.counts)
+        gain = gain - special.times(self.counts, self.log_margin)
         of_rows = np.add.reduceat(self.counts, self.pairs.rows, axis=-1)
-        loss = log_gamma_ratio(self.expand(self.strength)[..., self.pairs.rows], of_rows)
-        return self.level_sums(
-            gain - special.times(self.counts, self.log_margin)
-        ) - self.pairs.by_link(loss)
+        loss = log_gamma_ratio(strength[..., self.pairs.rows], of_rows)
+        return self.level_sums(gain) - self.pairs.by_link(loss)
 
-    def level_log_moment(self, s: Any) -> Array:
-        return self._log_moment_at(np.arange(self.counts.shape[-1]), self.of_levels(s))
-
-    def _log_moment_at(self, places: Array, s: Any) -> Array:
-        """log E[ratio**s] of pairs of levels, `(..., k)`; s is a number, or such that it meets the
-        pairs.
-
-        A level of the parent has one total: its gamma functions are found once for all pairs that
-        it is in.
-        """
+    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
+        if np.ndim(s) == 0 and s == 1:
+            return self.log_mean[..., places]
+        # a level of the parent has one total: its gamma functions are found once for all its pairs
+        places = np.arange(self.bounds[-1])[places]
         _, first, which = np.unique(self.pairs.row[places], return_index=True, return_inverse=True)
-        by_pair = np.shape(s)[-1:] == places.shape
-        totals = log_gamma_ratio(self.total[..., places[first]], s[..., first] if by_pair else s)[
-            ..., which
-        ]
-        return (
-            less(log_gamma_ratio(self.concentration[..., places], s), totals)
-            - s * self.log_margin[..., places]
-        )
+        total = log_gamma_ratio(self.total[..., places[first]], self.per_level(s, places[first]))
+        s = self.per_level(s, places)
+        moment = less(log_gamma_ratio(self.concentration[..., places], s), total[..., which])
+        return moment - s * self.log_margin[..., places]
 
     @cached_property
     def log_mean(self) -> Array:
         """log E[ratio] of each pair of levels, `(c, k)`."""
         return log(ratio(self.concentration, self.total)) - self.log_margin
 
-    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
-        tilt = self.of_levels(tilt)
-        made = log_share_cumulants(self.concentration + tilt, self.total + tilt, order)
-        made[0] -= self.log_margin
-        return made
-
-    def tables_at(self, power: Any) -> KernelTables:
-        return tables_of(raised(self.of_levels(power), self.log_mean))
-
-    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        pairs, entries = Entries.of_distinct(self.at(x[:]).reshape(x.shape))
-        at = np.broadcast_to(self.of_levels(power), self.counts.shape[-1:])
-        return entries.added(self._log_moment_at(pairs, nodes(s) * at[pairs]))
-
-    def log_moment(self, x: Array, s: Exponent) -> Array:
-        level = self.at(x)
-        concentration, total = pick(self.concentration, level), pick(self.total, level)
-        s = np.asarray(s)
-        with np.errstate(all="ignore"):
-            moment = less(log_gamma_ratio(concentration, s), log_gamma_ratio(total, s))
-        return silent(level < 0, moment - s * pick(self.log_margin, level))
-
-    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        level = self.at(x)
-        return np.stack([pick(table, level) for table in self.level_cumulants(order, tilt)])
-
-    def _log_ratios(self, gammas: Array) -> Array:
-        """Logs of ratios, from the logs of Gamma variates."""
-        sums = np.logaddexp.reduceat(gammas, self.pairs.rows, axis=-1)[..., self.pairs.row]
-        return gammas - sums - self.log_margin
+    def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
+        tilt = self.per_level(tilt, places)
+        concentration, total = self.concentration[..., places], self.total[..., places]
+        cumulants = log_share_cumulants(concentration + tilt, total + tilt, order)
+        cumulants[0] -= self.log_margin[..., places]
+        return cumulants
 
     def sample(self, rng: Rng, size: Any = None) -> LinkDensity:
-        logs = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
-        return LinkDensity.of_logs(self._log_ratios(logs), self.pairs)
+        gammas = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
+        sums = np.logaddexp.reduceat(gammas, self.pairs.rows, axis=-1)[..., self.pairs.row]
+        return LinkDensity.of_logs(gammas - sums - self.log_margin, self.pairs)
 
     def estimate(self, kind: str) -> LinkDensity:
         """The expected ratio, `"mean"`; or, `"map"`, that of the modes; of one without a peak the
         expected one.
         """
-        return LinkDensity.of_logs(
-            self.log_mean if kind == "mean" else log(self.mode()), self.pairs
-        )
+        logs = self.log_mean if kind == "mean" else log(self.mode())
+        return LinkDensity.of_logs(logs, self.pairs)
 
     def mean(self) -> Array:
         """The expected ratio of each pair of levels."""
@@ -395,19 +291,16 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         """log p(theta): the sum of the log-densities of the Dirichlets, one for each level of the
         parent.
         """
-        logs = special.times(self.concentration - 1, theta.log_ratio + self.log_margin) - gammaln(
-            self.concentration
-        )
+        logs = special.times(self.concentration - 1, theta.log_ratio + self.log_margin)
+        logs = logs - gammaln(self.concentration)
         rows = gammaln(self.total[..., self.pairs.rows])
         each = self.level_sums(logs) + self.pairs.by_link(rows)
         return {("ratio{}", j): each[..., j] for j in range(len(self.sizes))}
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         rest = self.total - self.concentration
-        ends = (
-            quantiles.beta(p, self.concentration, np.where(rest > 0, rest, 1.0))
-            for p in quantiles.tails(prob)
-        )
+        rests = np.where(rest > 0, rest, 1.0)
+        ends = (quantiles.beta(p, self.concentration, rests) for p in quantiles.tails(prob))
         lower, upper = (np.where(rest > 0, end, 1.0) / np.exp(self.log_margin) for end in ends)
         return lower, upper
 
@@ -417,44 +310,41 @@ class Links(OnPairs, LevelTables, Belief[LinkStats, LinkDensity]):
         """
         from scipy.stats import dirichlet_multinomial
 
-        tables = (self.of_link(self.concentration, j) for j in range(len(self.sizes)))
-        pairs = zip(tables, self.pairs.shapes, strict=True)
-        return [
-            dirichlet_multinomial(each.reshape(*each.shape[:-1], *shape), 1)
-            for each, shape in pairs
-        ]
-
-    def score_left_out(self, stats: LinkStats, rows: RowsLeftOut) -> Array:
-        return self.cells_left_out(stats, rows).sum(axis=1)
+        links = []
+        for j, shape in enumerate(self.pairs.shapes):
+            table = self.concentration[..., self.span(j)]
+            links.append(dirichlet_multinomial(table.reshape(*table.shape[:-1], *shape), 1))
+        return links
 
     def cells_left_out(self, stats: LinkStats, rows: RowsLeftOut) -> Array:
-        """A row takes its part of the margins with it, so that no K of the tables alone is enough."""
-        if rows.kind not in (PREDICTIVE, "mean"):
-            return self.estimate_left_out(stats, rows)
-        level = self.at(rows.x[:])
-        at, weight = np.maximum(level, 0), rows.weight[:, None]
+        if rows.kind in (PREDICTIVE, "mean"):
+            return super().cells_left_out(stats, rows)
+        return self.estimate_left_out(stats, rows)
+
+    def score_left_out(self, stats: LinkStats, rows: RowsLeftOut) -> Array:
+        if rows.kind in (PREDICTIVE, "mean"):
+            return super().score_left_out(stats, rows)
+        return self.estimate_left_out(stats, rows).sum(axis=1)
+
+    def levels_left_out(self, stats: LinkStats, w: Any, kind: str, places: Any = EVERY) -> Array:
+        """A row takes its part of the margins with it, so that no K of the tables is enough."""
 
         def left(sums: Array) -> Array:
-            return staying(sums[at] - weight, sums[at])
+            return staying(sums[places] - w, sums[places])
 
-        pairs, strength, prior = self.pairs, self.expand(self.strength)[0][at], self.margin[0]
-        counts, of_children = self.counts[0] + stats.counts[0], pairs.of_children(stats.counts[0])
-        margin = ratio(
-            prior[at] + left(of_children),
-            pairs.of_parents(prior)[at] + left(pairs.of_parents(of_children)),
-        )
-        expected = ratio(
-            strength * margin + left(counts), strength + left(pairs.of_parents(counts))
-        )
+        pairs, strength = self.pairs, self.expand(self.strength)[0][places]
+        counts, prior = self.counts[0] + stats.counts[0], self.margin[0]
+        of_children, of_parents = pairs.of_children(stats.counts[0]), pairs.of_parents
+        all_children = of_parents(prior)[places] + left(of_parents(of_children))
+        margin = ratio(prior[places] + left(of_children), all_children)
+        expected = ratio(strength * margin + left(counts), strength + left(of_parents(counts)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.where(margin > 0, np.log(expected) - np.log(margin), -np.inf)
-        return silent(level < 0, value)
+            return np.where(margin > 0, np.log(expected) - np.log(margin), -np.inf)
 
 
 class KnownMargins(Links):
     """Links whose margins are known: rows that update them are evidence about the tables alone."""
 
     def update(self, stats: LinkStats) -> Self:
-        return type(self)(
-            np.maximum(self.counts + stats.counts, 0.0), self.margin, self.strength, self.pairs
-        )
+        counts = np.maximum(self.counts + stats.counts, 0.0)
+        return type(self)(counts, self.margin, self.strength, self.pairs)

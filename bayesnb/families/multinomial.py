@@ -112,6 +112,10 @@ class MultinomialStats(LevelStats):
         orders = weight.matrix.T @ log_orders(as_csr(x))[:, None]
         return cls(grouped_sum(weight, x)[:, None], orders)
 
+    @property
+    def cells(self) -> None:
+        """Cells are counts of words, of which none is missing."""
+
     def in_order(self) -> Self:
         """The stats of the same rows whose order is known: that one is all the orders they have."""
         return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
@@ -548,7 +552,7 @@ class Multinomial(DirichletFamily):
     def observe(
         self, x: Cells, weight: Any, sizes: tuple[int, ...] = (), n_jobs: int | None = 1
     ) -> MultinomialStats:
-        seen = MultinomialStats.of(x, weight, n_jobs)
+        seen = MultinomialStats.of(x, weight, n_jobs=n_jobs)
         return seen.in_order() if self.ordered else seen
 
     def belief(self, stats: MultinomialStats) -> DirichletMultinomial:

@@ -66,10 +66,6 @@ class GaussianStats(Stats):
     mean: Array
     ssd: Array  # not sum(x**2): around x = 1e8 that has no correct digit left
 
-    @property
-    def cell_counts(self) -> Array:
-        return self.count
-
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
         rows, features = x.shape

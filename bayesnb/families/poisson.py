@@ -62,10 +62,6 @@ class PoissonStats(Stats):
     events: Array
     log_factorial: Array
 
-    @property
-    def cell_counts(self) -> Array:
-        return self.count
-
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
         x = np.ascontiguousarray(x, float)

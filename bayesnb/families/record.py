@@ -121,6 +121,13 @@ class Record:
     def __len__(self) -> int:
         return len(getattr(self, self.__match_args__[0]))
 
+    @property
+    def layout_values(self) -> tuple[Any, ...]:
+        """The fields in `layout`, which the stats, the density and the belief of a family have
+        alike.
+        """
+        return tuple(getattr(self, name) for name in self.layout)
+
     def beside(self, other: Any) -> Self:
         """This record with entries for all that another has, where entries depend on the data."""
         return self
@@ -180,7 +187,7 @@ class Record:
         """Numbers of features, `(..., f)`, so that they broadcast against the record's arrays."""
         return values
 
-    def column(self, feature: int) -> Self:
+    def column(self, feature: int) -> Any:
         """One feature of a block, `(c, f) -> (c,)`."""
         return self[:, feature]
 

@@ -154,7 +154,7 @@ class Removal(Record):
 
     @property
     def cells(self) -> Array | None:
-        """How many cells were seen, `(c, f)`; None for a family that misses none."""
+        """Weight of the cells that were counted, `(c, f)`; None for a family that misses none."""
         return None
 
     def covers(self, part: Self, every: Array) -> bool:

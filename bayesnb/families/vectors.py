@@ -211,10 +211,6 @@ class VectorStats(Stats):
     mean: Array  # `(c, 1, d)`
     scatter: Array  # `(c, 1, d, d)`
 
-    @property
-    def cell_counts(self) -> Array:
-        return self.count
-
     @classmethod
     def defined(cls, x: Array, weight: Weight) -> Self:
         x = np.asarray(x, float)

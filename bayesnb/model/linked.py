@@ -100,7 +100,7 @@ class LinkBlock(Block):
         return self.pairs.sizes
 
     def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
-        return LinkStats.of(x, weight, self.pairs, n_jobs)
+        return LinkStats.of(x, weight, self.pairs, n_jobs=n_jobs)
 
     def belief(self, stats: Any) -> Belief:
         counts = np.zeros_like(stats.counts)
