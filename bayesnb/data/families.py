@@ -3,7 +3,7 @@
 import difflib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -122,10 +122,11 @@ def declared_families(families: Any, columns: Sequence[Hashable]) -> dict[Hashab
     """Return the family of each column for which `families` declares one."""
     if not isinstance(families, Mapping):
         return {} if isinstance(families, str) else dict.fromkeys(columns, families)
+    known = set(columns)
     declared: dict[Hashable, Any] = {}
     for key, family in families.items():
-        names = key if isinstance(key, tuple) and key not in columns else (key,)
-        declared |= {name: family for name in names if name in columns}
+        names = key if isinstance(key, tuple) and key not in known else (key,)
+        declared |= {name: family for name in names if name in known}
     return declared
 
 
@@ -142,22 +143,44 @@ def families_of(families: Any, table: Table) -> DeclaredColumns:
             "families must be 'auto', a family such as Gaussian() or its name, or a mapping from "
             f"columns to families, got {families!r}."
         )
-    mapping = {} if families == AUTO else families
-    declared = [(family, _places(key, table)) for key, family in mapping.items()]
-    _check(declared, table)
-    rest = undeclared(families, table)
-    blocks: DeclaredColumns = [(family, at) for family, at in declared if family is not None]
-    blocks += infer_families(rest, table)
+    blocks = [block for block in places_of(families, table) if block[0] is not None]
+    blocks += infer_families(undeclared(families, table), table)
     return grouped(list(split_word_columns(blocks, table)))
+
+
+def places_of(families: Any, table: Table) -> DeclaredColumns:
+    """Return the families that are declared, and the places of their columns; None drops them."""
+    if not isinstance(families, Mapping):
+        return []
+    at = {name: place for place, name in enumerate(table.columns)}
+    blocks: DeclaredColumns = []
+    taken: Counter[Hashable] = Counter()
+    for key, family in families.items():
+        names = list(key) if isinstance(key, tuple) and key not in at else [key]
+        for name in names:
+            if name not in at:
+                raise ValueError(f"families: {no_column(name, table.columns)}")
+        if not (family is None or isinstance(family, Declared)):
+            raise TypeError(
+                f"the family of {names} must be an instance such as Gaussian(), its name, or None "
+                f"to drop it, got {family!r}."
+            )
+        taken.update(names)
+        blocks.append((family, [at[name] for name in names]))
+    twice = [name for name, times in taken.items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"columns {twice} are listed more than once in families; each column has one family."
+        )
+    return blocks
 
 
 def undeclared(families: Any, table: Table) -> list[int]:
     """Return the places of the columns whose families are inferred."""
     if families != AUTO and not isinstance(families, Mapping):
         return []
-    mapping = {} if isinstance(families, str) else families
-    taken = {place for key in mapping for place in _places(key, table)}
-    return [place for place in range(len(table.columns)) if place not in taken]
+    taken = {place for _, places in places_of(families, table) for place in places}
+    return [place for place in range(table.width) if place not in taken]
 
 
 def split_word_columns(
@@ -168,67 +191,39 @@ def split_word_columns(
     Columns of counts stay one block.
     """
     for family, places in blocks:
-        if isinstance(family, BestOf):
-            yield family, places
-            continue
-        may_have = isinstance(family, Multinomial) and not isinstance(
-            table, SparseTable
-        )  # columns of which are many
-        lists = [place for place in places if table.has_lists(place)] if may_have else []
-        rest = [place for place in places if place not in lists] if lists else places
-        if family.listed and rest:
+        # the columns of a sparse table are many, and hold numbers
+        if not isinstance(family, Multinomial) or isinstance(table, SparseTable):
+            lists, rest = [], places
+        else:
+            lists = [place for place in places if table.has_lists(place)]
+            rest = [place for place in places if not table.has_lists(place)] if lists else places
+        if rest and isinstance(family, Family) and family.listed:
             raise ValueError(
                 f"column {table.columns[rest[0]]!r} does not hold lists of words, so it cannot "
                 "have declared `levels`. For columns of counts leave `levels` out; split a text "
                 "first: text.split()."
             )
-        if len(rest):
+        if rest:
             yield family, rest
-        yield from ((family.of_lists, [place]) for place in lists)
-
-
-def _places(key: Hashable, table: Table) -> list[int]:
-    """Return the places of the columns of one key of a mapping."""
-    at = {name: place for place, name in enumerate(table.columns)}
-    names = list(key) if isinstance(key, tuple) and key not in at else [key]
-    missing = [name for name in names if name not in at]
-    if missing:
-        raise ValueError(f"families: {no_column(missing[0], table.columns)}")
-    return [at[name] for name in names]
-
-
-def _check(declared: list[tuple[Any, list[int]]], table: Table) -> None:
-    for family, places in declared:
-        if family is not None and not isinstance(family, Declared):
-            names = [table.columns[place] for place in places]
-            raise TypeError(
-                f"the family of {names} must be an instance such as Gaussian(), its name, or None "
-                f"to drop it, got {family!r}."
-            )
-    taken = Counter(place for _, places in declared for place in places)
-    twice = [table.columns[place] for place, times in taken.items() if times > 1]
-    if twice:
-        raise ValueError(
-            f"columns {twice} are listed more than once in families; each column has one family."
-        )
+        for place in lists:
+            yield family.of_lists, [place]
 
 
 def infer_families(places: list[int], table: Table) -> DeclaredColumns:
     """Infer families from the values of columns, those of numbers as `families_of_numbers` does."""
     if isinstance(table, SparseTable):
         return [(_sparse_family(places, table), places)] if places else []
-    kinds = {place: table.kind(place) for place in places}
-    of_kind = {
-        kind: [p for p in places if kinds[p] == kind]
-        for kind in ("flag", "level", "number", "words")
-    }
-    flags, others = families_of_numbers(of_kind["number"], table)
+    of_kind: dict[str, list[int]] = {kind: [] for kind in ("flag", "level", "number", "words")}
+    for place in places:
+        of_kind[table.kind(place)].append(place)
+    flags, numeric = families_of_numbers(of_kind["number"], table)
     blocks: DeclaredColumns = [
         (Bernoulli(), of_kind["flag"]),
         (FLAGS, flags),
         (LEVELS, of_kind["level"]),
+        *numeric,
+        (Multinomial(), of_kind["words"]),
     ]
-    blocks += [*others, (Multinomial(), of_kind["words"])]
     return [block for block in blocks if block[1]]
 
 
@@ -240,46 +235,43 @@ def families_of_numbers(places: list[int], table: Table) -> tuple[list[int], Dec
     """
     if not places:
         return [], []
-    distinct, count, least = _whole_numbers(table.numbers(places))
-    blocks: dict[tuple[bool, bool], list[int]] = {}
     flags = []
-    for place, values, times, smallest in zip(
-        places, distinct, count.tolist(), least.tolist(), strict=True
-    ):
-        if 0 < times <= 2 and set(values[:times]) == {0.0, 1.0}:
+    blocks: dict[tuple[bool, bool], list[int]] = {}
+    for place, (distinct, least) in zip(places, _whole_numbers(table.numbers(places)), strict=True):
+        if set(distinct) == {0.0, 1.0}:
             flags.append(place)
         else:
-            blocks.setdefault((0 < times <= FEW, times > 0 and smallest >= 0), []).append(place)
-    chosen: DeclaredColumns = [
-        (BestOf(*NUMBERS, *[Categorical()] * few, *[COUNTS] * counts), part)
-        for (few, counts), part in blocks.items()
-    ]
+            kind = 0 < len(distinct) <= FEW, bool(distinct) and least >= 0
+            blocks.setdefault(kind, []).append(place)
+    chosen: DeclaredColumns = []
+    for (few, counts), part in blocks.items():
+        chosen.append((BestOf(*NUMBERS, *[Categorical()] * few, *[COUNTS] * counts), part))
     return flags, chosen
 
 
-def _whole_numbers(x: Any) -> tuple[Any, Any, Any]:
-    """Return each column's distinct whole numbers, `(f, FEW)`, their number, and the least, `(f,)`.
+def _whole_numbers(x: Any) -> list[tuple[list[float], float]]:
+    """Return each column's distinct whole numbers, at most FEW + 1, and the least of all.
 
-    There are FEW + 1 where there are more, and -1 where a number is not whole.
+    There are none where a number is not whole.
     """
-    features = x.shape[1]
-    distinct, least = np.zeros((features, FEW)), np.full(features, np.inf)
-    count = np.zeros(features, np.int64)
+    distinct: list[list[float] | None] = [[] for _ in range(x.shape[1])]
+    least = np.full(x.shape[1], np.inf)
     for rows in pieces_of(x):
         part = numbers(x, rows)
-        for j in np.flatnonzero(count >= 0):
+        for j, known in enumerate(distinct):
+            if known is None:
+                continue
             column = part[~np.isnan(part[:, j]), j]
             if (np.floor(column) != column).any() or np.isinf(column).any():
-                count[j] = -1
+                distinct[j] = None
                 continue
             least[j] = min(least[j], column.min(initial=np.inf))
-            for known in distinct[j, : count[j]]:
-                column = column[column != known]
-            while len(column) and count[j] <= FEW:
-                distinct[j, count[j] : count[j] + 1] = column[0]  # that beyond FEW is only counted
-                count[j] += 1
+            for value in known:
+                column = column[column != value]
+            while len(column) and len(known) <= FEW:
+                known.append(float(column[0]))
                 column = column[column != column[0]]
-    return distinct, count, least
+    return [(known or [], low) for known, low in zip(distinct, least.tolist(), strict=True)]
 
 
 def _sparse_family(places: list[int], table: SparseTable) -> Family:
@@ -302,26 +294,18 @@ def grouped(blocks: DeclaredColumns) -> DeclaredColumns:
     return list(groups.values())
 
 
-def _key(family: Declared) -> Any:
-    """Return a value by which two declarations compare; None for one of certain columns only."""
-    if isinstance(family, BestOf):
-        keys = [_key(candidate) for candidate in family.candidates]
-        return None if None in keys else (BestOf, family.margin, *keys)
-    names = [field.name for field in fields(family)]  # type: ignore[arg-type]
-    parts = [_plain(getattr(family, name)) for name in names]
-    key = (type(family), *parts)
-    return (
-        None if family.multivariate or None in key else key
-    )  # an array in a prior is in the order of its columns
+def _key(value: Any) -> Any:
+    """Return a value by which declarations compare; None for one of certain columns only.
 
-
-def _plain(value: Any) -> Any:
-    """Return a value by which two families compare; None if it has arrays, which are of columns."""
-    if hasattr(value, "__dataclass_fields__"):
-        parts = [np.asarray(getattr(value, f.name)) for f in fields(value)]
-        return (
-            None
-            if any(part.ndim for part in parts)
-            else (type(value), *(part.item() for part in parts))
-        )
+    Such are joint families, and priors with arrays, which are in the order of their columns.
+    """
+    if isinstance(value, np.ndarray):
+        return None if value.ndim else value.item()
+    if is_dataclass(value):
+        parts = [_key(getattr(value, field.name)) for field in fields(value)]
+        is_joint = isinstance(value, Family) and value.multivariate
+        return None if is_joint or None in parts else (type(value), *parts)
+    if isinstance(value, tuple):
+        parts = list(map(_key, value))
+        return None if None in parts else tuple(parts)
     return repr(value)
