@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from bayesnb.data import Table
 from bayesnb.families import Bernoulli, Categorical, Gaussian, Histogram, Poisson
 from bayesnb.families.base import Array, Stats
-from bayesnb.families.dirichlet_evidence import EvidenceTerms, log_evidence
 from bayesnb.families.grid import Grid
 from bayesnb.families.weight import one_hot
 from bayesnb.model.linked import LinkBlock, codes_of
@@ -252,25 +252,44 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     one for all, the mean. Every third strength is tried, and then those around the best.
     """
     n = cells.shape[0]
-    parents, children = cells.add_up(parent), cells.add_up(child)
+    parents = cells.add_up(parent)
+    children = cells.add_up(child)
     mean = ratio(children, cells.add_up()[:, :, None])
-    held, born = np.nonzero(parents), np.nonzero(children)
+    born = np.nonzero(children)
     alone = np.bincount(born[0], children[born] * np.log(mean[born]), n)
-    terms = EvidenceTerms(
-        np.append(cells.pair, held[0]),
-        np.append(cells.number, parents[held]),
-        np.append(mean[cells.pair, cells.owner, cells[child]], np.ones(len(held[0]))),
-        np.repeat([1.0, -1.0], [len(cells.pair), len(held[0])]),
-    )
-    each, values = np.arange(n), np.full((n, len(STRENGTHS)), -np.inf)
+    pair, unit, number, times = _list_log_gammas(cells, child, parents, mean)
+    each = np.arange(n)
+    values = np.full((n, len(STRENGTHS)), -np.inf)
     tried = np.arange(1, len(STRENGTHS), STEP)[:, None]
     for _ in range(2):
         for k in np.broadcast_to(tried, (len(tried), n)):
-            values[each, k] = log_evidence(terms, STRENGTHS[k])
+            log_gammas = gammaln(STRENGTHS[k][pair] * unit + number)
+            values[each, k] = np.bincount(pair, times * log_gammas, n)
         best = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
         around = np.array([step for step in range(1 - STEP, STEP) if step != 0])
         tried = np.clip(best + around[:, None], 0, len(STRENGTHS) - 1)
     return np.stack([values[each, best] - alone, STRENGTHS[best]], axis=1)
+
+
+def _list_log_gammas(cells: PairCells, child: int, parents: Array, mean: Array) -> tuple[Array, ...]:
+    """List the terms times * lnGamma(strength * unit + number) of log evidence: pair, unit, number, times.
+
+    The cells below one level of a child have one lnGamma(strength * mean) in common, and the levels
+    of all parents one lnGamma(strength): less than half as many are evaluated as of cells alone.
+    """
+    of_child = mean[cells.pair, cells.owner, cells[child]]
+    ends = np.ravel_multi_index((cells.pair, cells.owner, cells[child]), mean.shape)
+    occupied = np.bincount(ends, minlength=mean.size).reshape(mean.shape)
+    born = np.nonzero(occupied)
+    held = np.nonzero(parents)
+    pairs = np.arange(len(parents))
+    one = np.ones(len(held[0]))
+    return (
+        np.concatenate([cells.pair, born[0], held[0], pairs]),
+        np.concatenate([of_child, mean[born], one, np.ones(len(pairs))]),
+        np.concatenate([cells.number, np.zeros(len(born[0])), parents[held], np.zeros(len(pairs))]),
+        np.concatenate([np.ones(len(of_child)), -occupied[born], -one, np.bincount(held[0], minlength=len(pairs))]),
+    )
 
 
 def chosen_links(ranked: Sequence[Candidate], width: int, kind: str) -> tuple[list[Candidate], list[bool]]:
