@@ -270,23 +270,11 @@ def rounded_away(a: float, b: float) -> float:
     return (a - (total - kept)) + (b - kept)
 
 
-@compiled
 def finish(total: Array) -> None:
     """Join the two parts of the mean; what rounding left of a constant column's ssd becomes 0."""
-    for c in range(total.shape[1]):
-        for j in range(total.shape[2]):
-            mean = total[MEAN, c, j] + total[SLIP, c, j]
-            least = TINY * abs(mean)
-            total[MEAN, c, j] = mean
-            # whose square is a double
-            if total[SSD, c, j] <= total[COUNT, c, j] * least * least and least < 1e140:
-                total[SSD, c, j] = 0.0
-
-
-@finish.defined(LITTLE)
-def finish_by_definition(total: Array) -> None:
     count, mean, slip, ssd = total
     mean += slip
     least = TINY * np.abs(mean)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
+        # whose square is a double
         ssd[(ssd <= count * least * least) & (least < 1e140)] = 0.0
