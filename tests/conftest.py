@@ -29,10 +29,13 @@ from bayesnb.families.histogram import AveragedHistogram, GridStats
 from bayesnb.families.joint import JointDirichlet, JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 from bayesnb.families.poisson import PoissonStats
-from bayesnb.families.sharing import SharedGaussianStats, SharedNormalInverseGamma
+from bayesnb.families.sharing import (
+    SharedGaussianStats,
+    SharedNormalInverseGamma,
+    SharedNormalInverseWishart,
+)
 from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
-from bayesnb.families.wishart_shared import SharedNormalInverseWishart
 from tests.waiting import WaitingBelief, WaitingStats
 
 Array = np.ndarray

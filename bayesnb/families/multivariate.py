@@ -20,9 +20,9 @@ from bayesnb.families.normal_inverse_wishart import (
     NormalInverseWishart,
     strengthened_fields,
 )
+from bayesnb.families.sharing import SharedNormalInverseWishart
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.vectors import SharedVectorStats, VectorStats, diagonal, factor
-from bayesnb.families.wishart_shared import SharedNormalInverseWishart
 from bayesnb.formatting import number_range
 from bayesnb.numerics.special import ratio
 

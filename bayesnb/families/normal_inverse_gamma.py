@@ -9,16 +9,15 @@ Bayesian analysis of the Gaussian distribution, section 3; the predictive is Stu
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, reduce
-from math import factorial, pi
 from operator import add
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import gammaln
 
 from bayesnb import numerics
-from bayesnb.families import gaussian_removal, quantiles
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
+from bayesnb.families import quantiles
+from bayesnb.families.base import ORDER, Array, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.record import (
     FARTHEST,
     Expected,
@@ -31,7 +30,8 @@ from bayesnb.families.record import (
     of_powers,
     silent,
 )
-from bayesnb.families.removal import SLACK, RowsLeftOut, left_of, slack
+from bayesnb.families.removal import SLACK, left_of, slack
+from bayesnb.families.student import LOG_2PI, Slip, StudentBelief
 from bayesnb.families.sums import by_rows, made_at
 from bayesnb.families.units import NumberUnit
 from bayesnb.families.weight import Weight, by_class
@@ -40,22 +40,7 @@ from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamm
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
-LOG_2PI, LOG_PI = float(np.log(2 * pi)), float(np.log(pi))
 ROUNDED = 8 * float(np.finfo(float).eps)
-
-
-class Moments(NamedTuple):
-    """A Gaussian's two parameters, as a mean, a mode or the end of an interval."""
-
-    mean: Array
-    variance: Array
-
-
-class Slip(NamedTuple):
-    """Bounds of the errors of a mean and an ssd."""
-
-    mean: Array
-    ssd: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +267,7 @@ class GaussianDensity(Density):
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
+class NormalInverseGamma(StudentBelief):
     r"""Normal-inverse-gamma distribution over a mean and a variance: the prior of ``Gaussian``.
 
     Parameters
@@ -325,6 +310,8 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
     Moments(mean=array(0.), variance=array(2.))
     """
 
+    width = 1
+    density: ClassVar[type[Density]] = GaussianDensity
     location: Array  # `mean` to the user
     count: Array
     shape: Array
@@ -366,27 +353,31 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         array(2.)
         """
         parameter = self.location.view(Expected)
-        heavy = self.shape <= 1
-        variance = np.where(heavy, np.inf, self.scale / np.where(heavy, 1.0, self.shape - 1))
-        parameter.expectation = Moments(self.location, variance)
+        parameter.expectation = self.expected()
         return parameter
 
     @property
-    def beyond(self) -> int:
-        """What a mode adds to the dof by which it divides: the mean, at its mode, adds a factor
-        variance**-0.5.
-        """
-        return 3
-
-    def mode(self) -> Moments:
-        return Moments(self.location, self.scale / (self.shape + self.beyond / 2))
+    def dof(self) -> Array:
+        return 2 * self.shape
 
     @property
-    def as_scale(self) -> gaussian_removal.Scale:
-        """What rows take from when they leave: that of a block of one column."""
-        return gaussian_removal.Scale(
-            1, self.beyond, self.count, 2 * self.shape, log(2 * self.scale)
-        )
+    def matrix(self) -> Array:
+        return 2 * self.scale
+
+    squares = matrix
+
+    @property
+    def log_det(self) -> Array:
+        return log(2 * self.scale)
+
+    def per_column(self, values: Array) -> Array:
+        return values
+
+    per_entry = per_column
+
+    def whitened_size(self, change: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(change == 0, 0.0, np.abs(change) / np.sqrt(2 * self.scale))
 
     @property
     def proper(self) -> Array:
@@ -398,15 +389,15 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
                 "Gaussian: a prior with a negative shape has no weight that could be halved or "
                 "doubled."
             )
-        return type(self)(self.location, times * self.count, times * self.shape, times * self.scale)
+        return self.made(self.location, times * self.count, times * self.shape, times * self.scale)
 
     def update(self, stats: GaussianStats) -> Self:
-        gap, share = stats.mean - self.location, ratio(stats.count, self.count + stats.count)
-        return type(self)(
-            self.location + share * gap,
+        share = ratio(stats.count, self.count + stats.count)
+        return self.made(
+            self.location + share * (stats.mean - self.location),
             self.count + stats.count,
-            self.shape + stats.count / 2,
-            self.scale + self.surprise(stats),
+            self.shape + self.each(self.pooled(stats.count)) / 2,
+            self.scale + self.each(self.pooled(self.surprise(stats))),
         )
 
     def surprise(self, stats: GaussianStats, xp: Any = special) -> Any:
@@ -416,51 +407,33 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         share = xp.ratio(stats.count, self.count + stats.count)
         return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
 
-    def rounding_error(self, stats: GaussianStats, slip: Slip) -> Array:
-        """The error of the location is in standard deviations of a row, that of the scale a part of
-        it.
-        """
-        share, after = ratio(stats.count, self.count + stats.count), self.update(stats)
-        pull = self.count * share * (2 * np.abs(stats.mean - self.location) + slip.mean) * slip.mean
-        off = np.stack([share * slip.mean, (slip.ssd + pull) / 2])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            unit = np.stack(
-                [np.sqrt(ratio(after.scale, np.maximum(after.shape, 0.0))), after.scale]
-            )
-            return np.where(off == 0, 0.0, off / unit).max(axis=0)
-
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         terms = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
-        return of_variance(self.shape, self.scale, terms, xp)
+        half, surprise, widened = map(self.pooled, terms)
+        shape, scale = self.once(self.shape), self.once(self.scale)
+        return of_variance(shape, scale, (half, surprise, widened), xp)
+
+    def distances(self, x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return (x - self.location) ** 2 / (2 * self.scale)
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        # a noncentral chi-squared integral over the mean, then a Gamma integral over the precision
-        x, s = np.asarray(x, float), np.asarray(s)
+        x = np.asarray(x, float)
         with np.errstate(all="ignore"):
-            widen = 1 + s / self.count
-            reach = s / (widen * 2 * self.scale)
-            if np.iscomplexobj(s):
-                tail = accurate_log1p(reach * (x - self.location) ** 2)
-            elif np.all(reach >= 0):
-                tail = log1p_square(np.sqrt(reach) * (x - self.location))
-            else:
-                tail = np.log1p(reach * (x - self.location) ** 2)
-            value = log_gamma_ratio(self.shape, s / 2) - (s / 2) * (LOG_2PI + np.log(self.scale))
-            value = value - (self.shape + s / 2) * tail - accurate_log1p(s / self.count) / 2
-            exists = (widen.real > 0) & (1 + (reach * (x - self.location) ** 2).real > 0)
-            value = np.where(exists | (np.imag(s) != 0), value, np.inf)
-        return silent(np.isnan(x), value)
+            root = np.abs(x - self.location) / np.sqrt(2 * self.scale)
+        return silent(np.isnan(x), self.moment_at(root, s))
 
     def log_predictive(self, x: Array) -> Array:
-        # Student's t with 2 * shape degrees of freedom
+        # Student's t with 2 * shape degrees of freedom, also where a distance is infinite
         width = np.sqrt(2 * self.scale * (1 + 1 / self.count))
-        height = log_gamma_ratio(self.shape, 0.5) - np.log(width) - LOG_PI / 2
         with np.errstate(over="ignore"):
             gap = x - self.location
             z = gap / width
         tail = np.where(np.isinf(z), 2 * (log(np.abs(gap)) - np.log(width)), log1p_square(z))
-        value = height - (self.shape + 0.5) * tail
-        return silent(np.isnan(x), value)
+        return silent(np.isnan(x), self.height(1.0) - (self.shape + 0.5) * tail)
+
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
+        return silent(np.isnan(x), self.cumulants_at(self.distances(x), order, tilt))
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         terms = made_at(self, power, lambda power: self._student(1.0, power))
@@ -472,9 +445,8 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         if np.ndim(s) > 1:
             return super().row_log_moment(x, s)
         define = partial(super().row_log_moment, s=s)
-        return kernel_scores(
-            numerics.gaussian_kernels.student, self._student(s), define, numbers(x, EVERY)
-        )
+        student = numerics.gaussian_kernels.student
+        return kernel_scores(student, self._student(s), define, numbers(x, EVERY))
 
     def _student(self, s: Any, power: Any = 1.0) -> tuple[Any, ...]:
         """K(s) times a power, as height - exponent * log1p(width * (x - location)**2); at s = 1 it
@@ -485,68 +457,22 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         with np.errstate(all="ignore"):
             exponent = power * (self.shape + s / 2)
             width = s / ((1 + s / self.count) * 2 * self.scale)
-            height = log_gamma_ratio(self.shape, s / 2) - s / 2 * (LOG_2PI + np.log(self.scale))
-            height = power * (height - np.log1p(s / self.count) / 2)
+            height = power * self.height(s)
         alike = bool((exponent == exponent[:, :1]).all() and (width >= 0).all())
         return np.array(self.location), width, exponent, height, alike
 
-    def is_fragile(self, x: Cells, w: Any) -> Array:
-        reach = self.as_scale.farthest(w)
-        with np.errstate(invalid="ignore"):
-            reach = np.where(reach < 0, reach, np.sqrt(2 * self.scale * reach))
-        return np.abs(numbers(x, EVERY) - self.location) > reach
-
-    def estimate_left_out(self, stats: GaussianStats, rows: RowsLeftOut) -> Array:
-        belief, cells = gaussian_removal.learnt(self, stats, rows.kind), numbers(rows.x, EVERY)
-        score = belief.as_scale.estimate_left_out(rows.kind, rows.each, belief.distances(cells))
-        return silent(np.isnan(cells), score)
-
-    def distances(self, x: Array) -> Array:
-        """Squared distances of cells from the location, in units of the scale."""
-        with np.errstate(all="ignore"):
-            return (x - self.location) ** 2 / (2 * self.scale)
-
-    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        shape = self.shape + tilt / 2
-        rho = 1 / self.count + (x - self.location) ** 2 / (2 * self.scale)
-        log_part, rho = -np.log1p(tilt * rho) / 2, rho / (1 + tilt * rho)
-        terms = [log_part - shape * rho]
-        for n in range(2, order + 1):
-            terms.append(
-                (-1) ** n
-                * (factorial(n - 1) * shape * rho - factorial(n - 2) * n / 2)
-                * rho ** (n - 1)
-            )
-        both = zip(self._still_cumulants(order, tilt), terms, strict=True)
-        return silent(np.isnan(x), np.stack([still + moving for still, moving in both]))
-
-    def _still_cumulants(self, order: int, tilt: Any) -> Array:
-        """The part of the cumulants that is the same for all cells."""
-        shape, r = self.shape + tilt / 2, 1 / self.count
-        log_part, r = np.log1p(tilt * r) - LOG_2PI - np.log(self.scale), r / (1 + tilt * r)
-        terms = [(psi(shape) + log_part) / 2 + (shape - 0.5) * r]
-        for n in range(2, order + 1):
-            spread = (factorial(n - 2) * n / 2 - factorial(n - 1) * (shape - 0.5) * r) * r ** (
-                n - 1
-            )
-            terms.append(polygamma(n - 1, shape) / 2**n + (-1) ** n * spread)
-        return np.stack(np.broadcast_arrays(*terms))
+    def _for_kernels(self, w: Array, *others: Array) -> list[Array]:
+        """Parameters of log-densities times powers of the columns, as kernels read them."""
+        parameters = self.location, w / (2 * self.scale), w / self.count
+        return [np.ascontiguousarray(each) for each in (*parameters, *others)]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         cells, w = numbers(x, EVERY), by_feature(power, self.shape.shape[1])
-        parameters = (
-            self.location,
-            w / (2 * self.scale),
-            w / self.count,
-            self.shape + tilt * w / 2,
-            w,
-        )
-        still = of_powers(self._still_cumulants(ORDER, tilt * w), power).sum(axis=-1)
-        total, kernel = (
-            np.empty((ORDER, len(cells), len(self))),
-            numerics.transform_kernels.student_cumulants,
-        )
-        if kernel(cells, *map(np.ascontiguousarray, parameters), tilt, still, total):
+        parameters = self._for_kernels(w, self.shape + tilt * w / 2, w)
+        still = of_powers(self.still_cumulants(ORDER, tilt * w), power).sum(axis=-1)
+        total = np.empty((ORDER, len(cells), len(self)))
+        kernel = numerics.transform_kernels.student_cumulants
+        if kernel(cells, *parameters, tilt, still, total):
             at_location = of_powers(self.cumulants(self.location, ORDER, tilt * w), power)
             gone = np.isnan(cells)
             total -= gone.astype(float) @ at_location.swapaxes(1, 2)
@@ -554,34 +480,20 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         return total
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        cells, s, w = (
-            numbers(x, EVERY),
-            np.asarray(s, complex),
-            by_feature(power, self.shape.shape[1]),
-        )
+        cells, s = numbers(x, EVERY), np.asarray(s, complex)
+        w = by_feature(power, self.shape.shape[1])
         shared, place = self._shared_moments(s, w)
         scale = s / 2 * (w * (LOG_2PI + np.log(self.scale)))[..., None]
         often = np.stack([np.bincount(places, minlength=len(shared)) for places in place])
-        each = (
-            shared[place] - scale if np.isnan(cells).any() else np.empty((*place.shape, 0), complex)
-        )
+        each = np.empty((*place.shape, 0), complex)
+        if np.isnan(cells).any():
+            each = shared[place] - scale
         out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
-        parameters = (
-            self.location,
-            w / (2 * self.scale),
-            w / self.count,
-            self.shape,
-            w,
-            s.real,
-            s.imag,
-        )
-        numerics.transform_kernels.student_transform(
-            cells, *map(np.ascontiguousarray, parameters), _apart(each), out
-        )
+        parameters = self._for_kernels(w, self.shape, w, s.real, s.imag)
+        numerics.transform_kernels.student_transform(cells, *parameters, _apart(each), out)
         real = w[:, None] * s.real
-        exists = (s.imag != 0) | (
-            (real / self.count[..., None] > -1) & (real > -2 * self.shape[..., None])
-        ).all(1)
+        widens = real / self.count[..., None] > -1
+        exists = (widens & (real > -2 * self.shape[..., None])).all(axis=1) | (s.imag != 0)
         return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
 
     def _shared_moments(self, s: Array, power: Array) -> tuple[Array, Array]:
@@ -593,36 +505,26 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
         shape, count, w = alike[..., None]
         s = w * s
         with np.errstate(all="ignore"):
-            shared = log_gamma_ratio(shape, s / 2) + (shape + s / 2 - 0.5) * accurate_log1p(
-                s / count
-            )
+            widened = (shape + s / 2 - 0.5) * accurate_log1p(s / count)
+            shared = log_gamma_ratio(shape, s / 2) + widened
         return np.where(np.isfinite(shared), shared, 0.0), place.reshape(self.shape.shape)
 
     def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
-        rng = np.random.default_rng(rng)
-        variance = self.scale / rng.standard_gamma(self.shape, lead(size) + self.shape.shape)
+        rng, shape = np.random.default_rng(rng), self.once(self.shape)
+        gamma = rng.standard_gamma(shape, lead(size) + shape.shape)
+        variance = self.scale / self.each(gamma, len(lead(size)))
         return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
 
     def log_density(self, theta: GaussianDensity) -> Parts:
-        """log p of each mean given its variance, and of each variance."""
+        """log p of each mean given its variance, and of each variance: of one that classes share
+        in equal parts.
+        """
         log_variance = np.log(theta.variance)
         spread = self.count * (theta.mean - self.location) ** 2 / theta.variance
         mean = (np.log(self.count) - LOG_2PI - log_variance - spread) / 2
-        variance = (
-            self.shape * np.log(self.scale) - gammaln(self.shape) - self.scale / theta.variance
-        )
-        return {("mu", None): mean, ("sigma2", None): variance - (self.shape + 1) * log_variance}
-
-    def interval(self, prob: float) -> tuple[Moments, Moments]:
-        unit = np.sqrt(self.scale / (self.shape * self.count))
-        low, high = (
-            Moments(
-                quantiles.student(p, 2 * self.shape, self.location, unit),
-                quantiles.inverse_gamma(p, self.shape, self.scale),
-            )
-            for p in quantiles.tails(prob)
-        )
-        return low, high
+        variance = self.shape * np.log(self.scale) - gammaln(self.shape)
+        variance = variance - self.scale / theta.variance - (self.shape + 1) * log_variance
+        return {("mu", None): mean, ("sigma2", None): variance / self.tied}
 
     def quantile(self, p: float) -> Array:
         unit = np.sqrt(self.scale * (1 + 1 / self.count) / self.shape)
@@ -631,35 +533,26 @@ class NormalInverseGamma(Belief[GaussianStats, GaussianDensity]):
     def predictive(self) -> Any:
         from scipy.stats import t
 
-        return t(
-            2 * self.shape, self.location, np.sqrt(self.scale * (1 + 1 / self.count) / self.shape)
-        )
-
-    def estimate(self, kind: str) -> GaussianDensity:
-        if kind == "map":
-            return GaussianDensity(*self.mode())
-        variance = self.mean().variance
-        return GaussianDensity(
-            self.location, np.where(np.isfinite(variance), variance, ratio(self.scale, self.shape))
-        )
+        unit = np.sqrt(self.scale * (1 + 1 / self.count) / self.shape)
+        return t(2 * self.shape, self.location, unit)
 
     def units(self, x: Cells) -> list[NumberUnit]:
         """A block of each column."""
-        cells = np.asarray(numbers(x, EVERY), float)
-        columns = zip(self.count.T, self.shape.T, self.location.T, self.scale.T, strict=True)
-        return [
-            NumberUnit(
-                (j,), cells[:, [j]], count, shape, location[:, None], 2 * scale[:, None, None]
-            )
-            for j, (count, shape, location, scale) in enumerate(columns)
-        ]
+        cells, units = np.asarray(numbers(x, EVERY), float), []
+        for j in range(cells.shape[1]):
+            location, scale = self.location[:, [j]], self.matrix[:, [j], None]
+            count, shape = self.count[:, j], self.shape[:, j]
+            units.append(NumberUnit((j,), cells[:, [j]], count, shape, location, scale))
+        return units
 
     def variables(self, pm: Any, names: VariableNames) -> GaussianDensity:
         variance = pm.InverseGamma(**names("sigma2"), alpha=self.shape, beta=self.scale)
-        return GaussianDensity(
-            pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5),
-            variance,
-        )
+        return self.density_with_variance(pm, names, variance)
+
+    def density_with_variance(self, pm: Any, names: VariableNames, variance: Any) -> Any:
+        """The density of a variance that is a PyMC variable, and of means drawn with it."""
+        mean = pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5)
+        return GaussianDensity(mean, variance)
 
 
 def of_variance(shape: Any, scale: Any, terms: tuple[Any, Any, Any], xp: Any = special) -> Any:

@@ -11,14 +11,13 @@ missing.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy.special import multigammaln
 
-from bayesnb.families import elliptic, gaussian_removal, quantiles
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Narrowed, Parts, Rng
-from bayesnb.families.elliptic import LOG_PI, MeanCovariance, multi_gamma_ratio
-from bayesnb.families.normal_inverse_gamma import Moments, NormalInverseGamma, Slip
+from bayesnb.families.base import ORDER, Array, Cells, Density, Narrowed, Parts, Rng
+from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.record import (
     FARTHEST,
     Expected,
@@ -28,7 +27,7 @@ from bayesnb.families.record import (
     of_powers,
     raised,
 )
-from bayesnb.families.removal import RowsLeftOut
+from bayesnb.families.student import LOG_2PI, LOG_PI, StudentBelief, multi_gamma_ratio
 from bayesnb.families.sums import by_rows
 from bayesnb.families.units import NumberUnit
 from bayesnb.families.vectors import (
@@ -40,13 +39,14 @@ from bayesnb.families.vectors import (
     diagonal,
     distances,
     factor,
-    log_square,
+    norm,
     outer,
     patterns_of,
-    square,
+    transposed,
+    turned,
 )
 from bayesnb.numerics import special
-from bayesnb.numerics.special import accurate_log1p, ratio
+from bayesnb.numerics.special import ratio
 from bayesnb.numerics.views import EVERY, numbers
 
 FIELDS, SYMBOLS = (
@@ -56,6 +56,13 @@ FIELDS, SYMBOLS = (
 NAME = "NormalInverseWishart"
 # how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
 SYMMETRIC = 1e-12
+
+
+class MeanCovariance(NamedTuple):
+    """A multivariate Gaussian's two parameters, as a mean or a mode."""
+
+    mean: Array
+    covariance: Array
 
 
 def checked_fields(
@@ -122,7 +129,7 @@ def strengthened_fields(
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
+class NormalInverseWishart(Whitened, StudentBelief):
     r"""Normal-inverse-Wishart distribution: the prior of ``MultivariateGaussian``.
 
     Parameters
@@ -175,6 +182,8 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
 
     multivariate: ClassVar[bool] = True
     degree: ClassVar[int] = 2
+    density: ClassVar[type[Density]] = VectorDensity
+    moments: ClassVar[Any] = MeanCovariance
     renamed: ClassVar[dict[str, str]] = {"location": "mean"}
     symbols: ClassVar[dict[str, str]] = dict(zip(FIELDS, SYMBOLS, strict=True))
 
@@ -184,12 +193,16 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
 
     def map(self, change: Any, *others: Self) -> Self:
         """Field by field; what is known to be a belief is not checked again."""
-        return self.made(
-            *(change(*(getattr(belief, name) for belief in (self, *others))) for name in FIELDS)
-        )
+        fields = []
+        for name in FIELDS:
+            fields.append(change(*(getattr(belief, name) for belief in (self, *others))))
+        return self.made(*fields)
+
+    def made(self, *fields: Array) -> Self:
+        return self.raw(*fields, *self.layout_values)
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         """The number of columns."""
         return self.location.shape[-1]
 
@@ -210,30 +223,33 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         array([[2., 0.],
                [0., 1.]])
         """
-        parameter, free = self.location.view(Expected), self.dof - self.width - 1
-        with np.errstate(divide="ignore"):
-            covariance = np.where(
-                (free > 0)[..., None, None], self.scale / free[..., None, None], np.inf
-            )
-        parameter.expectation = MeanCovariance(self.location, covariance)
+        parameter = self.location.view(Expected)
+        parameter.expectation = self.expected()
         return parameter
-
-    @property
-    def beyond(self) -> int:
-        """The number added to dof in the divisor that makes of the scale its mode."""
-        return self.width + 2
-
-    @property
-    def as_scale(self) -> gaussian_removal.Scale:
-        """What rows take from when they leave."""
-        return gaussian_removal.Scale(self.width, self.beyond, self.count, self.dof, self.log_det)
-
-    def mode(self) -> MeanCovariance:
-        return MeanCovariance(self.location, self.scale / (self.dof + self.beyond)[..., None, None])
 
     @property
     def matrix(self) -> Array:
         return self.scale
+
+    @property
+    def squares(self) -> Array:
+        return diagonal(self.scale)
+
+    @property
+    def white(self) -> Array:
+        """The location in units of the scale."""
+        return turned(self.whitening, self.location)
+
+    def per_column(self, values: Array) -> Array:
+        return values[..., None]
+
+    def per_entry(self, values: Array) -> Array:
+        return values[..., None, None]
+
+    def whitened_size(self, change: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            size = np.sqrt((turned(np.abs(self.whitening), change) ** 2).sum(axis=-1))
+        return np.where((change == 0).all(axis=-1), 0.0, size)
 
     @property
     def proper(self) -> Array:
@@ -244,10 +260,8 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         if isinstance(there, slice):
             return self
         scale = self.scale[..., there, :][..., there]
-        gone = self.width - scale.shape[-1]
-        return NormalInverseWishart.raw(
-            self.location[..., there], self.count, self.dof - gone, scale
-        )
+        dof = self.dof - (self.width - scale.shape[-1])
+        return NormalInverseWishart.raw(self.location[..., there], self.count, dof, scale)
 
     def patterns(self, x: Array) -> Iterator[tuple[Array, "NormalInverseWishart", Array]]:
         """Rows with cells in the same columns: which they are, the belief about these columns, and
@@ -258,13 +272,9 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
 
     def margins(self) -> NormalInverseGamma:
         """The belief about each column by itself, `(c, 1, d) -> (c, d)`."""
-        shape = self.location[:, 0].shape
-        count, free = (
-            np.broadcast_to(field, shape) for field in (self.count, self.dof - self.width + 1)
-        )
-        return NormalInverseGamma(
-            self.location[:, 0], count, free / 2, diagonal(self.scale)[:, 0] / 2
-        )
+        location, free = self.location[:, 0], self.dof - self.width + 1
+        count, shape = (np.broadcast_to(each, location.shape) for each in (self.count, free / 2))
+        return NormalInverseGamma(location, count, shape, self.squares[:, 0] / 2)
 
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
         cells = numbers(x, EVERY)
@@ -277,48 +287,25 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
 
     def units(self, x: Cells) -> list[NumberUnit]:
         """The block as it is."""
-        cells = np.asarray(x[:], float)
-        location, scale, shape = (
-            self.location[:, 0],
-            self.scale[:, 0],
-            (self.dof[:, 0] - self.width + 1) / 2,
-        )
-        return [
-            NumberUnit(
-                tuple(range(self.width)),
-                cells,
-                self.count[:, 0],
-                shape,
-                np.asarray(location),
-                scale,
-            )
-        ]
+        places, shape = tuple(range(self.width)), (self.dof[:, 0] - self.width + 1) / 2
+        location, cells = np.asarray(self.location[:, 0]), np.asarray(x[:], float)
+        return [NumberUnit(places, cells, self.count[:, 0], shape, location, self.scale[:, 0])]
 
     def update(self, stats: VectorStats) -> Self:
         share = ratio(stats.count, self.count + stats.count)
-        location = self.location + share[..., None] * (stats.mean - self.location)
-        dof, scale = (
-            self.dof + self.together(stats.count),
-            self.scale + self.together(self.surprise(stats)),
+        return self.made(
+            self.location + share[..., None] * (stats.mean - self.location),
+            self.count + stats.count,
+            self.dof + self.each(self.pooled(stats.count)),
+            self.scale + self.each(self.pooled(self.surprise(stats))),
         )
-        return self.made(location, self.count + stats.count, dof, scale)
-
-    def together(self, values: Array) -> Array:
-        """Sums over the classes that have a covariance in common; here each has one for itself."""
-        return values
-
-    def made(self, *fields: Array) -> Self:
-        """One like it, of these fields."""
-        return self.raw(*fields, *(getattr(self, name) for name in self.layout))
 
     def surprise(self, stats: VectorStats) -> Array:
         """The data's addition to the scale: their scatter about their mean, and that about the
         location.
         """
-        share = ratio(stats.count, self.count + stats.count)
-        return stats.scatter + (self.count * share)[..., None, None] * outer(
-            stats.mean - self.location
-        )
+        weight = self.count * ratio(stats.count, self.count + stats.count)
+        return stats.scatter + weight[..., None, None] * outer(stats.mean - self.location)
 
     def strengthened(self, times: Any) -> Self:
         """The belief that is worth `times` as many rows; every column expects the same mean and
@@ -327,100 +314,27 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         fields = tuple(getattr(self, name) for name in FIELDS)
         return self.made(*strengthened_fields(fields, times, 1.0, self.width))
 
-    def rounding_error(self, stats: VectorStats, slip: Slip) -> Array:
-        return elliptic.rounding_error(self, stats, slip)
-
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
-        after, half = self.update(stats), stats.count / 2
-        gain = multi_gamma_ratio(
-            self.dof / 2, half, self.width
-        ) - self.dof / 2 * elliptic.log_growth(self, after)
-        gain = gain - half * (self.width * LOG_PI + after.log_det)
-        return gain - self.width * np.log1p(stats.count / self.count) / 2
+        after, half = self.update(stats), self.pooled(stats.count) / 2
+        dof, grown = self.once(self.dof) / 2, self.once(log_growth(self, after))
+        gain = multi_gamma_ratio(dof, half, self.width) - dof * grown
+        gain = gain - half * (self.width * LOG_PI + self.once(after.log_det))
+        return gain - self.width * self.pooled(np.log1p(stats.count / self.count)) / 2
 
-    def at_distances(
-        self, x: Array, value: Callable[["NormalInverseWishart", Array, Any], Array]
-    ) -> Array:
-        """`value(belief, squared distance, rows)` of vectors and the belief about the columns that
-        they have.
-        """
+    def at_roots(self, x: Array, value: Callable[["NormalInverseWishart", Array], Array]) -> Array:
+        """`value(belief, distance)` of vectors and the belief about the columns that they have."""
 
-        def complete(cells: Array, there: There, rows: Any) -> Array:
+        def complete(cells: Array, there: There) -> Array:
             narrowed = self.of_columns(there)
-            return value(narrowed, square(narrowed.whitening, cells - narrowed.location), rows)
+            return value(narrowed, norm(narrowed.whitening, cells - narrowed.location))
 
-        return by_pattern(x, self.count.ndim, complete)
+        return by_pattern(x, complete)
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        # a noncentral chi-squared integral over the mean, then a Wishart integral over the
-        # precision
-        by_row = np.ndim(s) > self.count.ndim
-        return self.at_distances(
-            x, lambda belief, u, rows: belief.moment_at(u, s[rows] if by_row else s)
-        )
+        return self.at_roots(x, lambda belief, root: belief.moment_at(root, s))
 
-    def moment_at(self, distance: Array, s: Any) -> Array:
-        """K(s) of a row at a squared distance of (x - location)' scale**-1 (x - location)."""
-        s = np.asarray(s)
-        with np.errstate(all="ignore"):
-            widen = 1 + s / self.count
-            reach = s / widen * distance
-            value = multi_gamma_ratio(self.dof / 2, s / 2, self.width) - (s / 2) * (
-                self.width * LOG_PI + self.log_det
-            )
-            value = (
-                value
-                - (self.dof + s) / 2 * accurate_log1p(reach)
-                - self.width / 2 * accurate_log1p(s / self.count)
-            )
-            exists = (np.real(widen) > 0) & (1 + np.real(reach) > 0)
-            return np.where(exists | (np.imag(s) != 0), value, np.inf)
-
-    def log_predictive(self, x: Array) -> Array:
-        # the multivariate Student t with dof - d + 1 degrees of freedom
-
-        def complete(cells: Array, there: There, rows: Any) -> Array:
-            narrowed = self.of_columns(there)
-            gap, widen = cells - narrowed.location, 1 + 1 / narrowed.count
-            distance = square(narrowed.whitening, gap)
-            far = np.isinf(distance)
-            tail = np.log1p(np.where(far, 0.0, distance) / widen)
-            if far.any():
-                tail = np.where(far, log_square(narrowed.whitening, gap) - np.log(widen), tail)
-            return narrowed._height(1.0) - (narrowed.dof + 1) / 2 * tail
-
-        return by_pattern(x, self.count.ndim, complete)
-
-    def _height(self, s: Any) -> Array:
-        """K(s) at the location."""
-        height = multi_gamma_ratio(self.dof / 2, s / 2, self.width) - s / 2 * (
-            self.width * LOG_PI + self.log_det
-        )
-        return height - self.width / 2 * np.log1p(s / self.count)
-
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        return by_rows(lambda rows: self._score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
-
-    def _score(self, x: Array) -> Array:
-        """Log density of the multivariate t, `(r, c)`."""
-        total = np.zeros((len(x), len(self)))
-        for rows, narrowed, cells in self.patterns(x):
-            exponent = (narrowed.dof + 1)[:, 0] / 2
-            width = (1 / (1 + 1 / narrowed.count))[:, 0]
-            total[rows] = narrowed._height(1.0)[:, 0] - exponent * np.log1p(
-                width * narrowed.distances(cells)
-            )
-        overflowed = ~np.isfinite(total).all(axis=1)
-        if overflowed.any():
-            total[overflowed] = self.defined_score(x[overflowed])
-        return total
-
-    def row_log_moment(self, x: Cells, s: Any) -> Array:
-        total = np.zeros((x.shape[0], len(self)))
-        for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
-            at = s[rows][..., None] if np.ndim(s) == 2 else s
-            total[rows] = narrowed.moment_at(narrowed.distances(cells)[..., None], at)[..., 0]
-        return total
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
+        return self.at_roots(x, lambda belief, root: belief.cumulants_at(root**2, order, tilt))
 
     def distances(self, x: Array) -> Array:
         """(x - location)' scale**-1 (x - location) of complete rows and classes, `(r, d) -> (r,
@@ -428,75 +342,145 @@ class NormalInverseWishart(Whitened, Belief[VectorStats, VectorDensity]):
         """
         return distances(x, self.location[:, 0], self.whitening[:, 0])
 
+    def by_rows(
+        self, x: Array, axes: tuple[int, ...], value: Callable[..., Array], dtype: Any = float
+    ) -> Array:
+        """`value(belief, distances, rows)` of rows with the same cells, `(r, c, 1)`; 0 of rows
+        without any, `-> (r, c, ...)`.
+        """
+        total = np.zeros((len(x), len(self), *axes), dtype)
+        for rows, narrowed, cells in self.patterns(x):
+            total[rows] = value(narrowed, narrowed.distances(cells)[..., None], rows)
+        return total
+
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        return by_rows(lambda rows: self._score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
+
+    def _score(self, x: Array) -> Array:
+        """Log density of the multivariate t, `(r, c)`."""
+
+        def student(belief: Any, distance: Array, rows: Array) -> Array:
+            fall = (belief.dof + 1) / 2 * np.log1p(distance / (1 + 1 / belief.count))
+            return belief.height(1.0) - fall
+
+        total = self.by_rows(x, (1,), student)[..., 0]
+        overflowed = ~np.isfinite(total).all(axis=1)
+        if overflowed.any():
+            total[overflowed] = self.defined_score(x[overflowed])
+        return total
+
+    def row_log_moment(self, x: Cells, s: Any) -> Array:
+        def moment(belief: Any, distance: Array, rows: Array) -> Array:
+            at = s[rows][..., None] if np.ndim(s) == 2 else s
+            return belief.moment_at(np.sqrt(distance), at)
+
+        return self.by_rows(numbers(x, EVERY), (1,), moment)[..., 0]
+
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         return raised(power, self.log_predictive(np.asarray(x[:], float)[:, None, None])[..., 0])
 
-    def is_fragile(self, x: Cells, w: Any) -> Array:
-        return self.distances(numbers(x, EVERY)) > self.as_scale.farthest(w)
-
-    def estimate_left_out(self, stats: VectorStats, rows: RowsLeftOut) -> Array:
-        belief = gaussian_removal.learnt(self, stats, rows.kind)
-        own = belief.distances(numbers(rows.x, EVERY))
-        return belief.as_scale.estimate_left_out(rows.kind, rows.each, own)
-
-    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        return self.at_distances(x, lambda belief, u, _: elliptic.cumulants(belief, u, order, tilt))
-
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
-        total = np.zeros((ORDER, x.shape[0], len(self)))
-        for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
-            distance = narrowed.distances(cells)[..., None]
-            total[:, rows] = elliptic.cumulants(narrowed, distance, ORDER, tilt * power)[..., 0]
-        return of_powers(total, power)
+        def cumulants(belief: Any, distance: Array, rows: Array) -> Array:
+            return np.moveaxis(belief.cumulants_at(distance, ORDER, tilt * power)[..., 0], 0, -1)
+
+        total = self.by_rows(numbers(x, EVERY), (ORDER,), cumulants)
+        return of_powers(np.moveaxis(total, -1, 0), power)
 
     def score_transform(self, x: Cells, s: Array, power: Any = 1.0) -> Array:
         s = np.asarray(s, complex) * power
-        total = np.zeros((x.shape[0], len(self), len(s)), complex)
-        for rows, narrowed, cells in self.patterns(numbers(x, EVERY)):
-            total[rows] = narrowed.moment_at(narrowed.distances(cells)[..., None], s)
-        return total
+
+        def moment(belief: Any, distance: Array, rows: Array) -> Array:
+            return belief.moment_at(np.sqrt(distance), s)
+
+        return self.by_rows(numbers(x, EVERY), (len(s),), moment, complex)
 
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:
-        return elliptic.sample(self, np.random.default_rng(rng), lead(size))
+        # with L L' the scale and A A' ~ Wishart(dof, I), by Bartlett's triangle A, a covariance is
+        # L (A A')**-1 L'
+        rng, size = np.random.default_rng(rng), lead(size)
+        factor, dof = self.once(self.factor), self.once(self.dof)
+        triangle = np.tril(rng.standard_normal((*size, *factor.shape)), -1)
+        free = (dof[..., None] - np.arange(self.width)) / 2
+        roots = np.sqrt(2 * rng.standard_gamma(free, (*size, *free.shape)))
+        triangle += roots[..., None] * np.eye(self.width)
+        half = np.linalg.solve(triangle, np.broadcast_to(transposed(factor), triangle.shape))
+        half = self.each(transposed(half), len(size))
+        step = turned(half, rng.standard_normal((*size, *self.location.shape)))
+        mean = self.location + step / np.sqrt(self.count)[..., None]
+        return VectorDensity(mean, half @ transposed(half))
 
     def parts(self) -> Parts:
         """A count and dof for each column: those of its block."""
         location, scale = self.location[..., 0, :], self.scale[..., 0, :, :]
-        values = (
-            location,
-            *(np.repeat(field, self.width, axis=-1) for field in (self.count, self.dof)),
-            scale,
-        )
-        return {
-            (self.symbols[name], None): value for name, value in zip(FIELDS, values, strict=True)
-        }
+        count, dof = (np.repeat(each, self.width, axis=-1) for each in (self.count, self.dof))
+        pairs = zip(SYMBOLS, (location, count, dof, scale), strict=True)
+        return {(symbol, None): values for symbol, values in pairs}
 
     def log_density(self, theta: VectorDensity) -> Parts:
-        """log p of each mean given its covariance, and of each covariance."""
-        return elliptic.log_density(self, theta)
-
-    def interval(self, prob: float) -> tuple[Moments, Moments]:
-        free, spread = (self.dof - self.width + 1)[..., None], diagonal(self.scale)
-        unit = np.sqrt(spread / (free * self.count[..., None]))
-        low, high = (
-            Moments(
-                quantiles.student(p, free, self.location, unit),
-                quantiles.inverse_gamma(p, free / 2, spread / 2),
-            )
-            for p in quantiles.tails(prob)
-        )
-        return low, high
+        """log p of each mean given its covariance, and of each covariance, `(c,)`: of one that
+        classes share in equal parts.
+        """
+        width, half = self.width, self.dof / 2
+        mean = self.count * norm(theta.whitening, theta.mean - self.location) ** 2
+        mean = (width * (np.log(self.count) - LOG_2PI) - theta.log_det - mean) / 2
+        trace = ((theta.whitening @ self.factor) ** 2).sum(axis=(-2, -1))
+        gammas = multigammaln(half, width) + half * width * np.log(2)
+        covariance = half * self.log_det - gammas - trace / 2
+        covariance = covariance - (self.dof + width + 1) / 2 * theta.log_det
+        return {("mu", None): mean[..., 0], ("cov", None): covariance[..., 0] / self.tied}
 
     def predictive(self) -> Any:
-        return elliptic.predictive(self)
+        # the multivariate t of a new row; for each class, if there are several
+        from scipy.stats import multivariate_t
 
-    def estimate(self, kind: str) -> VectorDensity:
-        if kind == "map":
-            return VectorDensity(*self.mode())
-        free = self.dof - self.width - 1
-        return VectorDensity(
-            self.location, self.scale / np.where(free > 0, free, self.dof)[..., None, None]
-        )
+        if self.count.ndim:
+            return [self[c].predictive() for c in range(len(self))]
+        free = float(self.dof - self.width + 1)
+        return multivariate_t(self.location, self.scale * (1 + 1 / self.count) / free, free)
 
     def variables(self, pm: Any, names: VariableNames) -> VectorDensity:
-        return elliptic.variables(self, pm, names)
+        """Bartlett's triangle and the mean's standardised offset as PyMC's free variables, and what
+        they make of theta.
+
+        The density keeps the whitening of the covariance, A' L**-1, so that no likelihood needs
+        another factor.
+        """
+        width, mean, cov = self.width, names("mu"), names("cov")
+        whitening, log_det = _whitening(pm, self[:: self.tied], cov["name"])
+        every = np.ones((len(self), 1, 1))
+        back = pm.math.matrix_inverse(whitening) * every
+        offset = pm.Normal(f"{mean['name']}_offset", 0.0, 1.0, shape=(len(self), width))
+        step = (back @ offset[:, :, None])[:, :, 0] / np.sqrt(self.count)
+        location = pm.Deterministic(**mean, var=self.location[:, 0] + step)
+        covariance = pm.Deterministic(cov["name"], back @ back.transpose((0, 2, 1)))
+        density = VectorDensity.raw(location[:, None], covariance[:, None])
+        density.__dict__["whitening"] = (whitening * every)[:, None]
+        density.__dict__["log_det"] = log_det * every[:, 0]
+        return density
+
+
+def _whitening(pm: Any, belief: Any, name: str) -> tuple[Any, Any]:
+    """A' L**-1, `(c, d, d)`, and the log determinant of the covariance, `(c, 1)`."""
+    width, classes = belief.width, len(belief.dof)
+    squares = pm.ChiSquared(f"{name}_squares", nu=belief.dof - np.arange(width))
+    entries, (rows, columns) = pm.math.sqrt(squares), np.tril_indices(width, -1)
+    basis = np.zeros((width + len(rows), width, width))
+    basis[np.arange(width), np.arange(width), np.arange(width)] = 1.0
+    basis[width + np.arange(len(rows)), columns, rows] = 1.0  # transposed
+    if len(rows):
+        below = pm.Normal(f"{name}_triangle", 0.0, 1.0, shape=(classes, len(rows)))
+        entries = pm.math.concatenate([entries, below], axis=1)
+    triangle = (entries @ basis.reshape(len(basis), -1)).reshape((classes, width, width))
+    log_det = belief.log_det - pm.math.log(squares).sum(axis=-1)[:, None]
+    return triangle @ belief.whitening[:, 0], log_det
+
+
+def log_growth(before: Any, after: Any) -> Array:
+    """log det of the scale after, less that before, also where it has hardly grown."""
+    gain = before.whitening @ (after.scale - before.scale) @ transposed(before.whitening)
+    grown = after.log_det - before.log_det
+    small = np.trace(gain, axis1=-2, axis2=-1) < 1
+    if not small.any():
+        return grown
+    each = np.linalg.eigvalsh(np.where(small[..., None, None], gain, 0.0))
+    return np.where(small, np.log1p(np.maximum(each, 0.0)).sum(axis=-1), grown)

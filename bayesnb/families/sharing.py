@@ -27,31 +27,116 @@ function, 'naive Bayes'.
 """
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import factorial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb.families import gaussian_removal
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Rng
+from bayesnb.families.base import ORDER, Array, Belief, Cells
 from bayesnb.families.normal_inverse_gamma import (
-    LOG_2PI,
     GaussianDensity,
     GaussianStats,
     NormalInverseGamma,
-    of_variance,
 )
-from bayesnb.families.record import Linear, VariableNames, by_feature, lead, of_powers, silent
+from bayesnb.families.normal_inverse_wishart import NormalInverseWishart
+from bayesnb.families.record import Linear, VariableNames, by_feature, of_powers, silent
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
-from bayesnb.numerics import special
-from bayesnb.numerics.special import accurate_log1p, log_gamma_ratio, ratio
+from bayesnb.families.student import (
+    LOG_PI,
+    StudentBelief,
+    learnt,
+    log_plug_in,
+    multi_gamma_ratio,
+)
+from bayesnb.families.vectors import distances, inner, transposed, turned
+from bayesnb.numerics.special import accurate_log1p, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
 
-class Sharing(Belief):
-    """A belief about classes that have parameters in common.
+class Pair(NamedTuple):
+    """Rows of b columns, or of a block, b = 1, beside two classes that share its scale.
+
+    b and a are the distances from the second class and from the first, in units of the scale.
+    """
+
+    rows: Any
+    width: int
+    counts: Array  # of the second class, and of the first, `(2, b)`
+    dof: Array  # `(b,)`
+    log_det: Array
+    far: Array  # |b|**2, `(r, b)`; NaN of a missing cell
+    near: Array  # |a|**2
+    area: Array | None = None  # |b|**2 |a|**2 - (a b)**2; None where it is 0, as of columns
+
+    def log_moment(self, s: Array, u: Array) -> Array:
+        """J(s, u) of `(b, n)` places, or `(b, r, 1)`, summed over columns, `-> (r, n)`.
+
+        The means go as in `mean_series`, and then the precision, which is Wishart: the determinant
+        of its scale and two outer products is 1 + p |b|**2 + q |a|**2 + p q area.
+        """
+        per_place = (..., *(None,) * (s.ndim - 1))
+        both, half = (s + u) / 2, self.dof[per_place] / 2
+        k, j = (counts[per_place] for counts in self.counts)
+        # gamma functions once for all columns, if they are alike
+        first = slice(1) if (half == half[0]).all() and (both == both[0]).all() else EVERY
+        with np.errstate(all="ignore"):
+            still = multi_gamma_ratio(half[first], both[first], self.width)
+            still = still - both * (self.width * LOG_PI + self.log_det[per_place])
+            still = still - self.width / 2 * (accurate_log1p(s / k) + accurate_log1p(u / j))
+            exists = ((s / k).real > -1) & ((u / j).real > -1)
+            still = np.where(exists | (s.imag != 0) | (u.imag != 0), still, np.inf)
+            p, q, exponent = s / (1 + s / k), u / (1 + u / j), half + both
+            total: Any = 0.0
+            for b in range(len(s)):
+                far, near = self.far[:, [b]], self.near[:, [b]]
+                growth = p[b] * far + q[b] * near
+                exists = growth.real > -2
+                if self.area is not None:
+                    growth = growth + p[b] * q[b] * self.area
+                exists = exists & (growth.real > -1)
+                fall = np.where(exists, exponent[b] * accurate_log1p(growth), -np.inf)
+                total = total + np.where(np.isnan(far), 0.0, still[b] - fall)
+        return total
+
+    def cumulants(self, t: Any, v: Any) -> Array:
+        """The first four derivatives of s -> J(t + s, v - s) at 0, `(4, r, b)`; t and v may be
+        `(b,)`.
+        """
+        far, near, (k, j) = self.far, self.near, self.counts
+        r, q = 1 / (k + t), 1 / (j + v)
+        of_far, of_near = k**2 * mean_series(r), j**2 * mean_series(q, -1)
+        p, o = t / (1 + t / k), v / (1 + v / j)
+        rise = of_far[:, None] * far + of_near[:, None] * near
+        whole = 1 + p * far + o * near
+        if self.area is not None:
+            both = p * of_near + o * of_far
+            for n in range(1, ORDER):
+                for m in range(n):
+                    both[n] += of_far[m] * of_near[n - 1 - m]
+            rise, whole = rise + both[:, None] * self.area, whole + p * o * self.area
+        nothing = np.zeros((ORDER - 1, *r.shape))
+        still = log_series(np.stack([r, *nothing])) + log_series(np.stack([-q, *nothing]))
+        moving = (self.dof + t + v) / 2 * log_series(rise / whole)
+        return -np.where(np.isnan(far), 0.0, moving + self.width / 2 * still[:, None])
+
+    def estimate_without(self, kind: str, w: Any, beyond: int) -> Array:
+        """Log density by the estimate of the second class, once rows have left the first, `(r,
+        b)`.
+        """
+        with np.errstate(all="ignore"):
+            g = w * (self.counts[1] / (self.counts[1] - w))
+            along = self.far * self.near - (0.0 if self.area is None else self.area)
+            distance = self.far + g * along / (1 - g * self.near)
+            log_det = self.log_det + np.log1p(-g * self.near)
+            score = log_plug_in(kind, beyond, self.width, self.dof - w, log_det, distance)
+        return silent(np.isnan(self.far), score)
+
+
+class Sharing(StudentBelief):
+    """A belief about classes that have a spread in common.
 
     Several models may stand side by side, the classes of one after those of another, as draws of a
     prior do.
@@ -63,8 +148,6 @@ class Sharing(Belief):
     alone: ClassVar[type[Belief]]  # the belief about one class, whatever the others are
     layout: ClassVar[tuple[str, ...]] = ("models",)
     models: int
-    as_scale: Any  # what rows take from when they leave
-    distances: Any  # squared ones of rows from the classes, in units of the scale
 
     def check_common(self) -> None:
         """Raise if the parameters of the common part differ between classes."""
@@ -81,7 +164,7 @@ class Sharing(Belief):
         return super().__repr__().replace(", models=1)", ")")
 
     @property
-    def classes(self) -> int:
+    def tied(self) -> int:  # type: ignore[override]
         """The number of classes of one model."""
         return len(self) // self.models
 
@@ -90,8 +173,12 @@ class Sharing(Belief):
         others are.
         """
         if isinstance(index[0] if isinstance(index, tuple) else index, Integral):
-            return self.alone(*(getattr(self, name)[index] for name in self.alone.__match_args__))
+            return self.alone.raw(*(field[index] for field in self._fields))
         return self.map(lambda array: array[index])
+
+    @property
+    def _fields(self) -> list[Array]:
+        return [getattr(self, name) for name in self.alone.__match_args__]
 
     @property
     def public_name(self) -> str:
@@ -99,24 +186,18 @@ class Sharing(Belief):
 
     def repeated(self, times: int) -> Self:
         every = np.tile(np.arange(len(self)), times)
-        names = self.alone.__match_args__
-        return type(self)(*(getattr(self, name)[every] for name in names), self.models * times)  # type: ignore[call-arg]
+        return self.raw(*(field[every] for field in self._fields), self.models * times)
 
     def once(self, values: Any) -> Any:
-        """One entry for every model of a parameter of the common part, `(c, f) -> (1, f)`."""
-        return values[:1] if self.models == 1 else values[:: self.classes]
+        return values[:1] if self.models == 1 else values[:: self.tied]
 
     def pooled(self, values: Any) -> Any:
-        """Sums over the classes of every model, `(c, f) -> (1, f)`; of PyMC's variables, which are
-        of one model.
-        """
-        if self.models == 1:
+        if self.models == 1:  # also of PyMC's variables
             return values.sum(axis=0, keepdims=True)
         return values.reshape((self.models, -1, *values.shape[1:])).sum(axis=1)
 
-    def each(self, values: Array) -> Array:
-        """Repeat the entry of every model for each of its classes, `(1, f) -> (c, f)`."""
-        return np.repeat(values, self.classes, axis=0)
+    def each(self, values: Array, axis: int = 0) -> Array:
+        return np.repeat(values, self.tied, axis=axis)
 
     def units(self, x: Cells) -> list[Any]:
         """No units: a parameter for all classes ties their rows together, so no class has an
@@ -127,10 +208,15 @@ class Sharing(Belief):
     def left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
         """A row that leaves changes the common part, and so the scores of all classes."""
         scores, counted = self._read(reader, rows)
-        belief = gaussian_removal.learnt(self, stats, rows.kind)
+        belief = learnt(self, stats, rows.kind)
+        improper = ~belief.proper.all(axis=1)
 
         def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
-            part_scores = belief.scores_without(c, part)
+            if rows.kind == PREDICTIVE:
+                part_scores = belief.scores_without(c, part)
+            else:
+                part_scores = belief.estimates_without(c, part)
+            part_scores[:, improper] = np.nan
             part_scores[np.isnan(part_scores[:, c])] = np.nan
             scores[places] = part_scores
 
@@ -141,44 +227,76 @@ class Sharing(Belief):
         """Scores by all classes of rows that this belief has seen in class c, once each has left
         it: `(r, c)`.
 
-        J(1, -w) - K(-w), by which an independent class would have K(1); or by the estimate that is
-        left.
+        J(1, -w) - K(-w), by which an independent class would have K(1).
         """
-        x, w, one = numbers(rows.x, EVERY), rows.each, self[c : c + 1]
-        scores, others = np.empty((len(x), len(self))), [k for k in range(len(self)) if k != c]
-        if rows.kind == PREDICTIVE:
-            scores[:, c] = one.score_without(x, w)
-            gone, once = one.row_log_moment(x, -w), np.ones(1)
-            for k in others:
-                scores[:, [k]] = self[[c, k]].pair_moment(x, once, np.atleast_1d(-w)) - gone
-        else:
-            scale, missing = self.as_scale, self.missing(x)
-            each = scale.only(c).estimate_left_out(rows.kind, w, one.distances(x))
-            scores[:, c] = silent(missing, each).sum(axis=1)
-            for k in others:
-                distances = self[[c, k]].pair_distances(x)
-                each = scale.only(k).other_estimate_left_out(rows.kind, w, distances, scale.only(c))
-                scores[:, k] = silent(missing, each).sum(axis=1)
-        scores[:, ~self.proper.all(axis=1)] = np.nan
+        x, w = numbers(rows.x, EVERY), rows.each
+        gone, once = self[c : c + 1].row_log_moment(x, -w), np.ones(1)
+        scores = np.empty((len(x), len(self)))
+        for k in range(len(self)):
+            if k == c:
+                scores[:, c] = self[c : c + 1].score_without(x, w)
+            else:
+                moment = self[[c, k]].pair_moment(x, once, np.atleast_1d(-w))
+                scores[:, [k]] = moment - gone
         return scores
 
-    @abstractmethod
-    def pair_distances(self, x: Array) -> gaussian_removal.Distances:
-        """|b|**2, |a|**2 and (a b)**2, a and b the distances from two classes, in units of the
-        scale.
-        """
+    def estimates_without(self, c: int, rows: RowsLeftOut) -> Array:
+        """Scores by the estimates that are left."""
+        x, w = numbers(rows.x, EVERY), rows.each
+        scores = np.zeros((len(x), len(self)))
+        own = self[c : c + 1].estimate_without(rows.kind, x, w, self.beyond)
+        scores[:, c] = own.sum(axis=1)
+        for k in range(len(self)):
+            for pair in self[[c, k]].pairs(x) if k != c else ():
+                part = w if rows.alike else w[pair.rows]
+                each = pair.estimate_without(rows.kind, part, self.beyond)
+                scores[pair.rows, k] += each.sum(axis=1)
+        return scores
 
     def features_left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
         if self.multivariate:
             return super().features_left_out(stats, reader, rows)
-        x = numbers(rows.x, EVERY)
-        columns = [
-            self.only(j).left_out(stats.only(j), reader.only(j), replace(rows, x=x[:, [j]]))
-            for j in range(x.shape[1])
-        ]
+        x, columns = numbers(rows.x, EVERY), []
+        for j in range(x.shape[1]):
+            part = replace(rows, x=x[:, [j]])
+            columns.append(self.only(j).left_out(stats.only(j), reader.only(j), part))
         return np.stack(columns, axis=-1)
 
     @abstractmethod
+    def as_block(self) -> NormalInverseWishart:
+        """The belief with an axis of blocks, `(c, b)`; a column is a block of one."""
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        """Variances of the weights and offsets of a drawn theta.
+
+        With the precision P ~ Wishart(n, V), V = scale**-1, and mu | P ~ Normal(m, (k P)**-1),
+
+            Var((P mu)_i) = n (V_ii m'Vm + (Vm)_i**2) + n V_ii / k
+            Var(mu' P mu / 2) = (2 n (m'Vm)**2 + 4 n m'Vm / k + 2 d / k**2) / 4
+
+        by Var(tr P B) = 2 n tr(VBVB) for symmetric B. Two classes share P: of their difference m is
+        a difference g and, with h the sum of both, m m' is (g h' + h g') / 2; what has a k is a
+        sum.
+        """
+        block = self.as_block()
+        white, dof, noise = block.white, block.dof[..., None], 1 / block.count[..., None]
+        unit = (block.whitening**2).sum(axis=-2)
+        rough = 4 * dof * inner(white, white) * noise + 2 * block.width * noise**2
+        gap, far = white, white
+        if against is not None:
+            gap, far = white - white[against], white + white[against]
+            differs = (np.arange(len(self)) != against)[:, None, None]
+            noise, rough = differs * (noise + noise[against]), differs * (rough + rough[against])
+        square, back = inner(gap, gap), turned(transposed(block.whitening), gap)
+        turn = square * inner(far, far) + inner(gap, far) ** 2
+        weights = dof * (unit * square + back**2 + unit * noise)
+        offset = (dof * turn + rough) / 4
+        return Linear(weights.reshape(len(self), -1), offset.sum(axis=(1, 2)))
+
+    @abstractmethod
+    def pairs(self, x: Array) -> Iterator[Pair]:
+        """Rows beside two classes, all at once, or by patterns of missing cells."""
+
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
         """J(power * s, power * u), of the second class and the first, summed over features, `-> (r,
         n)`.
@@ -186,8 +304,15 @@ class Sharing(Belief):
         Of `(r, f)` cells at `(n,)` and `(n,)` places, or `(r, 1)`, one for each row. They are both
         real, or have real parts of 0 or more. Infinite where the moment does not exist.
         """
+        powers = by_feature(power, self.count.shape[1])
+        s, u = np.broadcast_arrays(s, u)
+        total = np.zeros((x.shape[0], s.shape[-1]), np.result_type(s, u, float))
+        for pair in self.pairs(numbers(x, EVERY)):
+            at = [each[pair.rows] if each.ndim == 2 else each for each in (s, u)]
+            places = (np.multiply.outer(powers, each) for each in at)
+            total[pair.rows] += pair.log_moment(*places)
+        return total
 
-    @abstractmethod
     def pair_cumulants(self, x: Any, t: float, v: float, power: Any = 1.0) -> Array:
         """The first four derivatives of s -> J(t + s, v - s) at 0, summed over features, `(r, f) ->
         (4, r)`.
@@ -195,6 +320,11 @@ class Sharing(Belief):
         They are cumulants of log-odds: once the second class has seen the row t times, the first v
         times. All arguments of J are times the power, a number or one for each feature.
         """
+        total = np.zeros((ORDER, x.shape[0]))
+        for pair in self.pairs(numbers(x, EVERY)):
+            cumulants = pair.cumulants(t * power, v * power)
+            total[:, pair.rows] += of_powers(cumulants, power).sum(axis=-1)
+        return total
 
 
 def log_series(terms: Array) -> Array:
@@ -215,6 +345,9 @@ def mean_series(r: Array, sign: int = 1) -> Array:
     s) = r / (1 + r s).
     """
     return np.stack([-r * (-sign * r) ** n for n in range(1, ORDER + 1)])
+
+
+FAR = 1e3  # standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,123 +385,17 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
         object.__setattr__(self, "models", models)
         self.check_common()
 
-    @property
-    def beyond(self) -> int:
-        """Every mean, at its mode, adds a factor variance**-0.5 to the density of them all and of
-        the variance.
-        """
-        return self.classes + 2
-
-    def update(self, stats: GaussianStats) -> Self:
-        gap, share = stats.mean - self.location, ratio(stats.count, self.count + stats.count)
-        return type(self)(
-            self.location + share * gap,
-            self.count + stats.count,
-            self.shape + self.each(self.pooled(stats.count)) / 2,
-            self.scale + self.each(self.pooled(self.surprise(stats))),
-            self.models,
-        )
-
     def margins(self) -> NormalInverseGamma:
         return NormalInverseGamma(self.location, self.count, self.shape, self.scale)
 
-    def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
-        """Log evidence of all classes together, `(1, f)`, as they share the variance."""
-        every = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
-        return of_variance(
-            self.once(self.shape), self.once(self.scale), tuple(map(self.pooled, every)), xp
-        )
+    def as_block(self) -> NormalInverseWishart:
+        matrix = self.matrix[..., None, None]
+        return NormalInverseWishart.raw(self.location[..., None], self.count, self.dof, matrix)
 
-    def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
-        """Integrate the means out as in `mean_series`, then the precision, which is Gamma(shape,
-        scale).
-        """
-        w, cells = by_feature(power, self.shape.shape[1]), numbers(x, EVERY)
-        s, u = (np.multiply.outer(w, at) for at in np.broadcast_arrays(s, u))  # feature by feature
-        total: Any = 0.0
+    def pairs(self, x: Array) -> Iterator[Pair]:
         with np.errstate(all="ignore"):
-            both, by_place = (s + u) / 2, (..., *(None,) * (s.ndim - 1))
-            widen, other = s / self.count[1][by_place], u / self.count[0][by_place]
-            shape, scale = self.shape[1][by_place], self.scale[1][by_place]
-            # for all features, if they are alike
-            once = slice(1) if np.ptp(self.shape[1]) == np.ptp(w) == 0 else EVERY
-            still = log_gamma_ratio(shape[once], both[once]) - both * (LOG_2PI + np.log(scale))
-            still = still - (accurate_log1p(widen) + accurate_log1p(other)) / 2
-            still = np.where((widen.real > -1) & (other.real > -1), still, np.inf)
-            far, near, _ = self.pair_distances(cells)
-            for j in range(cells.shape[1]):
-                a, b = far[:, [j]], near[:, [j]]
-                reach = a * (s[j] / (1 + widen[j])) + b * (u[j] / (1 + other[j]))
-                tail = np.where(
-                    reach.real > -1, (shape[j] + both[j]) * accurate_log1p(reach), -np.inf
-                )
-                total = total + np.where(np.isnan(a), 0.0, still[j] - tail)
-        return total
-
-    def pair_distances(self, x: Array) -> gaussian_removal.Distances:
-        with np.errstate(all="ignore"):
-            near, far = ((x - self.location[c]) ** 2 / (2 * self.scale[c]) for c in (0, 1))
-            return far, near, far * near
-
-    def pair_cumulants(self, x: Any, t: Any, v: Any, power: Any = 1.0) -> Array:
-        cells, t, v = numbers(x, EVERY), t * power, v * power
-        both = (t + v) / 2
-        far, near, _ = self.pair_distances(cells)
-        widen, other = 1 + t / self.count[1], 1 + v / self.count[0]
-        r, q = 1 / (self.count[1] + t), 1 / (self.count[0] + v)
-        steps = (self.count[1] ** 2 * mean_series(r))[:, None] * far + (
-            self.count[0] ** 2 * mean_series(q, -1)
-        )[:, None] * near
-        moving = (self.shape[1] + both) * log_series(
-            steps / (1 + far * (t / widen) + near * (v / other))
-        )
-        still = (
-            np.add(*(log_series(np.stack([rate, *np.zeros((3, *rate.shape))])) for rate in (r, -q)))
-            / 2
-        )
-        return -of_powers(np.where(np.isnan(cells), 0.0, moving + still[:, None]), power).sum(
-            axis=-1
-        )
-
-    def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
-        """Draw one variance for all classes, and means for every class."""
-        rng, shape = np.random.default_rng(rng), self.once(self.shape)
-        gamma = rng.standard_gamma(shape, lead(size) + shape.shape)
-        variance = self.scale / np.repeat(gamma, self.classes, axis=len(lead(size)))
-        return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
-
-    def log_density(self, theta: GaussianDensity) -> Parts:
-        """Log density of each mean given the variance, and of the variance, in equal parts for
-        every class.
-        """
-        parts = super().log_density(theta)
-        return parts | {("sigma2", None): parts["sigma2", None] / self.classes}
-
-    def linear_variance(self, against: int | None = None) -> Linear:
-        """Variances of mu tau and mu**2 tau / 2, where tau = 1 / variance.
-
-        With tau ~ Gamma(a, rate b) and mu | tau ~ Normal(m, 1 / (k tau)),
-
-            Var(mu tau) = m**2 a / b**2 + (a / b) / k
-            Var(mu**2 tau / 2) = (m**4 a / b**2 + 4 m**2 (a / b) / k + 2 / k**2) / 4
-
-        Where two classes, which share tau, are compared, m and m**2 are differences, and the terms
-        with k add up.
-        """
-        rate = self.shape / self.scale
-        location, noise = self.location, rate / self.count
-        square, rough = location**2, (4 * rate * location**2 + 2 / self.count) / self.count
-        if against is not None:
-            apart = (np.arange(len(self)) != against)[:, None]
-            gap = location - location[against]
-            square, noise, rough = (
-                gap * (location + location[against]),
-                apart * (noise + noise[against]),
-                apart * (rough + rough[against]),
-            )
-            location = gap
-        spread = rate / self.scale
-        return Linear(location**2 * spread + noise, ((square**2 * spread + rough) / 4).sum(axis=-1))
+            near, far = ((x - self.location[c]) ** 2 / self.matrix[c] for c in (0, 1))
+        yield Pair(EVERY, 1, self.count[::-1], self.dof[0], self.log_det[0], far, near)
 
     def variables(self, pm: Any, names: VariableNames) -> GaussianDensity:
         """One variable for the variance of all classes."""
@@ -378,7 +405,59 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
             f"{named['name']}_shared", alpha=self.shape[0], beta=self.scale[0], dims=dims
         )
         variance = pm.Deterministic(**named, var=common * pm.math.ones_like(self.count))
-        return GaussianDensity(
-            pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5),
-            variance,
-        )
+        return self.density_with_variance(pm, names, variance)
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
+    """One covariance ~ InverseWishart(dof, scale) for all classes, mean_c | covariance ~
+    Normal(mean_c, it / count_c).
+
+    The first axis is that of the classes; `dof` and `scale` are the same for all of them.
+
+    >>> belief = SharedNormalInverseWishart([[0.0], [1.0]], [1.0, 1.0], [3.0, 3.0], [[[4.0]], [[4.0]]])
+    >>> belief.mode().covariance.ravel().round(4)
+    array([0.5714, 0.5714])
+    """
+
+    models: int = 1
+
+    common: ClassVar[tuple[str, ...]] = ("dof", "scale")
+    alone: ClassVar[type[NormalInverseWishart]] = NormalInverseWishart
+
+    def __init__(self, mean: Any, count: Any, dof: Any, scale: Any, models: int = 1) -> None:
+        super().__init__(mean, count, dof, scale)
+        object.__setattr__(self, "models", models)
+        self.check_common()
+
+    def distances(self, x: Array) -> Array:
+        """The rows are turned once for all classes, unless these are so far apart that digits would
+        be lost.
+        """
+        whitening, middle = self.whitening[0, 0], self.location[0, 0]
+        steps = turned(whitening, self.location[:, 0] - middle)
+        if self.models > 1 or not (np.abs(steps) < FAR).all():
+            return super().distances(x)
+        return distances(x, middle[None], whitening[None], steps[None])
+
+    def as_block(self) -> NormalInverseWishart:
+        return self
+
+    def pairs(self, x: Array) -> Iterator[Pair]:
+        for rows, narrowed, cells in self.patterns(x):
+            shared = narrowed.count[::-1], narrowed.dof[0], narrowed.log_det[0]
+            yield Pair(rows, narrowed.width, *shared, *_products(narrowed, cells))
+
+
+def _products(belief: NormalInverseWishart, x: Array) -> tuple[Array, Array, Array]:
+    """|a|**2 and |b|**2 of rows from the second class and the first, and |a|**2 |b|**2 - (a b)**2,
+    `(r,
+    1)`.
+    """
+    far = (x - belief.location[1, 0]) @ belief.whitening[0, 0].T
+    step = turned(belief.whitening[0, 0], belief.location[1, 0] - belief.location[0, 0])
+    square = inner(far, far)
+    # what no multiple of a explains of b - a
+    across = step - ratio((far @ step)[:, None], square) * far
+    near = far + step
+    return square, inner(near, near), square * inner(across, across)

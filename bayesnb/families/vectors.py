@@ -17,12 +17,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.normal_inverse_gamma import LOG_2PI, GaussianStats, Slip
+from bayesnb.families.normal_inverse_gamma import GaussianStats
 from bayesnb.families.record import Linear, raised
 from bayesnb.families.removal import SLACK
+from bayesnb.families.student import LOG_2PI, Slip
 from bayesnb.families.sums import by_rows
 from bayesnb.families.weight import Weight, by_class
-from bayesnb.numerics.special import log, ratio
+from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import blocks
 from bayesnb.numerics.views import EVERY, numbers
 
@@ -113,57 +114,48 @@ def outer(vector: Array) -> Array:
     return vector[..., :, None] * vector[..., None, :]
 
 
+def inner(one: Array, two: Array) -> Array:
+    """Inner products, `(..., d), (..., d) -> (..., 1)`."""
+    return (one * two).sum(axis=-1, keepdims=True)
+
+
+def transposed(matrix: Array) -> Array:
+    """`(..., d, d) -> (..., d, d)`."""
+    return matrix.swapaxes(-1, -2)
+
+
 def turned(matrix: Array, vector: Array) -> Array:
     """matrix @ vector, broadcasting, `(..., d, d), (..., d) -> (..., d)`."""
     return (matrix @ vector[..., None])[..., 0]
 
 
-def square(whitening: Array, gap: Array) -> Array:
-    """|whitening @ gap|**2, `(..., d, d), (..., d) -> (...)`; infinite where it leaves the range of
-    floats.
+def norm(whitening: Array, gap: Array) -> Array:
+    """|whitening @ gap|, `(..., d, d), (..., d) -> (...)`, also where its square leaves the range
+    of floats.
     """
-    with np.errstate(all="ignore"):
-        z = turned(whitening, gap)
-        total = (z * z).sum(axis=-1)
-        return np.where(np.isnan(total) & ~np.isnan(gap).any(axis=-1), np.inf, total)
-
-
-def log_square(whitening: Array, gap: Array) -> Array:
-    """Its log, also where the square leaves the range of floats."""
     with np.errstate(all="ignore"):
         size = np.abs(gap).max(axis=-1)
         unit = np.where(size[..., None] > 0, gap / size[..., None], 0.0)
-        return np.where(np.isinf(size), np.inf, 2 * log(size) + log(square(whitening, unit)))
+        z = turned(whitening, unit)
+        root = size * np.sqrt((z * z).sum(axis=-1))
+        return np.where(np.isinf(size), np.inf, root)
 
 
-def by_pattern(x: Array, axes: int, value: Callable[[Array, There, Any], Array]) -> Array:
-    """`value(cells, there, rows)` of vectors, `(..., d)`, which broadcast against records of so
-    many axes; 0 of none.
-
-    Vectors that have an axis of their own are worked on pattern by pattern, others all at once for
-    each.
-    """
+def by_pattern(x: Array, value: Callable[[Array, There], Array]) -> Array:
+    """`value(cells, there)` of vectors, `(..., d)`, for each pattern of missing cells; 0 of none."""
     x = np.asarray(x, float)
-    if not np.isnan(x).any():
-        return value(x, EVERY, EVERY)
-    patterns, which = np.unique(~np.isnan(x).reshape(-1, x.shape[-1]), axis=0, return_inverse=True)
-    which, cells = which.reshape(x.shape[:-1]), np.where(np.isnan(x), 0.0, x)
-    by_row, total = x.ndim - 1 > axes and which.size == len(x), np.zeros(())
-    for p, there in enumerate(patterns):
-        rows = np.flatnonzero(which == p) if by_row else EVERY
-        if there.any():
-            values = value(cells[rows][..., there], there, rows)
+    there = ~np.isnan(x)
+    if there.all():
+        return value(x, EVERY)
+    patterns, which = np.unique(there.reshape(-1, x.shape[-1]), axis=0, return_inverse=True)
+    which, cells = which.reshape(x.shape[:-1]), np.where(there, x, 0.0)
+    total = np.zeros(())
+    for p, present in enumerate(patterns):
+        if present.any():
+            values = value(cells[..., present], present)
         else:
-            values = np.zeros_like(value(cells[rows], EVERY, rows))
-        if by_row:
-            at = values.ndim - (x.ndim - 1)  # cumulants have an axis in front of the rows
-            if not total.ndim:
-                total = np.empty(
-                    (*values.shape[:at], len(x), *values.shape[at + 1 :]), values.dtype
-                )
-            total[(*(EVERY,) * at, rows)] = values
-        else:
-            total = np.where(which == p, values, total)
+            values = np.zeros_like(value(cells, EVERY))
+        total = np.where(which == p, values, total)
     return total
 
 
@@ -218,17 +210,6 @@ class VectorStats(Stats):
         count, mean, scatter = (np.stack(values)[:, None] for values in zip(*moments, strict=True))
         return cls(count, mean, settled(scatter))
 
-    def alone(self, x: Array, weight: Weight) -> Self:
-        if not np.array_equal(weight.codes, np.arange(weight.classes)):
-            return self.defined(x, weight)
-        x = np.asarray(x, float)
-        complete = ~np.isnan(x).any(axis=1)
-        count = np.where(complete, weight.counts, 0.0)[:, None]
-        width = x.shape[1]
-        return type(self)(
-            count, np.where(count > 0, x, 0.0)[:, None], np.zeros((len(x), 1, width, width))
-        )
-
     def __add__(self, other: Self) -> Self:
         """Chan's merge of counts, means and scatters; with a negative count it is the subtraction."""
         count = self.count + other.count
@@ -280,10 +261,11 @@ class VectorStats(Stats):
         return type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
 
     def slip(self, part: Self, rest: Self) -> Slip:
-        """The slip of every column, `(c, d)`; of a product it is at most the geometric mean of two
+        """The slip of every column, `(c, 1, d)`; of a product it is at most the geometric mean of two
         columns'.
         """
-        return self.columns.slip(part.columns, rest.columns)
+        mean, ssd = self.columns.slip(part.columns, rest.columns)
+        return Slip(mean[:, None], ssd[:, None])
 
     def invalid_columns(self) -> Array:
         """The columns of extreme numbers, infinite ones, or only one."""
@@ -361,16 +343,19 @@ class VectorDensity(Whitened, Density):
 
     def of_columns(self, there: Any) -> Self:
         """The density of some columns."""
+        if isinstance(there, slice):
+            return self
         return type(self)(self.mean[..., there], self.covariance[..., there, :][..., there])
 
     def log_density(self, x: Array) -> Array:
         """Log density of vectors on the last axis; missing cells are integrated out."""
 
-        def complete(cells: Array, there: Any, rows: Any) -> Array:
-            narrowed = self if isinstance(there, slice) else self.of_columns(there)
-            return narrowed._at(square(narrowed.whitening, cells - narrowed.mean))
+        def complete(cells: Array, there: Any) -> Array:
+            narrowed = self.of_columns(there)
+            with np.errstate(over="ignore"):
+                return narrowed._at(norm(narrowed.whitening, cells - narrowed.mean) ** 2)
 
-        return by_pattern(x, self.mean.ndim - 1, complete)
+        return by_pattern(x, complete)
 
     def _at(self, distance: Array) -> Array:
         """The log-density at a squared distance from the mean, in units of the covariance."""
@@ -382,7 +367,7 @@ class VectorDensity(Whitened, Density):
     def _score(self, x: Array) -> Array:
         total = np.zeros((len(x), len(self)))
         for rows, there in patterns_of(x):
-            narrowed = self if isinstance(there, slice) else self.of_columns(there)
+            narrowed = self.of_columns(there)
             apart = distances(x[rows][:, there], narrowed.mean[:, 0], narrowed.whitening[:, 0])
             total[rows] = narrowed._at(np.zeros(()))[:, 0] - apart / 2
         return total
@@ -400,15 +385,13 @@ class VectorDensity(Whitened, Density):
         if not self.proper.all() or (self.covariance != self.covariance[:1]).any():
             return None
         white = turned(self.whitening, self.mean)[:, 0]
-        return Linear(
-            turned(self.whitening[:, 0].swapaxes(-1, -2), white), -(white**2).sum(axis=-1) / 2
-        )
+        return Linear(turned(transposed(self.whitening[:, 0]), white), -(white**2).sum(axis=-1) / 2)
 
     def linear_against(self, place: int) -> Linear | None:
         """Far from zero the means' squares have no digit left for their difference."""
         ends = self.mean - self.mean[place], self.mean + self.mean[place]
         gap, both = (turned(self.whitening, end)[:, 0] for end in ends)
-        weights = turned(self.whitening[:, 0].swapaxes(-1, -2), gap)
+        weights = turned(transposed(self.whitening[:, 0]), gap)
         return self.linear() and Linear(weights, -(gap * both).sum(axis=-1) / 2)
 
     def log_likelihood(self, stats: VectorStats, xp: Any = np) -> Any:
