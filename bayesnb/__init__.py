@@ -1,69 +1,85 @@
-"""Naive Bayes that keeps the whole posterior: exact predictive probabilities, intervals, evidence, leave-one-out.
+"""Naive Bayes that keeps the whole posterior: exact probabilities, intervals, evidence.
 
 How the package is built. After one pass over a table the training data is never needed again:
 
-    table -> blocks of like columns -> Stats -> Belief -> predictive, evidence, uncertainty -> Dataset, DataTree, page
-             (r, f) arrays             (c, f)   (c, f)     (r, c) and (s, r, c) arrays
+    table -> blocks of columns -> Stats  -> Belief -> predictive, evidence, uncertainty -> Dataset
+             (r, f) arrays        (c, f)    (c, f)    (r, c) and (s, r, c) arrays          DataTree
 
-`Stats` are what was observed: they add up, subtract, and scale. A `Belief` is a distribution over parameters, prior or
-posterior. The model is a product of beliefs with the interface of its parts. Axes have one alphabet and one order: `s`
-draws, `r` rows, `c` classes, `f` features, `k` levels.
+`Stats` are what was observed: they add up, subtract, and scale. A `Belief` is a distribution over
+parameters, prior or posterior. The model is a product of beliefs with the interface of its parts.
+Axes have one alphabet and one order: `s` draws, `r` rows, `c` classes, `f` features, `k` levels.
 
 Rooms, from top to bottom; a room imports only from those below it (tests/test_layers.py):
 
     cli           commands on click, their options, how tables are read and results written
-    report        facts (results of functions), sections (sentences, figures, tables), one template (Jinja2)
+    report        facts (results of functions), sections (sentences, figures, tables), one template
+                  (Jinja2)
     mcmc          the same models in PyMC, those that are not conjugate, the logistic twin
-    integrations  Dask, files past memory, models that learn while they answer; `bayesnb.scale` is the public face
+    integrations  Dask, files past memory, models that learn while they answer; `bayesnb.scale` is
+                  the public face
     plots         one file per picture, and their shared style
-    criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration, relevance, ...
-    estimators    NaiveBayes and presets: flat mixins over `model_`, the only room that knows scikit-learn
-    results       Datasets, DataTree, ELPDData, notebook displays: the only room that knows xarray and ArviZ
-    inference     the distribution of p(y | x, theta): intervals, entropies, explanation, decision, linear form, draws
-    selection     on arrays: leave-one-out, k-fold, scores, exponents, priors' settings, evidence of blocks and pairs
+    criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration,
+                  relevance, ...
+    estimators    NaiveBayes and presets: flat mixins over `model_`, the only room that knows
+                  scikit-learn
+    results       Datasets, DataTree, ELPDData, notebook displays: the only room that knows xarray
+                  and ArviZ
+    inference     the distribution of p(y | x, theta): intervals, entropies, explanation, decision,
+                  linear form, draws
+    selection     on arrays: leave-one-out, k-fold, scores, exponents, priors' settings, evidence of
+                  blocks and pairs
     persistence   save and load without pickle, within a budget for files of strangers
     model         the product of beliefs, the schema of a table, the class prior, shards
     data          any table as columns of cells; labels, levels; files
     families      one file per family: Stats, Density, Belief, and the Family that a user declares
-    numerics      special functions, threads, views of cells, compiled kernels: arrays in, arrays out
+    numerics      special functions, threads, views of cells, compiled kernels: arrays in, arrays
+                  out
 
 Four walks (file: function):
 
-    fit               estimators/learning.py: fit -> data/opening.py: open_table -> data/labels.py: encode
-                      -> model/schema.py: learn -> model/shards.py: Shard.of -> model/schema.py: read
-                      -> model/product.py: observe -> a family's Stats.of
-                      -> model/shards.py: model_of, the prior; the posterior is derived: prior.update(stats)
-    predict_proba     estimators/prediction.py: predict_proba -> data/opening.py: open_table -> model/schema.py: read
-                      -> model/product.py: log_joint -> each belief's `score` -> model/product.py: normalise
-    predict_interval  estimators/uncertainty.py: predict_interval -> inference/intervals.py: intervals
-                      -> inference/class_scores.py: cumulants -> each belief's `score_cumulants`; where
-                      Cornish-Fisher is not exact enough, inference/two_classes.py or many_classes.py inverts the
-                      characteristic function
-                      -> results/datasets.py: dataset
-    loo               estimators/cross_validation.py: loo -> selection/leave_one_out.py: leave_one_out -> each belief's
-                      score of rows that were removed from their class -> results/elpd.py: elpd
+    fit               estimators/learning.py: fit -> data/opening.py: open_table -> data/labels.py:
+                      encode -> model/schema.py: learn -> model/shards.py: Shard.of ->
+                      model/schema.py: read -> model/product.py: observe -> a family's Stats.of ->
+                      model/shards.py: model_of, the prior; the posterior is derived:
+                      prior.update(stats)
+    predict_proba     estimators/prediction.py: predict_proba -> data/opening.py: open_table ->
+                      model/schema.py: read -> model/product.py: log_joint -> each belief's `score`
+                      -> model/product.py: normalise
+    predict_interval  estimators/uncertainty.py: predict_interval -> inference/intervals.py:
+                      intervals -> inference/class_scores.py: cumulants -> each belief's
+                      `score_cumulants`; where Cornish-Fisher is not exact enough,
+                      inference/two_classes.py or many_classes.py inverts the characteristic
+                      function -> results/datasets.py: dataset
+    loo               estimators/cross_validation.py: loo -> selection/leave_one_out.py:
+                      leave_one_out -> each belief's score of rows that were removed from their
+                      class -> results/elpd.py: elpd
 
-One function does nearly everything. With K(s) = log E[p(x | theta)**s] under a belief, K(1) is the log predictive,
--K(-1) is the log predictive with this row left out, the derivatives at 0 are the cumulants of the log-density, and
-exp K(it) is its characteristic function. It is `Belief.log_moment`, closed form for every family.
+One function does nearly everything. With K(s) = log E[p(x | theta)**s] under a belief, K(1) is the
+log predictive, -K(-1) is the log predictive with this row left out, the derivatives at 0 are the
+cumulants of the log-density, and exp K(it) is its characteristic function. It is
+`Belief.log_moment`, closed form for every family.
 
-Words: a *block* is columns of one family that are modelled together; *cells* are the numbers of a block; a *schema*
-says which column is in which block and what its levels are; a *shard* is the stats of some rows with their schema; the
-*temper* is an exponent on the features' evidence, its *length* the number of words at which that of a text is half; a
-*score* is log p(x, y) of a row and class; *held out* is what leave-one-out or k-fold predicts; a *kernel* is a compiled
-loop, which has a definition in NumPy for small work; the *class prior* is the belief about the classes' probabilities.
+Words: a *block* is columns of one family that are modelled together; *cells* are the numbers of a
+block; a *schema* says which column is in which block and what its levels are; a *shard* is the
+stats of some rows with their schema; the *temper* is an exponent on the features' evidence, its
+*length* the number of words at which that of a text is half; a *score* is log p(x, y) of a row and
+class; *held out* is what leave-one-out or k-fold predicts; a *kernel* is a compiled loop, which has
+a definition in NumPy for small work; the *class prior* is the belief about the classes'
+probabilities.
 
-How to add a family: write one file with its `Stats`, `Density`, `Belief` and `Family` (see families/poisson.py), which
-declares `support` (what cells must be, checked at fit and at predict), `picture`, `hyperparameters` and `describe`, and
-decorate it with `register`. A belief has a core of ten abstract members (families/base.py), from which scores of rows,
-leave-one-out and explanations are derived; what only some can answer, such as PyMC variables, has a default that says
-so: define the method. Storage, command line, report, tuning and plots are derived from the registry: tests/waiting.py
-is such a file, and tests/test_new_family.py puts it through everything.
+How to add a family: write one file with its `Stats`, `Density`, `Belief` and `Family` (see
+families/poisson.py), which declares `support` (what cells must be, checked at fit and at predict),
+`picture`, `hyperparameters` and `describe`, and decorate it with `register`. A belief has a core of
+ten abstract members (families/base.py), from which scores of rows, leave-one-out and explanations
+are derived; what only some can answer, such as PyMC variables, has a default that says so: define
+the method. Storage, command line, report, tuning and plots are derived from the registry:
+tests/waiting.py is such a file, and tests/test_new_family.py puts it through everything.
 
-Files are read by one engine, pyarrow. Polars fills short rows with missing cells, misreads lone carriage returns and
-refuses a quote inside a cell; DuckDB drops headers above ragged rows and reads an empty text in quotes as missing.
-Arrow splits every column as text, kinds are decided on the split columns, and where Arrow finds a row ambiguous,
-Python's strict csv goes on and names the line.
+Files are read by one engine, pyarrow. Polars fills short rows with missing cells, misreads lone
+carriage returns and refuses a quote inside a cell; DuckDB drops headers above ragged rows and reads
+an empty text in quotes as missing. Arrow splits every column as text, kinds are decided on the
+split columns, and where Arrow finds a row ambiguous, Python's strict csv goes on and names the
+line.
 """
 
 import sys
@@ -75,8 +91,9 @@ __version__ = "1.0.0"
 _NAMES = {
     "estimators": "NaiveBayes BernoulliNB CategoricalNB GaussianNB MultinomialNB PoissonNB",
     "families": (
-        "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian Poisson Histogram Beta "
-        "Dirichlet Gamma NormalInverseGamma NormalInverseWishart AveragedHistogram"
+        "Bernoulli BestOf Categorical Gaussian JointTable Multinomial MultivariateGaussian "
+        "Poisson Histogram Beta Dirichlet Gamma NormalInverseGamma NormalInverseWishart "
+        "AveragedHistogram"
     ),
     "data.levels": "UnseenLevelWarning",
     "data.checks": "ColumnWarning",

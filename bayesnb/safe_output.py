@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-# C0 but the tab, delete, C1, marks of direction, ends of lines and paragraphs, halves of surrogate pairs.
+# C0 but the tab, delete, C1, marks of direction, ends of lines and paragraphs, halves of surrogate
+# pairs.
 CONTROLS = re.compile(
     "[\\x00-\\x08\\n-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 )
@@ -18,27 +19,38 @@ IN_MEMORY = 1 << 26  # bytes that wait in memory until all are there, more of th
 
 
 def visible(text: str) -> str:
-    """Return the text with each control character as its escape, such as `\\x1b`: names come from files."""
+    """Return the text with control characters as escapes, as `\\x1b`: names come from files."""
     return CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
 
 
 @contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
-    """Open a stream whose bytes replace a file once all are written; a device or a pipe stays and receives them."""
+    """Open a stream whose bytes replace a file once all are written.
+
+    A device or a pipe stays and receives them.
+    """
     target = Path(os.path.realpath(path))  # a link stays a link
     if not target.parent.is_dir():
         raise FileNotFoundError(
-            f"there is no folder {str(target.parent)!r} to write {target.name!r} into; make it first."
+            f"there is no folder {str(target.parent)!r} to write {target.name!r} into; make it "
+            "first."
         )
     if target.is_dir():
         raise IsADirectoryError(f"{str(target)!r} is a folder: give the name of a file.")
     try:
-        with _device(target) if target.exists() and not target.is_file() else _beside(target) as stream:
+        with (
+            _device(target)
+            if target.exists() and not target.is_file()
+            else _beside(target) as stream
+        ):
             yield stream
     except OSError as error:
-        if error.errno is None or not (error.filename is None or str(error.filename).endswith(".part")):
+        if error.errno is None or not (
+            error.filename is None or str(error.filename).endswith(".part")
+        ):
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error  # the name that the user knows
+        # the name that the user knows
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 @contextmanager
@@ -67,7 +79,7 @@ def _beside(target: Path) -> Iterator[BinaryIO]:
 
 
 def _settle(folder: Path) -> None:
-    """Flush the folder, so that the new name is on the disk too, on systems that can open folders."""
+    """Flush the folder, so that the new name is on the disk too, where folders can be opened."""
     try:
         opened = os.open(folder, os.O_RDONLY)
     except OSError:

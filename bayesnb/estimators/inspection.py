@@ -1,4 +1,4 @@
-"""What was learnt, in the columns' names: beliefs, evidence, explanations, and the scores as linear functions."""
+"""What was learnt, in the columns' names: beliefs, evidence, explanations, linear scores."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, NoReturn
@@ -44,7 +44,10 @@ class InspectionMixin(ModelHolder):
 
     @property
     def posterior_(self) -> dict[Hashable, Belief]:
-        """Posterior beliefs by column; the class is the first axis. Those of links are by pairs of columns."""
+        """Posterior beliefs by column; the class is the first axis.
+
+        Those of links are by pairs of columns.
+        """
         return {key: self.model_.posterior.blocks[b].column(f) for key, b, f in self.schema_.keys}
 
     @property
@@ -64,25 +67,32 @@ class InspectionMixin(ModelHolder):
 
     @property
     def families_(self) -> dict[Hashable, Family]:
-        """Families by column, as declared or inferred; columns that are modelled jointly are one key, a tuple."""
+        """Families by column, as declared or inferred.
+
+        Columns that are modelled jointly are one key, a tuple.
+        """
         return self.schema_.declared
 
     @property
     def choices_(self) -> Any:
         """How families were chosen among several candidates, a Dataset by (feature, candidate).
 
-        `elpd` is the exact leave-one-out log score of the label by that feature alone, NaN for a family that was not a
-        candidate or cannot hold the cells; `chosen`, by feature, is the candidate that was chosen, and `chosen_over`
-        names the others, the best first, with their scores less that of the chosen one. Features whose
-        family was declared, or follows from their values, are not in it. It shows itself as a table, and its `to_frame`
-        has a row for each feature.
+        `elpd` is the exact leave-one-out log score of the label by that feature alone, NaN for a
+        family that was not a candidate or cannot hold the cells; `chosen`, by feature, is the
+        candidate that was chosen, and `chosen_over` names the others, the best first, with their
+        scores less that of the chosen one. Features whose family was declared, or follows from
+        their values, are not in it. It shows itself as a table, and its `to_frame` has a row for
+        each feature.
         """
         check_is_fitted(self)
         return results.datasets.choices(self.schema_.choices)
 
     @property
     def log_evidence_(self) -> float:
-        """Log evidence, log p(X, y | prior); of columns with histograms relative to the distribution of all rows."""
+        """Log evidence, log p(X, y | prior).
+
+        Of columns with histograms relative to the distribution of all rows.
+        """
         labels, blocks = self._evidence()
         return labels + float(sum(block.sum() for block in blocks))
 
@@ -112,14 +122,16 @@ class InspectionMixin(ModelHolder):
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
         if not self.class_prior_.strictly_proper:
             raise ValueError(
-                "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give another."
+                "class_prior: a concentration of 0 is improper, so the evidence is undefined. "
+                "Give another."
             )
         for block, belief in zip(self.schema_.blocks, self.model_.prior.blocks, strict=True):
             proper = belief.strictly_proper.all(axis=0)
             if not proper.all():
                 name = quote(block.keys[int(proper.argmin())])
                 raise ValueError(
-                    f"column {name}: its prior is improper, so the evidence is undefined. Give another."
+                    f"column {name}: its prior is improper, so the evidence is undefined. Give "
+                    "another."
                 )
         labels, blocks = self.model_.prior.log_evidence(self.model_.stats)
         if (links := self.schema_.links) is None:
@@ -132,10 +144,11 @@ class InspectionMixin(ModelHolder):
 
         It shows itself as a table, and its `to_frame` has a row for each link.
 
-        `first` and `second`, the parent and the child; `log_bayes_factor`, in nats, against independence of the two
-        given the class, by the rows in which the links were found, whatever prior is declared; `temper` and
-        `temper_sd`, the exponent on the link's evidence and its sd; `in_forest`, whether it is one of the spanning
-        forest, which is a joint distribution of the columns, and not a further expert.
+        `first` and `second`, the parent and the child; `log_bayes_factor`, in nats, against
+        independence of the two given the class, by the rows in which the links were found, whatever
+        prior is declared; `temper` and `temper_sd`, the exponent on the link's evidence and its sd;
+        `in_forest`, whether it is one of the spanning forest, which is a joint distribution of the
+        columns, and not a further expert.
         """
         check_is_fitted(self)
         if self._dependence_rule is None:
@@ -149,16 +162,17 @@ class InspectionMixin(ModelHolder):
         return results.datasets.links(links, *np.broadcast_arrays(*of_links, links.evidence)[:2])
 
     def summary(self) -> Any:
-        """Summarise the fitted model: its columns, families, priors, evidence, exponents and relevance.
+        """Summarise the fitted model: columns, families, priors, evidence, exponents, relevance.
 
         Returns
         -------
         ModelSummary
-            A table in a terminal and in a notebook, with `to_frame`. By feature: `family`; `prior`, in words;
-            `log_evidence`, the terms of `log_evidence_`; `temper` and `temper_sd`, the exponent and its standard
-            deviation; `log_bayes_factor` and `inclusion`, whether the feature depends on the class, as in
-            `bayesnb.relevance`; `missing`, how many cells were not learnt; `chosen_over`, the families that were
-            rejected, with their scores less that of the family chosen. A block of words is one feature.
+            A table in a terminal and in a notebook, with `to_frame`. By feature: `family`; `prior`,
+            in words; `log_evidence`, the terms of `log_evidence_`; `temper` and `temper_sd`, the
+            exponent and its standard deviation; `log_bayes_factor` and `inclusion`, whether the
+            feature depends on the class, as in `bayesnb.relevance`; `missing`, how many cells were
+            not learnt; `chosen_over`, the families that were rejected, with their scores less that
+            of the family chosen. A block of words is one feature.
 
         See Also
         --------
@@ -168,8 +182,8 @@ class InspectionMixin(ModelHolder):
 
         Notes
         -----
-        Nothing is predicted or scored, so it is quick, and it needs no rows: a model that was loaded from a file has a
-        summary too.
+        Nothing is predicted or scored, so it is quick, and it needs no rows: a model that was
+        loaded from a file has a summary too.
 
         Examples
         --------
@@ -189,9 +203,10 @@ class InspectionMixin(ModelHolder):
     def explain(self, X: Any) -> Any:
         """Return what every feature of every row adds to the score of each class.
 
-        The score of a class is log G + sum over features of t * log p(x | theta), where t is the exponent in
-        `temper_`, and the probabilities of the classes are the shares of the Gamma variates G: a softmax of the scores
-        is p(y | x, theta). It depends on the parameters, so it has a posterior mean and a standard deviation.
+        The score of a class is log G + sum over features of t * log p(x | theta), where t is the
+        exponent in `temper_`, and the probabilities of the classes are the shares of the Gamma
+        variates G: a softmax of the scores is p(y | x, theta). It depends on the parameters, so it
+        has a posterior mean and a standard deviation.
 
         Parameters
         ----------
@@ -201,14 +216,15 @@ class InspectionMixin(ModelHolder):
         Returns
         -------
         xarray.Dataset
-            It shows itself as a table, and its `to_frame` has a row for each (obs_id, class, feature), the class's own
-            part included, so that they add up to the scores. By (obs_id, class, feature): `evidence` and `sd`,
-            posterior mean and standard deviation of what the feature adds; `predictive`, the log predictive of the
-            cell, log E[p(x | theta)**t]. By class: `class_term`, `class_term_sd`, `predictive_class_term`, the same of
-            the class's own part. By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and `score_sd`.
-            By (obs_id, feature): `cell`, what the cell held, as text. By feature: `temper` and `temper_sd`, the
-            exponent t and its sd; and, where exponents fall with the length of a text, `temper_length`, as in
-            `temper_length_`, infinite for others.
+            It shows itself as a table, and its `to_frame` has a row for each (obs_id, class,
+            feature), the class's own part included, so that they add up to the scores. By (obs_id,
+            class, feature): `evidence` and `sd`, posterior mean and standard deviation of what the
+            feature adds; `predictive`, the log predictive of the cell, log E[p(x | theta)**t]. By
+            class: `class_term`, `class_term_sd`, `predictive_class_term`, the same of the class's
+            own part. By (obs_id, class): `score`, the sum of `class_term` and `evidence`, and
+            `score_sd`. By (obs_id, feature): `cell`, what the cell held, as text. By feature:
+            `temper` and `temper_sd`, the exponent t and its sd; and, where exponents fall with the
+            length of a text, `temper_length`, as in `temper_length_`, infinite for others.
 
         See Also
         --------
@@ -217,24 +233,27 @@ class InspectionMixin(ModelHolder):
 
         Notes
         -----
-        `predictive` and `predictive_class_term` add up to `predict_joint_log_proba` under estimate="predictive", so
-        the difference between two classes is a log predictive ratio. Scores are compared between classes; what all
-        classes have in common says nothing. A missing cell adds 0 for certain, and an impossible class has a
-        `class_term` of minus infinity and nothing else.
+        `predictive` and `predictive_class_term` add up to `predict_joint_log_proba` under
+        estimate="predictive", so the difference between two classes is a log predictive ratio.
+        Scores are compared between classes; what all classes have in common says nothing. A missing
+        cell adds 0 for certain, and an impossible class has a `class_term` of minus infinity and
+        nothing else.
 
-        A block of counts is explained word by word, each that occurs in some row: x_j * E[log theta_j], and x_j's
-        share of what only the whole row has, the number of its orders (the same for every class) and, for
-        `predictive`, the total of the Dirichlet. Each `sd` is that of the word's own probability. Words share one
-        Dirichlet, where more of one is less of the others: the squares of their sds add up to more than that of
-        `score_sd`, which is exact.
+        A block of counts is explained word by word, each that occurs in some row: x_j * E[log
+        theta_j], and x_j's share of what only the whole row has, the number of its orders (the same
+        for every class) and, for `predictive`, the total of the Dirichlet. Each `sd` is that of the
+        word's own probability. Words share one Dirichlet, where more of one is less of the others:
+        the squares of their sds add up to more than that of `score_sd`, which is exact.
 
         Examples
         --------
         >>> from bayesnb import NaiveBayes
         >>> model = NaiveBayes({0: "gaussian", 1: "categorical"})
-        >>> model = model.fit([[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]], ["low", "low", "high", "high"])
+        >>> x = [[1.0, "a"], [1.2, "a"], [3.0, "b"], [3.1, "a"]]
+        >>> model = model.fit(x, ["low", "low", "high", "high"])
         >>> why = model.explain([[1.1, "b"]]).isel(obs_id=0)
-        >>> (why.predictive.sel({"class": "low"}) - why.predictive.sel({"class": "high"})).round(2).values.tolist()
+        >>> low, high = why.predictive.sel({"class": "low"}), why.predictive.sel({"class": "high"})
+        >>> (low - high).round(2).values.tolist()
         [2.09, -0.69]
         """
         table, cells = self._read(X)
@@ -246,27 +265,29 @@ class InspectionMixin(ModelHolder):
         )
 
     def linear_form(self, *, estimate: str | None = None, against: Any = None) -> Any:
-        """Return the scores of the classes as linear functions of the columns: weights w, offsets b, and their sds.
+        """Return the classes' scores as linear functions: weights w, offsets b, and their sds.
 
-        With parameters plugged in, log p(x, c | theta) is w_c . x + b_c and something that all classes share. The
-        largest score is that of the predicted class, a softmax of the scores is p(y | x, theta), and the boundary
-        between classes j and k is (w_j - w_k) . x + (b_j - b_k) = 0. What x is for a row, `linear_features` says.
+        With parameters plugged in, log p(x, c | theta) is w_c . x + b_c and something that all
+        classes share. The largest score is that of the predicted class, a softmax of the scores is
+        p(y | x, theta), and the boundary between classes j and k is (w_j - w_k) . x + (b_j - b_k) =
+        0. What x is for a row, `linear_features` says.
 
         Parameters
         ----------
         estimate : {"mean", "map", "mle"}, optional
-            Which parameters are plugged in. By default as the `estimate` of the model says, and the posterior mean
-            where that is "predictive", which plugs in nothing.
+            Which parameters are plugged in. By default as the `estimate` of the model says, and the
+            posterior mean where that is "predictive", which plugs in nothing.
         against : label, optional
-            Give differences from this class: w_c - w_k and b_c - b_k. With two classes, those of the other class
-            are the w and b of a logistic regression.
+            Give differences from this class: w_c - w_k and b_c - b_k. With two classes, those of
+            the other class are the w and b of a logistic regression.
 
         Returns
         -------
         xarray.Dataset
-            `w` and `w_sd` (class, feature), `b` and `b_sd` (class). A feature is a column, or `column=level` for every
-            level of a column that has levels; the coordinates `column` and `level` tell both apart. A class of
-            probability 0 has a `b` of minus infinity, and nothing else.
+            `w` and `w_sd` (class, feature), `b` and `b_sd` (class). A feature is a column, or
+            `column=level` for every level of a column that has levels; the coordinates `column` and
+            `level` tell both apart. A class of probability 0 has a `b` of minus infinity, and
+            nothing else.
 
         See Also
         --------
@@ -275,30 +296,34 @@ class InspectionMixin(ModelHolder):
 
         Notes
         -----
-        The weights of `Bernoulli` columns are logit theta, of words and levels log theta, of `Poisson` columns log
-        rate; b has the log of the class's probability, and what a row of zeros adds: log(1 - theta), or minus the
-        rate. Where all classes share their variances, w is the mean divided by the variance, and b has
-        -mean**2 / (2 variance). `temper_` multiplies all of this but the class's own part. Where it
-        falls with the length of a text, n words, the weights multiply the counts divided by 1 + n / `temper_length_`.
+        The weights of `Bernoulli` columns are logit theta, of words and levels log theta, of
+        `Poisson` columns log rate; b has the log of the class's probability, and what a row of
+        zeros adds: log(1 - theta), or minus the rate. Where all classes share their variances, w is
+        the mean divided by the variance, and b has -mean**2 / (2 variance). `temper_` multiplies
+        all of this but the class's own part. Where it falls with the length of a text, n words, the
+        weights multiply the counts divided by 1 + n / `temper_length_`.
 
-        The sds are exact, in closed form. A weight is a function of the parameters, and its sd is the one it has under
-        the posterior, whichever estimate is plugged in; its mean there is in general not `w`, as E log theta is
-        not log E theta. Weights of levels of one column, or of words, are not independent, nor are w and b: sds do not
-        add up to that of a score, which `explain` has.
+        The sds are exact, in closed form. A weight is a function of the parameters, and its sd is
+        the one it has under the posterior, whichever estimate is plugged in; its mean there is in
+        general not `w`, as E log theta is not log E theta. Weights of levels of one column, or of
+        words, are not independent, nor are w and b: sds do not add up to that of a score, which
+        `explain` has.
 
-        In columns that lie far from zero scores are large, and their differences have few digits left: `against` has
-        them all. Under a smoothing of 0 a probability may be 0 or 1. Its weight would be infinite, and 0 times that is
-        no number: such a plug-in is refused.
+        In columns that lie far from zero scores are large, and their differences have few digits
+        left: `against` has them all. Under a smoothing of 0 a probability may be 0 or 1. Its weight
+        would be infinite, and 0 times that is no number: such a plug-in is refused.
 
         Examples
         --------
         >>> from bayesnb import BernoulliNB
-        >>> model = BernoulliNB().fit([[1, 0], [1, 1], [0, 1], [0, 1]], ["spam", "spam", "ham", "ham"])
+        >>> flags = [[1, 0], [1, 1], [0, 1], [0, 1]]
+        >>> model = BernoulliNB().fit(flags, ["spam", "spam", "ham", "ham"])
         >>> form = model.linear_form(against="ham").sel({"class": "spam"})
         >>> form.w.values.round(3).tolist(), round(float(form.b), 3)
         ([2.197, -1.099], -0.405)
         >>> x = model.linear_features([[1, 1]])
-        >>> (1 / (1 + np.exp(-(x @ form.w.values + float(form.b))))).round(3), model.predict_proba([[1, 1]]).round(3)
+        >>> log_odds = x @ form.w.values + float(form.b)
+        >>> (1 / (1 + np.exp(-log_odds))).round(3), model.predict_proba([[1, 1]]).round(3)
         (array([0.667]), array([[0.333, 0.667]]))
         """
         check_is_fitted(self)
@@ -319,7 +344,8 @@ class InspectionMixin(ModelHolder):
         if place is not None:
             if not density.live[place]:
                 raise ValueError(
-                    f"against: class {against!r} has probability 0, so nothing has log-odds against it."
+                    f"against: class {against!r} has probability 0, so nothing has log-odds "
+                    "against it."
                 )
             parts = differences(density, place)
         form = form_of(
@@ -332,7 +358,7 @@ class InspectionMixin(ModelHolder):
         )
 
     def linear_features(self, X: Any) -> Any:
-        """Return x of every row, which the weights of `linear_form` multiply, in the order of its `feature`.
+        """Return x of every row, which the weights of `linear_form` multiply, feature by feature.
 
         Parameters
         ----------
@@ -342,10 +368,10 @@ class InspectionMixin(ModelHolder):
         Returns
         -------
         array, or scipy.sparse.csr_array for a sparse table, (row, feature)
-            Numbers and counts are themselves; of yes and no, or of what is above a `Bernoulli`'s threshold, a one is a
-            yes; of levels, a one is the level that the cell holds; of words, the counts are divided by 1 + n /
-            `temper_length_` where that is known. `x @ form.w.values.T + form.b.values` are the
-            scores of the classes, `(row, class)`.
+            Numbers and counts are themselves; of yes and no, or of what is above a `Bernoulli`'s
+            threshold, a one is a yes; of levels, a one is the level that the cell holds; of words,
+            the counts are divided by 1 + n / `temper_length_` where that is known. `x @
+            form.w.values.T + form.b.values` are the scores of the classes, `(row, class)`.
 
         See Also
         --------
@@ -353,9 +379,9 @@ class InspectionMixin(ModelHolder):
 
         Notes
         -----
-        A missing cell in a column of levels, and one of a level that was never learnt, is all zeros, which leaves the
-        column out, exactly. Rows that lack another cell have a b of their own, without that column's part, so they are
-        refused; `predict_proba` knows them.
+        A missing cell in a column of levels, and one of a level that was never learnt, is all
+        zeros, which leaves the column out, exactly. Rows that lack another cell have a b of their
+        own, without that column's part, so they are refused; `predict_proba` knows them.
 
         Examples
         --------
@@ -393,7 +419,9 @@ class InspectionMixin(ModelHolder):
         return "mean" if self.estimate == "predictive" else self.estimate
 
     def _linear(self, kind: str) -> tuple[ProductDensity, Product, list[Linear]]:
-        """Return the parameters plugged in, the posterior, and the linear part of every block; an error without one.
+        """Return the parameters plugged in, the posterior, and the linear part of every block.
+
+        An error without one.
 
         Features that have exponents of their own are a block each.
         """
@@ -418,8 +446,9 @@ class InspectionMixin(ModelHolder):
         if infinite.any():
             c, k = np.argwhere(infinite)[0]
             raise ValueError(
-                f"feature {names[k]!r}, class {self.classes_[live].tolist()[c]!r}: a probability is 0, which "
-                f"has no finite weight ({infinite.sum()} such weights). Use estimate='mean', or a larger smoothing."
+                f"feature {names[k]!r}, class {self.classes_[live].tolist()[c]!r}: a probability "
+                f"is 0, which has no finite weight ({infinite.sum()} such weights). Use "
+                "estimate='mean', or a larger smoothing."
             )
 
     def _html_repr(self) -> str:
@@ -433,8 +462,8 @@ class InspectionMixin(ModelHolder):
 def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
     if any(block.is_linked for block in blocks):
         raise ValueError(
-            "linear_form: with links between columns, what a cell adds depends on other cells, so the scores are not a "
-            "sum over columns. Fit with dependence=None."
+            "linear_form: with links between columns, what a cell adds depends on other cells, so "
+            "the scores are not a sum over columns. Fit with dependence=None."
         )
     names = [repr(name) for block in blocks for name in block.names]
     families = sorted({type(block.family).__name__ for block in blocks})
@@ -442,9 +471,10 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
         f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else ""
     )
     raise ValueError(
-        f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what the columns hold. "
-        "Numbers need one variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) for a "
-        "block; levels modelled jointly have no weights of their own: declare Categorical; or drop the columns."
+        f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what "
+        "the columns hold. Numbers need one variance for all classes, Gaussian(shared=True), or "
+        "MultivariateGaussian(shared=True) for a block; levels modelled jointly have no weights "
+        "of their own: declare Categorical; or drop the columns."
     )
 
 
@@ -457,7 +487,7 @@ def refuse_missing_numbers(block: Block, numbers: Any) -> None:
         else:
             row, j = divmod(int(where), numbers.shape[1])
         raise ValueError(
-            f"column {block.names[j]!r}: a cell is missing at row {row} ({missing.sum()} such cells in the block), "
-            "which takes the column's part of b away too. Drop such rows, or use predict_proba, which leaves the cell "
-            "out, exactly."
+            f"column {block.names[j]!r}: a cell is missing at row {row} ({missing.sum()} such "
+            "cells in the block), which takes the column's part of b away too. Drop such rows, or "
+            "use predict_proba, which leaves the cell out, exactly."
         )

@@ -31,7 +31,7 @@ def name_target(estimator: Any, y: Any) -> None:
 
 
 def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool) -> Array:
-    """Return the classes known before, those declared, and, where they `grow`, those of the labels."""
+    """Return the classes known before, those declared and, if they `grow`, those of the labels."""
     if before and not grow:
         return before.classes
     known = [before.classes] if before else []
@@ -86,15 +86,15 @@ def _refuse_fractions(labels: Array) -> None:
     fractions = labels % 1 != 0
     if fractions.any():
         raise ValueError(
-            f"Unknown label type: {fractions.sum()} of {len(labels)} labels are no whole numbers, such as "
-            f"{labels[fractions.argmax()]:g}. A classifier predicts classes: make some of the numbers, as "
-            "pandas.cut(y, 3) does, or take a regression."
+            f"Unknown label type: {fractions.sum()} of {len(labels)} labels are no whole numbers, "
+            f"such as {labels[fractions.argmax()]:g}. A classifier predicts classes: make some of "
+            "the numbers, as pandas.cut(y, 3) does, or take a regression."
         )
 
 
 def _refuse_missing(missing: Array) -> None:
     if missing.any():
         raise ValueError(
-            f"Input y contains NaN: {missing.sum()} labels are missing, first at row {missing.argmax()}. "
-            "Drop those rows."
+            f"Input y contains NaN: {missing.sum()} labels are missing, first at row "
+            f"{missing.argmax()}. Drop those rows."
         )

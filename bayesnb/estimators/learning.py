@@ -53,19 +53,23 @@ DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relativ
 
 
 class IncrementalMixin(ModelHolder):
-    """What was learnt is a sum of statistics, and so can grow, shrink and fade; the prior stays what it was."""
+    """What was learnt is a sum of statistics, and so can grow, shrink and fade.
+
+    The prior stays what it was.
+    """
 
     @accept_lazy_tables
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels; what was learnt before is forgotten.
 
-        The rows are counted in one pass. The posterior follows from the counts in closed form, and nothing is drawn.
+        The rows are counted in one pass. The posterior follows from the counts in closed form, and
+        nothing is drawn.
 
         Parameters
         ----------
         X : table of rows
-            An array, a SciPy sparse matrix, a pandas, polars or pyarrow table or any that narwhals reads, a list of
-            lists, or an array or dataframe of Dask. Missing cells are left out.
+            An array, a SciPy sparse matrix, a pandas, polars or pyarrow table or any that narwhals
+            reads, a list of lists, or an array or dataframe of Dask. Missing cells are left out.
         y : sequence of labels
             One for each row; none may be missing.
         sample_weight : sequence of float or None, default=None
@@ -79,9 +83,9 @@ class IncrementalMixin(ModelHolder):
         Raises
         ------
         ValueError
-            For cells outside the support of their family, labels that are missing or not in ``classes``, and parameters
-            that contradict each other. The message names the column or row, and what to do. The estimator stays as it
-            was.
+            For cells outside the support of their family, labels that are missing or not in
+            ``classes``, and parameters that contradict each other. The message names the column or
+            row, and what to do. The estimator stays as it was.
 
         See Also
         --------
@@ -113,9 +117,10 @@ class IncrementalMixin(ModelHolder):
     ) -> Self:
         """Learn from more rows, on top of what was learnt before.
 
-        In any batches, and in any order, it equals ``fit`` on all rows to round-off, where families, priors and
-        exponents are declared. Families, links and priors that are chosen from data are chosen from the first batch,
-        and exponents change from batch to batch; see the class's notes.
+        In any batches, and in any order, it equals ``fit`` on all rows to round-off, where
+        families, priors and exponents are declared. Families, links and priors that are chosen from
+        data are chosen from the first batch, and exponents change from batch to batch; see the
+        class's notes.
 
         Parameters
         ----------
@@ -124,8 +129,8 @@ class IncrementalMixin(ModelHolder):
         y : sequence of labels
             One for each row.
         classes : sequence or None, default=None
-            All labels that exist. The first call needs them, here or in the constructor, unless ``grow_classes`` is
-            True.
+            All labels that exist. The first call needs them, here or in the constructor, unless
+            ``grow_classes`` is True.
         sample_weight : sequence of float or None, default=None
             Weights of the rows, 0 or more.
         grow_classes : bool, default=False
@@ -139,7 +144,8 @@ class IncrementalMixin(ModelHolder):
         Raises
         ------
         ValueError
-            For the errors of ``fit``, and for labels that are not among the classes. The estimator stays as it was.
+            For the errors of ``fit``, and for labels that are not among the classes. The estimator
+            stays as it was.
 
         See Also
         --------
@@ -151,7 +157,8 @@ class IncrementalMixin(ModelHolder):
         Examples
         --------
         >>> from bayesnb import GaussianNB
-        >>> model = GaussianNB().partial_fit([[1.0], [3.0]], ["low", "high"], classes=["low", "high"])
+        >>> labels = ["low", "high"]
+        >>> model = GaussianNB().partial_fit([[1.0], [3.0]], labels, classes=labels)
         >>> model = model.partial_fit([[1.2], [3.1]], ["low", "high"])
         >>> model.class_count_.tolist()
         [2.0, 2.0]
@@ -166,8 +173,8 @@ class IncrementalMixin(ModelHolder):
         Parameters
         ----------
         other : NaiveBayes or a preset
-            A fitted estimator of the same class, with the same columns, families and priors. It may know other labels
-            and other levels: they are united by name.
+            A fitted estimator of the same class, with the same columns, families and priors. It may
+            know other labels and other levels: they are united by name.
 
         Returns
         -------
@@ -179,8 +186,8 @@ class IncrementalMixin(ModelHolder):
         TypeError
             For an estimator of another class.
         ValueError
-            For other columns or families, and for new classes where a prior is not the same for all classes, as it says
-            nothing about new ones.
+            For other columns or families, and for new classes where a prior is not the same for all
+            classes, as it says nothing about new ones.
 
         See Also
         --------
@@ -189,14 +196,15 @@ class IncrementalMixin(ModelHolder):
 
         Notes
         -----
-        The result is what ``partial_fit`` on the other's rows would make of a copy of this one, to round-off, but for
-        exponents. Everything that is not counted is this one's: ``class_prior``, ``estimate``, a prior that took its
-        scale from the data, such as that of ``Gaussian()``, and ``temper_``, also where rows chose it. There are no
-        rows to choose it by, and what both models know of it cannot be multiplied: the prior that they have in common
-        is an average over its widths, which would count twice and cannot be divided out.
+        The result is what ``partial_fit`` on the other's rows would make of a copy of this one, to
+        round-off, but for exponents. Everything that is not counted is this one's: ``class_prior``,
+        ``estimate``, a prior that took its scale from the data, such as that of ``Gaussian()``, and
+        ``temper_``, also where rows chose it. There are no rows to choose it by, and what both
+        models know of it cannot be multiplied: the prior that they have in common is an average
+        over its widths, which would count twice and cannot be divided out.
 
-        With priors and exponents that are given, ``a.merge(b)`` equals ``b.merge(a)``, and any number of models can be
-        merged in any order. Classes that only the other knows are added.
+        With priors and exponents that are given, ``a.merge(b)`` equals ``b.merge(a)``, and any
+        number of models can be merged in any order. Classes that only the other knows are added.
 
         Examples
         --------
@@ -212,8 +220,8 @@ class IncrementalMixin(ModelHolder):
         check_estimator(other, "merge: ")
         if type(other) is not type(self):
             raise TypeError(
-                f"merge: {type(self).__name__} cannot be merged with {type(other).__name__}. Fit both parts with the "
-                "same class, such as NaiveBayes(families)."
+                f"merge: {type(self).__name__} cannot be merged with {type(other).__name__}. Fit "
+                "both parts with the same class, such as NaiveBayes(families)."
             )
         check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it first.")
         merged = self._with_fitted(self.fitted_)
@@ -229,8 +237,8 @@ class IncrementalMixin(ModelHolder):
         y : sequence of labels
             The labels with which they were learnt.
         sample_weight : sequence of float or None, default=None
-            The weights with which they were learnt. A smaller weight takes back a part. After ``decay``, a row has the
-            weight to which it faded.
+            The weights with which they were learnt. A smaller weight takes back a part. After
+            ``decay``, a row has the weight to which it faded.
 
         Returns
         -------
@@ -240,8 +248,8 @@ class IncrementalMixin(ModelHolder):
         Raises
         ------
         ValueError
-            For rows that cannot have been learnt, and where too few digits would be left. The estimator stays as it
-            was.
+            For rows that cannot have been learnt, and where too few digits would be left. The
+            estimator stays as it was.
 
         See Also
         --------
@@ -250,17 +258,19 @@ class IncrementalMixin(ModelHolder):
 
         Notes
         -----
-        The model equals one that was fitted without these rows, under the same prior: one that took its scale from the
-        data, such as that of ``Gaussian()``, keeps it. Levels, classes and ``temper_`` stay as well. Counts are exact
-        as long as weights are whole numbers.
+        The model equals one that was fitted without these rows, under the same prior: one that took
+        its scale from the data, such as that of ``Gaussian()``, keeps it. Levels, classes and
+        ``temper_`` stay as well. Counts are exact as long as weights are whole numbers.
 
-        Rows that were never learnt are an error where that can be noticed: an unknown label or level, more of something
-        than there is, or a rest that no rows can make, such as a spread below zero. Other rows that were never learnt
-        cannot be distinguished from those that were, as the rows are not kept.
+        Rows that were never learnt are an error where that can be noticed: an unknown label or
+        level, more of something than there is, or a rest that no rows can make, such as a spread
+        below zero. Other rows that were never learnt cannot be distinguished from those that were,
+        as the rows are not kept.
 
-        Where what stays of a Gaussian column is far smaller than what goes, as with an outlier of 1e9 among numbers
-        around 1, too few digits are left. Where a belief could be off by more than 1e-8 of its scale, that is an error:
-        fit again on what stays. The rounding errors of many calls add up.
+        Where what stays of a Gaussian column is far smaller than what goes, as with an outlier of
+        1e9 among numbers around 1, too few digits are left. Where a belief could be off by more
+        than 1e-8 of its scale, that is an error: fit again on what stays. The rounding errors of
+        many calls add up.
 
         Examples
         --------
@@ -286,13 +296,14 @@ class IncrementalMixin(ModelHolder):
     def decay(self, factor: float) -> Self:
         """Let everything learnt count less: the weight of every row is multiplied by a factor.
 
-        Called once a day, or once a batch, a row of age t counts factor**t. This is exponential forgetting, for data
-        that drift.
+        Called once a day, or once a batch, a row of age t counts factor**t. This is exponential
+        forgetting, for data that drift.
 
         Parameters
         ----------
         factor : float
-            Above 0, and at most 1. At 0.99 the statistics of a steady stream level off at those of 100 batches.
+            Above 0, and at most 1. At 0.99 the statistics of a steady stream level off at those of
+            100 batches.
 
         Returns
         -------
@@ -311,9 +322,10 @@ class IncrementalMixin(ModelHolder):
 
         Notes
         -----
-        Only the statistics fade: the posterior goes back to the prior, that of the class probabilities too. Classes
-        that no longer occur fade as well. ``partial_fit``, ``decay``, ``partial_fit`` equals ``fit`` with weights.
-        ``log_evidence_`` is then that of weighted rows, not a probability of data.
+        Only the statistics fade: the posterior goes back to the prior, that of the class
+        probabilities too. Classes that no longer occur fade as well. ``partial_fit``, ``decay``,
+        ``partial_fit`` equals ``fit`` with weights. ``log_evidence_`` is then that of weighted
+        rows, not a probability of data.
 
         Examples
         --------
@@ -325,7 +337,8 @@ class IncrementalMixin(ModelHolder):
         check_is_fitted(self)
         if not (isinstance(factor, Real) and 0 < float(factor) <= 1):
             raise ValueError(
-                f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To start again, call fit."
+                f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To "
+                "start again, call fit."
             )
         with unchanged_on_error(self):
             self._check_arguments()
@@ -395,7 +408,7 @@ class IncrementalMixin(ModelHolder):
     def _schema_of(
         self, table: Table, codes: Array, weight: Array | None, classes: Array
     ) -> Schema:
-        """Learn a table's columns: their families, of which some may be chosen by these rows, and their levels."""
+        """Learn a table's columns: families, some of them chosen by these rows, and levels."""
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices, grids = chosen_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
@@ -433,10 +446,13 @@ class IncrementalMixin(ModelHolder):
         first: int | None = None,
         bound: int | None = None,
     ) -> Shard | None:
-        """Return the stats of X, y and sample_weight, to be learnt with those of other shards; None for no row.
+        """Return the stats of X, y and sample_weight, to be learnt with those of other shards.
 
-        Families and grids are those of a schema that is `known`, if one is, so that the stats can be added up. `first`
-        is the number of rows before these, and `bound` the largest key of those that stay, where they are known.
+        None for no row.
+
+        Families and grids are those of a schema that is `known`, if one is, so that the stats can
+        be added up. `first` is the number of rows before these, and `bound` the largest key of
+        those that stay, where they are known.
         """
         self._check_arguments()
         X, y, sample_weight = rows
@@ -457,7 +473,7 @@ class IncrementalMixin(ModelHolder):
         return replace(shard, kept=KeptRows.of(shard.schema, len(classes), read, first, bound))
 
     def _learns_from_first_rows(self) -> bool:
-        """Return whether the first rows decide on families, grids or links, so that all others are read like them."""
+        """Return whether the first rows decide on families, grids or links for all others."""
         families = self._families()
         return (
             not isinstance(families, Family)
@@ -471,8 +487,9 @@ class IncrementalMixin(ModelHolder):
             self._check_arguments()
             if self.temper in (COLUMNS, LOO) and shard.kept is None:
                 raise ValueError(
-                    f"temper={self.temper!r} finds exponents by rows, and these shards have kept none. Count them by "
-                    "shard(model, X, y, keep_rows=True) of a model with this temper, or give temper a number."
+                    f"temper={self.temper!r} finds exponents by rows, and these shards have kept "
+                    "none. Count them by shard(model, X, y, keep_rows=True) of a model with this "
+                    "temper, or give temper a number."
                 )
             before = self.fitted_ if more else None
             if before is None:
@@ -518,7 +535,7 @@ class IncrementalMixin(ModelHolder):
         return update_exponents(before.temper, held_out, rows)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
-        """Raise where subtraction leaves too few digits of what is believed, or of what an estimate is made of."""
+        """Raise where subtraction leaves too few digits of beliefs, or of an estimate."""
         prior, stats = self.model_.prior.blocks, self.model_.stats.blocks
         parts = zip(
             self.schema_.blocks, prior, stats, gone.stats.blocks, rest.stats.blocks, strict=True
@@ -533,7 +550,8 @@ class IncrementalMixin(ModelHolder):
                 continue
             c, f = (int(place) for place in np.unravel_index(off.argmax(), off.shape))
             raise ValueError(
-                f"column {block.keys[f]!r}, class {self.classes_.tolist()[c]!r}: these rows are so large a part of "
-                f"what was learnt that the rest would be off by {off[c, f]:.1g} of its scale, by rounding errors "
-                f"({DIGITS:g} is allowed). Fit again on the other rows. Nothing was forgotten."
+                f"column {block.keys[f]!r}, class {self.classes_.tolist()[c]!r}: these rows are so "
+                f"large a part of what was learnt that the rest would be off by {off[c, f]:.1g} of "
+                f"its scale, by rounding errors ({DIGITS:g} is allowed). Fit again on the other "
+                "rows. Nothing was forgotten."
             )

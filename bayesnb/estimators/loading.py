@@ -34,8 +34,8 @@ def load(path: Any) -> NaiveBayes:
     Raises
     ------
     ValueError
-        For a file that is damaged, was changed, is not a bayesnb model file, or has a newer format. The message says
-        which.
+        For a file that is damaged, was changed, is not a bayesnb model file, or has a newer format.
+        The message says which.
 
     See Also
     --------
@@ -44,9 +44,9 @@ def load(path: Any) -> NaiveBayes:
 
     Notes
     -----
-    Files from strangers are safe to open: no code in a file is run, and its contents take some hundred megabytes more
-    than a few dozen times its length at most. The model in it may still be wrong on purpose; the file does not say who
-    made it.
+    Files from strangers are safe to open: no code in a file is run, and its contents take some
+    hundred megabytes more than a few dozen times its length at most. The model in it may still be
+    wrong on purpose; the file does not say who made it.
 
     Examples
     --------

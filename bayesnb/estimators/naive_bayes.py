@@ -36,61 +36,70 @@ class NaiveBayes(
 ):
     """Naive Bayes classifier over columns of any kind, with the exact posterior of all parameters.
 
-    Declare nothing, and everything is chosen for the best held-out probabilities: ``NaiveBayes()``. Declare families,
-    and the model is what you declared: ``NaiveBayes("gaussian")`` is plain Gaussian naive Bayes.
+    Declare nothing, and everything is chosen for the best held-out probabilities: ``NaiveBayes()``.
+    Declare families, and the model is what you declared: ``NaiveBayes("gaussian")`` is plain
+    Gaussian naive Bayes.
 
     Parameters
     ----------
     families : "auto", Family, str or dict, default="auto"
-        What the columns hold: one family for all, or a mapping from columns, or tuples of columns that are modelled
-        jointly, to families. A family may be given by its name in lower case: ``"gaussian"``, ``"categorical"``,
-        ``"multivariate"``, ``"gaussian:shared"``. Columns that a mapping leaves out are read as under ``"auto"``; None
-        or ``"drop"`` drops a column.
+        What the columns hold: one family for all, or a mapping from columns, or tuples of columns
+        that are modelled jointly, to families. A family may be given by its name in lower case:
+        ``"gaussian"``, ``"categorical"``, ``"multivariate"``, ``"gaussian:shared"``. Columns that a
+        mapping leaves out are read as under ``"auto"``; None or ``"drop"`` drops a column.
 
-        ``"auto"`` looks at the cells of each column. Booleans, and numbers that are only 0 and 1, are ``Bernoulli``;
-        text and categories are ``Categorical``; lists of words, and sparse counts, are ``Multinomial``. Other numbers
-        are a ``Histogram``, a density of any shape, unless another candidate predicts the label clearly better from
-        this column alone, by more than 2 nats of exact leave-one-out log score: ``Gaussian``; ``Categorical``, where
-        there are at most 20 distinct whole numbers; ``Poisson``, where all are counts. In the same way the prior of
-        levels is flat, or follows the shares of all rows. See ``BestOf`` and ``choices_``.
+        ``"auto"`` looks at the cells of each column. Booleans, and numbers that are only 0 and 1,
+        are ``Bernoulli``; text and categories are ``Categorical``; lists of words, and sparse
+        counts, are ``Multinomial``. Other numbers are a ``Histogram``, a density of any shape,
+        unless another candidate predicts the label clearly better from this column alone, by more
+        than 2 nats of exact leave-one-out log score: ``Gaussian``; ``Categorical``, where there are
+        at most 20 distinct whole numbers; ``Poisson``, where all are counts. In the same way the
+        prior of levels is flat, or follows the shares of all rows. See ``BestOf`` and ``choices_``.
     class_prior : float, Dirichlet, "uniform", "empirical" or dict, default=1.0
-        The prior of the class probabilities: a concentration; a ``Dirichlet``, in the order of ``classes``, or of
-        ``classes_`` where that is None; ``"uniform"``, all classes equally probable; ``"empirical"``, the shares of the
-        rows; or ``{label: probability}``, known probabilities.
+        The prior of the class probabilities: a concentration; a ``Dirichlet``, in the order of
+        ``classes``, or of ``classes_`` where that is None; ``"uniform"``, all classes equally
+        probable; ``"empirical"``, the shares of the rows; or ``{label: probability}``, known
+        probabilities.
     classes : sequence or None, default=None
-        All labels that exist. None: those of ``y``. A declared class without rows keeps its prior probability.
+        All labels that exist. None: those of ``y``. A declared class without rows keeps its prior
+        probability.
     temper : "auto", "columns", "loo", "none", float or None, default="auto"
-        Exponents on the evidence of the columns. Columns that depend on each other make naive Bayes overconfident, as
-        what they have in common is counted twice. With exponents w the score of a class is
-        log p(c) + sum_j w_j log p(x_j | c).
+        Exponents on the evidence of the columns. Columns that depend on each other make naive Bayes
+        overconfident, as what they have in common is counted twice. With exponents w the score of a
+        class is log p(c) + sum_j w_j log p(x_j | c).
 
         - None: all are 1, which is plain naive Bayes. A number: all are that number.
         - ``"loo"``: one exponent for all columns, between 0 and 1, found at ``fit``.
-        - ``"columns"``: one for each column, or block of columns that are modelled jointly, 0 or more, found at
-          ``fit``. That of a block of words may fall with the length of a text, see ``temper_length_``.
-        - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and ``estimate`` is
-          ``"predictive"``, else None.
+        - ``"columns"``: one for each column, or block of columns that are modelled jointly, 0 or
+          more, found at ``fit``. That of a block of words may fall with the length of a text, see
+          ``temper_length_``.
+        - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and
+          ``estimate`` is ``"predictive"``, else None.
     dependence : "auto", "pairs", "forest", "none" or None, default="auto"
-        What columns say together, given the class. A link between two columns multiplies their distributions by how
-        much more probable the cell of one is once that of the other is known. It is kept where its log Bayes factor
-        against independence is above 3 log(1 + number of columns that vary) nats. See ``links_``.
+        What columns say together, given the class. A link between two columns multiplies their
+        distributions by how much more probable the cell of one is once that of the other is known.
+        It is kept where its log Bayes factor against independence is above 3 log(1 + number of
+        columns that vary) nats. See ``links_``.
 
         - None: columns are independent given the class, which is naive Bayes.
-        - ``"forest"``: the links of the maximum spanning forest, a joint distribution of the columns.
-        - ``"pairs"``: further links besides, the strongest first, up to 60. All links together are not a joint
-          distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of the forest.
-        - ``"auto"``: ``"pairs"`` where no family is declared (columns may be dropped) and ``estimate`` is
-          ``"predictive"``, else None.
+        - ``"forest"``: the links of the maximum spanning forest, a joint distribution of the
+          columns.
+        - ``"pairs"``: further links besides, the strongest first, up to 60. All links together are
+          not a joint distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of
+          the forest.
+        - ``"auto"``: ``"pairs"`` where no family is declared (columns may be dropped) and
+          ``estimate`` is ``"predictive"``, else None.
 
-        Links need ``estimate="predictive"``. Under ``temper="columns"`` each link has an exponent. ``partition`` finds
-        blocks of columns that are better modelled jointly.
+        Links need ``estimate="predictive"``. Under ``temper="columns"`` each link has an exponent.
+        ``partition`` finds blocks of columns that are better modelled jointly.
     n_jobs : int or None, default=None
-        Number of threads. None: as many as the cores that this process may use, within ``OMP_NUM_THREADS`` and the
-        like.
+        Number of threads. None: as many as the cores that this process may use, within
+        ``OMP_NUM_THREADS`` and the like.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, with all parameters integrated out; or every parameter, the class
-        probabilities included, plugged in at its posterior mean, its mode, or its maximum likelihood estimate. With
-        smoothing l, (n + l) / (N + l K) is ``"mean"`` under Dirichlet(l), and ``"map"`` under Dirichlet(1 + l).
+        What predicts: the posterior predictive, with all parameters integrated out; or every
+        parameter, the class probabilities included, plugged in at its posterior mean, its mode, or
+        its maximum likelihood estimate. With smoothing l, (n + l) / (N + l K) is ``"mean"`` under
+        Dirichlet(l), and ``"map"`` under Dirichlet(1 + l).
 
     Attributes
     ----------
@@ -105,8 +114,8 @@ class NaiveBayes(
     families_ : dict
         The family of each column, as declared, inferred or chosen.
     choices_ : xarray.Dataset
-        How families were chosen among candidates, ``(feature, candidate)``: the label's exact leave-one-out score by
-        each.
+        How families were chosen among candidates, ``(feature, candidate)``: the label's exact
+        leave-one-out score by each.
     prior_ : dict
         Prior beliefs by column, the classes on their first axis. A block of columns is one entry.
     posterior_ : dict
@@ -116,65 +125,72 @@ class NaiveBayes(
     class_posterior_ : Dirichlet
         The posterior of the class probabilities.
     stats_ : object
-        Sufficient statistics of all rows learnt; its ``classes.counts`` are the weights of the classes.
+        Sufficient statistics of all rows learnt; its ``classes.counts`` are the weights of the
+        classes.
     log_evidence_ : float
-        log p(X, y | prior), exact. Columns with ``Histogram`` count relative to the distribution of all rows, so it is
-        comparable with that of other such models alone; compare with other families by ``loo``.
+        log p(X, y | prior), exact. Columns with ``Histogram`` count relative to the distribution of
+        all rows, so it is comparable with that of other such models alone; compare with other
+        families by ``loo``.
     temper_ : float or pandas.Series
         The exponents in use: a number, or one for each column or block.
     temper_sd_ : float or pandas.Series
         Their Laplace standard deviations, in the same form; 0 for a number that was given.
     temper_length_ : pandas.Series or None
-        For blocks of words whose exponent falls with the length of a text, the number of words at which it is half.
+        For blocks of words whose exponent falls with the length of a text, the number of words at
+        which it is half.
     links_ : xarray.Dataset
         The links between columns: their ends, evidence and exponents.
 
     See Also
     --------
-    GaussianNB, MultinomialNB, BernoulliNB, CategoricalNB, PoissonNB : One family for all columns, with scikit-learn's
-        arguments.
+    GaussianNB, MultinomialNB, BernoulliNB, CategoricalNB, PoissonNB :
+        One family for all columns, with scikit-learn's arguments.
     bayesnb.mcmc.fit : The same model sampled with PyMC, with options that have no closed form.
     bayesnb.scale.fit_files : Learn from files of any size.
     load : Read a saved estimator.
 
     Notes
     -----
-    *Exact.* Statistics of the rows are all that is kept of them, and posterior, predictive, evidence, leave-one-out,
-    intervals and explanations are computed from them in closed form or to a numerical error that is bounded. Nothing is
-    drawn in ``fit``. Where classes share parameters, so that an interval has no such form, it is drawn, with a
-    ``DrawnWarning``.
+    *Exact.* Statistics of the rows are all that is kept of them, and posterior, predictive,
+    evidence, leave-one-out, intervals and explanations are computed from them in closed form or to
+    a numerical error that is bounded. Nothing is drawn in ``fit``. Where classes share parameters,
+    so that an interval has no such form, it is drawn, with a ``DrawnWarning``.
 
-    *Missing cells* are left out, in ``fit`` and in ``predict``, which integrates them out exactly. The columns of a
-    frame are matched by name; other names, or another order, raise scikit-learn's error.
+    *Missing cells* are left out, in ``fit`` and in ``predict``, which integrates them out exactly.
+    The columns of a frame are matched by name; other names, or another order, raise scikit-learn's
+    error.
 
-    *Batches.* ``partial_fit`` in any batches equals ``fit``, new levels included, where families are declared. What is
-    chosen or learnt from data comes from the first batch: families, links, blocks, the cuts of histograms, and priors
-    such as that of ``Gaussian()``.
+    *Batches.* ``partial_fit`` in any batches equals ``fit``, new levels included, where families
+    are declared. What is chosen or learnt from data comes from the first batch: families, links,
+    blocks, the cuts of histograms, and priors such as that of ``Gaussian()``.
 
-    *Exponents* are an empirical choice and not a part of the likelihood. They enter predictions, intervals, entropies,
-    explanations, leave-one-out scores of labels, and decisions. ``log_evidence_``, ``log_density`` and ``sample`` are
-    those of the model with exponent 1 and the links of the forest; the parameters in ``to_datatree``, and those sampled
-    by MCMC, are those of the columns alone. Exponents are found by the exact leave-one-out log score of the labels
-    under the posterior predictive, whatever ``estimate`` says. One for all features has the prior log t ~ Normal(0,
-    0.5**2). Those of f columns have the prior Normal(t, (v t)**2), where t is the posterior mean of one for all under
-    log t ~ Normal(-log(f) / 2, 0.5**2), and they are averaged over the width v, log v ~ Normal(0, 1), by the evidence
-    of each (Laplace); ``temper_sd_`` are standard deviations of that average. Those of links have the same prior around
-    t / 4, as most of what columns say is said without them. An exponent of 0 leaves its column out. That of words is w
-    / (1 + n / n0) for a text of n words, as words of one text repeat one another; n0 is a power of 2, found by the same
-    score, where this beats one exponent for all texts by a nat.
+    *Exponents* are an empirical choice and not a part of the likelihood. They enter predictions,
+    intervals, entropies, explanations, leave-one-out scores of labels, and decisions.
+    ``log_evidence_``, ``log_density`` and ``sample`` are those of the model with exponent 1 and the
+    links of the forest; the parameters in ``to_datatree``, and those sampled by MCMC, are those of
+    the columns alone. Exponents are found by the exact leave-one-out log score of the labels under
+    the posterior predictive, whatever ``estimate`` says. One for all features has the prior log t ~
+    Normal(0, 0.5**2). Those of f columns have the prior Normal(t, (v t)**2), where t is the
+    posterior mean of one for all under log t ~ Normal(-log(f) / 2, 0.5**2), and they are averaged
+    over the width v, log v ~ Normal(0, 1), by the evidence of each (Laplace); ``temper_sd_`` are
+    standard deviations of that average. Those of links have the same prior around t / 4, as most of
+    what columns say is said without them. An exponent of 0 leaves its column out. That of words is
+    w / (1 + n / n0) for a text of n words, as words of one text repeat one another; n0 is a power
+    of 2, found by the same score, where this beats one exponent for all texts by a nat.
 
-    *Many columns.* Of more than 500 columns, the 499 that alone say most about the label have exponents of their own,
-    and all others share one. Of more than 600, links are looked for between the 600 that alone say most, and a warning
-    says so.
+    *Many columns.* Of more than 500 columns, the 499 that alone say most about the label have
+    exponents of their own, and all others share one. Of more than 600, links are looked for between
+    the 600 that alone say most, and a warning says so.
 
-    Where there are more than 10,000 rows, a part that is spread evenly over every class finds the exponents. Under
-    ``"columns"``, ``partial_fit`` scores each batch before it is learnt; what is known by then is the prior for the
-    next, and n0 is that of the first batch. ``"loo"`` uses the last batch. ``merge``, ``forget`` and ``decay`` keep the
-    exponents. From files and from Dask, at most 10,000 rows are kept on the way for this purpose, and each of them is
-    left out of all that was learnt.
+    Where there are more than 10,000 rows, a part that is spread evenly over every class finds the
+    exponents. Under ``"columns"``, ``partial_fit`` scores each batch before it is learnt; what is
+    known by then is the prior for the next, and n0 is that of the first batch. ``"loo"`` uses the
+    last batch. ``merge``, ``forget`` and ``decay`` keep the exponents. From files and from Dask, at
+    most 10,000 rows are kept on the way for this purpose, and each of them is left out of all that
+    was learnt.
 
-    Arrays and dataframes of Dask are learnt from in one pass over their partitions, and predicted lazily: see
-    ``bayesnb.scale``.
+    Arrays and dataframes of Dask are learnt from in one pass over their partitions, and predicted
+    lazily: see ``bayesnb.scale``.
 
     Examples
     --------
@@ -217,8 +233,9 @@ class NaiveBayes(
         Parameters
         ----------
         deep : bool, default=True
-            Whether the parameters of families and priors are there too, such as `families__prior__concentration`, or
-            `families__age__prior` where `families` is a mapping from columns.
+            Whether the parameters of families and priors are there too, such as
+            `families__prior__concentration`, or `families__age__prior` where `families` is a
+            mapping from columns.
 
         Returns
         -------
@@ -244,8 +261,8 @@ class NaiveBayes(
         Parameters
         ----------
         **params : dict
-            The new values, by the names that `get_params` returns. Families and priors are immutable: new ones take
-            their places.
+            The new values, by the names that `get_params` returns. Families and priors are
+            immutable: new ones take their places.
 
         Returns
         -------
@@ -298,13 +315,14 @@ class NaiveBayes(
         Parameters
         ----------
         path : str or os.PathLike
-            Name of the file, such as ``"model.bnb"``. A file that is there already is replaced, once the new one is
-            completely on the disk.
+            Name of the file, such as ``"model.bnb"``. A file that is there already is replaced,
+            once the new one is completely on the disk.
 
         Raises
         ------
         ValueError
-            For families or estimators that are not bayesnb's, and labels or levels that are neither text nor numbers.
+            For families or estimators that are not bayesnb's, and labels or levels that are neither
+            text nor numbers.
 
         See Also
         --------
@@ -313,8 +331,8 @@ class NaiveBayes(
 
         Notes
         -----
-        The file is a zip archive of ``model.json``, arrays in NumPy's format, and checksums. It holds no code. Requests
-        of metadata routing are not kept.
+        The file is a zip archive of ``model.json``, arrays in NumPy's format, and checksums. It
+        holds no code. Requests of metadata routing are not kept.
 
         Examples
         --------
@@ -334,8 +352,9 @@ class NaiveBayes(
         kind = type(self)
         if not kind.__module__.startswith(f"{__package__}."):
             raise ValueError(
-                f"{kind.__module__}.{kind.__qualname__} is not an estimator of bayesnb, so a file without code cannot "
-                "hold it. Fit one of bayesnb's, such as NaiveBayes, with the same parameters."
+                f"{kind.__module__}.{kind.__qualname__} is not an estimator of bayesnb, so a file "
+                "without code cannot hold it. Fit one of bayesnb's, such as NaiveBayes, with the "
+                "same parameters."
             )
         self._check_declared()
         params = self.get_params(deep=False)
@@ -358,7 +377,10 @@ class NaiveBayes(
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
-        """Return the saved estimator; parameters that an older version did not have take their defaults."""
+        """Return the saved estimator.
+
+        Parameters that an older version did not have take their defaults.
+        """
         names, seen = cls._get_param_names(), saved.shard
         if not set(saved.params) <= set(names):
             raise ValueError(f"{cls.__name__} has the parameters {', '.join(names)}")

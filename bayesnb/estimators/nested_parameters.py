@@ -1,6 +1,7 @@
-"""Parameters within parameters, as scikit-learn's searches name them: `families__prior__concentration`.
+"""Parameters within parameters, as `families__prior__concentration` in scikit-learn's searches.
 
-Families and beliefs are immutable values, so setting a number within one puts a new value in its place.
+Families and beliefs are immutable values, so setting a number within one puts a new value in its
+place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,10 @@ def nested_parameters(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parts(name: str, value: Any) -> dict[str, Any]:
-    """Return what a parameter's value is made of, by name; nothing of a value that is not made of parameters."""
+    """Return what a parameter's value is made of, by name.
+
+    Nothing of a value that is not made of parameters.
+    """
     if name == FAMILIES and isinstance(value, Mapping):
         return {
             column: family_of(family) for column, family in value.items() if isinstance(column, str)

@@ -17,7 +17,7 @@ from bayesnb.model.product import most_probable, normalise
 
 
 class PredictionMixin(ABC):
-    """The predictions that scikit-learn knows, and decisions: for whatever has log p(x, y), or log p(y | x)."""
+    """Predictions as in scikit-learn, and decisions, of what has log p(x, y) or log p(y | x)."""
 
     _doc_link_module, _doc_link_template = "bayesnb", ""
     classes_: Array
@@ -25,7 +25,7 @@ class PredictionMixin(ABC):
 
     @abstractmethod
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
-        """Return log p(x, y) of every row and class, up to what all classes share, and the cells of the rows."""
+        """Return log p(x, y), up to what all classes share, `(r, c)`, and the cells of the rows."""
 
     @abstractmethod
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
@@ -40,7 +40,7 @@ class PredictionMixin(ABC):
         check_is_fitted(self)
 
     def _check_columns(self, heading: Any) -> None:
-        """Raise scikit-learn's errors for columns that are not those of `fit`, before any row is read."""
+        """Raise scikit-learn's errors for columns that are not those of `fit`, before reading."""
         check_is_fitted(self)
         validate_data(self, heading, reset=False, skip_check_array=True)
 
@@ -62,7 +62,8 @@ class PredictionMixin(ABC):
         Returns
         -------
         array of shape (n_rows, n_classes)
-            Columns are in the order of ``classes_``. A lazy array where X is one of Dask's collections.
+            Columns are in the order of ``classes_``. A lazy array where X is one of Dask's
+            collections.
 
         See Also
         --------
@@ -85,20 +86,22 @@ class PredictionMixin(ABC):
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities, p(y | x, D).
 
-        Under ``estimate="predictive"`` this is the posterior predictive: all parameters are integrated out, jointly
-        with the row, in closed form. A model that was sampled by MCMC takes the mean over its draws.
+        Under ``estimate="predictive"`` this is the posterior predictive: all parameters are
+        integrated out, jointly with the row, in closed form. A model that was sampled by MCMC takes
+        the mean over its draws.
 
         Parameters
         ----------
         X : table of rows
-            With the columns that were fitted: an array, a sparse matrix, a frame or a list of lists. A missing cell is
-            integrated out. A level that training never saw is left out, with an ``UnseenLevelWarning``.
+            With the columns that were fitted: an array, a sparse matrix, a frame or a list of
+            lists. A missing cell is integrated out. A level that training never saw is left out,
+            with an ``UnseenLevelWarning``.
 
         Returns
         -------
         array of shape (n_rows, n_classes)
-            Columns are in the order of ``classes_``; each row sums to 1. A lazy array where X is one of Dask's
-            collections.
+            Columns are in the order of ``classes_``; each row sums to 1. A lazy array where X is
+            one of Dask's collections.
 
         Raises
         ------
@@ -113,8 +116,9 @@ class PredictionMixin(ABC):
 
         Notes
         -----
-        Exponents in ``temper_`` are applied. The probabilities are not the mean of p(y | x, theta) over posterior
-        draws, which does not let the row inform the parameters; ``predict_interval(X, rows="fixed")`` returns that.
+        Exponents in ``temper_`` are applied. The probabilities are not the mean of p(y | x, theta)
+        over posterior draws, which does not let the row inform the parameters;
+        ``predict_interval(X, rows="fixed")`` returns that.
 
         Examples
         --------
@@ -140,8 +144,8 @@ class PredictionMixin(ABC):
         Returns
         -------
         array of shape (n_rows,)
-            Labels, as in ``classes_``; the first of several that are equally probable. A lazy array where X is one of
-            Dask's collections.
+            Labels, as in ``classes_``; the first of several that are equally probable. A lazy array
+            where X is one of Dask's collections.
 
         See Also
         --------
@@ -178,19 +182,21 @@ class PredictionMixin(ABC):
         X : table of rows
             With the columns that were fitted.
         loss : None, dict, pandas.DataFrame or array, default=None
-            None: actions are the labels, and each error costs 1. Else ``{action: {label: loss}}``; a frame, with labels
-            as index and actions as columns; or an array ``(class, action)``, with rows in the order of ``classes_``,
-            whose actions are the labels where there are as many, else 0, 1, ... A loss may be negative, which is a
-            gain, or infinite, never to be risked; for a class of probability 0 it is not a risk.
+            None: actions are the labels, and each error costs 1. Else ``{action: {label: loss}}``;
+            a frame, with labels as index and actions as columns; or an array ``(class, action)``,
+            with rows in the order of ``classes_``, whose actions are the labels where there are as
+            many, else 0, 1, ... A loss may be negative, which is a gain, or infinite, never to be
+            risked; for a class of probability 0 it is not a risk.
         abstain : float or None, default=None
-            What it costs not to decide. A row is left undecided where that costs less than every action.
+            What it costs not to decide. A row is left undecided where that costs less than every
+            action.
 
         Returns
         -------
         xarray.Dataset
-            By ``obs_id``: ``action``, the first of several equally good ones, None where undecided; ``expected_loss``,
-            and where undecided the cost of that; ``abstained``. By ``(obs_id, choice)``: ``loss``, expected of every
-            action.
+            By ``obs_id``: ``action``, the first of several equally good ones, None where undecided;
+            ``expected_loss``, and where undecided the cost of that; ``abstained``. By ``(obs_id,
+            choice)``: ``loss``, expected of every action.
 
         See Also
         --------
@@ -200,7 +206,8 @@ class PredictionMixin(ABC):
         Examples
         --------
         >>> from bayesnb import GaussianNB
-        >>> model = GaussianNB().fit([[36.5], [36.7], [36.8], [38.9], [39.4]], ["well", "well", "well", "ill", "ill"])
+        >>> degrees = [[36.5], [36.7], [36.8], [38.9], [39.4]]
+        >>> model = GaussianNB().fit(degrees, ["well", "well", "well", "ill", "ill"])
         >>> loss = {"send home": {"ill": 20, "well": 0}, "keep": {"ill": 1, "well": 2}}
         >>> model.decide([[36.6], [37.5]], loss)["action"].values.tolist()
         ['send home', 'keep']

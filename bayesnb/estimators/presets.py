@@ -1,10 +1,11 @@
 """Presets: `NaiveBayes` with one family for all columns.
 
-They have scikit-learn's names and arguments; `var_smoothing` does nothing, as there is a prior in its place. Where an
-estimate is plugged in, they have its fitted attributes too, read-only. Their `class_prior` is None (learnt, under a
-Dirichlet(1)), "empirical", "uniform", or known probabilities in the order of `classes_`; `fit_prior=False` is
-"uniform". For scikit-learn's own numbers: `estimate="mean", class_prior="empirical"` in the
-discrete classes, `estimate="mle", class_prior="empirical"` in `GaussianNB`.
+They have scikit-learn's names and arguments; `var_smoothing` does nothing, as there is a prior in
+its place. Where an estimate is plugged in, they have its fitted attributes too, read-only. Their
+`class_prior` is None (learnt, under a Dirichlet(1)), "empirical", "uniform", or known probabilities
+in the order of `classes_`; `fit_prior=False` is "uniform". For scikit-learn's own numbers:
+`estimate="mean", class_prior="empirical"` in the discrete classes, `estimate="mle",
+class_prior="empirical"` in `GaussianNB`.
 """
 
 from collections.abc import Hashable, Mapping
@@ -77,8 +78,9 @@ class Preset(NaiveBayes):
         self._check_fitted()
         if self.estimate == "predictive":
             raise AttributeError(
-                "estimate='predictive' integrates the parameters out, so there are no fitted values of them. Use "
-                "estimate='mean', 'map' or 'mle' for scikit-learn's attributes, or `posterior_`, the beliefs."
+                "estimate='predictive' integrates the parameters out, so there are no fitted "
+                "values of them. Use estimate='mean', 'map' or 'mle' for scikit-learn's "
+                "attributes, or `posterior_`, the beliefs."
             )
         return self._reader()
 
@@ -95,36 +97,37 @@ class Preset(NaiveBayes):
 class GaussianNB(Preset):
     """Gaussian naive Bayes: columns of real numbers with unknown means and variances.
 
-    It is ``NaiveBayes`` with the family ``Gaussian`` in all columns, under scikit-learn's name and arguments. The
-    predictive is Student's t, exact.
+    It is ``NaiveBayes`` with the family ``Gaussian`` in all columns, under scikit-learn's name and
+    arguments. The predictive is Student's t, exact.
 
     Parameters
     ----------
     prior : NormalInverseGamma or None, default=None
-        The belief about means and variances before the data. None: a weak one on the scale of the data, see
-        ``Gaussian``.
+        The belief about means and variances before the data. None: a weak one on the scale of the
+        data, see ``Gaussian``.
     shared : bool, default=False
         Whether a column has one variance for all classes.
     priors : array or None, default=None
         Probabilities of the classes: scikit-learn's name of ``class_prior`` in this class.
     var_smoothing : float, default=1e-09
-        Taken because scikit-learn has it. It does nothing, as a prior takes its place, and another value than the
-        default is an error: use ``prior``.
+        Taken because scikit-learn has it. It does nothing, as a prior takes its place, and another
+        value than the default is an error: use ``prior``.
     fit_prior : bool, default=True
         Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
-        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
-        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
-        The other forms are those of ``NaiveBayes``.
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
+        the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
+        probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
         All labels that exist. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
-        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
+        Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
-        their maximum likelihood estimate.
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior
+        mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -148,7 +151,8 @@ class GaussianNB(Preset):
 
     Notes
     -----
-    For scikit-learn's own numbers, with ``var_smoothing=0``: ``estimate="mle", class_prior="empirical"``.
+    For scikit-learn's own numbers, with ``var_smoothing=0``: ``estimate="mle",
+    class_prior="empirical"``.
 
     Examples
     --------
@@ -167,10 +171,10 @@ class GaussianNB(Preset):
         super()._check_arguments()
         if self.var_smoothing != VAR_SMOOTHING:
             raise ValueError(
-                f"var_smoothing must be {VAR_SMOOTHING}, scikit-learn's default, which does nothing here; got "
-                f"{self.var_smoothing!r}. What keeps variances from 0 is the prior: "
-                "prior=NormalInverseGamma(mean=..., count=..., shape=..., scale=...). For maximum likelihood, which "
-                "is scikit-learn's var_smoothing=0, use estimate='mle'."
+                f"var_smoothing must be {VAR_SMOOTHING}, scikit-learn's default, which does "
+                f"nothing here; got {self.var_smoothing!r}. What keeps variances from 0 is the "
+                "prior: prior=NormalInverseGamma(mean=..., count=..., shape=..., scale=...). For "
+                "maximum likelihood, which is scikit-learn's var_smoothing=0, use estimate='mle'."
             )
 
     @property
@@ -192,13 +196,13 @@ class GaussianNB(Preset):
             return super()._class_prior
         if self.class_prior is not None or not self.fit_prior:
             raise ValueError(
-                f"priors={self.priors!r}: class_prior={self.class_prior!r} and fit_prior={self.fit_prior} say the same "
-                "thing, so give one of them."
+                f"priors={self.priors!r}: class_prior={self.class_prior!r} and "
+                f"fit_prior={self.fit_prior} say the same thing, so give one of them."
             )
         if isinstance(self.priors, str | Mapping) or np.ndim(self.priors) != 1:
             raise ValueError(
-                f"priors must be probabilities in the order of the classes, as in scikit-learn, got {self.priors!r}. "
-                "class_prior takes other forms too."
+                "priors must be probabilities in the order of the classes, as in scikit-learn, "
+                f"got {self.priors!r}. class_prior takes other forms too."
             )
         return np.asarray(self.priors, float)
 
@@ -207,31 +211,35 @@ class GaussianNB(Preset):
 class MultinomialNB(Preset):
     """Multinomial naive Bayes: counts, such as those of words, or lists of words.
 
-    It is ``NaiveBayes`` with the family ``Multinomial``, under scikit-learn's name and arguments. The predictive is the
-    Dirichlet-multinomial, exact. Weights that are not counts, such as tf-idf, are accepted as in scikit-learn, through
-    the power likelihood: it is ``Multinomial(fractional=True)``.
+    It is ``NaiveBayes`` with the family ``Multinomial``, under scikit-learn's name and arguments.
+    The predictive is the Dirichlet-multinomial, exact. Weights that are not counts, such as tf-idf,
+    are accepted as in scikit-learn, through the power likelihood: it is
+    ``Multinomial(fractional=True)``.
 
     Parameters
     ----------
     alpha : float or array, default=1.0
-        Concentration of the Dirichlet prior: a number, or numbers that broadcast to (class, feature).
+        Concentration of the Dirichlet prior: a number, or numbers that broadcast to (class,
+        feature).
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn does.
+        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn
+        does.
     fit_prior : bool, default=True
         Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
-        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
-        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
-        The other forms are those of ``NaiveBayes``.
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
+        the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
+        probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
         All labels that exist. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
-        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
+        Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
-        their maximum likelihood estimate.
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior
+        mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -290,8 +298,8 @@ class MultinomialNB(Preset):
 class BernoulliNB(Preset):
     """Bernoulli naive Bayes: columns of zeros and ones, or of yes and no.
 
-    It is ``NaiveBayes`` with the family ``Bernoulli`` in all columns, under scikit-learn's name and arguments.
-    Probabilities are exact.
+    It is ``NaiveBayes`` with the family ``Bernoulli`` in all columns, under scikit-learn's name and
+    arguments. Probabilities are exact.
 
     Parameters
     ----------
@@ -300,22 +308,24 @@ class BernoulliNB(Preset):
     binarize : float or None, default=0.0
         A number above it is a one, and any other a zero. None: cells are zeros and ones already.
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn does.
+        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn
+        does.
     fit_prior : bool, default=True
         Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
-        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
-        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
-        The other forms are those of ``NaiveBayes``.
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
+        the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
+        probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
         All labels that exist. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
-        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
+        Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
-        their maximum likelihood estimate.
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior
+        mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -376,17 +386,20 @@ class BernoulliNB(Preset):
 class CategoricalNB(Preset):
     """Categorical naive Bayes: columns of levels.
 
-    It is ``NaiveBayes`` with the family ``Categorical`` in all columns, under scikit-learn's name and arguments.
-    Integers are codes 0, 1, ... up to the largest that occurs, each of them a level; text and categories are levels
-    too. Where codes of 65,536 and more occur and fewer than one code in 16 does, such as numbers of customers, only
-    those that occur are levels (and those below ``min_categories``). Probabilities are exact.
+    It is ``NaiveBayes`` with the family ``Categorical`` in all columns, under scikit-learn's name
+    and arguments. Integers are codes 0, 1, ... up to the largest that occurs, each of them a level;
+    text and categories are levels too. Where codes of 65,536 and more occur and fewer than one code
+    in 16 does, such as numbers of customers, only those that occur are levels (and those below
+    ``min_categories``). Probabilities are exact.
 
     Parameters
     ----------
     alpha : float or array, default=1.0
-        Concentration of the Dirichlet prior: a number, or numbers that broadcast to (class, feature).
+        Concentration of the Dirichlet prior: a number, or numbers that broadcast to (class,
+        feature).
     force_alpha : bool, default=True
-        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn does.
+        Whether an alpha below 1e-10 is taken as it is. False takes 1e-10 for it, as scikit-learn
+        does.
     min_categories : int, array or None, default=None
         The least number of levels: one for all features, or one for each.
     unseen : {"ignore", "error", "reserve"}, default="ignore"
@@ -394,18 +407,19 @@ class CategoricalNB(Preset):
     fit_prior : bool, default=True
         Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
-        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
-        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
-        The other forms are those of ``NaiveBayes``.
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
+        the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
+        probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
         All labels that exist. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
-        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
+        Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
-        their maximum likelihood estimate.
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior
+        mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -420,7 +434,8 @@ class CategoricalNB(Preset):
     category_count_ : list of array
         Weighted count of each level in each class, for each column.
     feature_log_prob_ : list of array
-        Log probability of each level in each class, for each column. Only where an estimate is plugged in.
+        Log probability of each level in each class, for each column. Only where an estimate is
+        plugged in.
     prior_, posterior_ : dict
         Beliefs by column. The other attributes are those of ``NaiveBayes``.
 
@@ -481,29 +496,31 @@ class CategoricalNB(Preset):
 class PoissonNB(Preset):
     """Poisson naive Bayes: columns of counts, each with a rate.
 
-    It is ``NaiveBayes`` with the family ``Poisson`` in all columns. The predictive is negative binomial, exact. Numbers
-    that are not counts are accepted, through the power likelihood rate**x exp(-rate), which is not a distribution over
-    x.
+    It is ``NaiveBayes`` with the family ``Poisson`` in all columns. The predictive is negative
+    binomial, exact. Numbers that are not counts are accepted, through the power likelihood rate**x
+    exp(-rate), which is not a distribution over x.
 
     Parameters
     ----------
     prior : Gamma or None, default=None
-        The belief about the rates before the data. None: worth one event, at the rate of all classes together.
+        The belief about the rates before the data. None: worth one event, at the rate of all
+        classes together.
     fit_prior : bool, default=True
         Whether class probabilities are learnt. False stands for ``class_prior="uniform"``.
     class_prior : None, "empirical", "uniform", array, float, Dirichlet or dict, default=None
-        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``: the shares of the
-        rows. ``"uniform"``: all classes equally probable. An array: known probabilities in the order of ``classes_``.
-        The other forms are those of ``NaiveBayes``.
+        The prior of the class probabilities. None: learnt, under a Dirichlet(1). ``"empirical"``:
+        the shares of the rows. ``"uniform"``: all classes equally probable. An array: known
+        probabilities in the order of ``classes_``. The other forms are those of ``NaiveBayes``.
     classes : sequence or None, default=None
         All labels that exist. None: those of ``y``.
     temper : None, "loo", "columns" or float, default=None
-        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive Bayes.
+        Exponents on the evidence of the columns, as in ``NaiveBayes``. None: all are 1, plain naive
+        Bayes.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use.
     estimate : {"predictive", "mean", "map", "mle"}, default="predictive"
-        What predicts: the posterior predictive, or the parameters plugged in at their posterior mean, their mode, or
-        their maximum likelihood estimate.
+        What predicts: the posterior predictive, or the parameters plugged in at their posterior
+        mean, their mode, or their maximum likelihood estimate.
 
     Attributes
     ----------
@@ -529,7 +546,8 @@ class PoissonNB(Preset):
     Examples
     --------
     >>> from bayesnb import PoissonNB
-    >>> model = PoissonNB().fit([[0], [1], [0], [5], [7]], ["quiet", "quiet", "quiet", "busy", "busy"])
+    >>> calls = [[0], [1], [0], [5], [7]]
+    >>> model = PoissonNB().fit(calls, ["quiet", "quiet", "quiet", "busy", "busy"])
     >>> model.predict([[1], [4]]).tolist()
     ['quiet', 'busy']
     """

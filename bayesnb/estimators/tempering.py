@@ -19,7 +19,8 @@ def check_temper(temper: Any) -> None:
     known = temper is None or (isinstance(temper, str) and temper in (COLUMNS, LOO, AUTO, NONE))
     if not (known or (isinstance(temper, Real) and 0 < float(temper) < np.inf)):
         raise ValueError(
-            f"temper must be 'auto', 'columns', 'loo', 'none', None or a positive number, got {temper!r}."
+            "temper must be 'auto', 'columns', 'loo', 'none', None or a positive number, got "
+            f"{temper!r}."
         )
 
 

@@ -1,4 +1,4 @@
-"""How sure a prediction is: intervals of probabilities, the two parts of their entropy, and draws."""
+"""How sure a prediction is: intervals of probabilities, parts of their entropy, and draws."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ DRAWS = 4000  # of theta, where intervals are drawn and the user gives no number
 
 
 class PredictiveUncertainty(ABC):
-    """Intervals and entropies of rows as labelled results: of models in closed form, and of sampled ones."""
+    """Intervals and entropies of rows, of models in closed form and of sampled ones."""
 
     classes_: Array
     _methods: ClassVar[
@@ -49,7 +49,10 @@ class PredictiveUncertainty(ABC):
     def _intervals(
         self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]
     ) -> tuple[Array, Intervals]:
-        """Return the names of the rows, and their intervals; `sampling` is how many draws to take, and by what."""
+        """Return the names of the rows, and their intervals.
+
+        `sampling` is how many draws to take, and by what.
+        """
 
     @abstractmethod
     def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:
@@ -65,7 +68,7 @@ class PredictiveUncertainty(ABC):
         draws: int | None = None,
         rng: Rng = None,
     ) -> Any:
-        """Return equal-tailed credible intervals of the class probabilities p(y | x, theta), theta being uncertain.
+        """Return equal-tailed credible intervals of the class probabilities p(y | x, theta).
 
         Parameters
         ----------
@@ -74,25 +77,27 @@ class PredictiveUncertainty(ABC):
         ci_prob : float, optional
             The probability of the intervals, by default ArviZ's `rcParams["stats.ci_prob"]`.
         rows : {"observed", "fixed"}, default "observed"
-            "observed": x came from the population, and is itself evidence about theta: the distribution is
-            that under p(theta | D, x), and its mean is `predict_proba`. "fixed": someone chose x, as on a grid: the
-            distribution is that under p(theta | D), and its mean the average over the posterior.
+            "observed": x came from the population, and is itself evidence about theta: the
+            distribution is that under p(theta | D, x), and its mean is `predict_proba`. "fixed":
+            someone chose x, as on a grid: the distribution is that under p(theta | D), and its mean
+            the average over the posterior.
         method : {"auto", "exact", "fast", "draws"}, default "auto"
-            "exact" inverts the characteristic function. "fast" takes the first four cumulants, which are exact,
-            while the error that this can make is below 0.02 on the probability scale, and "auto" while it is below
-            0.001; what is left is done as in "exact". "draws" draws theta, for comparison. A sampled model has no
-            characteristic function: its "auto" and "draws" take the draws of its chains.
+            "exact" inverts the characteristic function. "fast" takes the first four cumulants,
+            which are exact, while the error that this can make is below 0.02 on the probability
+            scale, and "auto" while it is below 0.001; what is left is done as in "exact". "draws"
+            draws theta, for comparison. A sampled model has no characteristic function: its "auto"
+            and "draws" take the draws of its chains.
         draws : int, optional
-            The number of draws for method="draws", by default 4000. A sampled model has the draws of its chains, so
-            it refuses this and `rng`.
+            The number of draws for method="draws", by default 4000. A sampled model has the draws
+            of its chains, so it refuses this and `rng`.
         rng : int, numpy.random.Generator or None
             For method="draws".
 
         Returns
         -------
         xarray.Dataset
-            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`. It shows itself as a table, and
-            its `to_frame` has a row for each (obs_id, class).
+            By (obs_id, class): `probability`, the mean, `median`, `lower` and `upper`. It shows
+            itself as a table, and its `to_frame` has a row for each (obs_id, class).
 
         See Also
         --------
@@ -101,25 +106,29 @@ class PredictiveUncertainty(ABC):
 
         Notes
         -----
-        The mean of a skewed distribution can lie outside its interval; the median never does. Intervals hold if the
-        model does: no interval knows that features depend on each other, see `temper`.
+        The mean of a skewed distribution can lie outside its interval; the median never does.
+        Intervals hold if the model does: no interval knows that features depend on each other, see
+        `temper`.
 
-        Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone chose a row so
-        far out, or with levels of so little smoothing, that one class's score has endless tails, the row is drawn among
-        three or more classes, with a `DrawnWarning`; "exact" refuses it. So is every row of three or more classes
-        that have parameters in common, under `shared=True`, which "fast" refuses too. Rows of which only Histogram
-        columns are known are drawn, and refused, where the `class_prior` is known and all classes may have one
+        Among three or more classes, ends below 1e-12 are orders of magnitude. And where someone
+        chose a row so far out, or with levels of so little smoothing, that one class's score has
+        endless tails, the row is drawn among three or more classes, with a `DrawnWarning`; "exact"
+        refuses it. So is every row of three or more classes that have parameters in common, under
+        `shared=True`, which "fast" refuses too. Rows of which only Histogram columns are known are
+        drawn, and refused, where the `class_prior` is known and all classes may have one
         distribution: nothing may be unknown of them.
 
-        Of a sampled model ends are quantiles of its draws, weighted where the row was observed, and as noisy as those
-        are; a row that leaves few draws with any weight raises a `DegenerateWarning`.
+        Of a sampled model ends are quantiles of its draws, weighted where the row was observed, and
+        as noisy as those are; a row that leaves few draws with any weight raises a
+        `DegenerateWarning`.
 
         Examples
         --------
         >>> from bayesnb import GaussianNB
         >>> model = GaussianNB().fit([[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb"))
-        >>> interval = model.predict_interval([[5.0]], ci_prob=0.9).isel(obs_id=0).sel({"class": "a"})
-        >>> [round(float(interval[name]), 3) for name in ("probability", "lower", "median", "upper")]
+        >>> intervals = model.predict_interval([[5.0]], ci_prob=0.9)
+        >>> of_a = intervals.isel(obs_id=0).sel({"class": "a"})
+        >>> [round(float(of_a[name]), 3) for name in ("probability", "lower", "median", "upper")]
         [0.65, 0.177, 0.692, 0.981]
         """
         prob, observed = results.datasets.ci_prob(ci_prob), is_observed(rows)
@@ -150,11 +159,11 @@ class PredictiveUncertainty(ABC):
         Returns
         -------
         xarray.Dataset
-            It shows itself as a table, and its `to_frame` has a row for each row of `X`. By obs_id: `entropy` of
-            `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which more training does not take away;
-            `epistemic`, their difference, the mutual information of label and parameters, which it does, and which is
-            never negative; `log_density`, how usual the row is, where the model says so. By (obs_id, class):
-            `probability`.
+            It shows itself as a table, and its `to_frame` has a row for each row of `X`. By obs_id:
+            `entropy` of `probability`; `aleatoric`, the expected entropy of p(y | x, theta), which
+            more training does not take away; `epistemic`, their difference, the mutual information
+            of label and parameters, which it does, and which is never negative; `log_density`, how
+            usual the row is, where the model says so. By (obs_id, class): `probability`.
 
         See Also
         --------
@@ -163,8 +172,8 @@ class PredictiveUncertainty(ABC):
 
         Notes
         -----
-        Exact, without draws, but of a sampled model; rows that `predict_interval` would draw are drawn here too, with
-        a `DrawnWarning`.
+        Exact, without draws, but of a sampled model; rows that `predict_interval` would draw are
+        drawn here too, with a `DrawnWarning`.
 
         Examples
         --------
@@ -222,7 +231,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return self._reader().with_base(joint, cells, self.fitted_.exponents)
 
     def log_density(self, X: Any) -> Array:
-        """Return log p(x | D), which tells how usual each row is, whatever its class. No temper enters.
+        """Return log p(x | D), which tells how usual each row is, whatever its class.
+
+        No temper enters.
 
         Parameters
         ----------
@@ -240,9 +251,10 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        With links between columns it is that of the forest. Over rows of levels and flags without a missing cell it
-        sums to 1 as long as those learnt had none either; else, and over numbers, to within some percent, as a link
-        knows a column by counts on a few levels, and not by the column's density.
+        With links between columns it is that of the forest. Over rows of levels and flags without a
+        missing cell it sums to 1 as long as those learnt had none either; else, and over numbers,
+        to within some percent, as a link knows a column by counts on a few levels, and not by the
+        column's density.
 
         Examples
         --------
@@ -260,28 +272,31 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     ) -> tuple[Any, Array]:
         """Draw new rows and their labels from the posterior predictive, as a table.
 
-        Every row has parameters of its own, drawn from the posterior: rows are independent given the data, and each
-        is an exact draw of the row to come next. `temper` and `estimate` play no part.
+        Every row has parameters of its own, drawn from the posterior: rows are independent given
+        the data, and each is an exact draw of the row to come next. `temper` and `estimate` play no
+        part.
 
         Parameters
         ----------
         n : int
             The number of rows.
         y : label or array-like, optional
-            One label, or one for each row. By default the labels are drawn too, from the posterior predictive of the
-            class.
+            One label, or one for each row. By default the labels are drawn too, from the posterior
+            predictive of the class.
         length : int or array-like, optional
-            How many words a row of a `Multinomial` block has, in every such block. By default it is drawn: a Poisson
-            count, with a rate that is learnt from the words and rows of each class as `Poisson()` would. Real texts'
-            lengths vary more than that; where it matters, give them.
+            How many words a row of a `Multinomial` block has, in every such block. By default it is
+            drawn: a Poisson count, with a rate that is learnt from the words and rows of each class
+            as `Poisson()` would. Real texts' lengths vary more than that; where it matters, give
+            them.
         rng : int, numpy.random.Generator or None
             The source of randomness.
 
         Returns
         -------
         X : pandas.DataFrame, or an array where an array was fitted
-            A frame has the names of the columns, in their order; `polars.from_pandas(X)` makes one of polars of it.
-            An array also for a list of lists; CSR for a sparse table; lists of words for such, in a random order.
+            A frame has the names of the columns, in their order; `polars.from_pandas(X)` makes one
+            of polars of it. An array also for a list of lists; CSR for a sparse table; lists of
+            words for such, in a random order.
         y : numpy.ndarray of shape (n,)
             The labels of the rows, from `classes_`.
 
@@ -292,11 +307,11 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        Columns hold numbers, flags (booleans) or levels, as those that were fitted: real numbers are floats, counts
-        integers. Columns without a family (None) are absent. No cell is
-        missing, but for the level that `unseen="reserve"` keeps for whatever is new. Under a `Bernoulli` with a
-        threshold, a one is some number above it. With `fractional=True` too the rows hold whole counts: of other
-        numbers the family has no distribution.
+        Columns hold numbers, flags (booleans) or levels, as those that were fitted: real numbers
+        are floats, counts integers. Columns without a family (None) are absent. No cell is missing,
+        but for the level that `unseen="reserve"` keeps for whatever is new. Under a `Bernoulli`
+        with a threshold, a one is some number above it. With `fractional=True` too the rows hold
+        whole counts: of other numbers the family has no distribution.
 
         Examples
         --------
@@ -318,8 +333,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     def draw_proba(self, X: Any, draws: int = 1000, *, chains: int = 4, rng: Rng = None) -> Any:
         """Draw p(y | x, theta), theta from the posterior.
 
-        Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence about theta, which
-        the draws leave out.
+        Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence
+        about theta, which the draws leave out.
 
         Parameters
         ----------
@@ -328,7 +343,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         draws : int, default 1000
             The number of draws of each chain.
         chains : int, default 4
-            The number of chains, which only ArviZ's functions need: all draws are exact and independent.
+            The number of chains, which only ArviZ's functions need: all draws are exact and
+            independent.
         rng : int, numpy.random.Generator or None
             A seed draws the same theta whatever the rows are, and the same as in `to_datatree`.
 
@@ -344,8 +360,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        The features' part is scaled by `temper_`, and links between columns are drawn too; `estimate` plays no part. A
-        class of probability 0 keeps it. What would take more than 2 GiB is refused beforehand.
+        The features' part is scaled by `temper_`, and links between columns are drawn too;
+        `estimate` plays no part. A class of probability 0 keeps it. What would take more than 2 GiB
+        is refused beforehand.
 
         Examples
         --------
@@ -374,13 +391,15 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         Parameters
         ----------
         X : table of rows, optional
-            The rows learnt from, with their labels, for checks of the model; without labels, rows to predict.
+            The rows learnt from, with their labels, for checks of the model; without labels, rows
+            to predict.
         y : array-like, optional
             The labels of the rows.
         draws : int, default 1000
             The number of draws of each chain.
         chains : int, default 4
-            The number of chains, which only ArviZ's functions need: all draws are exact and independent.
+            The number of chains, which only ArviZ's functions need: all draws are exact and
+            independent.
         rng : int, numpy.random.Generator or None
             The source of randomness.
         groups : sequence of str, optional
@@ -389,16 +408,17 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         Returns
         -------
         xarray.DataTree
-            `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of flags or words
-            (class, feature); `theta_<column>` (class, <column>_level).
-            `log_prior` : log p(theta) under the same names, that of `mu` given `sigma2`; one number for each Dirichlet.
-            `log_likelihood` : of both kinds (obs_id). `y`, log p(y | x, theta), what classifiers are compared by:
-            ``az.loo(tree, var_name="y")`` approximates `loo`. `row`, log p(x, y | theta), in which the model is
-            generative; never tempered, and what ``az.psense_summary`` takes: ``likelihood_var_names="row"``.
-            `posterior_predictive` : `y`, labels drawn from p(y | x, theta). `observed_data` : `y`. Both are places in
-            the coordinate `class`.
-            `predictions`, where there are no labels : `p` (obs_id, class), p(y | x, theta), and `y` drawn from it.
-            `constant_data` : `class_prob`, where it is given and so not drawn.
+            `posterior`, `prior` : `class_prob` (class); `mu` and `sigma2`, `rate`, and `theta` of
+            flags or words (class, feature); `theta_<column>` (class, <column>_level). `log_prior` :
+            log p(theta) under the same names, that of `mu` given `sigma2`; one number for each
+            Dirichlet. `log_likelihood` : of both kinds (obs_id). `y`, log p(y | x, theta), what
+            classifiers are compared by: ``az.loo(tree, var_name="y")`` approximates `loo`. `row`,
+            log p(x, y | theta), in which the model is generative; never tempered, and what
+            ``az.psense_summary`` takes: ``likelihood_var_names="row"``. `posterior_predictive` :
+            `y`, labels drawn from p(y | x, theta). `observed_data` : `y`. Both are places in the
+            coordinate `class`. `predictions`, where there are no labels : `p` (obs_id, class), p(y
+            | x, theta), and `y` drawn from it. `constant_data` : `class_prob`, where it is given
+            and so not drawn.
 
         See Also
         --------
@@ -408,13 +428,14 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         Notes
         -----
-        Where several families have columns, the axis `feature` becomes `<family>_feature`; where both flags and words
-        have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`. An improper prior cannot be drawn:
-        `prior` and `log_prior` are left out, which the tree's attributes say, and are an error in `groups`.
-        Links between columns, see `links_`, are drawn as well, and are in the predictions and, those of the forest, in
-        the likelihood `row`; the parameters that are shown, and `log_prior`, are of the columns alone. The closed form
-        of the posterior is in `posterior_`.
-        Labels other than numbers, booleans, dates and text become text. What would take more than 2 GiB is refused.
+        Where several families have columns, the axis `feature` becomes `<family>_feature`; where
+        both flags and words have a `theta`, it becomes `bernoulli_theta` and `multinomial_theta`.
+        An improper prior cannot be drawn: `prior` and `log_prior` are left out, which the tree's
+        attributes say, and are an error in `groups`. Links between columns, see `links_`, are drawn
+        as well, and are in the predictions and, those of the forest, in the likelihood `row`; the
+        parameters that are shown, and `log_prior`, are of the columns alone. The closed form of the
+        posterior is in `posterior_`. Labels other than numbers, booleans, dates and text become
+        text. What would take more than 2 GiB is refused.
 
         Examples
         --------
@@ -503,7 +524,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         return table.index, result, self._log_density(scores.cells)
 
     def _scores(self, X: Any) -> tuple[Table, Scores]:
-        """Return the scores of rows, whose exponents are uncertain where they were found by rows."""
+        """Return the scores of rows; exponents that were found by rows are uncertain."""
         table, cells = self._read(X)
         self._reader("predictive")  # an error where the posterior is no distribution
         return table, scores_of(self.fitted_, cells)
@@ -519,13 +540,17 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             undefined = ~finite.all(axis=1)
             self.schema_.check_cells(scores.cells)
             raise ValueError(
-                f"row {undefined.argmax()} has no distribution of p(y | x, theta) ({undefined.sum()} such rows): it is "
-                "impossible under some class, for which a level or a count was never seen and has no smoothing, or a "
-                "number is extremely far from those learnt. Use a smoothing above 0, and look at the row."
+                f"row {undefined.argmax()} has no distribution of p(y | x, theta) "
+                f"({undefined.sum()} such rows): it is impossible under some class, for which a "
+                "level or a count was never seen and has no smoothing, or a number is extremely "
+                "far from those learnt. Use a smoothing above 0, and look at the row."
             )
 
     def _sheet(self, X: Any, y: Any = None) -> Any:
-        """Return rows and their labels; an error for rows that no class can have, as in `predict_proba`."""
+        """Return rows and their labels.
+
+        An error for rows that no class can have, as in `predict_proba`.
+        """
         table, cells = self._read(X)
         joint = self._reader("predictive").log_joint(cells, self.fitted_.exponents, self.n_jobs)
         impossible = normalise(joint, True, self.n_jobs)
@@ -546,6 +571,6 @@ def refuse_drawn(method: str, reason: str) -> None:
     """Raise for a method that cannot have rows drawn where there is no closed form."""
     if method != "auto":
         raise ValueError(
-            f"method={method!r} needs a distribution in closed form, but {reason}. Use method='draws', or 'auto', "
-            "which takes what is possible."
+            f"method={method!r} needs a distribution in closed form, but {reason}. Use "
+            "method='draws', or 'auto', which takes what is possible."
         )

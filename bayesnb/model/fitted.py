@@ -21,7 +21,10 @@ from bayesnb.model.shards import Shard
 
 @dataclass(frozen=True, eq=False)
 class Temper:
-    """Exponents, and what is not known of them; the standard deviation is 0 for one that was given."""
+    """Exponents, and what is not known of them.
+
+    The standard deviation is 0 for one that was given.
+    """
 
     value: float | Array = 1.0
     sd: float | Array = 0.0

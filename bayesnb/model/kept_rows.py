@@ -1,11 +1,13 @@
-"""Rows that stay of a table that streams past, to find exponents by: a bounded part, spread over all of it.
+"""A bounded part of a table that streams past, spread over all of it, to find exponents by.
 
-    key of a row = a hash of its place in the table      rows that stay = those with the smallest keys
+    key of a row = a hash of its place in the table
+    rows that stay = those with the smallest keys
 
-So the same rows stay however the table is cut into parts, and what stays of two parts together is what stays of the
-rows that stay of each: bottom-k sampling (Cohen and Kaplan 2007, Summarizing data using bottom-k sketches). What stays
-holds at most MOST_ROWS rows, and NUMBERS numbers or FEWEST_ROWS rows; of cells that are sparse, or words, MOST_ROWS
-rows, however long. Of at most so many rows all stay.
+So the same rows stay however the table is cut into parts, and what stays of two parts together is
+what stays of the rows that stay of each: bottom-k sampling (Cohen and Kaplan 2007, Summarizing data
+using bottom-k sketches). What stays holds at most MOST_ROWS rows, and NUMBERS numbers or
+FEWEST_ROWS rows; of cells that are sparse, or words, MOST_ROWS rows, however long. Of at most so
+many rows all stay.
 """
 
 from collections.abc import Sequence
@@ -23,12 +25,14 @@ from bayesnb.model.schema import Block, Schema
 MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
 FEWEST_ROWS = 200
 NUMBERS = 1 << 24  # of a table that is kept, above which rows are fewer
-SCORES, WORK = 1 << 22, 2e9  # by class and column, and multiplications of a step, above which fewer rows are scored
+# by class and column, and multiplications of a step, above which fewer rows are scored
+SCORES, WORK = 1 << 22, 2e9
 FIRST = 8  # rows of a part by which it is distinguished from others
 
 
 def most_scored(classes: int, columns: int, exponents: int | None = None) -> int:
-    """Number of rows whose scores by class and column can be held, and so many exponents found by them.
+    """Number of rows whose scores by class and column can be held, and so many exponents found by
+    them.
 
     By default each column has one.
     """
@@ -40,13 +44,16 @@ def most_scored(classes: int, columns: int, exponents: int | None = None) -> int
 def evenly(codes: Array, size: int) -> Array:
     """Choose so many rows, evenly spaced in every class, always the same, `(r,)`."""
     order, keep = np.argsort(codes, kind="stable"), np.zeros(len(codes), bool)
-    keep[order[np.linspace(0, len(order) - 1, min(size, len(order))).round().astype(np.intp)]] = True
+    keep[order[np.linspace(0, len(order) - 1, min(size, len(order))).round().astype(np.intp)]] = (
+        True
+    )
     return keep
 
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """What stays of so many `rows`: their cells as a schema reads them, codes of classes, weights and keys.
+    """What stays of so many `rows`: their cells as a schema reads them, codes of classes, weights
+    and keys.
 
     They are in the order of their keys.
     """
@@ -58,11 +65,16 @@ class KeptRows:
     rows: int
 
     @classmethod
-    def of(cls, schema: Schema, classes: int, rows: Rows, first: int | None, bound: int | None = None) -> Self:
-        """Keep rows of a part of a table; `first` is the place of its first row, where that is known.
+    def of(
+        cls, schema: Schema, classes: int, rows: Rows, first: int | None, bound: int | None = None
+    ) -> Self:
+        """Keep rows of a part of a table.
 
-        Where it is not, the part's first cells stand for it, so that parts are sampled independently. No row whose key
-        is above a `bound`, that of rows before these, would stay beside them.
+        `first` is the place of its first row, where that is known.
+
+        Where it is not, the part's first cells stand for it, so that parts are sampled
+        independently. No row whose key is above a `bound`, that of rows before these, would stay
+        beside them.
         """
         keys = _hashed(_place_of(rows) if first is None else first, len(rows.codes))
         order = _smallest(keys, MOST_ROWS, bound)
@@ -79,18 +91,30 @@ class KeptRows:
         return int(self.keys[-1]) if self.rows > len(self) else None
 
     def joined(self, other: Self, schema: Schema, classes: int) -> Self:
-        """Keep what stays of two parts, both read by the same schema; which one comes first makes no difference."""
+        """Keep what stays of two parts, both read by the same schema.
+
+        Which one comes first makes no difference.
+        """
         arrays = ("codes", "weight", "keys")
-        codes, weight, keys = (np.concatenate([getattr(self, name), getattr(other, name)]) for name in arrays)
+        codes, weight, keys = (
+            np.concatenate([getattr(self, name), getattr(other, name)]) for name in arrays
+        )
         order = _smallest(keys, MOST_ROWS)
         cells = tuple(_stacked(pair)[order] for pair in zip(self.cells, other.cells, strict=True))
         rows = self.rows + other.rows
-        return type(self)(cells, codes[order], weight[order], keys[order], rows)._bounded(schema, classes)
+        return type(self)(cells, codes[order], weight[order], keys[order], rows)._bounded(
+            schema, classes
+        )
 
     def laid_out(self, narrow: Schema, schema: Schema, places: Array) -> Self:
-        """Rows that `narrow` read, as a schema with more levels reads them; `places` are those of their classes."""
+        """Rows that `narrow` read, as a schema with more levels reads them.
+
+        `places` are those of their classes.
+        """
         blocks = zip(self.cells, narrow.blocks, schema.blocks, strict=True)
-        return replace(self, cells=tuple(_relevelled(*each) for each in blocks), codes=places[self.codes])
+        return replace(
+            self, cells=tuple(_relevelled(*each) for each in blocks), codes=places[self.codes]
+        )
 
     def labelled(self, schema: Schema) -> Rows:
         """Rows to score: all, if none is missing, else PART of them."""
@@ -98,9 +122,13 @@ class KeptRows:
         return rows if self.rows == len(self) else rows.where(evenly(self.codes, PART))
 
     def _bounded(self, schema: Schema, classes: int) -> Self:
-        """Keep as many rows as there may be, which depends on how many classes and columns there are, not on rows."""
+        """Keep as many rows as there may be, which depends on how many classes and columns there
+        are, not on rows.
+        """
         joint = [block.family.multivariate or block.family.words for block in schema.blocks]
-        columns = sum(1 if one else len(block.places) for one, block in zip(joint, schema.blocks, strict=True))
+        columns = sum(
+            1 if one else len(block.places) for one, block in zip(joint, schema.blocks, strict=True)
+        )
         width = sum(1 if sparse.issparse(x) else x.shape[1] for x in self.cells)
         size = min(MOST_ROWS, most_scored(classes, columns), max(NUMBERS // width, FEWEST_ROWS))
         if size >= len(self):
@@ -118,7 +146,9 @@ def _smallest(keys: Array, size: int, bound: int | None = None) -> Array:
 
 
 def _hashed(first: int, rows: int) -> Array:
-    """Hash consecutive numbers: the steps of SplitMix64 (Steele, Lea and Flood 2014), which are a bijection."""
+    """Hash consecutive numbers: the steps of SplitMix64 (Steele, Lea and Flood 2014), which are a
+    bijection.
+    """
     x = (np.arange(rows, dtype=np.uint64) + np.uint64(first)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
@@ -126,7 +156,7 @@ def _hashed(first: int, rows: int) -> Array:
 
 
 def _place_of(rows: Rows) -> int:
-    """Place that stands for an unknown one, far from 0 and from that of parts that begin with other cells."""
+    """Place that stands for an unknown one, far from that of parts which begin with other cells."""
     place = crc32(np.ascontiguousarray(rows.codes[:FIRST]))
     for x in rows.cells:
         part = _plain(x[:FIRST])
@@ -142,16 +172,25 @@ def _plain(x: Cells) -> Cells:
 
 def _stacked(parts: Sequence[Cells]) -> Cells:
     """Rows one under the other."""
-    return sparse.csr_array(sparse.vstack(parts)) if sparse.issparse(parts[0]) else np.concatenate(parts)
+    return (
+        sparse.csr_array(sparse.vstack(parts))
+        if sparse.issparse(parts[0])
+        else np.concatenate(parts)
+    )
 
 
 def _relevelled(x: Cells, narrow: Block, block: Block) -> Cells:
-    """Cells of a block among the levels of a wider one; those without a level stay what they are."""
+    """Cells of a block among the levels of a wider one.
+
+    Those without a level stay what they are.
+    """
     if narrow.levels == block.levels:
         return x
     places = narrow.places_in(block)
     if block.family.listed:
-        wider: Any = sparse.csr_array((x.data, places[x.indices], x.indptr), shape=(x.shape[0], sum(block.sizes)))
+        wider: Any = sparse.csr_array(
+            (x.data, places[x.indices], x.indptr), shape=(x.shape[0], sum(block.sizes))
+        )
         wider.sort_indices()
         return wider
     starts, ends = (np.cumsum([0, *sizes])[:-1] for sizes in (narrow.sizes, block.sizes))

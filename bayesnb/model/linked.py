@@ -1,7 +1,8 @@
 """Links as a block of the model: which pairs of columns, and how their cells are read as levels.
 
-The block has no columns: those belong to other blocks. It reads them again, numbers on a coarse grid that was learnt
-once, and levels as they were when the links were found; a cell of another level says nothing there.
+The block has no columns: those belong to other blocks. It reads them again, numbers on a coarse
+grid that was learnt once, and levels as they were when the links were found; a cell of another
+level says nothing there.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -43,20 +44,23 @@ class Linked(Family[LinkStats]):
         raise TypeError("links have the prior that their block says.")
 
     def smoothed(self, stats: Any, size: float, estimate: str, scale: float = 1.0) -> Self:
-        """Return the same: a smoothing is about the columns' priors, and the strength of links stays."""
+        """Return the same: a smoothing is about the columns' priors, and links stay."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class LinkBlock(Block):
-    """Links between columns, each from a parent to a child: places among the columns of `readers`, end to end."""
+    """Links between columns, from parents to children: places among the columns of `readers`."""
 
     is_linked: ClassVar[bool] = True
     readers: tuple[Block, ...] = ()
     ends: tuple[tuple[int, int], ...] = ()
     strength: Array = field(default_factory=_nothing)  # of each link
-    margin: Array = field(default_factory=_nothing)  # what the child's prior adds to its counts, by pair of levels
-    evidence: Array = field(default_factory=_nothing)  # in nats, of each link, by the rows that found it
+    margin: Array = field(
+        default_factory=_nothing
+    )  # what the child's prior adds to its counts, by pair of levels
+    # in nats, of each link, by the rows that found it
+    evidence: Array = field(default_factory=_nothing)
     in_forest: Array = field(default_factory=_nothing)  # whether a link is one of the forest
 
     @classmethod
@@ -114,7 +118,10 @@ class LinkBlock(Block):
         return self
 
     def read(self, table: Table) -> Cells:
-        """Codes of pairs of levels, `(r, f)`; -1 where one of both is missing, or was never learnt."""
+        """Codes of pairs of levels, `(r, f)`.
+
+        -1 where one of both is missing, or was never learnt.
+        """
         cells = tuple(reader.read(table) for reader in self.readers)
         return Paired(cells, np.array(self.ends), np.array(self.levels_of_columns, np.int32))
 
@@ -132,8 +139,16 @@ class LinkBlock(Block):
     def same(self, other: "LinkBlock") -> bool:
         """Whether another block has the same links, read in the same way."""
         readers = zip(self.readers, other.readers, strict=False)
-        alike = self.keys == other.keys and self.ends == other.ends and all(_read_alike(*pair) for pair in readers)
-        return alike and np.array_equal(self.strength, other.strength) and np.array_equal(self.margin, other.margin)
+        alike = (
+            self.keys == other.keys
+            and self.ends == other.ends
+            and all(_read_alike(*pair) for pair in readers)
+        )
+        return (
+            alike
+            and np.array_equal(self.strength, other.strength)
+            and np.array_equal(self.margin, other.margin)
+        )
 
     def beginning(self, known: Block) -> Self:
         return self
@@ -141,8 +156,9 @@ class LinkBlock(Block):
     def with_margins(self, priors: Mapping[Hashable, Any]) -> Self:
         """Return the links with what the prior of each child adds to its counts.
 
-        `priors` are those of columns of levels, by level, and of flags: with them a forest is a joint distribution.
-        A column of numbers has the shares of all rows on its levels, as if one row were seen.
+        `priors` are those of columns of levels, by level, and of flags: with them a forest is a
+        joint distribution. A column of numbers has the shares of all rows on its levels, as if one
+        row were seen.
         """
         margins = []
         for (_, child), (parents, _) in zip(self.ends, self.pairs.shapes, strict=True):
@@ -192,8 +208,14 @@ def _read_alike(one: Block, two: Block) -> bool:
 
 
 def codes_of(readers: Sequence[Block], table: Table) -> Array:
-    """Levels of the columns of all readers, `(f, r)`; negative where a cell is missing, or its level unknown."""
-    codes = [np.ascontiguousarray(as_level(reader.read(table)[EVERY]).T.astype(np.int32)) for reader in readers]
+    """Levels of the columns of all readers, `(f, r)`.
+
+    Negative where a cell is missing, or its level unknown.
+    """
+    codes = [
+        np.ascontiguousarray(as_level(reader.read(table)[EVERY]).T.astype(np.int32))
+        for reader in readers
+    ]
     return np.concatenate(codes)
 
 

@@ -2,9 +2,10 @@
 
     r(x) = value / (1 + n / length)      n the number of words in the row
 
-The words of a text come in bursts and repeat one another, so that a long text is less evidence than its words are. With
-the exponent r a row of n words counts as value * n / (1 + n / length) of them: as `value * n` where it is short, and
-never as more than `value * length`. Every family of words takes a power for each row, which is all that is needed.
+The words of a text come in bursts and repeat one another, so that a long text is less evidence than
+its words are. With the exponent r a row of n words counts as value * n / (1 + n / length) of them:
+as `value * n` where it is short, and never as more than `value * length`. Every family of words
+takes a power for each row, which is all that is needed.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from bayesnb.numerics.views import pieces_of
 
 @dataclass(frozen=True)
 class LengthPower:
-    """The exponent of a block of words: `value` of a row without any, half of it at `length` words."""
+    """The exponent of a block of words: `value` of no word, half of it at `length` words."""
 
     value: float
     length: float
@@ -36,9 +37,10 @@ class LengthPower:
 
 @dataclass(frozen=True, eq=False)
 class ExponentCovariance:
-    """What is not known of exponents that were found: their covariance, `(g, g)`, and which of them each feature has.
+    """The covariance of exponents that were found, `(g, g)`, and which of them each feature has.
 
-    `group` is `(f,)`. All features have one exponent under temper="loo", and those that say little in a wide table.
+    `group` is `(f,)`. All features have one exponent under temper="loo", and those that say little
+    in a wide table.
     """
 
     matrix: Array
@@ -53,7 +55,7 @@ class ExponentCovariance:
 
 
 def add_groups(table: Array, group: Array, size: int) -> Array:
-    """Sum numbers of features over those of each group, numbered from 0, `(..., f), (f,) -> (..., g)`."""
+    """Sum numbers of features by group, numbered from 0, `(..., f), (f,) -> (..., g)`."""
     features = len(group)
     if features == size and (group == np.arange(features)).all():
         return table
@@ -61,13 +63,17 @@ def add_groups(table: Array, group: Array, size: int) -> Array:
     return (table.reshape(-1, features) @ places).reshape(*table.shape[:-1], size)
 
 
-Numbers = float | tuple[Power, ...]  # exponents on the evidence of features: one, or of each block a number or `(f,)`
-Exponents = Numbers | tuple[Power | LengthPower, ...]  # or, of a block of words, one that falls with a row's length
+# exponents on the evidence of features: one, or of each block a number or `(f,)`
+Numbers = float | tuple[Power, ...]
+Exponents = (
+    Numbers | tuple[Power | LengthPower, ...]
+)  # or, of a block of words, one that falls with a row's length
 
 
 def lengths_of(x: Cells) -> Array:
     """The number of words in each row, `(r, k) -> (r,)`."""
-    sums = [np.asarray(x[rows].sum(axis=1), float).ravel() for rows in pieces_of(x)]  # a matrix has sums of two axes
+    # a matrix has sums of two axes
+    sums = [np.asarray(x[rows].sum(axis=1), float).ravel() for rows in pieces_of(x)]
     return np.concatenate(sums)
 
 
@@ -77,7 +83,7 @@ def shares_at(words: Array, length: float | Array) -> Array:
 
 
 def of_blocks[P](power: float | tuple[P, ...], blocks: int) -> tuple[float | P, ...]:
-    """The exponent of each block: a number, one for each of its features, or one that falls with a row's length."""
+    """The exponent of each block: a number, one by feature, or one that falls with length."""
     return power if isinstance(power, tuple) else (power,) * blocks
 
 
@@ -85,7 +91,10 @@ def of_rows(power: Exponents, cells: Sequence[Cells]) -> tuple[Power, ...]:
     """The exponent of each block for these rows: a number, `(f,)`, or `(r, 1)` numbers."""
     if not isinstance(power, tuple):
         return (power,) * len(cells)
-    return tuple(each.of(x) if isinstance(each, LengthPower) else each for each, x in zip(power, cells, strict=True))
+    return tuple(
+        each.of(x) if isinstance(each, LengthPower) else each
+        for each, x in zip(power, cells, strict=True)
+    )
 
 
 def of_empty_rows(power: Exponents) -> Numbers:
@@ -100,11 +109,13 @@ def feature_exponents(power: Exponents, widths: Sequence[int]) -> Array:
     if not isinstance(power, tuple):
         return np.full(sum(widths), float(power))
     numbers = [each.value if isinstance(each, LengthPower) else each for each in power]
-    return np.concatenate([np.broadcast_to(each, width) for each, width in zip(numbers, widths, strict=True)])
+    return np.concatenate(
+        [np.broadcast_to(each, width) for each, width in zip(numbers, widths, strict=True)]
+    )
 
 
 def length_shares(power: Exponents, cells: Sequence[Cells], widths: Sequence[int]) -> Array:
-    """What is left of the exponents of features by the length of a row, `(r, f)`: 1 but for words."""
+    """What is left of features' exponents by the length of a row, `(r, f)`: 1 but for words."""
     share = np.ones((cells[0].shape[0], sum(widths)))
     starts = np.cumsum([0, *widths])
     for start, exponent, x in zip(starts, of_blocks(power, len(cells)), cells, strict=False):

@@ -1,9 +1,12 @@
-"""The product: a belief about the class's probabilities, times one for each block of columns. It owns the axes.
+"""The product: a belief about the class's probabilities, times one for each block of columns.
 
-    class ~ Categorical(p)      cells of a block | class ~ the block's family      blocks independent given the class
+It owns the axes.
 
-Each block goes through its rows on as many threads as allowed: rows x classes x features are never held at once,
-and the number of threads changes no digit.
+    class ~ Categorical(p)      cells of a block | class ~ the block's family
+    blocks independent given the class
+
+Each block goes through its rows on as many threads as allowed: rows x classes x features are never
+held at once, and the number of threads changes no digit.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,7 +33,7 @@ Observer = Callable[[Cells, Weight, int | None], Stats]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Labelled rows: the cells of each block with their observers, the places of their classes, and their weights."""
+    """Labelled rows: cells of each block with their observers, codes of classes, and weights."""
 
     observers: Sequence[Observer]
     cells: Sequence[Cells]
@@ -44,7 +47,9 @@ class Rows:
             return self
         weight = None if self.weight is None else self.weight[keep]
         places = np.flatnonzero(keep)
-        return replace(self, cells=[x[places] for x in self.cells], codes=self.codes[keep], weight=weight)
+        return replace(
+            self, cells=[x[places] for x in self.cells], codes=self.codes[keep], weight=weight
+        )
 
     def of_first_blocks(self, number: int) -> Self:
         """Rows with the cells of the first blocks alone."""
@@ -83,9 +88,15 @@ class ProductStats:
         return self + -1 * other
 
     def remains(self, part: Self, rounding: float) -> Self:
-        """Stats that stay once the rows behind `part` have left; 0 where that is no more than rounding."""
+        """Stats that stay once the rows behind `part` have left.
+
+        0 where that is no more than rounding.
+        """
         pairs = zip(self.blocks, part.blocks, strict=True)
-        return type(self)(self.classes.remains(part.classes, rounding), tuple(a.remains(b, rounding) for a, b in pairs))
+        return type(self)(
+            self.classes.remains(part.classes, rounding),
+            tuple(a.remains(b, rounding) for a, b in pairs),
+        )
 
     def __getitem__(self, classes: Any) -> Self:
         """Stats of the given classes."""
@@ -100,7 +111,9 @@ class ProductStats:
             return array
 
         pairs = zip(self.blocks, other.blocks, strict=True)
-        return type(self)(self.classes.map(put, other.classes), tuple(a.map(put, b) for a, b in pairs))
+        return type(self)(
+            self.classes.map(put, other.classes), tuple(a.map(put, b) for a, b in pairs)
+        )
 
     def covers(self, part: Self) -> bool:
         """Whether the rows behind `part` can be among those behind these."""
@@ -131,7 +144,9 @@ class Joint:
     def all_live(self) -> bool:
         return bool(self.live.all())
 
-    def log_joint(self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None) -> Array:
+    def log_joint(
+        self, cells: Sequence[Cells], power: Exponents = 1.0, n_jobs: int | None = None
+    ) -> Array:
         """log p(x, y), `(r, f) per block -> (r, c)`, the features counting by their exponents.
 
         A class of probability 0 stays so whatever its features say.
@@ -141,11 +156,13 @@ class Joint:
         total = np.full((cells[0].shape[0], len(self.live)), -np.inf)
         if self.live.any():
             blocks = [block[self.live] for block in self.blocks]
-            total[:, self.live] = _log_joint(self.log_class[self.live], blocks, cells, power, n_jobs)
+            total[:, self.live] = _log_joint(
+                self.log_class[self.live], blocks, cells, power, n_jobs
+            )
         return total
 
     def with_base(self, joint: Array, cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
-        """log p(x, y) of x itself, of one that may be relative to a density which all classes have in common."""
+        """log p(x, y) of x itself; a joint may be relative to a density that all classes share."""
         for block, x, exponent in zip(self.blocks, cells, of_rows(power, cells), strict=True):
             base = block.cell_log_base(x)
             if base is not None:
@@ -154,7 +171,11 @@ class Joint:
 
 
 def _log_joint(
-    log_class: Array, blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents, n_jobs: int | None
+    log_class: Array,
+    blocks: Sequence[Any],
+    cells: Sequence[Cells],
+    power: Exponents,
+    n_jobs: int | None,
 ) -> Array:
     total = np.empty((cells[0].shape[0], len(log_class)))
     if total.size <= MOST:
@@ -168,11 +189,13 @@ def _log_joint(
     return total
 
 
-def tempering_shift(blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents) -> Array | float:
-    """What makes the expectation of exp(w log p(x | theta)) the predictive to the power w, as a log, `(r, c)`.
+def tempering_shift(
+    blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents
+) -> Array | float:
+    """Log of what makes E exp(w log p(x | theta)) the predictive to the power w, `(r, c)`.
 
-    A score under an exponent is the exponent times the score: sum_j w_j K_j(1) - K_j(w_j) over features, and 0 where
-    all exponents are 1. K is the log moment, see `Belief.log_moment`.
+    A score under an exponent is the exponent times the score: sum_j w_j K_j(1) - K_j(w_j) over
+    features, and 0 where all exponents are 1. K is the log moment, see `Belief.log_moment`.
     """
     total: Array | float = 0.0
     for block, x, exponent in zip(blocks, cells, of_rows(power, cells), strict=True):
@@ -189,8 +212,8 @@ def features_of(block: Any) -> int:
 def feature_scores(blocks: Sequence[Any], cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
     """Scores of rows by feature, those of all blocks end to end, `(r, c, f)`.
 
-    They have the exponent 1, but for words, whose exponent falls with the length of a row: theirs is the part of it
-    that is left.
+    They have the exponent 1, but for words, whose exponent falls with the length of a row: theirs
+    is the part of it that is left.
     """
     parts = []
     for block, x, exponent in zip(blocks, cells, of_blocks(power, len(blocks)), strict=True):
@@ -222,7 +245,7 @@ class ProductDensity(Joint):
 
 @dataclass(frozen=True, eq=False)
 class Product(Joint):
-    """p(x, y), theta integrated out: beliefs about the class probabilities and each block, prior or posterior."""
+    """p(x, y), theta integrated out: beliefs, prior or posterior, about classes and each block."""
 
     classes: Dirichlet | KnownDie
     blocks: tuple[Belief, ...]
@@ -234,17 +257,17 @@ class Product(Joint):
 
     @property
     def has_atoms(self) -> bool:
-        """Whether the density of a cell may be known exactly, as that of a histogram whose bins are all joined."""
+        """Whether the density of a cell may be known, as that of a histogram of a single bin."""
         return any(block.has_atoms for block in self.blocks)
 
     @property
     def closed(self) -> bool:
-        """Whether the distribution of p(y | x, theta) has a closed form: for independent classes, or for any two."""
+        """Whether p(y | x, theta) has a distribution in closed form: independent or two classes."""
         return self.independent_classes or bool(self.live.sum() <= 2)
 
     @property
     def may_be_known(self) -> bool:
-        """Whether log-odds may have point masses: of cells with known densities, and classes with known shares."""
+        """Whether log-odds may have point masses, where densities and class shares are known."""
         return self.has_atoms and not isinstance(self.classes, Dirichlet)
 
     @property
@@ -252,15 +275,20 @@ class Product(Joint):
         """Reason why the distribution of p(y | x, theta) is drawn where it is."""
         if self.closed:
             return (
-                "class_prior is known, and the Histogram columns may be distributed alike in all classes: nothing is "
-                "unknown then, and the distribution has, or nearly has, point masses (a class_prior that is learnt "
-                "has none)"
+                "class_prior is known, and the Histogram columns may be distributed alike in all "
+                "classes: nothing is unknown then, and the distribution has, or nearly has, point "
+                "masses (a class_prior that is learnt has none)"
             )
-        return "classes share parameters that are not known, under shared=True with three or more classes"
+        return (
+            "classes share parameters that are not known, under shared=True with three or more "
+            "classes"
+        )
 
     def update(self, stats: ProductStats) -> Self:
         pairs = zip(self.blocks, stats.blocks, strict=True)
-        return type(self)(self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs))
+        return type(self)(
+            self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs)
+        )
 
     def beside(self, other: Self) -> Self:
         """Product with entries for all combinations and levels that another one holds."""
@@ -275,18 +303,24 @@ class Product(Joint):
         )
 
     def estimate(self, kind: str, stats: ProductStats) -> ProductDensity:
-        """The parameters plugged in: posterior `"mean"`, mode `"map"`, or `"mle"`, which no prior enters."""
+        """The parameters plugged in: posterior `"mean"`, mode `"map"`, or `"mle"`, which no prior
+        enters.
+        """
         if kind == "mle":
-            return ProductDensity(self.classes.mle(stats.classes), tuple(seen.mle() for seen in stats.blocks))
-        return ProductDensity(self.classes.estimate(kind), tuple(belief.estimate(kind) for belief in self.blocks))
+            return ProductDensity(
+                self.classes.mle(stats.classes), tuple(seen.mle() for seen in stats.blocks)
+            )
+        return ProductDensity(
+            self.classes.estimate(kind), tuple(belief.estimate(kind) for belief in self.blocks)
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """Prior and stats; the posterior is derived from them.
 
-    `whole` is whether every weight, and all that was counted, were whole numbers: only then is the evidence that of
-    rows, and two of them can be compared by a Bayes factor.
+    `whole` is whether every weight, and all that was counted, were whole numbers: only then is the
+    evidence that of rows, and two of them can be compared by a Bayes factor.
     """
 
     prior: Product
@@ -318,7 +352,11 @@ class Model:
 
     def read(self, estimate: str) -> Joint:
         """Return what predicts: the posterior itself, or its parameters plugged in."""
-        return self.posterior if estimate == "predictive" else self.posterior.estimate(estimate, self.stats)
+        return (
+            self.posterior
+            if estimate == "predictive"
+            else self.posterior.estimate(estimate, self.stats)
+        )
 
 
 def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
@@ -329,14 +367,22 @@ def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats
 
 
 def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
-    """Write p(y | x), or its log, in place of log p(x, y), `(r, c)`; return the first row that has none, or -1."""
+    """Write p(y | x), or its log, in place of log p(x, y), `(r, c)`.
+
+    Return the first row that has none, or -1.
+    """
     if joint.size <= MOST:
         return numerics.row_kernels.normalise(joint, proba)
-    return _first_row(lambda rows: numerics.row_kernels.normalise(joint[rows], proba), joint, n_jobs)
+    return _first_row(
+        lambda rows: numerics.row_kernels.normalise(joint[rows], proba), joint, n_jobs
+    )
 
 
 def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
-    """Return the class of each row's largest log p(x, y), `(r, c) -> (r,)`, and the first row that has none, or -1."""
+    """Return the class of each row's largest log p(x, y), `(r,)`, and the first row without any.
+
+    That is -1 where all rows have one.
+    """
     best, kernel = np.empty(len(joint), np.intp), numerics.row_kernels.most_probable
     if joint.size <= MOST:
         return best, kernel(joint, best)
@@ -347,11 +393,16 @@ def _first_row(work: Callable[[slice], int], joint: Array, n_jobs: int | None) -
     """Let threads work on blocks of rows; return the first row that one of them names, or -1."""
     parts = pieces(*joint.shape)
     firsts = list(in_order(work, parts, n_jobs))
-    return min((rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1)
+    return min(
+        (rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1
+    )
 
 
 def normalised(joint: Array) -> Array:
-    """log p(y | x) from log p(x, y); log 0 for all classes where a row is impossible under each. NaN stays."""
+    """log p(y | x) from log p(x, y); log 0 for all classes where a row is impossible under each.
+
+    NaN stays.
+    """
     best = joint.max(axis=1)
     nowhere = ~np.isfinite(best)
     log_proba = np.where(nowhere[:, None], 0.0, joint)

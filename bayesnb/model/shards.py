@@ -1,11 +1,12 @@
-"""Stats of rows under the names of their labels and levels, so that parts of a table add up to all of it.
+"""Stats of rows under the names of labels and levels, so that parts of a table add up.
 
-    shard of (rows + more rows) = shard of rows + shard of more rows      shard of rows = the sum - shard of more rows
+    shard of (rows + more rows) = shard of rows + shard of more rows
+    shard of rows = the sum - shard of more rows
 
-Parts may have different classes and levels. Their sum has those of both, sorted as if all rows had been seen at once;
-where one part's are the beginning of the other's, as declared levels are, their order stays. Rows that were never
-learnt cannot be subtracted: that is noticed where something would fall below zero, or where what stays is of no rows
-that there can be.
+Parts may have different classes and levels. Their sum has those of both, sorted as if all rows had
+been seen at once; where one part's are the beginning of the other's, as declared levels are, their
+order stays. Rows that were never learnt cannot be subtracted: that is noticed where something would
+fall below zero, or where what stays is of no rows that there can be.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -26,8 +27,8 @@ from bayesnb.model.schema import OTHER_LINKS, Block, Schema
 
 MAX_COLUMNS_LISTED = 20
 ADVICE = (
-    "So these rows were not learnt, or were forgotten before. Give rows with the labels and weights with which they "
-    "were learnt. Nothing was forgotten."
+    "So these rows were not learnt, or were forgotten before. Give rows with the labels and "
+    "weights with which they were learnt. Nothing was forgotten."
 )
 
 
@@ -35,7 +36,8 @@ ADVICE = (
 class Shard:
     """Statistics of a part of the rows, with the labels, columns and levels that they are about.
 
-    ``bayesnb.scale.shard`` makes one. Shards add up, ``a + b``, and labels and levels are united by name.
+    ``bayesnb.scale.shard`` makes one. Shards add up, ``a + b``, and labels and levels are united by
+    name.
 
     Parameters
     ----------
@@ -71,7 +73,9 @@ class Shard:
     kept: KeptRows | None = None
 
     @classmethod
-    def of(cls, schema: Schema, classes: Array, table: Table, codes: Array, weight: Array | None) -> tuple[Self, Rows]:
+    def of(
+        cls, schema: Schema, classes: Array, table: Table, codes: Array, weight: Array | None
+    ) -> tuple[Self, Rows]:
         """Return the shard of labelled rows of a table, and the rows as they were read."""
         rows = Rows(schema.observers, schema.read(table), codes, weight)
         stats = observe(rows, len(classes), table.n_jobs)
@@ -79,11 +83,16 @@ class Shard:
         return cls(classes, schema, stats, schema.are_whole(rows.cells, weight)), rows
 
     def __add__(self, other: Self) -> Self:
-        classes, schema = united_labels(self.classes, other.classes), united(self.schema, other.schema)
+        classes, schema = (
+            united_labels(self.classes, other.classes),
+            united(self.schema, other.schema),
+        )
         stats = self.laid_out(classes, schema) + other.laid_out(classes, schema)
         one, two = self.kept_among(classes, schema), other.kept_among(classes, schema)
         kept = None if one is None or two is None else one.joined(two, schema, len(classes))
-        return type(self)(classes, schema, stats, self.integer_weights and other.integer_weights, kept)
+        return type(self)(
+            classes, schema, stats, self.integer_weights and other.integer_weights, kept
+        )
 
     def among(self, classes: Array) -> Self:
         """Shard of the same rows among more classes."""
@@ -91,7 +100,7 @@ class Shard:
         return replace(self, classes=classes, stats=stats, kept=kept)
 
     def followed_by(self, later: Self) -> Self:
-        """Sum in which levels of this shard keep their places, and those that `later` adds come after them."""
+        """Sum in which levels keep their places, and those that `later` adds come after them."""
         blocks = zip(self.schema.blocks, united(self.schema, later.schema).blocks, strict=True)
         grown = later.schema.with_blocks([both.beginning(first) for first, both in blocks])
         wider = replace(later, schema=grown, stats=later.laid_out(later.classes, grown), kept=None)
@@ -105,7 +114,9 @@ class Shard:
         if len(classes) == len(self.classes):
             return ProductStats(self.stats.classes, tuple(seen))
         places = np.searchsorted(classes, self.classes)
-        wider: list[Any] = [stats.among(places, len(classes)) for stats in (self.stats.classes, *seen)]
+        wider: list[Any] = [
+            stats.among(places, len(classes)) for stats in (self.stats.classes, *seen)
+        ]
         return ProductStats(wider[0], tuple(wider[1:]))
 
     def kept_among(self, classes: Array, schema: Schema) -> KeptRows | None:
@@ -137,9 +148,9 @@ def united(a: Schema, b: Schema) -> Schema:
     if a.columns != b.columns:
         raise ValueError(_unlike(a.columns, b.columns))
     pairs = list(zip(a.blocks, b.blocks, strict=False))
-    if not all(one.names == two.names and alike(one.family, two.family) for one, two in pairs) or len(a.blocks) != len(
-        b.blocks
-    ):
+    if not all(
+        one.names == two.names and alike(one.family, two.family) for one, two in pairs
+    ) or len(a.blocks) != len(b.blocks):
         _refuse_families(a, b)
     return a.with_blocks([one.united(two) for one, two in pairs])
 
@@ -153,7 +164,9 @@ def _unlike(a: Sequence[Hashable], b: Sequence[Hashable]) -> str:
             lacking.append(f"only {where} has {list_names(only, MAX_COLUMNS_LISTED, quote)}")
     one, other = (list_names(columns, MAX_COLUMNS_LISTED, quote) for columns in (a, b))
     difference = "; ".join(lacking) or f"their order is {one} in one part and {other} in another"
-    return f"the columns of two parts differ: {difference}. Give both the same columns, in one order."
+    return (
+        f"the columns of two parts differ: {difference}. Give both the same columns, in one order."
+    )
 
 
 def _refuse_families(a: Schema, b: Schema) -> NoReturn:
@@ -161,13 +174,16 @@ def _refuse_families(a: Schema, b: Schema) -> NoReturn:
     mine, others = a.families, b.families
     for name in a.columns:
         if not alike(mine.get(name), others.get(name)):
+            one, other = (families.get(name, "dropped") for families in (mine, others))
             raise ValueError(
-                f"column {name!r} is {mine.get(name, 'dropped')} in one part and {others.get(name, 'dropped')} in "
-                "another: declare its family, families={column: family}, with the same prior in both."
+                f"column {name!r} is {one} in one part and {other} in another: declare its "
+                "family, families={column: family}, with the same prior in both."
             )
     if (a.links is None) != (b.links is None):
         raise ValueError(OTHER_LINKS)
-    raise ValueError("the blocks of columns differ between the parts: declare the same `families` for both.")
+    raise ValueError(
+        "the blocks of columns differ between the parts: declare the same `families` for both."
+    )
 
 
 def alike(a: Any, b: Any) -> bool:
@@ -187,28 +203,42 @@ def alike(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def model_of(shard: Shard, class_prior: ClassPriorRule, before: tuple[Model, Shard] | None = None) -> Model:
-    """Return the model of all rows of a shard; a prior that was there before stays, with room for what is new."""
+def model_of(
+    shard: Shard, class_prior: ClassPriorRule, before: tuple[Model, Shard] | None = None
+) -> Model:
+    """Return the model of all rows of a shard.
+
+    A prior that was there before stays, with room for what is new.
+    """
     if before is None:
         pairs = zip(shard.schema.blocks, shard.stats.blocks, strict=True)
         priors = tuple(block.belief(stats) for block, stats in pairs)
     else:
         priors = _priors(*before, shard)
-    return Model(Product(class_prior(shard.stats.classes), priors), shard.stats, shard.integer_weights)
+    return Model(
+        Product(class_prior(shard.stats.classes), priors), shard.stats, shard.integer_weights
+    )
 
 
 def _priors(model: Model, before: Shard, after: Shard) -> tuple[Belief, ...]:
-    """Return the priors of the model of `before`, with room for the classes and levels of `after`."""
+    """Return the priors of the model of `before`, with room for what is new in `after`."""
     if before.schema is after.schema and before.classes is after.classes:
         return model.prior.blocks
-    blocks = zip(before.schema.blocks, after.schema.blocks, model.prior.blocks, after.stats.blocks, strict=True)
+    blocks = zip(
+        before.schema.blocks,
+        after.schema.blocks,
+        model.prior.blocks,
+        after.stats.blocks,
+        strict=True,
+    )
     return tuple(_prior(*block, len(after.classes)) for block in blocks)
 
 
 def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int) -> Belief:
     """Prior of a block that may have new classes or levels.
 
-    One that took its scale from the first rows keeps it; one of levels is the declared one for all of them.
+    One that took its scale from the first rows keeps it; one of levels is the declared one for all
+    of them.
     """
     if old.levels == block.levels and len(belief) == classes:
         return belief
@@ -220,14 +250,17 @@ def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int)
 
 
 def without(shard: Shard, gone: Shard, rows: int) -> Shard:
-    """Subtract the stats of rows that are to be forgotten; raise if they cannot be among those that were learnt.
+    """Subtract the stats of rows that are to be forgotten.
 
-    `gone` has the shard's classes and levels. Whole weights are subtracted exactly; sums of others are rounded, the
-    more so the more rows they are of.
+    Raise if they cannot be among those that were learnt.
+
+    `gone` has the shard's classes and levels. Whole weights are subtracted exactly; sums of others
+    are rounded, the more so the more rows they are of.
     """
     touched = np.flatnonzero(gone.stats.classes.counts)
     before, removed = (
-        Shard(part.classes[touched], part.schema, part.stats[touched], part.integer_weights) for part in (shard, gone)
+        Shard(part.classes[touched], part.schema, part.stats[touched], part.integer_weights)
+        for part in (shard, gone)
     )
     integer_weights = shard.integer_weights and gone.integer_weights
     rounding = 0.0 if integer_weights else rounding_of(rows)
@@ -245,12 +278,14 @@ def _check_labels(before: Shard, removed: Shard, rounding: float) -> None:
     if invalid.any():
         c = int(invalid.argmax())
         raise ValueError(
-            f"class {before.classes.tolist()[c]!r}: {gone.counts[c]:.12g} rows, by weight, would go, and it has "
-            f"{counts.counts[c]:.12g}. {ADVICE}"
+            f"class {before.classes.tolist()[c]!r}: {gone.counts[c]:.12g} rows, by weight, would "
+            f"go, and it has {counts.counts[c]:.12g}. {ADVICE}"
         )
 
 
-def _check_block(before: Shard, removed: Shard, after: ProductStats, rounding: float, b: int) -> None:
+def _check_block(
+    before: Shard, removed: Shard, after: ProductStats, rounding: float, b: int
+) -> None:
     """Raise for the first column of a block whose cells cannot leave it."""
     stay, counts = after.classes.counts, before.stats.classes.counts
     block, stats = before.schema.blocks[b], before.stats.blocks[b].beside(removed.stats.blocks[b])
@@ -268,8 +303,10 @@ def _check_block(before: Shard, removed: Shard, after: ProductStats, rounding: f
 
 
 def _first_invalid(stats: Stats, gone: Stats, invalid: Array) -> tuple[int, int]:
-    """Place of the entry to report: the first of which more would go than there is, else the first invalid one."""
-    over = [_flat(getattr(gone, field)) > _flat(getattr(stats, field)) for field in stats.counted_fields]
+    """Place of the first entry of which more would go than there is, else the first invalid one."""
+    over = [
+        _flat(getattr(gone, field)) > _flat(getattr(stats, field)) for field in stats.counted_fields
+    ]
     worst = invalid & np.any(over, axis=0)
     c, k = np.argwhere(worst if worst.any() else invalid)[0]
     return int(c), int(k)
@@ -288,7 +325,11 @@ def _fault_of(block: Block, stats: Stats, gone: Stats, c: int, k: int) -> tuple[
         what = " between two cuts"
         if block.levels:
             levels = block.levels[at]
-            what = f" of level {levels[place]!r}" if place < len(levels) else " of levels that are not declared"
+            what = (
+                f" of level {levels[place]!r}"
+                if place < len(levels)
+                else " of levels that are not declared"
+            )
     name = block.names[at]
     for field in stats.counted_fields:
         before, part = (float(_flat(getattr(each, field))[c, k]) for each in (stats, gone))
@@ -300,7 +341,9 @@ def _fault_of(block: Block, stats: Stats, gone: Stats, c: int, k: int) -> tuple[
 def _table_fault(block: Block, stats: Any, gone: Any, at: tuple[int, int]) -> tuple[Hashable, str]:
     """Block of a combination of levels that cannot be taken back, and the reason."""
     codes = zip(block.levels, stats.combinations[at[1]].tolist(), strict=True)
-    levels = ", ".join(repr(known[code]) if code < len(known) else "a level not declared" for known, code in codes)
+    levels = ", ".join(
+        repr(known[code]) if code < len(known) else "a level not declared" for known, code in codes
+    )
     before, part = (float(each.counts[at[0], 0, at[1]]) for each in (stats, gone))
     if part > before:
         return block.keys[0], f"{part:.12g} rows of levels {levels} would go, of {before:.12g}"
