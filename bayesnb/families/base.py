@@ -115,7 +115,9 @@ class Stats(Removal):
 
 
 class RowScores(Record):
-    """Scores of rows, which a family computes by a kernel where it overrides `score`."""
+    """Scores of rows, which a family computes by a kernel where it overrides `add_scores`."""
+
+    multivariate: ClassVar[bool] = False  # a cell is a whole row of the block
 
     def score(
         self, x: Cells, power: Any = 1.0, out: Array | None = None, n_jobs: int | None = 1
@@ -139,12 +141,26 @@ class RowScores(Record):
         )
 
     @abstractmethod
+    def log_score(self, x: Array) -> Array:
+        """Log density of cells, or their log predictive, elementwise and broadcasting."""
+
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         """Spell `add_scores` in NumPy."""
+        if self.multivariate:
+            return raised(power, self.cell_scores(x)[..., 0])
+        return summed(lambda record: raised(power, record.log_score(x)), self, len(x))
 
-    @abstractmethod
     def cell_scores(self, x: Cells) -> Array:
         """Log density of each cell, or its log predictive, `(r, f) -> (r, c, f)`."""
+        return self.log_score(self.broadcast(x))
+
+    def broadcast(self, x: Cells) -> Array:
+        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is
+        `(r, 1, 1, f)`.
+        """
+        part = x[:]
+        cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
+        return cells[:, None, None] if self.multivariate else cells[:, None]
 
     def words(self, x: Cells) -> Array | None:
         """The columns that explain rows of a block that is one feature, as words do a text.
@@ -214,18 +230,12 @@ class Density(RowScores, ABC):
         """The density whose `parts` these are, laid out as the one `like` it."""
         return cls(*(parts[cls.symbols.get(name, name), None] for name in cls.__match_args__))
 
-    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        return summed(lambda record: raised(power, record.log_density(x)), self, len(x))
-
-    def cell_scores(self, x: Cells) -> Array:
-        part = x[:]
-        return self.log_density(
-            (part.toarray() if sparse.issparse(part) else np.asarray(part))[:, None]
-        )
+    def log_score(self, x: Array) -> Array:
+        return self.log_density(x)
 
     def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
         """What each cell, or each word's, adds to the scores of the classes, `(r, c, f)`."""
-        return raised(power, self.log_density(x[:, None]))
+        return raised(power, self.cell_scores(x))
 
     def linear(self) -> Linear | None:
         """Weights and offset of each class; None where the log density is not linear in the cells."""
@@ -263,7 +273,6 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
     that it has seen, the predictive is K(1 - w) - K(-w).
     """
 
-    multivariate: ClassVar[bool] = False  # a cell is a whole row of the block
     # what one class is believed to be says nothing about another
     independent_classes: ClassVar[bool] = True
     # a cell's density may be known exactly: the log has a probability of one value
@@ -644,20 +653,12 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         """
         return self.log_moment(x, 1)
 
-    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        return summed(lambda record: raised(power, record.log_predictive(x)), self, len(x))
+    def log_score(self, x: Array) -> Array:
+        return self.log_predictive(x)
 
     def row_log_moment(self, x: Cells, s: Power) -> Array:
         """K(s) summed over features, `(r, f) -> (r, c)`; s is a number, `(f,)` or `(r, 1)` of them."""
         return self.log_moment(self.broadcast(x), s if np.ndim(s) < 2 else s[:, None]).sum(axis=-1)  # type: ignore[index]
-
-    def broadcast(self, x: Cells) -> Array:
-        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is
-        `(r, 1, 1, f)`.
-        """
-        part = x[:]
-        cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
-        return cells[:, None, None] if self.multivariate else cells[:, None]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         """The first four cumulants of power * log p(x | theta) summed over features, `(r, f) -> (4,
@@ -677,9 +678,6 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return np.stack(
             [self.log_moment(cells, each * power).sum(axis=-1) for each in places], axis=-1
         )
-
-    def cell_scores(self, x: Cells) -> Array:
-        return self.log_predictive(self.broadcast(x))
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
         """What each cell, or each word's, adds to the scores of the classes; nothing, where it is

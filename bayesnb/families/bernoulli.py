@@ -257,11 +257,6 @@ class BernoulliStats(Stats):
         ones, missing = reduce(add_counts, parts)
         return cls(ones, weight.rest(ones + missing))
 
-    @classmethod
-    def defined(cls, x: Cells, weight: Weight) -> Self:
-        ones, missing = count_sides(Sides.of(x), weight, 1)
-        return cls(ones, weight.rest(ones + missing))
-
     @property
     def cells(self) -> Array:
         return self.ones + self.zeros

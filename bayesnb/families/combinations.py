@@ -89,11 +89,6 @@ class Combined(Levels):
         """The record with an entry for each combination that another has one for."""
         return self.having(other.combinations)
 
-    def aligned[Other](self, other: Other) -> tuple[Self, Other]:
-        """Two records, each with an entry for all combinations of both."""
-        wide = self.beside(other)
-        return wide, other.beside(wide)  # type: ignore[attr-defined]
-
     def map(self, change: Callable[..., Array], *others: Self) -> Self:
         """The record of `change(array, ...)`, all of them about the combinations of any."""
         wide = self

@@ -134,9 +134,11 @@ class LevelDensity(Levels, Density):
         return log(self.probability)
 
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
+        theta, stats = self.aligned(stats)
         seen = stats.counts > 0
         with np.errstate(divide="ignore"):
-            return self.level_sums(stats.counts * xp.log(xp.where(seen, self.probability, 1.0)))
+            logs = xp.log(xp.where(seen, theta.probability, 1.0))
+            return theta.level_sums(stats.counts * logs)
 
     @property
     def proper(self) -> Array:
@@ -217,12 +219,14 @@ class DirichletBelief(Levels, Belief):
         return independent_variances(each, np.zeros(classes), against)
 
     def update(self, stats: Any) -> Self:
-        return self.map(lambda array: array + stats.counts)
+        prior, stats = self.aligned(stats)
+        return prior.map(lambda array: array + stats.counts)
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
-        total = self.level_sums(self.concentration)
-        gain = self.level_sums(xp.log_gamma_ratio(self.concentration, stats.counts))
-        return gain - xp.log_gamma_ratio(total, self.level_sums(stats.counts))
+        prior, stats = self.aligned(stats)
+        total = prior.level_sums(prior.concentration)
+        gain = prior.level_sums(xp.log_gamma_ratio(prior.concentration, stats.counts))
+        return gain - xp.log_gamma_ratio(total, prior.level_sums(stats.counts))
 
     def level_log_moment(self, s: Any) -> Array:
         """K(s) of each level: log E[probability**s]."""

@@ -92,8 +92,6 @@ class Family[S: Stats](ABC):
     # names of the cells 0, 1, ..., where there are no others
     outcomes: ClassVar[tuple[str, ...]] = ()
     has_width: ClassVar[bool] = False  # each column has a standard deviation by itself
-    # the family of columns that this one models jointly
-    joins: ClassVar["type[Family] | None"] = None
     multivariate: ClassVar[bool] = False  # one density over all columns of the block
     # the block's columns are words of one text, each of which is explained
     words: ClassVar[bool] = False
@@ -239,30 +237,12 @@ class Family[S: Stats](ABC):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-class Tunable(Protocol):
-    """A family with hyperparameters."""
-
-    def tuned(self, stats: Any, *values: Any) -> Family:
-        """The family with the prior of these hyperparameters: numbers, or arrays that broadcast to
-        `(c, f)`.
-        """
-
-
 @runtime_checkable
 class HasCounts(Protocol):
     """A family that counts levels or events."""
 
     def seen(self, stats: Any) -> Seen:
         """Return what the stats have counted."""
-
-
-class HasConcentrations(HasCounts, Protocol):
-    """A family whose prior is a number of times that each level was seen, as `counts_levels` says."""
-
-    def of_levels(self, concentration: Any, stats: Any) -> Belief:
-        """The belief with these concentrations, `(c, k)` in the order of `seen`; they may be PyMC's
-        variables.
-        """
 
 
 # by the word on the command line, in the order in which they are listed
@@ -282,11 +262,6 @@ def conjugate_priors() -> dict[str, type[Belief]]:
     """The types of the priors that users give to the registered families, by name."""
     kinds = [family.conjugate for family in FAMILIES.values() if family.conjugate is not None]
     return {kind.__name__: kind for kind in kinds}
-
-
-def joint_family(family: Family) -> type[Family] | None:
-    """The registered family that models several columns of this one jointly, if there is one."""
-    return next((joint for joint in FAMILIES.values() if joint.joins is type(family)), None)
 
 
 def ordered_hyperparameters(families: Iterable[Family]) -> list[Hyperparameters]:

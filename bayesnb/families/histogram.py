@@ -505,7 +505,6 @@ class AveragedHistogram(OnGrid, LevelBelief):
         weights, which = np.unique(w, return_inverse=True)
         if kind != "map" and len(weights) <= MAX_WEIGHTS:
             return posterior._log_left_out(weights)[which.reshape(np.shape(w)), places]
-        left_out = posterior._modes_left_out if kind == "map" else posterior._rows_left_out
         scores = np.zeros(places.shape)
         for columns, levels, bins in posterior._averages():
             for f, j in enumerate(columns):
@@ -515,7 +514,11 @@ class AveragedHistogram(OnGrid, LevelBelief):
                     continue
                 cell = np.stack(np.broadcast_arrays(places[here] - levels[f, 0], which.ravel()))
                 (level, weight), place = np.unique(cell[:, known], axis=1, return_inverse=True)
-                each = left_out(j, bins.one(0, f), level, weights[weight])
+                if kind == "map":
+                    each = posterior._modes_left_out(j, level, weights[weight])
+                else:
+                    rows = bins.one(0, f), level, weights[weight]
+                    each = numerics.histogram.log_left_out_by_row(*rows)
                 scores[here][known] = each[place.ravel()]
         return scores
 
@@ -527,12 +530,8 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
         return self._tables(answer, len(weights))[:, 0]
 
-    def _rows_left_out(self, j: int, bins: Any, level: Array, weight: Array) -> Array:
-        """Scores of rows of one column."""
-        return numerics.histogram.log_left_out_by_row(bins, level, weight)
-
-    def _modes_left_out(self, j: int, bins: Any, level: Array, weight: Array) -> Array:
-        """The same at the mode, which is sought anew without each row."""
+    def _modes_left_out(self, j: int, level: Array, weight: Array) -> Array:
+        """Scores of rows of one column at the mode, which is sought anew without each row."""
         counts = np.repeat(self.counts[:, self.span(j)], len(level), axis=0)
         rows = np.arange(len(level))
         counts[rows, level] = staying(counts[rows, level] - weight, counts[0].sum())

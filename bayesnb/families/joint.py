@@ -43,13 +43,12 @@ from bayesnb.families.dirichlet import (
     simplex,
     tally,
 )
-from bayesnb.families.family import Family, Seen
+from bayesnb.families.family import Seen
 from bayesnb.families.record import VariableNames, of_powers, raised, silent
-from bayesnb.families.removal import SLACK, RowsLeftOut, log_shares_left
+from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight
-from bayesnb.numerics import special
 from bayesnb.numerics.special import less, log_gamma_ratio
 
 
@@ -96,14 +95,6 @@ class JointStats(Combined, LevelStats):
             tally(place, self.counts.shape[-1], weight)[:, None], self.combinations, self.sizes
         )
 
-    def remains(self, part: Self, rounding: float) -> Self:
-        wide, part = self.aligned(part)
-        return LevelStats.remains(wide, part, rounding)
-
-    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        wide, part = self.aligned(part)
-        return LevelStats.faults(wide, part, every, rounding)
-
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
         """The counts among more levels, each old one, the columns' end to end, at its new place."""
         starts, ends = (np.cumsum(each) - each for each in (self.sizes, sizes))
@@ -138,6 +129,7 @@ class JointStats(Combined, LevelStats):
 class JointDensity(Combined, LevelDensity):
     """Known probabilities of combinations, `(c, 1, n + 1)`, the last entry that of each other one."""
 
+    multivariate: ClassVar[bool] = True
     probability: Array
     combinations: Array
     sizes: tuple[int, ...]
@@ -154,17 +146,6 @@ class JointDensity(Combined, LevelDensity):
         return pick(self.gathered(self.log_probability, codes, np.logaddexp), rows[..., None])[
             ..., 0
         ]
-
-    def log_likelihood(self, stats: JointStats, xp: Any = np) -> Any:
-        wide, stats = self.aligned(stats)
-        return LevelDensity.log_likelihood(wide, stats, xp)
-
-    def defined_score(self, x: Array, power: Any = 1.0) -> Array:
-        logs = self.gathered(self.log_probability[:, 0], as_level(x), np.logaddexp).T
-        return raised(power, silent(says_nothing(x), logs))
-
-    def contributed(self, x: Array, power: Any, words: Array | None = None) -> Array:
-        return raised(power, self.log_density(x[:, None, None]))
 
     def sample(self, rng: Rng) -> Array:
         """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike
@@ -212,14 +193,6 @@ class JointDirichlet(Combined, DirichletBelief):
     concentration: Array
     combinations: Array
     sizes: tuple[int, ...]
-
-    def update(self, stats: JointStats) -> Self:
-        wide, stats = self.aligned(stats)
-        return DirichletBelief.update(wide, stats)
-
-    def log_evidence(self, stats: JointStats, xp: Any = special) -> Array:
-        wide, stats = self.aligned(stats)
-        return DirichletBelief.log_evidence(wide, stats, xp)
 
     @property
     def entries(self) -> Dirichlet:
@@ -289,7 +262,7 @@ class JointDirichlet(Combined, DirichletBelief):
         total = self.level_sums(self.concentration)
         return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
 
-    def defined_score(self, x: Array, power: Any = 1.0) -> Array:
+    def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         return raised(power, self.row_log_moment(x, 1.0))
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
@@ -430,7 +403,6 @@ class JointTable(DirichletFamily):
     word: ClassVar[str] = "joint"
     content: ClassVar[str] = "levels, all combinations of them"
     has_levels: ClassVar[bool] = True
-    joins: ClassVar[type[Family] | None] = Categorical
     support: ClassVar[Support] = AnyLevel()
     stats: ClassVar[type[Stats]] = JointStats
     multivariate: ClassVar[bool] = True

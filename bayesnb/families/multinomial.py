@@ -47,7 +47,7 @@ from bayesnb.families.sums import (
     row_of_entry,
 )
 from bayesnb.families.support import Counts
-from bayesnb.families.weight import Weight, grouped_sum
+from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.count_kernels import log_rising_binomials
 from bayesnb.numerics.special import (
@@ -107,11 +107,6 @@ class MultinomialStats(LevelStats):
             by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
         return cls(counts[:, None], orders[:, None])
 
-    @classmethod
-    def defined(cls, x: Cells, weight: Weight) -> Self:
-        orders = weight.matrix.T @ log_orders(as_csr(x))[:, None]
-        return cls(grouped_sum(weight, x)[:, None], orders)
-
     @property
     def cells(self) -> None:
         """Cells are counts of words, of which none is missing."""
@@ -121,7 +116,7 @@ class MultinomialStats(LevelStats):
         return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
 
     def alone(self, x: Cells, weight: Weight) -> Self:
-        seen = self.defined(x, weight)
+        seen = self.counted(x, weight, 1)
         return seen.in_order() if self.ordered else seen
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:

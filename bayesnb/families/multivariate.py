@@ -129,7 +129,6 @@ class MultivariateGaussian(Family[VectorStats]):
 
     word: ClassVar[str] = "multivariate"
     content: ClassVar[str] = "numbers, a bell-shaped cloud per class"
-    joins: ClassVar[type[Family] | None] = Gaussian
     conjugate: ClassVar[type[Belief]] = NormalInverseWishart
     hyperparameters: ClassVar[Hyperparameters | None] = BLOCK
     support: ClassVar[Support] = RealNumbers()

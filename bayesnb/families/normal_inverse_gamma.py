@@ -34,7 +34,7 @@ from bayesnb.families.removal import SLACK, left_of, slack
 from bayesnb.families.student import LOG_2PI, Slip, StudentBelief
 from bayesnb.families.sums import by_rows, made_at
 from bayesnb.families.units import NumberUnit
-from bayesnb.families.weight import Weight, by_class
+from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
 from bayesnb.numerics.threads import in_order, pieces
@@ -74,12 +74,6 @@ class GaussianStats(Stats):
         numerics.moment_kernels.finish(total)
         count, mean, _, ssd = total
         return cls(count, mean, ssd)
-
-    @classmethod
-    def defined(cls, x: Array, weight: Weight) -> Self:
-        x = np.asarray(x, float)
-        moments = [_moments(x[rows], counts[:, None]) for rows, counts in by_class(weight)]
-        return cls(*(np.stack(values) for values in zip(*moments, strict=True)))
 
     def __add__(self, other: Self) -> Self:
         """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
@@ -182,27 +176,6 @@ class GaussianStats(Stats):
         return GaussianDensity(
             self.mean, np.where(self.count > 0, ratio(self.ssd, self.count), np.nan)
         )
-
-
-def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Count, mean and ssd of one class's rows, `(r, f), (r, 1) -> (f,) each`, about a row of their
-    own.
-    """
-    if not len(x):
-        return (np.zeros(x.shape[1]),) * 3
-    start, missing = x[0], np.isnan(x)
-    if missing.any():
-        first = np.argmin(missing, axis=0)
-        start = np.nan_to_num(np.take_along_axis(x, first[None], axis=0)[0], nan=0.0)
-        x, weight = np.where(missing, start, x), np.where(missing, 0.0, weight)
-    with np.errstate(over="ignore", invalid="ignore"):
-        x = x - start
-        count = np.broadcast_to(weight.sum(axis=0), start.shape)
-        shift = ratio((weight * x).sum(axis=0), count)
-        x -= shift
-        slip = ratio((weight * x).sum(axis=0), count)  # what rounding left in the mean
-        ssd = (weight * x * x).sum(axis=0) - count * slip**2
-    return count, (start + shift) + slip, np.maximum(ssd, 0.0)
 
 
 def kernel_scores(

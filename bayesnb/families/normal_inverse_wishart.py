@@ -25,7 +25,6 @@ from bayesnb.families.record import (
     checked,
     lead,
     of_powers,
-    raised,
 )
 from bayesnb.families.student import LOG_2PI, LOG_PI, StudentBelief, multi_gamma_ratio
 from bayesnb.families.sums import by_rows
@@ -375,9 +374,6 @@ class NormalInverseWishart(Whitened, StudentBelief):
             return belief.moment_at(np.sqrt(distance), at)
 
         return self.by_rows(numbers(x, EVERY), (1,), moment)[..., 0]
-
-    def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        return raised(power, self.log_predictive(np.asarray(x[:], float)[:, None, None])[..., 0])
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         def cumulants(belief: Any, distance: Array, rows: Array) -> Array:

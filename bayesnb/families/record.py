@@ -132,6 +132,11 @@ class Record:
         """This record with entries for all that another has, where entries depend on the data."""
         return self
 
+    def aligned[Other: Record](self, other: Other) -> tuple[Self, Other]:
+        """Two records, each with entries for all that either has."""
+        wide = self.beside(other)
+        return wide, other.beside(wide)
+
     def check(self) -> None:
         """Raise for a layout that no such record can have, as a damaged file may."""
 
@@ -218,15 +223,6 @@ def is_one(power: Any) -> bool:
 def is_by_row(power: Any) -> bool:
     """Whether powers are `(r, 1)`, one for each row."""
     return isinstance(power, np.ndarray) and power.ndim == 2
-
-
-def by_row(power: Any, rows: int) -> Array:
-    """A power, or one for each row, as kernels read them, `(r,)`."""
-    return (
-        np.full(rows, power, float)
-        if np.ndim(power) == 0
-        else np.ascontiguousarray(power[:, 0], float)
-    )
 
 
 def by_feature(power: Any, features: int) -> Array:

@@ -11,7 +11,7 @@ their sums and differences are exact. A sum of n other weights is off by at most
 itself, by about sqrt(n) of that as a rule; so what is left of a sum and is no more than 8 n *
 2**-52 of it, or 1e-12 where rows are few, is taken to be nothing: else rounding would leave a class
 with a row's billionth, whose mean and variance are noise. Coordinates in which subtraction loses
-digits, as those of Gaussians do, bound the error: see `HasSlip`.
+digits, as those of Gaussians do, bound the error: see `Stats.slip`.
 """
 
 from collections.abc import Callable, Iterator
@@ -168,12 +168,11 @@ class Removal(Record):
         In the classes where `every`, `(c,)`, is true they are all rows: nothing may stay. Without
         `rounding` it is exact.
         """
+        whole, part = self.aligned(part)
         invalid: Any = False
-        for name in self.counted_fields:
-            rest, none = (
-                getattr(self, name) - getattr(part, name),
-                slack(self.about(name), rounding),
-            )
+        for name in whole.counted_fields:
+            rest = getattr(whole, name) - getattr(part, name)
+            none = slack(whole.about(name), rounding)
             emptied = every.reshape(-1, *(1,) * (rest.ndim - 1))
             invalid = invalid | (rest < -none) | emptied & (rest > none)
         return invalid.reshape(len(invalid), -1)
@@ -184,18 +183,17 @@ class Removal(Record):
 
         Where no count stays, no constant stays either.
         """
-        rest = self.map(np.subtract, part)
-        left = {
-            name: left_of(self.about(name), getattr(rest, name), rounding)
-            for name in self.counted_fields
-        }
+        whole, part = self.aligned(part)
+        rest, left = whole.map(np.subtract, part), {}
+        for name in whole.counted_fields:
+            left[name] = left_of(whole.about(name), getattr(rest, name), rounding)
         counted = np.any([array != 0 for array in left.values()], axis=0)
-        for name in self.constants:
+        for name in whole.constants:
             field = getattr(rest, name)
             left[name] = np.where(
                 counted.any(axis=tuple(range(field.ndim, counted.ndim))), field, 0.0
             )
-        return type(self)(*(left.get(name, getattr(self, name)) for name in self.__match_args__))
+        return type(whole)(*(left.get(name, getattr(whole, name)) for name in self.__match_args__))
 
     def about(self, name: str) -> Array:
         """The sums whose rounding a field carries: the field itself, unless it is a difference."""

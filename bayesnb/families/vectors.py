@@ -18,7 +18,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.normal_inverse_gamma import GaussianStats
-from bayesnb.families.record import Linear, raised
+from bayesnb.families.record import Linear
 from bayesnb.families.removal import SLACK
 from bayesnb.families.student import LOG_2PI, Slip
 from bayesnb.families.sums import by_rows
@@ -327,6 +327,7 @@ def settled(scatter: Array) -> Array:
 class VectorDensity(Whitened, Density):
     """A Gaussian over a block: `(..., d)` means and `(..., d, d)` covariances."""
 
+    multivariate: ClassVar[bool] = True
     mean: Array
     covariance: Array
 
@@ -371,12 +372,6 @@ class VectorDensity(Whitened, Density):
             apart = distances(x[rows][:, there], narrowed.mean[:, 0], narrowed.whitening[:, 0])
             total[rows] = narrowed._at(np.zeros(()))[:, 0] - apart / 2
         return total
-
-    def defined_score(self, x: Array, power: Any = 1.0) -> Array:
-        return raised(power, self.log_density(np.asarray(x[:], float)[:, None, None])[..., 0])
-
-    def contributed(self, x: Array, power: Any, words: Array | None = None) -> Array:
-        return raised(power, self.log_density(x[:, None, None]))
 
     def linear(self) -> Linear | None:
         """Linear where all classes have one covariance: squares and products then cancel between
