@@ -37,8 +37,6 @@ CELL = re.compile(
     rf"(?P<after>{CURRENCY}|[%\u2030]|"
     r"[^\W\d_][^\W\d_/\u00b2\u00b3]{0,9}(?:/[^\W\d_]{1,9})?[\u00b2\u00b3]?)?\)?"
 )
-
-
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]*)?")
 DAY_AND_MONTH = re.compile(
     r"(?P<first>[0-9]{1,2})(?P<mark>[./-])(?P<second>[0-9]{1,2})(?P=mark)[0-9]{4}(?: [0-9:]+)?"
@@ -50,7 +48,6 @@ COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 IDENTIFIERS = re.compile(r"ids?|uuid|guid|key|isbn|ean|sku|ssn|phone|index|rownames")
 CODES = re.compile(r"zip(code)?|postcode|postal|plz|codes?")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-
 NEGATIVE = "[(\u2212]"  # brackets, or a real minus sign
 
 Array = np.ndarray
