@@ -11,7 +11,7 @@ numbers of a column. Nothing is observed about a column whose family is declared
 import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, Self
 
@@ -37,92 +37,10 @@ CELL = re.compile(
     rf"(?P<after>{CURRENCY}|[%\u2030]|"
     r"[^\W\d_][^\W\d_/\u00b2\u00b3]{0,9}(?:/[^\W\d_]{1,9})?[\u00b2\u00b3]?)?\)?"
 )
-
-
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]*)?")
 DAY_AND_MONTH = re.compile(
     r"(?P<first>[0-9]{1,2})(?P<mark>[./-])(?P<second>[0-9]{1,2})(?P=mark)[0-9]{4}(?: [0-9:]+)?"
 )
-
-
-def describe_format(cells: Sequence[re.Match[str]]) -> str | None:
-    """Return what cells are, by what stands beside their numbers and in them.
-
-    None for codes and plain numbers.
-    """
-    signs = {unit_of(cell) for cell in cells}
-    if signs != {""} and all(re.fullmatch(CURRENCY, sign) for sign in signs - {""}):
-        return "amounts of money"
-    if signs != {""} and signs <= {"", "%", "\u2030"}:
-        return "percentages"
-    if len(signs) == 1 and signs != {""}:
-        return (
-            "numbers with a unit" if any(map(str.islower, *signs)) else None
-        )  # 34A and 147 B are seats and rooms
-    marks = {cell["mark"] for cell in cells} - {None}
-    if signs != {""} or len(marks) != 1 or " " in marks:  # 110 001 may be a code
-        return None
-    (mark,) = marks
-    decimals = any(
-        cell["mark"] is None and mark in cell["number"] for cell in cells
-    )  # 1,5 beside 1,234
-    groups = {cell["whole"].count(mark) if cell["mark"] else 0 for cell in cells}
-    if decimals or (
-        len(groups) == 1 and max(groups) > 1
-    ):  # versions and addresses all have as many groups
-        return None
-    return "numbers with marks between thousands"
-
-
-def rank_example(cell: re.Match[str]) -> tuple[Any, ...]:
-    """Return by what the cell is found that shows most of how numbers are written."""
-    return cell["mark"] is not None, bool(unit_of(cell)), cell["decimals"] or ""
-
-
-def unit_of(cell: re.Match[str]) -> str:
-    """Return the sign or the unit before or after a number."""
-    return cell["before"] or cell["after"] or ""
-
-
-def to_plain_number(cell: re.Match[str], decimal: str = ".") -> str:
-    """Return a cell's number as a program writes it; `decimal` decides what 1.234 is."""
-    whole, decimals, mark = cell["whole"] or "0", cell["decimals"], cell["mark"]
-    if mark is not None and is_unclear(cell) and mark == decimal:
-        whole, decimals = whole.split(mark)
-    minus = "-" if re.search(r"[\u2212-]|\(", cell[0]) else ""
-    return minus + whole.replace(mark or ",", "") + (f".{decimals}" if decimals else "")
-
-
-def is_unclear(cell: re.Match[str]) -> bool:
-    """Return whether the only mark of a number is before three digits: 1.234 and 1,234."""
-    return (
-        cell["mark"] in (".", ",")
-        and cell["whole"].count(cell["mark"]) == 1
-        and cell["decimals"] is None
-    )
-
-
-def decimal_mark(cell: re.Match[str]) -> str | None:
-    """Return the decimal mark that a number shows, whatever the mark is elsewhere.
-
-    None where it shows none.
-    """
-    if cell["decimals"]:
-        return cell["number"][-len(cell["decimals"]) - 1]
-    repeated = cell["mark"] in (".", ",") and not is_unclear(cell)
-    return {".": ",", ",": "."}[cell["mark"]] if repeated else None
-
-
-Array = np.ndarray
-Remedy = Literal[
-    "drop", "levels", "words", "dates", "write dates", "numbers", "decimal comma", "missing"
-]
-DATES = ("dates", "write dates")
-FEWEST = 10  # rows from which on a column can be recognised as one that identifies them
-LEVELS = 20  # distinct whole numbers that "auto" may take for levels by itself
-PHRASE = 4  # words of a text, on average, from which on it is more than a name
-SPARSEST = 1.5  # numbers between the ends of an identifier for each row: some may be left out
-MOST_INVALID = 0.1  # of a column's cells, for its numbers to be worth a warning
 NUMBER = re.compile(
     r"[+-]?(?:(?:(?:0|[1-9]\d{0,17})(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)?)", re.I | re.A
 )
@@ -130,6 +48,15 @@ COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 IDENTIFIERS = re.compile(r"ids?|uuid|guid|key|isbn|ean|sku|ssn|phone|index|rownames")
 CODES = re.compile(r"zip(code)?|postcode|postal|plz|codes?")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+NEGATIVE = "[(\u2212]"  # brackets, or a real minus sign
+
+Array = np.ndarray
+Remedy = Literal["drop", "levels", "words", "dates", "numbers", "missing"]
+FEWEST = 10  # rows from which on a column can be recognised as one that identifies them
+LEVELS = 20  # distinct whole numbers that "auto" may take for levels by itself
+PHRASE = 4  # words of a text, on average, from which on it is more than a name
+SPARSEST = 1.5  # numbers between the ends of an identifier for each row: some may be left out
+MOST_INVALID = 0.1  # of a column's cells, for its numbers to be worth a warning
 
 
 @dataclass(frozen=True)
@@ -140,10 +67,8 @@ class Suspicion:
     remedy: Remedy
     cell: str = ""  # one that shows it
     plain: str = ""  # the number that this cell is
-    decimal: str = "."  # the decimal mark
-    is_unclear: bool = False  # whether a cell would be another number if that were another mark
-    has_brackets: bool = False  # whether brackets, or real minus signs, mean a negative number
-    day_first: bool | None = None  # of dates; None where the cells do not show it
+    code: str = ""  # of pandas, which makes numbers of COLUMN
+    hint: str = ""  # what else to know, or to do
 
 
 class ColumnWarning(UserWarning):
@@ -235,19 +160,26 @@ def check_text(distinct: DistinctValues) -> Suspicion | None:
 def check_dates(cells: Sequence[str]) -> Suspicion | None:
     """Return that all cells are dates."""
     if all(map(DATE.fullmatch, cells)):
-        return Suspicion(f"holds dates, read as {len(cells):,} levels", "dates", cells[0])
+        start = "pandas.Timestamp('1970-01-01', tz='UTC')"
+        code = f"(pandas.to_datetime(COLUMN, utc=True) - {start}) / pandas.Timedelta(days=1)"
+        problem = f"holds dates, read as {len(cells):,} levels"
+        return Suspicion(problem, "dates", cells[0], code=code)
     days = list(map(DAY_AND_MONTH.fullmatch, cells))
     if not all(days):
         return None
-    first, second = (
-        max(int(each[group]) for each in days if each) for group in ("first", "second")
-    )
+    first = max(int(each["first"]) for each in days if each)
+    second = max(int(each["second"]) for each in days if each)
     if min(first, second) > 12 or max(first, second) > 31:
         return None
-    day_first = None if max(first, second) <= 12 else first > 12
-    unclear = ", in which the day or the month may come first" if day_first is None else ""
+    is_unclear = max(first, second) <= 12
+    dates = f"pandas.to_datetime(COLUMN, dayfirst={is_unclear or first > 12})"
+    code = f"({dates} - pandas.Timestamp('1970-01-01')).dt.days"
+    unclear = ""
+    if is_unclear:
+        unclear = ", in which the day or the month may come first"
+        code += ", with dayfirst=False if the month comes first"
     problem = f"holds dates such as {cells[0]!r}{unclear}, read as {len(cells):,} levels"
-    return Suspicion(problem, "write dates", cells[0], day_first=day_first)
+    return Suspicion(problem, "dates", cells[0], code=code)
 
 
 def check_amounts(cells: Sequence[str]) -> Suspicion | None:
@@ -256,24 +188,82 @@ def check_amounts(cells: Sequence[str]) -> Suspicion | None:
     is_amount = 1 < len(matches) == len(cells)
     what = describe_format(matches) if is_amount else None
     if what is not None:
-        example = max(matches, key=rank_example)
-        decimal = "," if "," in map(decimal_mark, matches) else "."
-        return Suspicion(
-            f"holds {what}, such as {example[0]!r}, read as levels",
-            "numbers",
-            example[0],
-            to_plain_number(example, decimal),
-            decimal,
-            any(map(is_unclear, matches)),
-            has_brackets=any(re.search("[(\u2212]", cell) for cell in cells),
-        )
-    if all(map(COMMA.fullmatch, cells)):
-        problem = f"holds numbers with a decimal comma, such as {cells[0]!r}, read as levels"
-        has_three = any(len(cell.partition(",")[2]) == 3 for cell in cells)
-        return Suspicion(
-            problem, "decimal comma", cells[0], cells[0].replace(",", "."), ",", has_three
-        )
-    return None
+        decimal = "," if any(map(has_decimal_comma, matches)) else "."
+        example = max(cells, key=count_marks)
+        hint = ""
+        if decimal == "." and any(map(is_unclear, matches)):
+            hint = f". With a decimal comma: {conversion(',', cells)}"
+    elif all(map(COMMA.fullmatch, cells)):
+        what, decimal, example, hint = "numbers with a decimal comma", ",", cells[0], FILE_HINT
+    else:
+        return None
+    return Suspicion(
+        f"holds {what}, such as {example!r}, read as levels",
+        "numbers",
+        example,
+        to_plain_number(example, decimal),
+        conversion(decimal, cells),
+        hint,
+    )
+
+
+def describe_format(cells: Sequence[re.Match[str]]) -> str | None:
+    """Return what cells are, by what stands beside their numbers and in them.
+
+    None for codes and plain numbers.
+    """
+    signs = {cell["before"] or cell["after"] or "" for cell in cells}
+    marks = {cell["mark"] for cell in cells} - {None}
+    if signs != {""}:
+        if all(re.fullmatch(CURRENCY, sign) for sign in signs - {""}):
+            return "amounts of money"
+        if signs <= {"", "%", "\u2030"}:
+            return "percentages"
+        # 34A and 147 B are seats and rooms
+        is_unit = len(signs) == 1 and any(map(str.islower, *signs))
+        return "numbers with a unit" if is_unit else None
+    if len(marks) != 1 or " " in marks:  # 110 001 may be a code
+        return None
+    (mark,) = marks
+    has_decimals = any(cell["mark"] is None and mark in cell["number"] for cell in cells)
+    groups = {cell["whole"].count(mark) if cell["mark"] else 0 for cell in cells}
+    is_code = len(groups) == 1 and max(groups) > 1  # as versions and addresses are
+    # 1,5 beside 1,234 has no thousands
+    return None if has_decimals or is_code else "numbers with marks between thousands"
+
+
+def is_unclear(cell: re.Match[str]) -> bool:
+    """Return whether the only mark of a number is before three digits: 1.234 and 1,234."""
+    mark = cell["mark"]
+    return mark in (".", ",") and cell["whole"].count(mark) == 1 and cell["decimals"] is None
+
+
+def has_decimal_comma(cell: re.Match[str]) -> bool:
+    """Return whether a number shows that a comma is the decimal mark: 1,5 and 1.234.567."""
+    if cell["decimals"]:
+        return cell["number"][-len(cell["decimals"]) - 1] == ","
+    return cell["mark"] == "." and not is_unclear(cell)
+
+
+def count_marks(cell: str) -> int:
+    """Return how much a cell shows of how numbers are written."""
+    return len(re.sub(r"\d", "", cell))
+
+
+def to_plain_number(cell: str, decimal: str) -> str:
+    """Return a cell's number as a program writes it."""
+    digits = re.sub(rf"[^\d{decimal}-]", "", re.sub(NEGATIVE, "-", cell))
+    return digits.replace(",", ".")
+
+
+def conversion(decimal: str, cells: Sequence[str]) -> str:
+    """Return the expression of pandas that makes numbers of cells as `to_plain_number` does."""
+    is_negative = any(re.search(NEGATIVE, cell) for cell in cells)
+    text = f"COLUMN.str.replace('{NEGATIVE}', '-', regex=True)" if is_negative else "COLUMN"
+    text += rf".str.replace(r'[^\d{decimal}-]', '', regex=True)"
+    if decimal == ",":
+        text += ".str.replace(',', '.')"
+    return f"{text}.astype(float)"
 
 
 def check_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion | None:
@@ -292,6 +282,7 @@ def check_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion
             "numbers",
             cells[0],
             cells[0],
+            "COLUMN.astype(float)",
         )
     total, numbers = int(times.sum()), int(times[like].sum())
     if numbers < (1 - MOST_INVALID) * total:
@@ -304,6 +295,7 @@ def check_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion
         f"{example!r}",
         "missing",
         example,
+        code="pandas.to_numeric(COLUMN, errors='coerce')",
     )
 
 
@@ -390,6 +382,7 @@ def describe_numeric_labels(labels: Array) -> str:
 
 # Advice
 
+FILE_HINT = ". If all numbers of a file have one, say so when it is read: the decimal mark is ','"
 KEEP = "Drop it, or declare it categorical to keep it"
 RANGES = (
     "Make classes of ranges of the numbers, such as low and high, unless these are the codes of "
@@ -408,48 +401,15 @@ def advise(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:
         case "words":
             words = f": {column} = {column}.str.split()" if is_pandas else ""
             return f"{KEEP}; a text that is to be read word by word is split first{words}."
+    number = f"{suspicion.plain} for {suspicion.cell!r}" if suspicion.plain else ""
     if not is_pandas:
-        such = f", such as {suspicion.plain} for {suspicion.cell!r}" if suspicion.plain else ""
+        such = f", such as {number}" if number else ""
         return f"{KEEP}; if it should be numbers, convert it first{such}."
-    code = f"{column} = {conversion(column, suspicion)}"
+    code = f"{column} = {suspicion.code}{suspicion.hint}".replace("COLUMN", column)
     if suspicion.remedy == "missing":
         return (
             f"If that means that the cell is missing, list {suspicion.cell!r} among the `missing` "
             f"texts, or with pandas: {code}."
         )
-    if suspicion.remedy in DATES:
-        return f"{KEEP}; to make numbers of it with pandas, days since 1970: {code}."
-    advice = (
-        f"{KEEP}; to make numbers of it with pandas, {suspicion.plain} for {suspicion.cell!r}: "
-        f"{code}."
-    )
-    if suspicion.remedy == "decimal comma":
-        advice += (
-            " If all numbers of a file have one, say so when it is read: the decimal mark is ','."
-        )
-    elif suspicion.is_unclear and suspicion.decimal == ".":
-        advice += f" With a decimal comma: {conversion(column, replace(suspicion, decimal=','))}."
-    return advice
-
-
-def conversion(column: str, suspicion: Suspicion) -> str:
-    """Return the expression of pandas that makes numbers of a column."""
-    match suspicion.remedy:
-        case "dates":
-            start = "pandas.Timestamp('1970-01-01', tz='UTC')"
-            return f"(pandas.to_datetime({column}, utc=True) - {start}) / pandas.Timedelta(days=1)"
-        case "write dates":
-            dates = f"pandas.to_datetime({column}, dayfirst={suspicion.day_first is not False})"
-            days = f"({dates} - pandas.Timestamp('1970-01-01')).dt.days"
-            return days + ", with dayfirst=False if the month comes first" * (
-                suspicion.day_first is None
-            )
-        case "missing":
-            return f"pandas.to_numeric({column}, errors='coerce')"
-    if suspicion.plain == suspicion.cell:
-        return f"{column}.astype(float)"
-    text = (
-        f"{column}.str.replace('[(\u2212]', '-', regex=True)" if suspicion.has_brackets else column
-    )
-    text += rf".str.replace(r'[^\d{suspicion.decimal}-]', '', regex=True)"
-    return f"{text}{".str.replace(',', '.')" if suspicion.decimal == ',' else ''}.astype(float)"
+    number = number or "days since 1970"
+    return f"{KEEP}; to make numbers of it with pandas, {number}: {code}."

@@ -7,7 +7,6 @@ its words begin.
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
-from decimal import Decimal
 from functools import wraps
 from itertools import chain
 from numbers import Real
@@ -77,9 +76,7 @@ def naming_cells(read: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return read(name, values)
         except ArithmeticError:  # a signaling NaN, or an integer beyond floats
-            row = next((row for row, value in enumerate(values) if not _is_readable(value)), None)
-            if row is None:
-                raise
+            row = next((row for row in range(len(values)) if fails(name, values[row : row + 1])), 0)
             kind = type(values[row]).__name__
             raise ValueError(
                 f"column {name!r}: a cell of the type {kind} is no number that a float can hold, "
@@ -87,18 +84,14 @@ def naming_cells(read: Callable[..., Any]) -> Callable[..., Any]:
                 "text, if it has levels."
             ) from None
 
-    return checked
-
-
-def _is_readable(value: Any) -> bool:
-    """Return whether a value is a float, or no number at all."""
-    try:
-        float(value)
-    except ArithmeticError:
+    def fails(name: Hashable, values: Array) -> bool:
+        try:
+            read(name, values)
+        except ArithmeticError:
+            return True
         return False
-    except (TypeError, ValueError):
-        return not (isinstance(value, Decimal) and value.is_snan())
-    return True
+
+    return checked
 
 
 @dataclass(frozen=True)

@@ -323,7 +323,9 @@ class TableReader(ABC):
         """Return all rows of columns of these kinds."""
         with named_errors(self.name):
             table = next(regroup(self._batches(list(kinds)), sys.maxsize), None)
-        return {} if table is None else self._convert_columns(table, kinds, 0)
+        if table is None:
+            return {}
+        return {name: self._convert(name, table[name], kind, 0) for name, kind in kinds.items()}
 
     def batches(
         self, kinds: Mapping[str, str], rows: int, keep: Mapping[str, str] | None = None
@@ -340,15 +342,15 @@ class TableReader(ABC):
                 for name, text in self.folder.items():
                     cell = pa.scalar(text, pa.string())
                     table = table.append_column(name, pa.repeat(cell, len(table)))
-                columns = self._convert_columns(table, kinds, start)
-                kept = {name: widen(table[name], kind) for name, kind in keep.items()}
-                kept |= {name: columns[name] for name in self.folder if name in {*kinds} & {*keep}}
+                columns, kept = {}, {}
+                for name, kind in kinds.items():
+                    columns[name] = self._convert(name, table[name], kind, start)
+                for name, kind in keep.items():
+                    is_read = name in self.folder and name in columns
+                    kept[name] = columns[name] if is_read else widen(table[name], kind)
                 frames = to_frame(columns, len(table)), to_frame(kept, len(table))
                 yield Batch(self.name, start, *frames, missing)
                 start += len(table)
-
-    def _convert_columns(self, table: Any, kinds: Mapping[str, str], start: int) -> dict[str, Any]:
-        return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
 
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
@@ -469,15 +471,16 @@ def with_distinct_levels(column: Any) -> Any:
 
 
 def to_frame(columns: Mapping[str, Any], rows: int) -> pd.DataFrame:
-    """Return columns of Arrow as a dataframe."""
-    series = {name: to_series(column) for name, column in columns.items()}
+    """Return columns of Arrow as a dataframe.
+
+    Integers and flags with missing cells have pandas' nullable types.
+    """
+    series = {}
+    for name, column in columns.items():
+        is_nullable = column.null_count and column.type in NULLABLE_TYPES
+        mapper = NULLABLE_TYPES.get if is_nullable else None
+        series[name] = column.to_pandas(types_mapper=mapper)
     return pd.DataFrame(series, index=pd.RangeIndex(rows), copy=False)
-
-
-def to_series(column: Any) -> pd.Series:
-    """Return a column of pandas: integers and flags with missing cells have its nullable types."""
-    nullable = NULLABLE_TYPES.get(column.type) if column.null_count else None
-    return column.to_pandas() if nullable is None else pd.Series(nullable.__from_arrow__(column))
 
 
 class EndedText(io.RawIOBase):
@@ -678,14 +681,32 @@ def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> N
         )
 
 
-def select_valid(batch: Any, names: Sequence[str]) -> Any:
-    """Return columns of a batch; an error for a wrong offset, which would end the process."""
-    columns = batch.select(names)
-    columns.validate(full=True)
-    return columns
+class TypedReader(TableReader):
+    """A file that says the types of its columns."""
+
+    @abstractmethod
+    def _open(self, stream: Any) -> Any:
+        """Return the file behind a stream."""
+
+    @abstractmethod
+    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
+        """Yield record batches of columns, maybe with others."""
+
+    @cached_property
+    def schema(self) -> Any:
+        with named_errors(self.name), self.source.open(counted=False, seekable=True) as stream:
+            file = self._open(stream)
+            return getattr(file, "schema_arrow", None) or file.schema
+
+    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+        with self.source.open(seekable=True) as stream:
+            for batch in self._read_batches(self._open(stream), names):
+                columns = batch.select(names)
+                columns.validate(full=True)  # a wrong offset would end the process
+                yield columns
 
 
-class ParquetReader(TableReader):
+class ParquetReader(TypedReader):
     """Parquet."""
 
     def _open(self, stream: Any) -> Any:
@@ -694,21 +715,12 @@ class ParquetReader(TableReader):
             stream, buffer_size=size, pre_buffer=False, page_checksum_verification=True
         )
 
-    @cached_property
-    def schema(self) -> Any:
-        with named_errors(self.name), self.source.open(counted=False, seekable=True) as stream:
-            return self._open(stream).schema_arrow
-
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
         rows = max(min(MAX_BATCH_CELLS // max(len(names), 1), MAX_BATCH_ROWS), 1)
-        with self.source.open(seekable=True) as stream:
-            for batch in self._open(stream).iter_batches(
-                rows, columns=names, use_threads=self.use_threads
-            ):
-                yield select_valid(batch, names)
+        yield from file.iter_batches(rows, columns=names, use_threads=self.use_threads)
 
 
-class ArrowReader(TableReader):
+class ArrowReader(TypedReader):
     """Arrow's two formats, of which one is Feather."""
 
     def _open(self, stream: Any) -> Any:
@@ -716,19 +728,11 @@ class ArrowReader(TableReader):
         stream.seek(0)
         return ipc.open_file(stream) if magic == b"ARROW1" else ipc.open_stream(stream)
 
-    @cached_property
-    def schema(self) -> Any:
-        with named_errors(self.name), self.source.open(counted=False, seekable=True) as stream:
-            return self._open(stream).schema
-
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
-        with self.source.open(seekable=True) as stream:
-            file = self._open(stream)
-            batches = file
-            if isinstance(file, ipc.RecordBatchFileReader):
-                batches = map(file.get_batch, range(file.num_record_batches))
-            for batch in batches:
-                yield select_valid(batch, names)
+    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
+        if isinstance(file, ipc.RecordBatchFileReader):
+            yield from map(file.get_batch, range(file.num_record_batches))
+        else:
+            yield from file
 
 
 class JsonReader(TableReader):

@@ -264,9 +264,9 @@ def _column_concentration(
         by_column = np.broadcast_to(full, (*full.shape[:1], columns, *full.shape[2:]))
         return np.broadcast_to(by_column[:, feature], (classes, size))
     except ValueError:
+        place = f" of the column number {feature} of these" if columns > 1 else ""
         raise ValueError(
             f"Categorical: a concentration of shape {smoothing.shape} does not fit (classes, "
-            "columns, levels) = "
-            f"({classes}, {columns}, {size}) of column number {feature}. Give a number, or "
-            "declare `levels`."
+            f"columns, levels) = ({classes}, {columns}, {size}){place}. Give a number, or declare "
+            "`levels`."
         ) from None

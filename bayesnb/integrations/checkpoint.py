@@ -52,11 +52,9 @@ class Checkpoint:
                 continue
             if name != "files":
                 return f"`{name}` differs"
-            before = {file[0]: file for file in asked[name]}
-            now = {file[0]: file for file in value}
-            for path in {**before, **now}:
-                if before.get(path) != now.get(path):
-                    return f"its files are others, or have changed since, {path!r} first"
+            for file in [*asked[name], *value]:
+                if file not in asked[name] or file not in value:
+                    return f"its files are others, or have changed since, {file[0]!r} first"
             return "its files had another order"
         return ""
 

@@ -134,7 +134,11 @@ class Block:
 
     def belief(self, stats: Any) -> Belief:
         """Return the prior, which may take its scale from the stats."""
-        return self.family.belief(stats)
+        try:
+            return self.family.belief(stats)
+        except ValueError as error:
+            what = "column" if len(self.names) == 1 else "columns"
+            raise ValueError(f"{what} {list_names(self.names, NAMED, repr)}: {error}") from None
 
     def is_whole(self, x: Cells) -> bool:
         """Return whether everything that was counted is a whole number."""

@@ -1,6 +1,7 @@
 """What has to be true of an estimator or a shard: parts that belong together, possible numbers.
 
-They are checked before a file is written, and after one is read, whoever made it.
+They are checked before a file is written, and after one is read, whoever made it. What fails by
+itself on the way, as a place outside of the table does, is an unreadable file too.
 """
 
 from collections.abc import Hashable, Sequence
@@ -28,6 +29,12 @@ TINY = float(np.nextafter(0.0, 1.0))  # the least number above 0
 LEAST_CODE = -2  # of a level that is not known; -1 is a missing cell
 
 
+def require(condition: Any, problem: str) -> None:
+    """Raise where a condition does not hold."""
+    if not condition:
+        raise ValueError(problem)
+
+
 def check_saved(saved: Saved) -> None:
     """Raise for an estimator whose parts do not belong together."""
     shard, prior = saved.shard, saved.prior
@@ -35,7 +42,13 @@ def check_saved(saved: Saved) -> None:
     check_class_prior(prior.classes, len(shard.classes))
     blocks = zip(prior.blocks, shard.schema.blocks, shard.stats.blocks, strict=True)
     for belief, block, stats in blocks:
-        check_prior(belief, block, stats)
+        with np.errstate(all="ignore"):
+            like = block.belief(stats)
+        is_right = type(belief) is type(like) and shapes_of(belief) == shapes_of(like)
+        require(is_right, f"{name_block(block)}: its prior is not one of its family")
+        for name in like.layout:
+            is_right = alike(getattr(belief, name), getattr(like, name))
+            require(is_right, f"{name_block(block)}: its prior is not laid out like its stats")
     check_exponents(saved, shard.schema)
 
 
@@ -43,65 +56,48 @@ def check_class_prior(belief: Any, classes: int) -> None:
     """Raise unless the prior of the labels is a distribution over as many classes."""
     is_known = isinstance(belief, KnownDie)
     numbers = belief.probability if is_known else belief.concentration
-    if numbers.shape != (classes,):
-        raise ValueError(f"the class prior is not one of {classes} classes")
+    require(numbers.shape == (classes,), f"the class prior is not one of {classes} classes")
     if is_known:
-        is_positive = (numbers >= 0).all() and belief.rows > 0
-        if not (is_positive and abs(numbers.sum() - 1) <= SUM_TOLERANCE):
-            raise ValueError("the probabilities of the classes do not add up to 1")
-
-
-def check_prior(belief: Any, block: Block, stats: Stats) -> None:
-    """Raise for a prior that is not such as the block's family makes of these stats."""
-    with np.errstate(all="ignore"):
-        like = block.belief(stats) if block.is_linked else block.family.belief(stats)
-    if type(belief) is not type(like) or shapes_of(belief) != shapes_of(like):
-        raise ValueError(f"{name_block(block)}: its prior is not one of its family")
-    if not all(alike(getattr(belief, name), getattr(like, name)) for name in like.layout):
-        raise ValueError(f"{name_block(block)}: its prior is not laid out like its stats")
+        is_distribution = (numbers >= 0).all() and abs(numbers.sum() - 1) <= SUM_TOLERANCE
+        require(
+            is_distribution and belief.rows > 0,
+            "the probabilities of the classes do not add up to 1",
+        )
 
 
 def check_exponents(saved: Saved, schema: Schema) -> None:
     """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
     temper, sd, features = saved.temper, saved.temper_sd, len(schema.keys)
     if isinstance(temper, float) and isinstance(sd, float):
-        if not 0 < temper < np.inf or sd < 0:  # the sd may be undefined
-            raise ValueError(
-                f"the exponent {temper!r} with the sd {sd!r} is not above 0 and finite"
-            )
+        # the sd may be undefined
+        is_possible = 0 < temper < np.inf and not sd < 0
+        require(is_possible, f"the exponent is {temper!r}, with the sd {sd!r}")
     else:
         check_numbers(temper, (features,), "exponents")
         check_numbers(sd, (features,), "sds of exponents", least=TINY)
     if saved.temper_length is not None:
-        check_lengths(saved.temper_length, temper, schema)
+        check_numbers(saved.temper_length, np.shape(temper), "lengths", least=TINY, most=np.inf)
+        for length, (_, b, _) in zip(saved.temper_length, schema.keys, strict=True):
+            is_possible = schema.blocks[b].family.words or np.isinf(length)
+            require(is_possible, "a feature that has no words has a length")
     if saved.temper_covariance is not None:
         check_covariance(saved.temper_covariance, features)
-
-
-def check_lengths(lengths: Any, temper: Any, schema: Schema) -> None:
-    """Raise unless lengths are above 0, and infinite for features that are not blocks of words."""
-    has_words = np.repeat(
-        [block.family.words for block in schema.blocks],
-        [len(block.keys) for block in schema.blocks],
-    )
-    check_numbers(lengths, np.shape(temper), "lengths", least=TINY, most=np.inf)
-    if lengths.shape != has_words.shape or np.isfinite(lengths[~has_words]).any():
-        raise ValueError("a feature that has no words has a length")
 
 
 def check_covariance(covariance: ExponentCovariance, features: int) -> None:
     """Raise unless it is a covariance of exponents, of which each feature has one."""
     matrix, group = covariance.matrix, covariance.group
     size = len(matrix)
-    if not is_floats(matrix) or matrix.shape != (size, size) or size > features:
-        raise ValueError("the covariance of exponents is not square, or of more than there are")
+    check_numbers(matrix, (size, size), "covariances of exponents", least=-LARGEST)
     check_numbers(np.diag(matrix), (size,), "variances of exponents")
     rounding = 1e-12 * np.abs(matrix).max(initial=0.0)
-    if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, 1e-6, rounding)):
-        raise ValueError("the covariance of exponents is not finite and symmetric")
+    is_symmetric = np.allclose(matrix, matrix.T, 1e-6, rounding)
+    require(is_symmetric and size <= features, "the covariance of exponents is none")
     is_group = group.dtype == np.int64 and group.shape == (features,)
-    if not (is_group and ((group >= 0) & (group < size)).all()):
-        raise ValueError("the groups of exponents are not places in their covariance")
+    require(
+        is_group and ((group >= 0) & (group < size)).all(),
+        "the groups of exponents are not places in their covariance",
+    )
 
 
 def check_numbers(
@@ -112,10 +108,14 @@ def check_numbers(
     most: float = LARGEST,
 ) -> None:
     """Raise unless these are numbers of that shape, from the least to the most."""
-    if not is_floats(numbers) or numbers.shape != shape:
-        raise ValueError(f"the {name} are not {shape} numbers")
-    if not ((numbers >= least) & (numbers <= most)).all():
-        raise ValueError(f"the {name} are not all from {least:g} to {most:g}")
+    require(
+        is_floats(numbers) and numbers.shape == shape,
+        f"the {name} are not {shape} numbers",
+    )
+    require(
+        ((numbers >= least) & (numbers <= most)).all(),
+        f"the {name} are not all from {least:g} to {most:g}",
+    )
 
 
 # Shards
@@ -123,105 +123,90 @@ def check_numbers(
 
 def check_shard(shard: Shard) -> None:
     """Raise for a shard that no rows make, or that could not be read again."""
-    check_labels(shard.classes)
-    check_schema(shard.schema)
+    classes, schema = shard.classes, shard.schema
+    check_labels(classes)
+    check_schema(schema)
     counts = shard.stats.classes
-    if counts.counts.shape != shard.classes.shape:
-        raise ValueError(f"there are not counts of {len(shard.classes)} labels")
+    require(counts.counts.shape == classes.shape, f"there are not counts of {len(classes)} labels")
     check_counts(counts, "labels")
-    for block, stats in zip(shard.schema.blocks, shard.stats.blocks, strict=True):
-        check_stats(block, stats, len(shard.classes))
+    for block, stats in zip(schema.blocks, shard.stats.blocks, strict=True):
+        check_stats(block, stats, len(classes))
     if shard.kept is not None:
-        check_kept_rows(shard.kept, shard.schema.blocks, len(shard.classes))
+        check_kept_rows(shard.kept, schema.blocks, len(classes))
 
 
 def check_labels(classes: Array) -> None:
     """Raise unless classes are different labels, sorted."""
-    if classes.ndim != 1 or not len(classes):
-        raise ValueError("classes are a list of labels")
-    labels = classes.tolist()
-    for label in labels:
-        if not np.isscalar(label):
-            raise ValueError(f"the label {label!r:.50} is neither text nor a number")
-    if not all(a < b for a, b in pairwise(labels)):
-        raise ValueError("classes are different labels, sorted")
-    if classes.dtype.kind == "f" and not np.isfinite(classes).all():
-        raise ValueError("a label is not finite")
+    require(classes.ndim == 1 and len(classes), "classes are a list of labels")
+    for label in classes.tolist():
+        require(np.isscalar(label), f"the label {label!r:.50} is neither text nor a number")
+        # infinity is not below itself, and NaN below nothing
+        require(not isinstance(label, float) or np.isfinite(label), "a label is not finite")
+    is_sorted = all(a < b for a, b in pairwise(classes.tolist()))
+    require(is_sorted, "classes are different labels, sorted")
 
 
 def check_schema(schema: Schema) -> None:
     """Raise for blocks of other columns, or a column in two of them."""
-    columns = schema.columns
-    if not isinstance(columns, range) and len(set(columns)) < len(columns):
-        raise ValueError("two columns have the same name")
-    for block in schema.blocks:
+    columns, blocks = schema.columns, schema.blocks
+    is_unique = isinstance(columns, range) or len(set(columns)) == len(columns)
+    require(is_unique, "two columns have the same name")
+    for block in blocks:
         if expect(block, Block).is_linked:
-            check_links(block, columns)
+            check_links(expect(block, LinkBlock), columns)
         else:
             check_block(block, columns)
-    if any(block.is_linked for block in schema.blocks[:-1]):
-        raise ValueError("links come behind the columns")
-    places = [place for block in schema.blocks for place in block.places]
-    if len(set(places)) < len(places):
-        raise ValueError("a column is in two blocks")
+    is_last = not any(block.is_linked for block in blocks[:-1])
+    require(is_last, "links come behind the columns")
+    places = [place for block in blocks for place in block.places]
+    require(len(set(places)) == len(places), "a column is in two blocks")
     for choice in schema.choices:
-        check_choice(expect(choice, Choice))
-
-
-def check_choice(choice: Choice) -> None:
-    """Raise unless a candidate was chosen, and each has a name and a score."""
-    names = choice.candidates
-    if not is_floats(choice.elpd) or choice.elpd.shape != (len(names),):
-        raise ValueError("the choice of a family has no score for each candidate")
-    if not all(isinstance(name, str) for name in names) or not 0 <= choice.chosen < len(names):
-        raise ValueError("the family that was chosen is not a candidate with a name")
+        names = expect(choice, Choice).candidates
+        require(
+            is_floats(choice.elpd) and choice.elpd.shape == (len(names),),
+            "the choice of a family has no score for each candidate",
+        )
+        require(
+            all(isinstance(name, str) for name in names) and 0 <= choice.chosen < len(names),
+            "the family that was chosen is not a candidate with a name",
+        )
 
 
 def check_block(block: Block, columns: Sequence[Hashable]) -> None:
     """Raise for a block of columns that are not there, or without different levels of each."""
-    check_places(block, columns)
-    family = block.family
-    if len(block.levels) != (len(block.names) if family.has_levels or family.listed else 0):
-        raise ValueError(f"{name_block(block)}: levels of {len(block.levels)} columns")
-    for name, levels in zip(block.names, block.levels, strict=bool(block.levels)):
+    places, family = block.places, block.family
+    are_places = all(type(place) is int and place >= 0 for place in places)
+    require(are_places and len(places), "columns of a block are not in the table")
+    names = [columns[place] for place in places]
+    require(list(block.names) == names, "columns of a block have other names than in the table")
+    has_levels = family.has_levels or family.listed
+    require(
+        len(block.levels) == has_levels * len(names),
+        f"{name_block(block)}: levels of {len(block.levels)} columns",
+    )
+    for name, levels in zip(names, block.levels, strict=has_levels):
         if isinstance(levels, range):
             continue  # which are different
-        if len(set(levels)) < len(levels) or any(
-            level is None or level != level for level in levels
-        ):
-            raise ValueError(f"column {name!r:.50}: a level is missing, or is there twice")
+        is_missing = any(level is None or level != level for level in levels)
+        is_unique = not is_missing and len(set(levels)) == len(levels)
+        require(is_unique, f"column {name!r:.50}: a level is missing, or is there twice")
 
 
-def check_places(block: Block, columns: Sequence[Hashable]) -> None:
-    """Raise unless a block's columns are in the table, under their names."""
-    places, width = block.places, len(columns)
-    if not len(places) or not all(type(place) is int and 0 <= place < width for place in places):
-        raise ValueError("columns of a block are not in the table")
-    if len(block.names) != len(places) or any(
-        name != columns[place] for name, place in zip(block.names, places, strict=True)
-    ):
-        raise ValueError("columns of a block have other names than in the table")
-
-
-def check_links(block: Any, columns: Sequence[Hashable]) -> None:
+def check_links(block: LinkBlock, columns: Sequence[Hashable]) -> None:
     """Raise for links that are not different pairs of columns, or numbers that they cannot have."""
-    for reader in expect(block, LinkBlock).readers:
-        check_places(reader, columns)
-        if reader.grid is None:
-            check_block(reader, columns)
-        elif len(reader.grid.sizes) != len(reader.names):
-            raise ValueError("the numbers of a link are on no grid")
-    width = len(block.columns)
+    for reader in block.readers:
+        check_block(reader, columns)
+        is_on_grid = reader.grid is None or len(reader.grid.sizes) == len(reader.names)
+        require(is_on_grid, "the numbers of a link are on no grid")
+    width, links = len(block.columns), len(block.ends)
     for u, v in block.ends:
-        if not (type(u) is type(v) is int and u != v and 0 <= u < width and 0 <= v < width):
-            raise ValueError("a link is between two columns")
-    if len(set(block.ends)) < len(block.ends) or not block.ends:
-        raise ValueError("a link is there twice, or there is none")
-    for name in ("strength", "evidence", "in_forest"):
-        check_numbers(getattr(block, name), (len(block.ends),), f"{name} of links")
+        is_pair = type(u) is type(v) is int and u != v and min(u, v) >= 0 and max(u, v) < width
+        require(is_pair, "a link is between two columns")
+    require(links == len(set(block.ends)) > 0, "a link is there twice, or there is none")
+    check_numbers(block.strength, (links,), "strengths of links", least=TINY)
+    for name in ("evidence", "in_forest"):
+        check_numbers(getattr(block, name), (links,), f"{name} of links")
     check_numbers(block.margin, (sum(block.sizes),), "margins of links")
-    if not block.strength.all():
-        raise ValueError("the strength of a link is 0")
 
 
 # Stats
@@ -231,35 +216,42 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     """Raise for stats that no rows of this block's columns make."""
     whose = name_block(block)
     if isinstance(block, LinkBlock):
-        is_right = isinstance(stats, LinkStats) and alike(stats.pairs, block.pairs)
-        if not is_right or stats.counts.shape != (classes, sum(block.sizes)):
-            raise ValueError("the stats of links are not those of their pairs of levels")
+        require(
+            isinstance(stats, LinkStats)
+            and alike(stats.pairs, block.pairs)
+            and stats.counts.shape == (classes, sum(block.sizes)),
+            "the stats of links are not those of their pairs of levels",
+        )
         check_counts(stats, whose)
         return
-    if type(stats) is not block.family.stats:
-        raise ValueError(f"{whose}: stats of another family")
-    if not alike(getattr(stats, "grid", None), block.grid):
-        raise ValueError(f"{whose}: its stats are on another grid")
+    require(
+        type(stats) is block.family.stats and alike(getattr(stats, "grid", None), block.grid),
+        f"{whose}: stats of another family, or on another grid",
+    )
     is_listed = block.family.listed
     sizes = shapes_of(stats)["counts"][-1:] if is_listed else getattr(stats, "sizes", ())
     width = max(len(block.names), sum(block.sizes))
     numbers = sum(np.size(array) for array in arrays_of(stats).values())
-    if sizes != block.sizes or classes * width**stats.degree > numbers:
-        raise ValueError(f"{whose}: its stats are not those of {classes} classes and its levels")
+    # before stats of one row are made, which take as many numbers as a file may name
+    require(
+        sizes == block.sizes and classes * width**stats.degree <= numbers,
+        f"{whose}: its stats are not those of {classes} classes and its levels",
+    )
     stats.check()
     like = stats.alone(np.zeros((1, len(block.words))), one_hot(np.zeros(1, np.int64), classes))
-    if type(stats) is not type(like) or shapes_of(stats) != shapes_of(like):
-        raise ValueError(f"{whose}: shapes {shapes_of(stats)} where {shapes_of(like)} belong")
+    require(
+        type(stats) is type(like) and shapes_of(stats) == shapes_of(like),
+        f"{whose}: shapes {shapes_of(stats)} where {shapes_of(like)} belong",
+    )
     check_counts(stats, whose)
 
 
 def check_counts(stats: Stats, whose: str) -> None:
     """Raise for numbers that no rows make."""
     with np.errstate(all="ignore"):
-        if stats.overflow:
-            raise ValueError(stats.overflow)
-        if not stats.covers(0 * stats, np.zeros(len(stats), bool)):
-            raise ValueError(f"{whose}: stats are below 0, or of no rows that there can be")
+        require(not stats.overflow, stats.overflow)
+        is_possible = stats.covers(0 * stats, np.zeros(len(stats), bool))
+    require(is_possible, f"{whose}: stats are below 0, or of no rows that there can be")
 
 
 def arrays_of(record: Record) -> dict[str, Array]:
@@ -280,17 +272,16 @@ def shapes_of(record: Record) -> dict[str, tuple[int, ...]]:
 def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> None:
     """Raise for rows that no table of these columns has."""
     size = len(kept.codes)
-    for name, dtype in (("codes", np.intp), ("weight", float), ("keys", np.uint64)):
+    for name, dtype in (("codes", np.intp), ("keys", np.uint64)):
         array = getattr(kept, name)
-        if array.dtype != dtype or array.shape != (size,):
-            raise ValueError(f"the {name} of the rows that stay are not one for each")
-    if not 0 < size <= min(MOST_ROWS, kept.rows):
-        raise ValueError("rows that stay are more than they can be")
-    if not ((kept.codes >= 0) & (kept.codes < classes)).all():
-        raise ValueError("a row that stays has no class")
+        is_right = array.dtype == dtype and array.shape == (size,)
+        require(is_right, f"the {name} of the rows that stay are not one for each")
     check_numbers(kept.weight, (size,), "weights of the rows that stay", least=TINY)
-    if not (kept.keys[1:] >= kept.keys[:-1]).all():
-        raise ValueError("rows that stay are not in the order of their keys")
+    require(0 < size <= min(MOST_ROWS, kept.rows), "rows that stay are more than they can be")
+    has_class = (kept.codes >= 0) & (kept.codes < classes)
+    require(has_class.all(), "a row that stays has no class")
+    is_sorted = (kept.keys[1:] >= kept.keys[:-1]).all()
+    require(is_sorted, "rows that stay are not in the order of their keys")
     for x, block in zip(kept.cells, blocks, strict=True):
         check_kept_cells(x, block, size)
 
@@ -299,18 +290,17 @@ def check_kept_cells(x: Any, block: Block, rows: int) -> None:
     """Raise unless cells, `(r, f)`, are numbers of a block's support, or codes of its levels."""
     family = block.family
     is_coded = family.has_levels or family.has_grid or block.is_linked
-    is_sparse = sparse.issparse(x)
-    can_be_sparse = family.listed or family.reads_sparse
-    if x.shape != (rows, len(block.words)) or x.dtype.kind not in ("i" if is_coded else "iufb"):
-        raise ValueError("cells of rows that stay are not those of their columns")
-    if is_sparse != family.listed and not (is_sparse and can_be_sparse):
-        raise ValueError(
-            "cells of rows that stay are sparse where none can be, or dense where none can be"
-        )
-    if not is_coded:
+    is_right = x.shape == (rows, len(block.words)) and x.dtype.kind in ("i" if is_coded else "iufb")
+    if sparse.issparse(x):
+        is_right = is_right and (family.listed or family.reads_sparse)
+    else:
+        is_right = is_right and not family.listed
+    require(is_right, "cells of rows that stay are not those of their columns")
+    if is_coded:
+        is_level = (x >= LEAST_CODE) & (x < np.array(block.sizes, np.int64))
+        require(is_level.all(), "a row that stays has a level that its column has not")
+    else:
         block.check(x)
-    elif not ((x >= LEAST_CODE) & (x < np.array(block.sizes, np.int64))).all():
-        raise ValueError("a row that stays has a level that its column has not")
 
 
 def name_block(block: Block) -> str:

@@ -326,9 +326,11 @@ def is_instance(value: Any, declared: Any) -> bool:
     return isinstance(value, get_origin(declared) or declared)
 
 
-def write_array(stream: Any, array: Array) -> None:
-    """Write an array in NumPy's format."""
+def array_bytes(array: Array) -> bytes:
+    """Return an array in NumPy's format."""
+    stream = io.BytesIO()
     np.lib.format.write_array(stream, array, allow_pickle=False)
+    return stream.getvalue()
 
 
 def read_array(data: bytes) -> Array:

@@ -11,13 +11,11 @@ from contextlib import contextmanager
 from textwrap import shorten
 from typing import IO, Any
 
-import numpy as np
-
 from bayesnb import __version__
 from bayesnb.families.record import Array
 from bayesnb.model.shards import Shard
 from bayesnb.persistence.checks import check_saved, check_shard
-from bayesnb.persistence.codec import Json, Packer, Saved, Unpacker, expect, read_array, write_array
+from bayesnb.persistence.codec import Json, Packer, Saved, Unpacker, array_bytes, expect, read_array
 from bayesnb.safe_output import replacing
 
 VERSION = 4  # of the format; a reader refuses others
@@ -40,9 +38,8 @@ def write(saved: Saved, path: Any) -> None:
     """Write an estimator to a file, in place of what is there."""
     with writing_errors("model"):
         check_saved(saved)
-    members = pack_members("model", {"model": saved})
     with replacing(path) as file:
-        write_archive(file, members)
+        write_archive(file, "model", {"model": saved})
 
 
 def read(path: Any) -> Saved:
@@ -55,27 +52,22 @@ def read(path: Any) -> Saved:
 
 def write_shard(shard: Shard, path: Any, note: Any = None) -> None:
     """Write a shard to a file, in place of what is there, and with it a note of plain values."""
-    members = pack_shard(shard, note)
+    data = shard_bytes(shard, note)
     with replacing(path) as file:
-        write_archive(file, members)
+        file.write(data)
 
 
 def shard_bytes(shard: Shard, note: Any = None) -> bytes:
     """Return the bytes that `write_shard` writes."""
-    file = io.BytesIO()
-    write_archive(file, pack_shard(shard, note))
-    return file.getvalue()
-
-
-def pack_shard(shard: Shard, note: Any) -> dict[str, Any]:
-    """Return the members of the archive of a shard."""
     if not isinstance(shard, Shard):
         raise TypeError(
             f"expected a shard, as bayesnb.scale.shard makes of rows, got {shard!r:.100}."
         )
     with writing_errors("shard"):
         check_shard(shard)
-    return pack_members("shard", {"shard": shard, "note": note})
+    file = io.BytesIO()
+    write_archive(file, "shard", {"shard": shard, "note": note})
+    return file.getvalue()
 
 
 def read_shard(source: Source) -> tuple[Shard, Any]:
@@ -90,8 +82,8 @@ def read_shard(source: Source) -> tuple[Shard, Any]:
 # Archives
 
 
-def pack_members(kind: str, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of an archive: the document as bytes, and the arrays."""
+def write_archive(file: IO[bytes], kind: str, content: dict[str, Any]) -> None:
+    """Write an archive, without compression, of a document and the arrays that it refers to."""
     packer = Packer()
     document = {
         "format": f"bayesnb {kind}",
@@ -103,29 +95,22 @@ def pack_members(kind: str, content: dict[str, Any]) -> dict[str, Any]:
         },
     }
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
-    arrays = {array_name(number): array for number, array in enumerate(packer.arrays)}
-    return {f"{kind}.json": text} | arrays
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(member(f"{kind}.json"), text)
+        for number, array in enumerate(packer.arrays):
+            archive.writestr(member(array_name(number)), array_bytes(array))
+
+
+def member(name: str) -> zipfile.ZipInfo:
+    """Return the entry of a file in an archive, always of the same date."""
+    info = zipfile.ZipInfo(name, STAMP)
+    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    return info
 
 
 def array_name(number: int) -> str:
     """Return the name of the member that holds an array."""
     return f"arrays/{number}.npy"
-
-
-def write_archive(file: IO[bytes], members: dict[str, Any]) -> None:
-    """Write a zip archive of bytes and arrays, without compression."""
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, value in members.items():
-            info = zipfile.ZipInfo(name, STAMP)
-            info.external_attr = (stat.S_IFREG | 0o644) << 16
-            info.file_size = (
-                memoryview(value).nbytes if isinstance(value, bytes) else value.nbytes + 128
-            )
-            with archive.open(info, "w") as member:
-                if isinstance(value, np.ndarray):
-                    write_array(member, value)
-                else:
-                    member.write(value)
 
 
 def read_members(source: Source, kind: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ DROP_COPIES = (
     "to predict it."
 )
 RESERVE = "or keep a level for them: Categorical with unseen='reserve'"
-USELESS = ("drop", "words", "dates", "write dates")  # remedies of columns that say nothing
+USELESS = ("drop", "words", "dates")  # remedies of columns that say nothing
 
 
 class Check(NamedTuple):
