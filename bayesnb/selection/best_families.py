@@ -13,8 +13,8 @@ from bayesnb.families import BestOf, Choice
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.families.grid import Grid
+from bayesnb.model.powers import add_groups
 from bayesnb.model.priors import ClassPriorRule
-from bayesnb.model.product import normalised
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of
 from bayesnb.selection.column_scores import column_scores, stratified
@@ -104,12 +104,17 @@ def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> t
     share = part.counts.sum() / seen.counts.sum()
     log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
     scores = np.where(np.isnan(scores), 0.0, scores)  # of rows that cannot be left out a column says nothing
-    at, row, totals = _features_by_place(schema), np.arange(len(part.codes)), []
-    for contest in contests:
-        features = sorted({at[place] for place in contest.places})
-        score = normalised(log_class + scores[..., features].sum(axis=-1))[row, part.codes]
-        totals.append(float(part.counts @ score) / share)
-    return np.array(totals), {place: grid for block in schema.blocks for place, grid in block.grids()}
+    feature = _features_by_place(schema)
+    chosen = [sorted({feature[place] for place in contest.places}) for contest in contests]
+    widths = [len(features) for features in chosen]
+    owner = np.repeat(np.arange(len(contests)), widths)
+    scores = log_class[:, :, None] + add_groups(scores[..., np.concatenate(chosen)], owner, len(contests))
+    label = scores[np.arange(len(part.codes)), part.codes]
+    with np.errstate(invalid="ignore"):  # a row may be impossible under every class
+        log_proba = label - np.logaddexp.reduce(scores, axis=1)
+    log_proba[np.isneginf(label)] = -np.inf
+    grids = {place: grid for block in schema.blocks for place, grid in block.grids()}
+    return part.counts @ log_proba / share, grids
 
 
 def _features_by_place(schema: Schema) -> dict[int, int]:

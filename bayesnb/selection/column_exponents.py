@@ -25,18 +25,23 @@ from bayesnb.families.links import Links
 from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.powers import lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
-from bayesnb.selection.column_scores import column_scores, features_of, predictive_scores, stratified
+from bayesnb.selection.column_scores import (
+    column_scores,
+    features_of,
+    predictive_scores,
+    stratified,
+)
 from bayesnb.selection.exponents import (
+    NEGLIGIBLE,
     SPREAD,
-    UNLIKELY,
     Exponent,
     FoundExponents,
     LabelScores,
     Ridge,
-    centre,
-    highest,
-    largest,
-    over_widths,
+    average_one_exponent,
+    average_over_widths,
+    maximise_exponents,
+    maximise_one,
 )
 from bayesnb.selection.leave_one_out import are_there, leave_one_out
 
@@ -72,9 +77,12 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
     def height(log_t: float) -> float:
         return scores.total(np.exp([log_t])) - (log_t / SPREAD) ** 2 / 2
 
-    best = highest(height)
+    best = maximise_one(height)
     bend = 2 * height(best) - height(best - STEP) - height(best + STEP)
-    return Exponent(float(np.exp(best)), float(np.exp(best) * STEP / np.sqrt(bend)) if bend > 0 else float("inf"))
+    return Exponent(
+        float(np.exp(best)),
+        float(np.exp(best) * STEP / np.sqrt(bend)) if bend > 0 else float("inf"),
+    )
 
 
 def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExponents:
@@ -95,9 +103,9 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
 
 def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
     """The exponents of columns whose prior is around one for all of them, and of links, around a part of it."""
-    t, sd = centre(scores, ~linked)
+    t, sd = average_one_exponent(scores, ~linked)
     groups, first = groups_of(scores, linked)
-    found = over_widths(scores.of_groups(groups), np.where(linked, OF_LINKS * t, t)[first], sd / t)
+    found = average_over_widths(scores.add_up(groups), np.where(linked, OF_LINKS * t, t)[first], sd / t)
     return found.of_features(groups)
 
 
@@ -111,7 +119,7 @@ def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
     if len(columns) <= MOST_EXPONENTS:
         return columns, columns
     is_alone = linked.copy()
-    is_alone[np.argsort(np.where(linked, np.inf, -scores.of_each), kind="stable")[: MOST_EXPONENTS - 1]] = True
+    is_alone[np.argsort(np.where(linked, np.inf, -scores.total_by_column), kind="stable")[: MOST_EXPONENTS - 1]] = True
     groups = np.where(is_alone, np.cumsum(is_alone) - 1, is_alone.sum())
     return groups, np.unique(groups, return_index=True)[1]
 
@@ -131,7 +139,7 @@ def by_batch(model: Model, rows: Rows, known: Ridge, length: Array, groups: Arra
     scores = LabelScores.of(predictive_scores(model, few), few, np.zeros(len(few.codes), bool))
     scores = shortened(scores, words_of_rows(model, few)[scores.places], length)
     first = np.unique(groups, return_index=True)[1]
-    found = largest(scores.of_groups(groups), Ridge(known.mean[first], known.sd[first])).exponents
+    found = maximise_exponents(scores.add_up(groups), Ridge(known.mean[first], known.sd[first])).exponents
     return ColumnExponents(found.of_features(groups), length)
 
 
@@ -145,7 +153,8 @@ def words_of_rows(model: Model, rows: Rows) -> Array:
     blocks = zip(model.prior.blocks, rows.cells, strict=True)
     none = np.zeros((len(rows.codes), 1))
     return np.concatenate(
-        [lengths_of(x)[:, None] if has_words(b, x) else none.repeat(features_of(b), 1) for b, x in blocks], axis=1
+        [lengths_of(x)[:, None] if has_words(b, x) else none.repeat(features_of(b), 1) for b, x in blocks],
+        axis=1,
     )
 
 
@@ -156,18 +165,18 @@ def has_words(block: Belief, x: Cells) -> bool:
 
 def shortened(scores: LabelScores, words: Array, length: Array) -> LabelScores:
     """The scores of columns, those of words divided by 1 + n / n0, `(r, f), (f,)`."""
-    return scores.scaled(shares_at(words, length)) if np.isfinite(length).any() else scores
+    return scores.scale(shares_at(words, length)) if np.isfinite(length).any() else scores
 
 
 def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
     """The most probable n0 of each column of words, the other columns at the exponents w, `(r, f), (f,) -> (f,)`."""
     length = np.full(len(w), np.inf)
     for j in np.flatnonzero(words.any(axis=0)).tolist():
-        block = scores.alone(j, np.where(np.arange(len(w)) == j, 0.0, w))
+        block = scores.isolate(j, np.where(np.arange(len(w)) == j, 0.0, w))
         best = height(block) + MARGIN
         for n0 in 2.0 ** np.arange(np.ceil(np.log2(words[:, j].max())), -1.0, -1.0):
-            value = height(block.scaled(shares_at(words[:, [j]], n0)))
-            if value < best - UNLIKELY:
+            value = height(block.scale(shares_at(words[:, [j]], n0)))
+            if value < best - NEGLIGIBLE:
                 break
             length[j], best = (n0, value) if value > best else (length[j], best)
     return length
@@ -179,4 +188,4 @@ def height(block: LabelScores) -> float:
     def total(log_t: float) -> float:
         return block.total(np.exp([log_t]))
 
-    return total(highest(total, COARSE))
+    return total(maximise_one(total, COARSE))

@@ -8,14 +8,13 @@ from math import prod
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
 from bayesnb import numerics
 from bayesnb.families.base import Array
 from bayesnb.numerics.threads import blocks
 
 CELLS = 1 << 17  # of tables that are counted at once, in a cache
-SPARSE = 4  # cells for each pair of levels in the rows, above which these are sorted rather than tallied
+SPARSE = 4  # cells for each pair of levels in the rows, above which these are sorted, not tallied
 
 
 class LabelledRows(NamedTuple):
@@ -39,12 +38,17 @@ class PairCells(NamedTuple):
     number: Array
     shape: tuple[int, int, int, int]
 
+    def key(self, *sides: int) -> Array:
+        """Number the pair and class of each cell, or with side 2 or 3 also its level."""
+        key = self.pair * self.shape[1] + self.owner
+        for side in sides:
+            key = key * self.shape[side] + self[side]
+        return key
+
     def add_up(self, *sides: int) -> Array:
         """Sum the weights of each pair and class, or with side 2 or 3 of each level of it."""
-        axes = (0, 1, *sides)
-        shape = tuple(self.shape[axis] for axis in axes)
-        keys = np.ravel_multi_index([self[axis] for axis in axes], shape)
-        return np.bincount(keys, self.number, prod(shape)).reshape(shape)
+        shape = tuple(self.shape[axis] for axis in (0, 1, *sides))
+        return np.bincount(self.key(*sides), self.number, prod(shape)).reshape(shape)
 
     def select(self, pairs: Array) -> "PairCells":
         """Return the tables of some pairs."""
@@ -66,39 +70,48 @@ def count_pairs(
 ) -> Iterator[tuple[slice, PairCells]]:
     """Yield the tables of a column and some others after others.
 
-    Codes are `(r, f)`; of missing cells they are no levels of their column, below 0 or at its size.
+    Codes are `(r, f)`, fastest in Fortran order; of missing cells they are no levels of their
+    column, below 0 or at its size.
     """
-    size, first = int(sizes[column]), codes[:, column]
+    if not len(others):
+        return
+    size = int(sizes[column])
+    first = codes[:, column]
     rows = np.flatnonzero((first >= 0) & (first < size))
+    columns = codes.T if len(rows) == len(codes) else codes[rows].T
     group = labels.codes[rows] * size + first[rows]
     weight = labels.counts[rows].astype(float)
     groups = labels.classes * size
-    step = max(CELLS // (groups * int(sizes[others].max(initial=1))), 1)
-    for part in blocks(len(others), step) if len(others) else ():
+    step = CELLS // (groups * int(sizes[others].max()))
+    for part in blocks(len(others), max(step, 1)):
         few = others[part]
-        bounds = np.append(0, np.cumsum(sizes[few]))
-        x = np.ascontiguousarray(codes[:, few] if len(rows) == len(codes) else codes[np.ix_(rows, few)], np.int32)
+        widths = sizes[few]
+        bounds = np.append(0, np.cumsum(widths))
+        x = np.ascontiguousarray(columns[few].T, np.int32)
         count = _tally if groups * bounds[-1] <= SPARSE * x.size else _sort
-        place, row, number = count(x, bounds, group, weight, groups)
+        at, number = count(x, bounds, group, weight, groups)
+        place, row = np.divmod(at, groups)
         owner, one = np.divmod(row, size)
-        pair = np.repeat(np.arange(len(few)), sizes[few])[place]
-        shape = len(few), labels.classes, size, int(sizes[few].max())
+        pair = np.repeat(np.arange(len(few)), widths)[place]
+        shape = len(few), labels.classes, size, int(widths.max())
         yield part, PairCells(pair, owner, one, place - bounds[pair], number, shape)
 
 
-def _tally(x: Array, bounds: Array, group: Array, weight: Array, groups: int) -> tuple[Array, ...]:
-    """Return levels, all columns end to end, groups and weights of cells with rows, by a table of all cells."""
+def _tally(x: Array, bounds: Array, group: Array, weight: Array, groups: int) -> tuple[Array, Array]:
+    """Return the cells with rows, levels of all columns end to end, and their weights, by a table of all cells."""
     counts = np.zeros((bounds[-1], groups))
     numerics.level_kernels.tally(x, bounds, group, weight, counts)
-    place, row = np.nonzero(counts)
-    return place, row, counts[place, row]
+    at = np.flatnonzero(counts)
+    return at, counts.ravel()[at]
 
 
-def _sort(x: Array, bounds: Array, group: Array, weight: Array, groups: int) -> tuple[Array, ...]:
+def _sort(x: Array, bounds: Array, group: Array, weight: Array, groups: int) -> tuple[Array, Array]:
     """Do the same as `_tally` where nearly all cells are empty."""
-    i, j = np.nonzero((x >= 0) & (x < np.diff(bounds)))
-    keys, at = np.unique((bounds[j] + x[i, j]) * groups + group[i], return_inverse=True)
-    return *np.divmod(keys, groups), np.bincount(at, weight[i])
+    row, column = np.nonzero((x >= 0) & (x < np.diff(bounds)))
+    keys = (bounds[column] + x[row, column]) * groups + group[row]
+    at, inverse = np.unique(keys, return_inverse=True)
+    number = np.bincount(inverse, weight[row], len(at))
+    return at[number > 0], number[number > 0]
 
 
 def screen(cells: PairCells) -> Array:
@@ -107,11 +120,17 @@ def screen(cells: PairCells) -> Array:
     Half the likelihood ratio statistic less half its degrees of freedom, its expectation where they
     are independent.
     """
-    firsts, seconds, rows = cells.add_up(2), cells.add_up(3), cells.add_up()
-    gain = np.bincount(cells.pair, xlogy(cells.number, cells.number), len(rows))
-    gain += xlogy(rows, rows).sum(axis=1)
+    rows = cells.add_up()
+    gain = np.bincount(cells.pair, cells.number * np.log(cells.number), len(rows))
+    gain += _entropy(rows).sum(axis=1)
     freedom = 1
-    for margin in (firsts, seconds):
-        gain -= xlogy(margin, margin).sum(axis=(1, 2))
+    for side in (2, 3):
+        margin = cells.add_up(side)
+        gain -= _entropy(margin).sum(axis=(1, 2))
         freedom = freedom * np.maximum(np.count_nonzero(margin, axis=2) - 1, 0)
     return gain - np.sum(freedom, axis=1) / 2
+
+
+def _entropy(counts: Array) -> Array:
+    """n log n, 0 of no rows."""
+    return counts * np.log(np.where(counts > 0, counts, 1.0))

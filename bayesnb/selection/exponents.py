@@ -41,14 +41,19 @@ from bayesnb.model.product import Rows, normalised
 from bayesnb.numerics.special import ratio
 
 SPREAD = 0.5  # standard deviation of the log of the one exponent
-LEAST = 1e-3  # the smallest one that is tried
-WIDTHS = (1.0, 2.0, 4.0, 8.0, 0.5, 0.25)  # standard deviations of the ridge, in units of its mean
-UNLIKELY = 12.0  # nats by which one width, or length, is worse than another, so that those beyond it are not tried
-STEPS, SHORTEST, TOLERANCE = 200, 1e-12, 1e-9
+LEAST_EXPONENT = 1e-3  # the smallest one that is tried
+# Standard deviations of the ridge, in units of its mean, in the order in which they are tried; and
+# the one beside each, from whose exponents it starts.
+WIDTHS = {1.0: 1.0, 2.0: 1.0, 4.0: 2.0, 8.0: 4.0, 0.5: 1.0, 0.25: 0.5}
+# Nats by which one width, or length, is worse than another, so that those beyond it are not tried.
+NEGLIGIBLE = 12.0
+MAX_STEPS, SHORTEST_STEP, TOLERANCE = 200, 1e-12, 1e-9
 POINTS = 40  # of log t, over which it is averaged, twice
-CLOSE = 1e-6  # of log t
-# S is averaged over ridges, so that a row may seem to have told more than is known: at most so much is taken back.
-MOST_TOLD = 0.95
+LOG_TOLERANCE = 1e-6  # of log t
+# S is averaged over ridges, so that a row may seem to have told more than is known: at most so much
+# is taken back.
+MAX_TOLD = 0.95
+IMPOSSIBLE = 1e3  # nats below another class: exp(-1e3) is 0
 
 
 class Exponent(NamedTuple):
@@ -60,7 +65,7 @@ class Exponent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ridge:
-    """What is believed of the exponents before rows are seen: independent normal distributions, `(f,)` each."""
+    """Independent normal distributions of exponents before rows are seen, `(f,)` each."""
 
     mean: Array
     sd: Array
@@ -68,10 +73,10 @@ class Ridge:
 
 @dataclass(frozen=True, eq=False)
 class FoundExponents:
-    """The exponents by rows, their standard deviations, `(f,)`, and covariance, `(g, g)`.
+    """Exponents, their standard deviations, `(f,)`, and covariance, `(g, g)`.
 
-    One that is held at 0 has a standard deviation, but no covariance. `group` says which row of the covariance each
-    feature has, `(f,)`: in a wide table several features share an exponent.
+    One that is held at 0 has a standard deviation, but no covariance. `group` says which row of the
+    covariance each feature has, `(f,)`: in a wide table several features share an exponent.
     """
 
     mean: Array
@@ -86,104 +91,135 @@ class FoundExponents:
 
 @dataclass(frozen=True, eq=False)
 class LabelScores:
-    """What columns say of the labels of rows: the scores of classes, `(r, c)` and `(r, c, f)`, labels and weights.
+    """Log odds of the other classes against each row's label, of which exponents weigh the columns' parts.
 
-    A class that a cell makes impossible stays so, whatever the exponent of its column.
+    A class that a cell makes impossible stays so, whatever the exponent of its column: its odds
+    are 0, and the columns' parts are too.
     """
 
-    log_class: Array
-    table: Array
-    codes: Array
-    counts: Array
+    odds: Array  # of the classes themselves, `(r, c - 1)`
+    table: Array  # of the columns, `(r, c - 1, f)`
+    counts: Array  # weights of the rows
     places: Array | None = None  # of these rows among those that were given
 
     @classmethod
-    def of(cls, scores: tuple[Array, Array], rows: Rows, there: Array, parameter: str = "temper='columns'") -> Self:
-        """Take rows with a score; raise for one that its label's cells make impossible.
+    def of(
+        cls,
+        scores: tuple[Array, Array],
+        rows: Rows,
+        there: Array,
+        parameter: str = "temper='columns'",
+    ) -> Self:
+        """Take rows with scores, `(r, c)` and `(r, c, f)`; raise for one that its label's cells make impossible.
 
-        A row whose class is impossible without it, as one of a class alone may be, says nothing of exponents.
+        A row whose class is impossible without it, as one of a class alone may be, says nothing of
+        exponents.
         """
-        (log_class, table), label = scores, (np.arange(len(rows.codes)), rows.codes)
-        plain = normalised(log_class + table.sum(axis=2))[label]
-        refuse_impossible(np.where(np.isneginf(log_class[label]), 0.0, plain), there, parameter)
-        good = np.isfinite(plain)
+        log_class, table = scores
+        label = np.arange(len(rows.codes)), rows.codes
+        log_label = normalised(log_class + table.sum(axis=2))[label]
+        alone = np.isneginf(log_class[label])
+        refuse_impossible(np.where(alone, 0.0, log_label), there, parameter)
+        good = np.flatnonzero(np.isfinite(log_label))
+        log_class, table = log_class[good], table[good]
         never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
-        log_class, table = np.where(never, -np.inf, log_class), np.where(never[:, :, None], 0.0, table)
-        return cls(log_class[good], table[good], rows.codes[good], rows.counts[good], np.flatnonzero(good))
+        odds = compare_with_label(np.where(never, -np.inf, log_class), rows.codes[good])
+        parts = compare_with_label(table, rows.codes[good])
+        parts[np.isneginf(odds)] = 0.0
+        return cls(odds, parts, rows.counts[good], good)
 
-    def scaled(self, share: Array) -> Self:
-        """The scores of which each column of a row counts by a share, `(r, f)`."""
+    def scale(self, share: Array) -> Self:
+        """Let each column of a row count by a share, `(r, f)`."""
         return replace(self, table=self.table * share[:, None])
 
-    def of_groups(self, groups: Array) -> Self:
-        """The scores of groups of columns, each the sum of its columns' scores; groups are numbered from 0."""
+    def add_up(self, groups: Array) -> Self:
+        """Sum columns over those of each group, which are numbered from 0."""
         return replace(self, table=add_groups(self.table, groups, int(groups.max()) + 1))
 
-    def at_once(self, which: Array) -> Self:
-        """The scores of some columns together, as if they were one."""
+    def combine(self, which: Array) -> Self:
+        """Take some columns together, as if they were one."""
         return replace(self, table=self.table[:, :, which].sum(axis=2)[:, :, None])
 
-    def alone(self, column: int, w: Array) -> Self:
-        """The scores of one column, what the others say under exponents being the class's part, `(f,)`."""
-        return replace(self, log_class=self.log_class + self.table @ w, table=self.table[:, :, [column]])
+    def isolate(self, column: int, w: Array) -> Self:
+        """Take one column, what the others say under exponents being the class's part, `(f,)`."""
+        return replace(self, odds=self._odds_at(w), table=self.table[:, :, [column]])
 
     @property
-    def of_each(self) -> Array:
-        """What each column alone says of the labels, the sum of their log scores, `(f,)`."""
-        each = self.log_class[:, :, None] + self.table
-        each -= each.max(axis=1, keepdims=True)
-        labels = each[np.arange(len(self.codes)), self.codes]
-        return self.counts @ (labels - np.log(np.exp(each).sum(axis=1)))
+    def total_by_column(self) -> Array:
+        """Sum of the labels' log scores by each column alone, `(f,)`."""
+        odds = self.odds[:, :, None] + self.table
+        return -(self.counts @ np.logaddexp(0.0, np.logaddexp.reduce(odds, axis=1)))
 
-    def log_proba(self, w: Array) -> Array:
-        """log p(y | x) under exponents, `(f,) -> (r, c)`."""
-        return normalised(self.log_class + self.table @ w)
+    def _odds_at(self, w: Array) -> Array:
+        # as one product of a matrix and a vector: row by row it takes four times as long
+        return self.odds + (self.table.reshape(-1, len(w)) @ w).reshape(self.odds.shape)
+
+    def _shares(self, w: Array) -> tuple[Array, Array]:
+        """Log probability of the label, `(r,)`, and the probabilities of the other classes, `(r, c - 1)`."""
+        odds = np.ascontiguousarray(self._odds_at(w).T)  # sums over few classes are slow along rows
+        peak = odds.max(axis=0, initial=0.0)
+        share = np.exp(odds - peak)
+        total = np.exp(-peak) + share.sum(axis=0)
+        return -peak - np.log(total), (share / total).T
 
     def total(self, w: Array) -> float:
-        """The sum of the labels' log scores."""
-        return float(self.counts @ self.log_proba(w)[np.arange(len(self.codes)), self.codes])
+        """Sum the labels' log scores under exponents, `(f,) -> ()`."""
+        return float(self.counts @ self._shares(w)[0])
 
-    def gaps(self, w: Array) -> Array:
-        """The label's 1, 0 of other classes, less p(y | x), times the weight of the row, `(r, c)`."""
-        gaps = -np.nan_to_num(np.exp(self.log_proba(w)))
-        gaps[np.arange(len(gaps)), self.codes] += 1.0
-        return self.counts[:, None] * gaps
+    def slopes(self, w: Array) -> Array:
+        """First derivatives of each row's part of `total`, `(f,) -> (r, f)`."""
+        proba = self.counts[:, None] * self._shares(w)[1]
+        return -(proba[:, None] @ self.table)[:, 0]
 
     def slope(self, w: Array) -> Array:
-        """The first derivatives of `total`, `(f,)`."""
-        return np.tensordot(self.gaps(w), self.table, 2)
+        """First derivatives of `total`, `(f,) -> (f,)`."""
+        proba = self.counts[:, None] * self._shares(w)[1]
+        return -(proba.reshape(-1) @ self.table.reshape(-1, len(w)))
 
     def factor(self, w: Array) -> Array:
         """Matrices B of rows: the sum of all B'B are the negative second derivatives of `total`, `(r, c - 1, f)`.
 
-        They are the covariances of columns under p(y | x): class by class, the variance between it and the mean of
-        those after it, whose share of the row's probability is `rest`.
+        They are the covariances of columns under p(y | x): class by class, the variance between it
+        and the mean of those before it, whose share of the row's probability is `before`. The first
+        is the label, whose odds against itself are 0.
         """
-        proba, table = np.nan_to_num(np.exp(self.log_proba(w))), self.table
-        gaps = np.empty((len(table), table.shape[1] - 1, len(w)))
-        mean, rest = table[:, -1], proba[:, -1:]
-        for c in range(table.shape[1] - 2, -1, -1):
-            one = proba[:, c, None]
-            both = one + rest
-            part = ratio(one, both)
-            gap = table[:, c] - mean
-            gaps[:, c] = np.sqrt(self.counts[:, None] * part * rest) * gap
-            mean, rest = mean + part * gap, both
-        return gaps
+        log_label, proba = self._shares(w)
+        before = np.exp(log_label)
+        mean = np.zeros(len(w))
+        factor = np.empty_like(self.table)
+        for c in range(self.table.shape[1]):
+            both = before + proba[:, c]
+            part = ratio(proba[:, c], both)
+            gap = self.table[:, c] - mean
+            np.multiply(np.sqrt(self.counts * part * before)[:, None], gap, out=factor[:, c])
+            mean = mean + part[:, None] * gap
+            before = both
+        return factor
 
 
-def centre(scores: LabelScores, which: Array) -> Exponent:
-    """The mean of the one exponent around which those of these columns lie, and its standard deviation."""
-    once, prior = scores.at_once(which), -np.log(which.sum()) / 2
+def compare_with_label(scores: Array, codes: Array) -> Array:
+    """Return the scores of the other classes less those of each row's label, `(r, c, ...) -> (r, c - 1, ...)`."""
+    rows, classes = scores.shape[:2]
+    others = (codes[:, None] + np.arange(1, classes)) % classes
+    each = np.arange(rows)
+    return scores[each[:, None], others] - scores[each, codes][:, None]
 
-    def height(log_t: float) -> float:
+
+def average_one_exponent(scores: LabelScores, which: Array) -> Exponent:
+    """Return the mean of the one exponent around which those of these columns lie, and its standard deviation."""
+    once = scores.combine(which)
+    prior = -np.log(which.sum()) / 2
+
+    def log_posterior(log_t: float) -> float:
         return once.total(np.exp([log_t])) - ((log_t - prior) / SPREAD) ** 2 / 2
 
-    points = np.linspace(np.log(LEAST), 0.0, POINTS)
-    heights = np.array([height(point) for point in points])
-    near = np.flatnonzero(heights > heights.max() - UNLIKELY)
-    points = np.linspace(points[max(near[0] - 1, 0)], points[min(near[-1] + 1, POINTS - 1)], POINTS)
-    heights = np.array([height(point) for point in points])
+    points = np.linspace(np.log(LEAST_EXPONENT), 0.0, POINTS)
+    heights = np.array([log_posterior(point) for point in points])
+    near = np.flatnonzero(heights > heights.max() - NEGLIGIBLE)
+    first = max(near[0] - 1, 0)
+    last = min(near[-1] + 1, POINTS - 1)
+    points = np.linspace(points[first], points[last], POINTS)
+    heights = np.array([log_posterior(point) for point in points])
     weight = np.exp(heights - heights.max())
     weight[[0, -1]] /= 2  # the trapezoidal rule
     weight /= weight.sum()
@@ -191,101 +227,124 @@ def centre(scores: LabelScores, which: Array) -> Exponent:
     return Exponent(mean, float(np.sqrt(weight @ (np.exp(points) - mean) ** 2)))
 
 
-def over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> FoundExponents:
-    """The exponents with these prior means, `(f,)`, averaged over the width of the ridge by the evidence of each.
+def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> FoundExponents:
+    """Find exponents with these prior means, `(f,)`, averaged over the width of the ridge by the evidence of each.
 
-    log width ~ Normal(0, 1), in units of the means. All means have one factor, which is `unsure` by so much of itself:
-    the exponents follow it as far as the ridge pulls them.
+    log width ~ Normal(0, 1), in units of the means. All means have one factor, which is `unsure` by
+    so much of itself: the exponents follow it as far as the ridge pulls them.
 
-    Columns differ in what they are worth, and by how much is told best by the rows: one width for all tables is too
-    narrow where some columns repeat others, and too wide where all are worth the same.
+    Columns differ in what they are worth, and by how much is told best by the rows: one width for
+    all tables is too narrow where some columns repeat others, and too wide where all are worth the
+    same.
     """
     maxima: dict[float, Maximum] = {}
-    for width, next_to in zip(WIDTHS, (1.0, 1.0, 2.0, 4.0, 1.0, 0.5), strict=True):
-        best = max((each.log_evidence for each in maxima.values()), default=-np.inf)
-        if next_to in maxima and maxima[next_to].log_evidence < best - UNLIKELY:
+    best = -np.inf
+    for width, neighbour in WIDTHS.items():
+        nearby = maxima.get(neighbour)
+        if nearby is not None and nearby.log_evidence < best - NEGLIGIBLE:
             continue
-        start = maxima[next_to].exponents.mean if next_to in maxima else None
-        made = largest(scores, Ridge(means, width * means), start)
-        maxima[width] = made._replace(log_evidence=made.log_evidence - np.log(width) ** 2 / 2)
-    logs = np.array([each.log_evidence for each in maxima.values()])
+        start = None if nearby is None else nearby.exponents.mean
+        maximum = maximise_exponents(scores, Ridge(means, width * means), start)
+        log_evidence = maximum.log_evidence - np.log(width) ** 2 / 2
+        maxima[width] = Maximum(maximum.exponents, log_evidence)
+        best = max(best, log_evidence)
+    logs = np.array([maximum.log_evidence for maximum in maxima.values()])
     share = np.exp(logs - np.logaddexp.reduce(logs))
-    each = [made.exponents for made in maxima.values()]
-    found, variances = (np.stack(arrays) for arrays in ([e.mean for e in each], [e.sd**2 for e in each]))
-    mean = share @ found
-    gaps = np.sqrt(share)[:, None] * (found - mean)
-    pulled = np.stack([e.covariance @ (1 / (width**2 * means)) for width, e in zip(maxima, each, strict=True)])
-    gaps = np.concatenate([gaps, unsure * np.sqrt(share)[:, None] * pulled])
-    covariance = np.tensordot(share, [e.covariance for e in each], 1) + gaps.T @ gaps
-    sd = np.sqrt(share @ variances + (gaps**2).sum(axis=0))
-    return FoundExponents(mean, sd, covariance, np.arange(len(mean)))
+    mean = np.zeros(len(means))
+    for part, maximum in zip(share, maxima.values(), strict=True):
+        mean += part * maximum.exponents.mean
+    variance = np.zeros(len(means))
+    covariance = np.zeros((len(means), len(means)))
+    for part, (width, maximum) in zip(share, maxima.items(), strict=True):
+        found = maximum.exponents
+        # what the maxima differ by, and how the ridge pulls each of them along with its mean
+        pull = unsure * (found.covariance @ (1 / (width**2 * means)))
+        for gap in (found.mean - mean, pull):
+            variance += part * gap**2
+            covariance += part * np.outer(gap, gap)
+        variance += part * found.sd**2
+        covariance += part * found.covariance
+    return FoundExponents(mean, np.sqrt(variance), covariance, np.arange(len(mean)))
 
 
 class Maximum(NamedTuple):
-    """The most probable exponents, their standard deviations, and the log evidence of their ridge (Laplace)."""
+    """The most probable exponents, and the log evidence of their ridge (Laplace)."""
 
     exponents: FoundExponents
     log_evidence: float
 
 
-def largest(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Maximum:
-    """The most probable exponents, none below 0, and their Laplace standard deviations.
+def maximise_exponents(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Maximum:
+    """Return the most probable exponents, none below 0, and their Laplace standard deviations.
 
-    By Newton's method on those that are not held at 0, projected, with a line search: Bertsekas (1982), Projected
-    Newton methods for optimization problems with simple constraints. The posterior of an exponent that is held at 0
-    falls off like exp(-g w - h w**2 / 2), g being the slope and h the curvature; its standard deviation is taken to be
-    (g**2 + h)**-0.5, the others' are from the inverse of the second derivatives of those that are free.
+    By Newton's method on those that are not held at 0, projected, with a line search: Bertsekas
+    (1982), Projected Newton methods for optimization problems with simple constraints. The
+    posterior of an exponent that is held at 0 falls off like exp(-g w - h w**2 / 2), g being the
+    slope and h the curvature; its standard deviation is taken to be (g**2 + h)**-0.5, the others'
+    are from the inverse of the second derivatives of those that are free.
     """
-    w, weight = np.array(ridge.mean if start is None else start, float), ridge.sd**-2.0
+    w = np.array(ridge.mean if start is None else start, float)
+    weight = ridge.sd**-2.0
 
-    def height(w: Array) -> float:
+    def log_posterior(w: Array) -> float:
         return scores.total(w) - float(weight @ (w - ridge.mean) ** 2) / 2
 
-    for _ in range(STEPS):
+    for _ in range(MAX_STEPS):
         slope = scores.slope(w) - weight * (w - ridge.mean)
         free = (w > 0) | (slope > 0)
-        factor, direction = scores.factor(w).reshape(-1, len(w)), np.zeros_like(w)
-        root = factor[:, free]
+        factor = scores.factor(w).reshape(-1, len(w))
+        root = factor if free.all() else factor[:, free]
         cholesky = cho_factor(root.T @ root + np.diag(weight[free]), lower=True)
+        direction = np.zeros_like(w)
         direction[free] = cho_solve(cholesky, slope[free])
-        after = _climb(height, w, slope, direction)
-        moved, w = np.abs(after - w).max(), after
+        after = _search_line(log_posterior, w, slope, direction)
+        moved = np.abs(after - w).max()
+        w = after
         if moved <= TOLERANCE:
             break
-    sd, covariance = (slope**2 + (factor**2).sum(axis=0) + weight) ** -0.5, np.zeros((len(w), len(w)))
+    covariance = np.zeros((len(w), len(w)))
     covariance[np.ix_(free, free)] = cho_solve(cholesky, np.eye(free.sum()))
-    sd[free] = np.sqrt(np.diag(covariance)[free])
+    held_sd = (slope**2 + np.einsum("nf,nf->f", factor, factor) + weight) ** -0.5
+    sd = np.where(free, np.sqrt(np.diag(covariance)), held_sd)
     # half the log of how much smaller the rows make the volume of the ridge
     log_volume = np.log(np.diag(cholesky[0])).sum() - np.log(weight[free]).sum() / 2
-    return Maximum(FoundExponents(w, sd, covariance, np.arange(len(w))), height(w) - log_volume)
+    found = FoundExponents(w, sd, covariance, np.arange(len(w)))
+    return Maximum(found, log_posterior(w) - log_volume)
 
 
-def refuse_impossible(plain: Array, there: Array, parameter: str) -> None:
-    """Raise for a row whose label is impossible without it, or has no distribution though all rows are there."""
-    impossible = ~np.isfinite(plain) & ~(np.isnan(plain) & ~there)
-    if impossible.any():
-        raise ValueError(
-            f"{parameter}: without row {impossible.argmax()} its own cells have probability 0, whatever the exponent. "
-            "A smoothing of 0 does that; use a larger one, or give temper a number."
-        )
-
-
-def highest(height: Callable[[float], float], close: float = CLOSE) -> float:
-    """The log of the exponent, at most 1, at which a function of it is highest."""
-    bounds, options = (np.log(LEAST), 0.0), {"xatol": close}
-    best = float(minimize_scalar(lambda log_t: -height(log_t), bounds=bounds, method="bounded", options=options).x)
-    return 0.0 if height(0.0) >= height(best) else best
-
-
-def _climb(height: Callable[[Array], float], w: Array, slope: Array, direction: Array) -> Array:
-    """The point on the projected path that climbs enough, or where it stands if none does."""
-    now, size = height(w), 1.0
-    while size > SHORTEST:
+def _search_line(log_posterior: Callable[[Array], float], w: Array, slope: Array, direction: Array) -> Array:
+    """Return the point on the projected path that climbs enough, or where it stands if none does."""
+    now = log_posterior(w)
+    size = 1.0
+    while size > SHORTEST_STEP:
         after = np.maximum(w + size * direction, 0.0)
-        if height(after) >= now + 1e-4 * float(slope @ (after - w)):
+        if log_posterior(after) >= now + 1e-4 * float(slope @ (after - w)):
             return after
         size /= 2
     return w
+
+
+def refuse_impossible(log_label: Array, there: Array, parameter: str) -> None:
+    """Raise for a row whose label is impossible without it, or has no distribution though all rows are there."""
+    impossible = ~np.isfinite(log_label) & ~(np.isnan(log_label) & ~there)
+    if impossible.any():
+        raise ValueError(
+            f"{parameter}: without row {impossible.argmax()} its own cells have probability 0, "
+            "whatever the exponent. A smoothing of 0 does that; use a larger one, or give temper a "
+            "number."
+        )
+
+
+def maximise_one(function: Callable[[float], float], tolerance: float = LOG_TOLERANCE) -> float:
+    """Return the log of the exponent, at most 1, at which a function of it is largest."""
+    result = minimize_scalar(
+        lambda log_t: -function(log_t),
+        bounds=(np.log(LEAST_EXPONENT), 0.0),
+        method="bounded",
+        options={"xatol": tolerance},
+    )
+    best = float(result.x)
+    return 0.0 if function(0.0) >= function(best) else best
 
 
 def leave_exponents(
@@ -300,16 +359,23 @@ def leave_exponents(
     An exponent that is held at 0 has no covariance, and stays there.
     """
     log_class, table = scores
-    finite = np.where(np.isfinite(table), table, 0.0)  # what is impossible stays so, whatever the exponent
-    parts = LabelScores(log_class + finite @ w, covariance.add_up(finite), codes, counts)
-    there = np.zeros(len(covariance))  # of exponents, as steps from w
-    slope = (parts.gaps(there)[:, None] @ parts.table)[:, 0]
-    root = parts.factor(there)
+    # what is impossible stays so, whatever the exponent
+    table = np.where(np.isfinite(table), table, 0.0)
+    total = log_class + table @ w
+    label = np.arange(len(codes)), codes
+    # A label that is impossible without its row has no odds: it is as good as impossible.
+    total[label] = np.maximum(total[label], total.max(axis=1) - IMPOSSIBLE)
+    odds = compare_with_label(total, codes)
+    odds[np.isnan(odds)] = 0.0  # of rows without a score, whatever the exponents
+    parts = compare_with_label(covariance.add_up(table), codes)
+    rows = LabelScores(odds, parts, counts)
+    here = np.zeros(len(covariance))  # of exponents, as steps from w
+    root = rows.factor(here)
     spread = root @ covariance.matrix
     told = spread @ root.swapaxes(1, 2)
     largest = np.linalg.eigvalsh(told).max(axis=1, initial=0.0)
-    share = np.minimum(1.0, MOST_TOLD / np.maximum(largest, MOST_TOLD))[:, None, None]
-    step = slope @ covariance.matrix
+    share = np.minimum(1.0, MAX_TOLD / np.maximum(largest, MAX_TOLD))[:, None, None]
+    step = rows.slopes(here) @ covariance.matrix
     inner = np.eye(told.shape[1]) - share * told
     solved = np.linalg.solve(inner, root @ step[:, :, None])
     step = step + (share * spread.swapaxes(1, 2) @ solved)[:, :, 0]

@@ -172,7 +172,10 @@ def _sides(family: Bernoulli, columns: int) -> Grid:
         low, high = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     else:
         edge = np.nextafter(family.threshold, np.inf)  # next to the threshold, so that the cut is the threshold
-        low, high = np.array([min(family.threshold, 0.0), edge]), np.array([family.threshold, max(edge, 1.0)])
+        low, high = (
+            np.array([min(family.threshold, 0.0), edge]),
+            np.array([family.threshold, max(edge, 1.0)]),
+        )
     whole = np.full(columns, float(family.threshold is None))
     return Grid((2,) * columns, np.tile(low, columns), np.tile(high, columns), np.ones(2 * columns), whole)
 
@@ -182,7 +185,10 @@ def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns
     width = len(columns.sizes)
     if width <= MOST_COLUMNS:
         return columns
-    codes, sizes = np.column_stack([columns.codes, labels.codes]), np.append(columns.sizes, labels.classes)
+    codes, sizes = (
+        np.column_stack([columns.codes, labels.codes]),
+        np.append(columns.sizes, labels.classes),
+    )
     worth, rows = np.empty(width), LabelledRows(np.zeros_like(labels.codes), labels.counts, 1)
     for part, cells in count_pairs(codes, sizes, width, np.arange(width), rows):
         worth[part] = screen(cells)
@@ -204,7 +210,12 @@ def candidates(columns: LinkColumns, labels: LabelledRows, work: Work, varying: 
     def compare(u: int) -> list[Candidate]:
         links = []
         for part, cells in count_pairs(columns.codes, columns.sizes, u, partners[u], labels):
-            ways = zip(partners[u][part].tolist(), strongest(cells, ONE, TWO), strongest(cells, TWO, ONE), strict=True)
+            ways = zip(
+                partners[u][part].tolist(),
+                strongest(cells, ONE, TWO),
+                strongest(cells, TWO, ONE),
+                strict=True,
+            )
             for v, forth, back in ways:
                 links += [Candidate(u, v, *forth.tolist()), Candidate(v, u, *back.tolist())]
         if not is_long:
@@ -228,7 +239,10 @@ def _screen_partners(columns: LinkColumns, partners: Sequence[Array], labels: La
     """Keep the best partners of each column, by a statistic that is cheap, in a part of the rows."""
     width, rows = len(columns.sizes), len(labels.codes)
     few = np.unique(np.linspace(0, rows - 1, min(ROWS_SCREENED, rows)).astype(np.intp))
-    codes, among = columns.codes[few], labels._replace(codes=labels.codes[few], counts=labels.counts[few])
+    codes, among = (
+        columns.codes[few],
+        labels._replace(codes=labels.codes[few], counts=labels.counts[few]),
+    )
     gains = np.full((width, width), -np.inf, np.float32)
 
     def measure(u: int) -> None:
@@ -278,8 +292,7 @@ def _list_log_gammas(cells: PairCells, child: int, parents: Array, mean: Array) 
     of all parents one lnGamma(strength): less than half as many are evaluated as of cells alone.
     """
     of_child = mean[cells.pair, cells.owner, cells[child]]
-    ends = np.ravel_multi_index((cells.pair, cells.owner, cells[child]), mean.shape)
-    occupied = np.bincount(ends, minlength=mean.size).reshape(mean.shape)
+    occupied = np.bincount(cells.key(child), minlength=mean.size).reshape(mean.shape)
     born = np.nonzero(occupied)
     held = np.nonzero(parents)
     pairs = np.arange(len(parents))
@@ -288,7 +301,14 @@ def _list_log_gammas(cells: PairCells, child: int, parents: Array, mean: Array) 
         np.concatenate([cells.pair, born[0], held[0], pairs]),
         np.concatenate([of_child, mean[born], one, np.ones(len(pairs))]),
         np.concatenate([cells.number, np.zeros(len(born[0])), parents[held], np.zeros(len(pairs))]),
-        np.concatenate([np.ones(len(of_child)), -occupied[born], -one, np.bincount(held[0], minlength=len(pairs))]),
+        np.concatenate(
+            [
+                np.ones(len(of_child)),
+                -occupied[born],
+                -one,
+                np.bincount(held[0], minlength=len(pairs)),
+            ]
+        ),
     )
 
 
