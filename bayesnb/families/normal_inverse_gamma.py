@@ -369,8 +369,8 @@ class NormalInverseGamma(StudentBelief):
         return self.made(
             self.location + share * (stats.mean - self.location),
             self.count + stats.count,
-            self.shape + self.each(self.pooled(stats.count)) / 2,
-            self.scale + self.each(self.pooled(self.surprise(stats))),
+            self.shape + self.per_class(self.pooled(stats.count)) / 2,
+            self.scale + self.per_class(self.pooled(self.surprise(stats))),
         )
 
     def surprise(self, stats: GaussianStats, xp: Any = special) -> Any:
@@ -383,7 +383,7 @@ class NormalInverseGamma(StudentBelief):
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         terms = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
         half, surprise, widened = map(self.pooled, terms)
-        shape, scale = self.once(self.shape), self.once(self.scale)
+        shape, scale = self.per_model(self.shape), self.per_model(self.scale)
         return of_variance(shape, scale, (half, surprise, widened), xp)
 
     def distances(self, x: Array) -> Array:
@@ -483,9 +483,9 @@ class NormalInverseGamma(StudentBelief):
         return np.where(np.isfinite(shared), shared, 0.0), place.reshape(self.shape.shape)
 
     def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
-        rng, shape = np.random.default_rng(rng), self.once(self.shape)
+        rng, shape = np.random.default_rng(rng), self.per_model(self.shape)
         gamma = rng.standard_gamma(shape, lead(size) + shape.shape)
-        variance = self.scale / self.each(gamma, len(lead(size)))
+        variance = self.scale / self.per_class(gamma, len(lead(size)))
         return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
 
     def log_density(self, theta: GaussianDensity) -> Parts:

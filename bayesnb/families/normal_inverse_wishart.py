@@ -295,8 +295,8 @@ class NormalInverseWishart(Whitened, StudentBelief):
         return self.made(
             self.location + share[..., None] * (stats.mean - self.location),
             self.count + stats.count,
-            self.dof + self.each(self.pooled(stats.count)),
-            self.scale + self.each(self.pooled(self.surprise(stats))),
+            self.dof + self.per_class(self.pooled(stats.count)),
+            self.scale + self.per_class(self.pooled(self.surprise(stats))),
         )
 
     def surprise(self, stats: VectorStats) -> Array:
@@ -315,9 +315,9 @@ class NormalInverseWishart(Whitened, StudentBelief):
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
         after, half = self.update(stats), self.pooled(stats.count) / 2
-        dof, grown = self.once(self.dof) / 2, self.once(log_growth(self, after))
+        dof, grown = self.per_model(self.dof) / 2, self.per_model(log_growth(self, after))
         gain = multi_gamma_ratio(dof, half, self.width) - dof * grown
-        gain = gain - half * (self.width * LOG_PI + self.once(after.log_det))
+        gain = gain - half * (self.width * LOG_PI + self.per_model(after.log_det))
         return gain - self.width * self.pooled(np.log1p(stats.count / self.count)) / 2
 
     def at_roots(self, x: Array, value: Callable[["NormalInverseWishart", Array], Array]) -> Array:
@@ -394,13 +394,13 @@ class NormalInverseWishart(Whitened, StudentBelief):
         # with L L' the scale and A A' ~ Wishart(dof, I), by Bartlett's triangle A, a covariance is
         # L (A A')**-1 L'
         rng, size = np.random.default_rng(rng), lead(size)
-        factor, dof = self.once(self.factor), self.once(self.dof)
+        factor, dof = self.per_model(self.factor), self.per_model(self.dof)
         triangle = np.tril(rng.standard_normal((*size, *factor.shape)), -1)
         free = (dof[..., None] - np.arange(self.width)) / 2
         roots = np.sqrt(2 * rng.standard_gamma(free, (*size, *free.shape)))
         triangle += roots[..., None] * np.eye(self.width)
         half = np.linalg.solve(triangle, np.broadcast_to(transposed(factor), triangle.shape))
-        half = self.each(transposed(half), len(size))
+        half = self.per_class(transposed(half), len(size))
         step = turned(half, rng.standard_normal((*size, *self.location.shape)))
         mean = self.location + step / np.sqrt(self.count)[..., None]
         return VectorDensity(mean, half @ transposed(half))

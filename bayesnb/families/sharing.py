@@ -153,7 +153,7 @@ class Sharing(StudentBelief):
         """Raise if the parameters of the common part differ between classes."""
         for name in self.common:
             values = getattr(self, name)
-            if not values.ndim or (values != self.each(self.once(values))).any():
+            if not values.ndim or (values != self.per_class(self.per_model(values))).any():
                 raise ValueError(
                     f"{type(self).__name__}: {name} is about what all classes have in common, so "
                     "it must be the same "
@@ -188,7 +188,7 @@ class Sharing(StudentBelief):
         every = np.tile(np.arange(len(self)), times)
         return self.raw(*(field[every] for field in self._fields), self.models * times)
 
-    def once(self, values: Any) -> Any:
+    def per_model(self, values: Any) -> Any:
         return values[:1] if self.models == 1 else values[:: self.tied]
 
     def pooled(self, values: Any) -> Any:
@@ -196,7 +196,7 @@ class Sharing(StudentBelief):
             return values.sum(axis=0, keepdims=True)
         return values.reshape((self.models, -1, *values.shape[1:])).sum(axis=1)
 
-    def each(self, values: Array, axis: int = 0) -> Array:
+    def per_class(self, values: Array, axis: int = 0) -> Array:
         return np.repeat(values, self.tied, axis=axis)
 
     def units(self, x: Cells) -> list[Any]:

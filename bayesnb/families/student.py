@@ -109,7 +109,7 @@ class StudentBelief(Belief):
     def whitened_size(self, change: Array) -> Array:
         """How large changes of columns can be in units of the scale; 0 of none."""
 
-    def once(self, values: Any) -> Any:
+    def per_model(self, values: Any) -> Any:
         """One entry for all classes that have a spread in common; here each has its own."""
         return values
 
@@ -117,8 +117,8 @@ class StudentBelief(Belief):
         """Sums over the classes that have a spread in common."""
         return values
 
-    def each(self, values: Array, axis: int = 0) -> Array:
-        """Repeat the entry of `once`, or of `pooled`, for each class."""
+    def per_class(self, values: Array, axis: int = 0) -> Array:
+        """Repeat the entry of `per_model`, or of `pooled`, for each class."""
         return values
 
     def made(self, *fields: Array) -> Self:
@@ -233,13 +233,13 @@ class StudentBelief(Belief):
 
     def estimate_without(self, kind: str, x: Array, w: Any, beyond: int) -> Array:
         """Log density of rows by the estimate of this one class, once each has left it."""
-        own, kept = self.distances(x), self.count - w
+        before, left = self.distances(x), self.count - w
         with np.errstate(all="ignore"):
-            lost = w * (self.count / kept) * own
-            distance = (self.count / kept) ** 2 * own / (1 - lost)
+            lost = w * (self.count / left) * before
+            distance = (self.count / left) ** 2 * before / (1 - lost)
             log_det = self.log_det + np.log1p(-lost)
             score = log_plug_in(kind, beyond, self.width, self.dof - w, log_det, distance)
-        score = np.where(own > self.farthest(w), np.nan, score)
+        score = np.where(before > self.farthest(w), np.nan, score)
         return silent(self.missing(x), score)
 
 
