@@ -60,7 +60,9 @@ class Block:
     names: Sequence[Hashable]
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
-    grid: Grid | None = None  # of numbers that are read as codes of levels; learnt once, from the first table
+    grid: Grid | None = (
+        None  # of numbers that are read as codes of levels; learnt once, from the first table
+    )
     is_linked: ClassVar[bool] = False  # it is about pairs of other blocks' columns
 
     def __post_init__(self) -> None:
@@ -86,7 +88,9 @@ class Block:
         """Number of levels of each column, the reserved one included; 1 for a column without any."""
         if self.grid is not None:
             return self.grid.sizes
-        return tuple(max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels)
+        return tuple(
+            max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels
+        )
 
     @property
     def words(self) -> Sequence[Hashable]:
@@ -130,7 +134,9 @@ class Block:
         return fields_alone(self)
 
     def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
-        return self.family.observe(x, weight, self.sizes if self.grid is None else self.grid, n_jobs)
+        return self.family.observe(
+            x, weight, self.sizes if self.grid is None else self.grid, n_jobs
+        )
 
     def belief(self, stats: Any) -> Belief:
         """Return the prior, which may take its scale from the stats."""
@@ -147,7 +153,11 @@ class Block:
     def learn(self, table: Table, weight: Array | None = None) -> Self:
         """Return the block with the levels of this table after those it has; or with its grid, if it has none."""
         if self.family.has_grid:
-            return self if self.grid is not None else replace(self, grid=self._learnt_grid(table, weight))
+            return (
+                self
+                if self.grid is not None
+                else replace(self, grid=self._learnt_grid(table, weight))
+            )
         if not self.family.has_levels and not self.family.listed:
             return self
         if self.declares_levels:
@@ -165,7 +175,11 @@ class Block:
     def on_grids(self, grids: Mapping[int, Grid]) -> Self:
         """Return the block on the grids of its columns, by their places; as it is, if not all are there."""
         known = self.family.has_grid and all(place in grids for place in self.places)
-        return replace(self, grid=Grid.side_by_side([grids[place] for place in self.places])) if known else self
+        return (
+            replace(self, grid=Grid.side_by_side([grids[place] for place in self.places]))
+            if known
+            else self
+        )
 
     def _learnt_grid(self, table: Table, weight: Array | None) -> Grid:
         x = as_cells(self.family, table.numbers(self.places))
@@ -223,7 +237,9 @@ class Block:
         if self.family.has_levels:
             return encode_levels(table, self.places, self.levels, self._unknown, self._whole)
         if self.family.listed:
-            return count_words(table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0])
+            return count_words(
+                table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0]
+            )
         x = read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
         return x if self.grid is None else self.grid.read(x)
 
@@ -236,7 +252,11 @@ class Block:
         """Return the levels in cells that are not known, and how often each occurs, column by column."""
         if not isinstance(x, Coded | WordCounts):
             return {}
-        return {name: times for name, times in zip(self.names, x.unknown_levels(n_jobs), strict=True) if times}
+        return {
+            name: times
+            for name, times in zip(self.names, x.unknown_levels(n_jobs), strict=True)
+            if times
+        }
 
     def write(self, drawn: Array, rng: Any) -> Array:
         """Return cells that `read` would read as those drawn, `(r, f)`; a level without a name becomes a missing cell.
@@ -247,11 +267,17 @@ class Block:
             return sample_word_lists(drawn, self.levels[0], rng)
         if self.family.has_levels:
             return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
-        return self.family.written(drawn) if self.grid is None else self.grid.written(drawn, np.random.default_rng(rng))
+        return (
+            self.family.written(drawn)
+            if self.grid is None
+            else self.grid.written(drawn, np.random.default_rng(rng))
+        )
 
     def check(self, x: Cells) -> None:
         """Raise if a cell is bad; asked when the numbers that came of the cells say so."""
-        if not self.family.has_levels and self.grid is None:  # on a grid they are checked before they are read
+        if (
+            not self.family.has_levels and self.grid is None
+        ):  # on a grid they are checked before they are read
             check(self.family, self.names, x)
 
 
@@ -280,11 +306,15 @@ class Schema:
             raise ValueError("all columns are dropped; at least one needs a family.")
         blocks = [Block.of(family, table, places) for family, places in families]
         blocks = [block.on_grids(grids or {}) for block in blocks]
-        return cls(table.columns, tuple(block.learn(table, weight) for block in blocks), table.template)
+        return cls(
+            table.columns, tuple(block.learn(table, weight) for block in blocks), table.template
+        )
 
     def of_part(self, table: Table) -> Self:
         """Return the schema of another part of the same table: families and grids are these, levels that part's."""
-        return replace(self, blocks=tuple(replace(block, levels=()).learn(table) for block in self.blocks))
+        return replace(
+            self, blocks=tuple(replace(block, levels=()).learn(table) for block in self.blocks)
+        )
 
     def grown(self, table: Table) -> Self:
         """Return the schema that also knows this table's levels."""
@@ -338,11 +368,17 @@ class Schema:
         for block, x in zip(self.blocks, cells, strict=True):
             block.check(x)
 
-    def warn_unseen(self, cells: Sequence[Cells], n_jobs: int | None, *, learnt: bool = False) -> None:
+    def warn_unseen(
+        self, cells: Sequence[Cells], n_jobs: int | None, *, learnt: bool = False
+    ) -> None:
         """Warn once of all levels that the model does not know, or raise; rows just learnt lack declared ones alone."""
         ignored: Unseen = {}
         for block, x in zip(self.blocks, cells, strict=True):
-            if not block.levels or block.family.unseen == "reserve" or (learnt and not block.declares_levels):
+            if (
+                not block.levels
+                or block.family.unseen == "reserve"
+                or (learnt and not block.declares_levels)
+            ):
                 continue
             unseen = block.unseen(x, n_jobs)
             if unseen and block.family.unseen == "error":
@@ -362,7 +398,9 @@ class Schema:
     @property
     def keys(self) -> list[tuple[Hashable, int, int]]:
         """Name of every feature, its block and its place there, in the table's order."""
-        features = [(key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)]
+        features = [
+            (key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)
+        ]
         return sorted(features, key=lambda at: self.blocks[at[1]].feature_places[at[2]])
 
     @property
@@ -385,6 +423,8 @@ class Schema:
         entries = [
             (place, key, block.family)
             for block in self.blocks
-            for place, key in zip(block.places, block.names if block.family.words else block.keys, strict=False)
+            for place, key in zip(
+                block.places, block.names if block.family.words else block.keys, strict=False
+            )
         ]
         return {key: family for _, key, family in sorted(entries, key=lambda entry: entry[0])}
