@@ -14,7 +14,7 @@ thread.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import batched, count, islice
+from itertools import batched
 from typing import Any
 from uuid import uuid4
 
@@ -83,33 +83,26 @@ def learn(
     )
 
 
-def shard(
-    model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None, declared: Any = None
-) -> Shard | None:
-    """Return the stats of all partitions.
-
-    None for no row. The model need not be fitted, and does not change.
-    """
-    return counted(model, (X, y, sample_weight), declared, None)
-
-
 def counted(
     model: NaiveBayes, table: tuple[Any, Any, Any], declared: Any, schema: Schema | None
 ) -> Shard | None:
-    """Return the stats of all partitions, on the grids of a schema or of the first partition."""
+    """Return the stats of all partitions, on the grids of a schema or of the first partition.
+
+    None for no row. The model need not be fitted, and does not change.
+    """
     model._check_arguments()
-    rows, alone = together(*table), model._fresh(n_jobs=1)
+    rows, alone = partitions_of(*table), model._fresh(n_jobs=1)
     if schema is None and model._learns_from_first_rows():
-        parts = (part.compute() for part in on_each((alone, None), shard_on_grid, rows, declared))
+        parts = (part.compute() for part in on_each((alone, None), count_rows, rows, declared))
         schema = next((part.schema for part in parts if part is not None), None)
-    return sum_parts(on_each((alone, schema), shard_on_grid, rows, declared)).compute()
+    return sum_parts(on_each((alone, schema), count_rows, rows, declared)).compute()
 
 
-def shard_on_grid(
-    model: tuple[NaiveBayes, Schema | None], X: Any, y: Any, sample_weight: Any, declared: Any
+def count_rows(
+    model: tuple[NaiveBayes, Schema | None], rows: Sequence[Any], declared: Any
 ) -> Shard | None:
     """Return the stats of one partition, on the grids of a schema, which travels with the model."""
-    return model[0]._shard((X, y, sample_weight), declared, model[1])
+    return model[0]._shard(tuple(rows), declared, model[1])
 
 
 # Predictions: an array of Dask, whose chunks are the answers to the partitions
@@ -164,26 +157,25 @@ def score(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> 
     from dask import compute
 
     model._check_columns(heading(X))
-    counts = compute(*on_each(model._on_one_thread(), right, together(X, y, sample_weight)))
-    correct, total = np.sum([(0.0, 0.0), *(pair for pair in counts if pair is not None)], axis=0)
+    rows = partitions_of(X, y, sample_weight)
+    parts = [part for part in compute(*on_each(model._on_one_thread(), right, rows)) if part]
+    total = sum(weight for _, weight in parts)
     if not total:
         raise ValueError("there is no row to score: all partitions are empty, or all weights zero.")
-    return float(correct / total)
+    return float(sum(share * weight for share, weight in parts) / total)
 
 
-def right(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> tuple[float, float]:
-    """Return the weight of rows that are labelled right, and of all rows."""
-    weight = np.ones(len(y)) if sample_weight is None else np.broadcast_to(sample_weight, len(y))
-    total = float(weight.sum())
-    if not weight.any():
-        return 0.0, 0.0
-    return model.score(X, y, weight) * total, total
+def right(model: PredictionMixin, rows: Sequence[Any]) -> tuple[float, float] | None:
+    """Return the share of rows that are labelled right, and the weight of all; None for no row."""
+    X, y, sample_weight = rows
+    weight = np.broadcast_to(1.0 if sample_weight is None else sample_weight, len(y))
+    return (model.score(X, y, weight), float(weight.sum())) if weight.any() else None
 
 
 # Partitions: rows beside their labels and weights, cut alike, and calls on each
 
 
-def together(X: Any, y: Any, sample_weight: Any) -> list[Any]:
+def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Return every partition's rows, labels and weights, not computed yet.
 
     Shared inputs are computed once.
@@ -192,44 +184,27 @@ def together(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     if y is None:
         raise ValueError("y is None: to be learnt from, or scored, every row needs its label.")
     parts = (X, beside(X, y, "y"), beside(X, sample_weight, "sample_weight"))
-    lazy = [part for part in parts if is_lazy(part)]
-    if all(map(is_array, lazy)):
-        return blocks_of(*parts)
-    if all(map(is_frame, lazy)):
+    if not any(map(is_array, parts)):  # dataframes share what they read only in one expression
         kind = ("rows", object)  # a name and a type, for what is neither a frame nor a column
         return X.map_partitions(
-            held, *parts[1:], meta=kind, align_dataframes=False, enforce_metadata=False
+            side_by_side,
+            *parts[1:],
+            meta=kind,
+            align_dataframes=False,
+            enforce_metadata=False,
         ).to_delayed()
-    columns = [
-        np.ravel(part.to_delayed()) if is_lazy(part) else [part] * partitions(X) for part in parts
-    ]
+    columns: list[Any] = []
+    for part in parts:
+        if is_array(part):
+            columns.append(np.ravel(part.to_delayed(optimize_graph=False)))
+        else:
+            columns.append(part.to_delayed() if is_lazy(part) else [part] * partitions(X))
     return list(map(list, zip(*columns, strict=True)))
 
 
-def blocks_of(*parts: Any) -> list[Any]:
-    """Return the partitions of arrays, of which only the first axis is cut."""
-    from dask.array import blockwise
-
-    free = count(1)
-    axes = [(0, *islice(free, part.ndim - 1)) if is_lazy(part) else None for part in parts]
-    pairs = [value for pair in zip(parts, axes, strict=True) for value in pair]
-    none = np.empty(0, object)
-    return list(
-        blockwise(held, (0,), *pairs, dtype=object, meta=none, align_arrays=False).to_delayed()
-    )
-
-
-def held(*parts: Any) -> tuple[Any, ...]:
-    """Return the chunks of one partition together.
-
-    Each comes in a list of one for every axis after the first.
-    """
-    chunks = list(parts)
-    for place, chunk in enumerate(chunks):
-        while isinstance(chunk, list):
-            (chunk,) = chunk
-        chunks[place] = chunk
-    return tuple(chunks)
+def side_by_side(*rows: Any) -> tuple[Any, ...]:
+    """Return the chunks of one partition together."""
+    return rows
 
 
 def checked(X: Any) -> Any:
@@ -257,14 +232,22 @@ def with_whole_rows(x: Any) -> Any:
 
 def beside(X: Any, values: Any, name: str) -> Any:
     """Return labels or weights in the partitions of the rows; a scalar stays."""
-    if values is None or (not is_lazy(values) and np.ndim(values) == 0):
-        return values
+    from dask.array import from_array
+
     rows = lengths(X)
     if not is_lazy(values):
-        return split(np.asanyarray(values), rows, name)
+        if values is None or np.ndim(values) == 0:
+            return values
+        if rows is None:
+            raise ValueError(
+                f"{name} is in memory, and how long the partitions of X are is not known, so "
+                f"{name} cannot be cut as they are. {ADVICE}"
+            )
+        values = from_array(np.asanyarray(values), chunks=-1, name=False)
     if not (is_array(values) or is_frame(values)) or not values.ndim:
         raise TypeError(f"{name} is a {type(values).__name__} of Dask: give an array or a series.")
-    values, sizes = with_whole_rows(values) if is_array(values) else values, lengths(values)
+    values = with_whole_rows(values) if is_array(values) else values
+    sizes = lengths(values)
     if rows is not None and sizes is not None:
         if sum(sizes) != sum(rows):
             raise ValueError(f"X has {sum(rows)} rows, and {name} {sum(sizes)}.")
@@ -275,27 +258,6 @@ def beside(X: Any, values: Any, name: str) -> Any:
             f"not all known, so it is unknown which rows go together. {ADVICE}"
         )
     return values
-
-
-def split(values: Array, rows: Sequence[int] | None, name: str) -> Any:
-    """Return an array in memory, cut as the rows are."""
-    from dask.array import from_array
-
-    if rows is None:
-        raise ValueError(
-            f"{name} is in memory, and how long the partitions of X are is not known, so {name} "
-            f"cannot be cut as they are. {ADVICE}"
-        )
-    if len(values) != sum(rows):
-        raise ValueError(f"X has {sum(rows)} rows, and {name} {len(values)}.")
-    return from_array(values, chunks=(rows, *values.shape[1:]), name=False)
-
-
-def refuse_unequal_lengths(x: Any, y: Any, weight: Any) -> None:
-    """Raise for labels or weights that are not one for each row of the partition."""
-    for name, values in (("y", y), ("sample_weight", weight)):
-        if values is not None and np.ndim(values) and len(values) != x.shape[0]:
-            raise ValueError(f"X has {x.shape[0]} rows, and {name} {len(values)}: cut both alike.")
 
 
 def heading(X: Any) -> Any:
@@ -326,34 +288,31 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "map_partitions") and hasattr(X, "_meta") and not is_array(X)
 
 
-def on_each(model: Any, call: Callable[..., Any], rows: Sequence[Any], *more: Any) -> list[Any]:
-    """Return `call(model, *rows, *more)` of every partition, not computed yet.
+def on_each(model: Any, call: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
+    """Return `call(model, rows, *more)` of every partition, not computed yet.
 
     The model travels once.
     """
     from dask import delayed
 
     worker = delayed(model, pure=False, traverse=False)
-    calls = (
-        partial(on_partition, call=call, number=number, more=more) for number in range(len(rows))
-    )
-    return planned(
-        "on_partition", [(ask, worker, part) for ask, part in zip(calls, rows, strict=True)]
-    )
+    tasks = []
+    for number, rows in enumerate(parts):
+        ask = partial(on_partition, call=call, number=number, more=more)
+        tasks.append((ask, worker, rows))
+    return planned("on_partition", tasks)
 
 
 def on_partition(
-    model: Any,
-    rows: Sequence[Any],
-    *,
-    call: Callable[..., Any],
-    number: int,
-    more: Sequence[Any] = (),
+    model: Any, rows: Sequence[Any], *, call: Callable[..., Any], number: int, more: Sequence[Any]
 ) -> Any:
     """Return the call's answer for one partition, which errors name; None if it is empty."""
+    size = rows[0].shape[0]
     with naming(number):
-        refuse_unequal_lengths(*rows)
-        return call(model, *rows, *more) if rows[0].shape[0] else None
+        for name, values in zip(("y", "sample_weight"), rows[1:], strict=True):
+            if values is not None and np.ndim(values) and len(values) != size:
+                raise ValueError(f"X has {size} rows, and {name} {len(values)}: cut both alike.")
+        return call(model, rows, *more) if size else None
 
 
 def sum_parts(parts: list[Any]) -> Any:

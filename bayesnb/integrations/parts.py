@@ -62,7 +62,9 @@ def shard(
     check_estimator(model, "model: ")
     counting = model if keep_rows else model._fresh(temper=None)
     rows = (X, y, sample_weight)
-    return dask_tables.shard(counting, *rows) if is_lazy(X) else counting._shard(rows)
+    if is_lazy(X):
+        return dask_tables.counted(counting, rows, None, None)
+    return counting._shard(rows)
 
 
 def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
