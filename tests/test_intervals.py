@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 from arviz_base import rc_context
 from numpy.testing import assert_allclose
-from scipy.special import digamma, logsumexp, xlogy
+from scipy.special import digamma, logsumexp
 from scipy.stats import beta
 from sklearn.datasets import load_digits, load_iris
 
@@ -458,17 +458,6 @@ def test_what_takes_too_long_to_invert_is_drawn_with_a_warning_and_refused_by_ex
         model.uncertainty([["b"]], "fixed")
     with pytest.raises(ValueError, match="method='draws'"):
         model.predict_interval([["b"]], 0.9, "fixed", "exact")
-
-
-def test_entropies_of_two_classes_that_no_window_holds_are_drawn_with_a_warning() -> None:
-    model = NaiveBayes(Categorical(1e-3)).fit([["a"], ["a"], ["b"], ["b"]], [0, 0, 1, 1])
-    with pytest.warns(nb.DrawnWarning, match="1 rows"):
-        found = model.uncertainty([["a"]], "fixed")
-    drawn = model.draw_proba([["a"]], draws=40_000, chains=1, rng=1).values[0, :, 0]
-    entropy = -xlogy(drawn, drawn).sum(axis=1)
-    spread = entropy.std() * np.sqrt(1 / 20_000 + 1 / 40_000)
-    assert abs(float(found["aleatoric"][0]) - entropy.mean()) <= 4 * spread
-    assert_allclose(found["probability"][0], drawn.mean(axis=0), atol=4 * drawn.std() / 100)
 
 
 @every_kind_of_row

@@ -90,23 +90,16 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
     for rows, of_rows in ((few, _of_pairs), (~few, _of_many)):
         if rows.any():
             mean[rows], entropy[rows] = of_rows(scores[rows], kept[rows], observed)
-    drawn = np.isnan(entropy)  # as no transform holds them
-    if drawn.any():
-        proba = drawn_proba(scores[drawn])
-        each = -xlogy(proba, proba).sum(axis=-1)
-        warn_drawn(int(drawn.sum()), len(proba), max(mean_error(proba), mean_error(each)))
-        mean[drawn] = proba.mean(axis=0)
-        entropy[drawn] = each.mean(axis=0)
     mean = np.exp(normalised(log_mean)) if observed else np.clip(mean, 0.0, 1.0)
     return mean / mean.sum(axis=1, keepdims=True), entropy
 
 
 def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """Means and expected entropies of rows with two active classes; NaN where they must be drawn.
+    """Means and expected entropies of rows with two active classes.
 
     The means are those before the rows were seen.
     """
-    mean, entropy = np.zeros(kept.shape), np.full(len(kept), np.nan)
+    mean, entropy = np.zeros(kept.shape), np.empty(len(kept))
     for i, j, group in pairs_of(kept):
         two = scores[group].of([i, j])
         parts = [(np.arange(len(two)), half_spectrum(two))] if observed else spectra(two)
@@ -124,17 +117,23 @@ def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array
 def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
     """Means and expected entropies of rows with any number of active classes.
 
-    An entropy is the sum of one for each class, and NaN where it must be drawn.
+    An entropy is the sum of one for each class.
     """
-    mean, entropy = np.zeros(kept.shape), np.full(len(kept), np.nan)
+    mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
     needed = rays(scores, kept, observed, narrow=False)
-    light = np.flatnonzero(needed.light | observed)
-    for part in characters(scores[light], kept[light], observed, needed.of(light)):
-        rows = light[part.rows]
+    if not observed and not (fine := needed.light).all():
+        proba = drawn_proba(scores[~fine])
+        each = -xlogy(proba, proba).sum(axis=-1)
+        warn_drawn(int((~fine).sum()), len(proba), max(mean_error(proba), mean_error(each)))
+        mean[~fine], entropy[~fine] = proba.mean(axis=0), each.mean(axis=0)
+        if fine.any():
+            mean[fine], entropy[fine] = _of_many(scores[fine], kept[fine], False)
+        return mean, entropy
+    for part in characters(scores, kept, observed, needed):
         kernel = entropy_kernel(0.5 if observed else 0.0, part.t)
-        entropy[rows] = part.step / np.pi * (part.phi * kernel.conj()).real.sum(axis=(1, 2))
+        entropy[part.rows] = part.step / np.pi * (part.phi * kernel.conj()).real.sum(axis=(1, 2))
         if not observed:
-            mean[rows[:, None], part.classes] = part.means()
+            mean[part.rows[:, None], part.classes] = part.means()
     return mean, entropy
 
 

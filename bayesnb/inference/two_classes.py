@@ -29,10 +29,17 @@ SHARED = 4.0
 # by which a window is wider for a mean of the logistic function, whose tails are exp(-|x|):
 # exp(-40)
 SPARE = 80.0
+FEW = 256  # nodes up to which a mean is taken from the density, which costs nodes**2
 LAST = 12.0  # last t for means of functions whose transforms are exp(-pi t): 4e-17
 # of a window on the line 1/2, where tails are exp(-|x| / 2) at most: 8e-15 at half of it
 HALF_WIDTH = 130.0
-MOST_NODES = 1 << 16  # of a row: to draw one whose transform is longer takes less time
+# window from which log-odds are wider than doubles can show in a probability: panels instead
+WIDE = 4096.0
+FINEST, COARSEST = 0.06, 0.5  # sizes of panels on which exp(i x t) turns 7 and 6 times
+PER_PANEL = 32  # nodes
+FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1: exp(-745) is the least double
+# nodes of a window, and of one wider than WIDE, before it goes to panels
+MOST_NODES, OF_WIDE = 1 << 17, 1 << 15
 # rows times nodes: of a first guess, and at which rows are halved
 AT_ONCE, MOST_HELD = 1 << 18, 1 << 21
 
@@ -82,14 +89,13 @@ def _in_window(
 
     `target` is the levels, the width, and `observed`.
 
-    Rows whose transforms are too long to be held at once are halved; of a single row they have no
-    inverse here, and it has NaN.
+    Rows whose transforms are too long to be held at once are halved; a single row goes to panels.
     """
     level, width, observed = target
     step, half = 2 * np.pi / width, len(scores) // 2
     phi = _transform(scores, step, centre, observed)
     if phi is None and not half:
-        return LogOdds(np.full_like(guess, np.nan), np.full(len(scores), np.nan))
+        return _by_panels(scores, guess, target)
     if phi is None:
         parts = (slice(0, half), slice(half, None))
         halves = [
@@ -101,25 +107,48 @@ def _in_window(
     quantiles = numerics.fourier_inversion.search(phi, step, ends, guess - centre, level) + centre
     if observed:
         return LogOdds(quantiles, np.full(len(scores), np.nan))
-    mean = numerics.fourier_inversion.mean_by_density(phi, step, ends[0], width, centre)
-    return LogOdds(quantiles, mean)
+    if width < SPARE and phi.shape[1] <= FEW:
+        mean = numerics.fourier_inversion.mean_by_density(phi, step, ends[0], width, centre)
+        return LogOdds(quantiles, mean)
+    return LogOdds(quantiles, means(spectrum(scores, _room(*(ends + centre)).max())))
+
+
+def _by_panels(scores: Scores, guess: Array, target: tuple[Array, float, bool]) -> LogOdds:
+    """Invert a row of such heavy tails that no window holds it.
+
+    Quantiles beyond FARTHEST are infinite.
+
+    They are NaN, and so is the mean, where the transform does not die out soon enough.
+    """
+    level, width, observed = target
+    last = 16.0
+    while True:
+        t, weight = panels(width, last, FINEST)
+        each = np.exp(_log_terms(scores, 1j * t, observed) - _log_rows(scores, observed))
+        if (np.abs(each[..., -1]).sum(axis=0) < CUT * len(t)).all():
+            break
+        if len(t) >= OF_WIDE:
+            return LogOdds(np.full_like(guess, np.nan), np.full(len(scores), np.nan))
+        last *= 2
+    phi, limits = each.sum(axis=0), np.array([[-FARTHEST], [FARTHEST]])
+    search = numerics.fourier_inversion.search_in_panels
+    ends = search(phi, t, weight, limits, np.zeros_like(guess), level)
+    ends = np.where(np.abs(ends) > FARTHEST - 1e-6, np.copysign(np.inf, ends), ends)
+    return LogOdds(ends, means(Spectrum(t, weight, phi)))
 
 
 def spectra(scores: Scores) -> "Iterator[tuple[Array, Spectrum]]":
-    """Yield rows, and the transforms of U_1 - U_0 before they were seen, for means of functions.
-
-    The transforms of these functions decay like exp(-pi t), and their tails like exp(-|x|), for
-    which a window has some room. Rows whose transforms have too many nodes are left out.
-    """
+    """Yield rows, and the transforms of U_1 - U_0 before they were seen, for means of functions."""
     # the second is that of U_1 - U_0
     even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0]
-    ends = np.abs(_window(scores, even, False)).max(axis=0)
-    for width, rows in _of_equal_width(scores, 2 * ends + SPARE):
-        step = 2 * np.pi / width
-        t = (np.arange(LAST / step) + 0.5) * step
-        if len(t) <= MOST_NODES:
-            phi = np.exp(_log_terms(scores[rows], 1j * t, False)).sum(axis=0)
-            yield rows, Spectrum(t, np.full(len(t), step), phi)
+    lower, upper = _window(scores, even, False)
+    for shared, rows in _of_equal_width(scores, _room(lower, upper)):
+        yield rows, spectrum(scores[rows], shared)
+
+
+def _room(lower: Array, upper: Array) -> Array:
+    """Width of a window about 0 for log-odds between two ends, and what decays as exp(-|x|)."""
+    return 2 * np.maximum(np.abs(lower), np.abs(upper)) + SPARE
 
 
 class Spectrum(NamedTuple):
@@ -128,6 +157,23 @@ class Spectrum(NamedTuple):
     t: Array
     weight: Array
     phi: Array
+
+
+def spectrum(scores: Scores, width: float) -> Spectrum:
+    """Return the transform of U_1 - U_0 before the row was seen, for means of functions.
+
+    The transforms of these functions decay like exp(-pi t).
+
+    Wide distributions have transforms that change fast near 0, and get panels, whose places are
+    closer there.
+    """
+    if width > WIDE:
+        t, weight = panels(width, LAST, COARSEST)
+    else:
+        step = 2 * np.pi / width
+        t = (np.arange(LAST / step) + 0.5) * step
+        weight = np.full(len(t), step)
+    return Spectrum(t, weight, np.exp(_log_terms(scores, 1j * t, False)).sum(axis=0))
 
 
 def half_spectrum(scores: Scores) -> Spectrum:
@@ -152,6 +198,21 @@ def means(spectrum: Spectrum) -> Array:
         spectrum.weight * spectrum.phi.imag / np.sinh(np.pi * np.minimum(spectrum.t, 100.0))
     ).sum(axis=1)
     return np.clip(mean, 0.0, 1.0)
+
+
+def panels(width: float, last: float, coarsest: float) -> tuple[Array, Array]:
+    """Places and weights of Gauss-Legendre quadrature on (0, last), `2 of (n,)`.
+
+    Panels double up to a size.
+
+    On a scale of log t a transform is smooth, however wide the distribution.
+    """
+    edges = [0.0, 1 / width]
+    while edges[-1] < last:
+        edges.append(edges[-1] + min(edges[-1], coarsest))
+    x, w = np.polynomial.legendre.leggauss(PER_PANEL)
+    left, size = np.array(edges[:-1])[:, None], np.diff(edges)[:, None]
+    return (left + size * (x + 1) / 2).ravel(), (size * w / 2).ravel()
 
 
 def _log_rows(scores: Scores, observed: bool) -> Array:
@@ -183,7 +244,9 @@ def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Ar
         done += n
         if (np.abs(each[..., -1]).sum(axis=0) < CUT * done).all():
             return np.concatenate(parts, axis=1)
-        if done >= MOST_NODES or (len(scores) > 1 and done * len(scores) > MOST_HELD):
+        if done >= (OF_WIDE if step * WIDE < 2 * np.pi else MOST_NODES) or (
+            len(scores) > 1 and done * len(scores) > MOST_HELD
+        ):
             return None
 
 
