@@ -12,7 +12,8 @@ SHORTEST = 0.3  # seconds of a stage that is named later on
 
 
 class Stages:
-    """The stage at work, named on stderr: at once, never, or (None) on a terminal where the work takes long.
+    """The stage at work, named on stderr: at once, never, or (None) on a terminal where the work
+    takes long.
 
     A timer prints the line, since a stage may be one long call that cannot say anything by itself.
     """

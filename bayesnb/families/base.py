@@ -99,8 +99,8 @@ class Stats(Removal):
 
     @classmethod
     def defined(cls, x: Cells, weight: Weight, *layout: Any) -> Self:
-        """Count some rows, in NumPy; where `counted` has no kernel."""
-        raise NotImplementedError
+        """Count some rows, in NumPy; a family whose `counted` has a kernel needs none."""
+        raise TypeError(f"{cls.__name__} says neither `counted` nor `defined`: define one of them.")
 
     @abstractmethod
     def mle(self) -> "Density":
@@ -195,7 +195,10 @@ class Density(RowScores, ABC):
 
     @abstractmethod
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
-        """The log-density of all rows behind the stats; `xp` is where `log` and `where` come from."""
+        """The log-density of all rows behind the stats.
+
+        `xp` is where `log` and `where` come from.
+        """
 
     @abstractmethod
     def sample(self, rng: Rng) -> Array:
@@ -238,7 +241,10 @@ class Density(RowScores, ABC):
         return raised(power, self.cell_scores(x))
 
     def linear(self) -> Linear | None:
-        """Weights and offset of each class; None where the log density is not linear in the cells."""
+        """Weights and offset of each class.
+
+        None where the log density is not linear in the cells.
+        """
         return None
 
     def linear_against(self, place: int) -> Linear | None:
@@ -337,7 +343,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         --------
         >>> from bayesnb import Beta
         >>> from bayesnb.families.bernoulli import BernoulliStats
-        >>> float(Beta(1, 1).log_evidence(BernoulliStats(ones=3.0, zeros=1.0)).round(3))  # log(1/20)
+        >>> float(Beta(1, 1).log_evidence(BernoulliStats(ones=3.0, zeros=1.0)).round(3))
         -2.996
         """
 
@@ -371,13 +377,15 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         --------
         >>> import numpy as np
         >>> from bayesnb import Beta
-        >>> float(np.exp(Beta(1, 1).log_moment(1.0, 2)).round(3))  # the mean of the square of a uniform number
+        >>> # the mean of the square of a uniform number
+        >>> float(np.exp(Beta(1, 1).log_moment(1.0, 2)).round(3))
         0.333
         """
 
     @abstractmethod
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        """Return the first cumulants of log p(x | theta) under this belief: mean, variance, and so on.
+        """Return the first cumulants of log p(x | theta) under this belief: mean, variance, and so
+        on.
 
         They are exact.
 
@@ -403,7 +411,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         Examples
         --------
         >>> from bayesnb import Beta
-        >>> Beta(1, 1).cumulants(1.0, 2).ravel().tolist()  # the log of a uniform number: mean -1, variance 1
+        >>> # the log of a uniform number has the mean -1 and the variance 1
+        >>> Beta(1, 1).cumulants(1.0, 2).ravel().tolist()
         [-1.0, 1.0]
         """
 
@@ -585,7 +594,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         raise TypeError(f"densities of {self.public_name} are not linear.")
 
     def units(self, x: Cells) -> Sequence[Unit]:
-        """The columns that can be joined in blocks whose evidence is known, each a unit, or all one.
+        """The columns that can be joined in blocks whose evidence is known, each a unit, or all
+        one.
 
         None where no class has an evidence by itself. See `selection.joint_evidence`.
         """
@@ -657,7 +667,10 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return self.log_predictive(x)
 
     def row_log_moment(self, x: Cells, s: Power) -> Array:
-        """K(s) summed over features, `(r, f) -> (r, c)`; s is a number, `(f,)` or `(r, 1)` of them."""
+        """K(s) summed over features, `(r, f) -> (r, c)`.
+
+        S is a number, `(f,)` or `(r, 1)` of them.
+        """
         return self.log_moment(self.broadcast(x), s if np.ndim(s) < 2 else s[:, None]).sum(axis=-1)  # type: ignore[index]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
@@ -737,7 +750,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return scores, counted
 
     def features_left_out(self, stats: S, reader: Any, rows: RowsLeftOut) -> Array:
-        """The scores by feature of which those of `left_out` are the sums, `(r, f) -> (r, c, f)`."""
+        """The scores by feature, whose sums are those of `left_out`, `(r, f) -> (r, c, f)`."""
         if self.multivariate:
             return self.left_out(stats, reader, rows)[..., None]
         scores = reader.cell_scores(rows.x)

@@ -126,11 +126,14 @@ def slice_rows(x: sparse.csr_array, rows: slice) -> tuple[Array, Array, Array]:
 
 
 def pack(flags: Array) -> Array:
-    """Code eight flags as one byte, `(r, f) -> (r, groups)`: as columns of levels they are looked up at once."""
+    """Code eight flags as one byte, `(r, f) -> (r, groups)`: as columns of levels they are looked
+    up at once.
+    """
     rows, features = flags.shape
     padded = np.zeros((rows, 8 * -(-features // 8)), bool)
     padded[:, :features] = flags
-    # The product gathers the lowest bits of eight bytes in its highest byte: twice as fast as np.packbits.
+    # The product gathers the lowest bits of eight bytes in its highest byte: twice as fast as
+    # np.packbits.
     return (padded.view("<u8") * GATHER >> np.uint64(56)).astype(np.int32)
 
 
@@ -276,7 +279,10 @@ class BernoulliStats(Stats):
 
 
 def count_sides(sides: Sides, weight: Weight, n_jobs: int | None) -> tuple[Array, Any]:
-    """Ones and missing cells of each class, `(c, f)` or 0 for none; NaN where a cell is not valid."""
+    """Ones and missing cells of each class, `(c, f)` or 0 for none.
+
+    NaN where a cell is not valid.
+    """
     ones = sum_by_class(sides.ones, weight, n_jobs)
     missing = 0.0 if sides.missing is None else sum_by_class(sides.missing, weight, n_jobs)
     return ones if sides.is_valid else ones * np.nan, missing
@@ -636,7 +642,8 @@ class Bernoulli(Family[BernoulliStats]):
         return drawn > 0 if (zero, one) == (0, 1) else np.where(drawn > 0, one, zero)
 
     def describe(self, belief: Any) -> str:
-        return f"as if {number_range(belief.a)} yes and {number_range(belief.b)} no had been seen in each class"
+        yes, no = number_range(belief.a), number_range(belief.b)
+        return f"as if {yes} yes and {no} no had been seen in each class"
 
     def tuned(self, stats: BernoulliStats, *values: Any) -> Self:
         return self.smoothed(stats, values[0], "mean")

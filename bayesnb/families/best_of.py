@@ -55,8 +55,10 @@ class BestOf:
     Examples
     --------
     >>> from bayesnb import BestOf, Categorical, Gaussian, NaiveBayes
-    >>> x = [[1.0], [9.0], [1.0], [9.0], [5.0], [5.0], [5.0], [5.0]] * 5  # outside and inside: no two bell curves
-    >>> model = NaiveBayes(BestOf(Gaussian(shared=True), Categorical())).fit(x, list("aaaabbbb") * 5)
+    >>> # one class outside, the other inside: no two bell curves
+    >>> x = [[1.0], [9.0], [1.0], [9.0], [5.0], [5.0], [5.0], [5.0]] * 5
+    >>> best = BestOf(Gaussian(shared=True), Categorical())
+    >>> model = NaiveBayes(best).fit(x, list("aaaabbbb") * 5)
     >>> model.families_
     {0: Categorical(prior=Dirichlet(concentration=1.0))}
     """

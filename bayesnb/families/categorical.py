@@ -3,8 +3,7 @@ of levels.
 
     probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
 
-Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 +
-l) for the mode.
+Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the mode.
 """
 
 from collections.abc import Sequence
@@ -205,7 +204,8 @@ class Categorical(DirichletFamily):
     Examples
     --------
     >>> from bayesnb import Categorical, NaiveBayes
-    >>> model = NaiveBayes(Categorical(0.5)).fit([["red"], ["white"], ["red"]], ["wine", "wine", "juice"])
+    >>> colours, drinks = [["red"], ["white"], ["red"]], ["wine", "wine", "juice"]
+    >>> model = NaiveBayes(Categorical(0.5)).fit(colours, drinks)
     >>> model.posterior_[0].mean().round(2).tolist()  # juice, wine; red, white
     [[0.75, 0.25], [0.5, 0.5]]
     """

@@ -215,7 +215,7 @@ def fresh(table: Combined, several: int, rng: np.random.Generator) -> Array:
 
 
 def unseen(table: Combined, x: Cells) -> Array:
-    """The combinations that rows hold, or may hold where cells are missing, and that have no entry."""
+    """The combinations without an entry that rows hold, or may hold where cells are missing."""
     codes = as_level(x[:])
     parts = [
         _completed(table, columns, codes[rows]) for columns, rows in patterns(codes) if len(columns)

@@ -75,7 +75,7 @@ def log_share_cumulants(a: Array, total: Array, order: int) -> Array:
 
 
 class Levels(Record):
-    """Arrays whose last axis runs over the levels of one column, or of several columns end to end."""
+    """Arrays whose last axis runs over the levels of a column, or of several columns end to end."""
 
     def level_sums(self, values: Array) -> Array:
         """Sums over the levels of each column."""
@@ -124,7 +124,7 @@ class LevelDensity(Levels, Density):
 
     @classmethod
     def of_logs(cls, logs: Array, *layout: Any) -> Self:
-        """Probabilities whose logs are kept: at small concentrations the probabilities underflow."""
+        """Probabilities whose logs are kept, as those of small concentrations underflow."""
         density = cls(np.exp(logs), *layout)  # type: ignore[call-arg]
         density.__dict__["log_probability"] = logs
         return density
@@ -348,7 +348,8 @@ class DirichletDensity(LevelDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dirichlet(DirichletBelief):
-    r"""Dirichlet distribution over probabilities of levels: the conjugate prior of levels and words.
+    r"""Dirichlet distribution over probabilities of levels: the conjugate prior of levels and
+    words.
 
     The concentration of a level is worth as many rows with that level. As the prior of a family it
     may also be a rule, by which the concentrations are taken from the data of the first ``fit``:
@@ -389,7 +390,8 @@ class Dirichlet(DirichletBelief):
     A cell is the code of a level, and the predictive is its expected probability. The evidence is
     that of the levels in the order in which they came:
 
-    .. math:: p(D) = \frac{\Gamma(A)}{\Gamma(A + N)} \prod_k \frac{\Gamma(a_k + n_k)}{\Gamma(a_k)}, \quad A = \sum_k a_k
+    .. math:: p(D) = \frac{\Gamma(A)}{\Gamma(A + N)} \prod_k \frac{\Gamma(a_k + n_k)}{\Gamma(a_k)},
+    \quad A = \sum_k a_k
 
     References
     ----------
@@ -501,7 +503,7 @@ class EmpiricalDirichlet:
             checked("Dirichlet: concentration", self.concentration)
 
     def concentrations(self, counts: Array, column: Array) -> Array:
-        """The concentrations of levels of which each column has counts, `(c, k), (k,) -> (c, k)`."""
+        """The concentrations of levels that each column has counts of, `(c, k), (k,) -> (c, k)`."""
         unit, columns = self._unit(counts.sum(axis=0), column), int(column[-1]) + 1
         if isinstance(self.concentration, str):
             groups = np.broadcast_to(np.arange(columns), (len(counts), columns))
@@ -534,10 +536,10 @@ CONCENTRATION = Hyperparameters(
     weak=(1.0,),
     factors=("smoothing",),
     counts_levels=True,
-    note="With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both the posterior mean "
-    "under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); l = 0 is the maximum "
-    "likelihood estimate. "
-    "A prior declared with an array keeps its proportions, and l is its mean.",
+    note="With smoothing l, counts n of K levels and their total N, (n + l) / (N + l K) is both "
+    "the posterior mean under a Dirichlet(l) prior and the mode (MAP) under Dirichlet(1 + l); "
+    "l = 0 is the maximum likelihood estimate. A prior declared with an array keeps its "
+    "proportions, and l is its mean.",
     extremes={
         (
             "concentration",
@@ -552,7 +554,7 @@ CONCENTRATION = Hyperparameters(
 
 
 class LearnedLevels:
-    """A rule by which the levels of a column are learnt from its cells, in place of a list of them."""
+    """A rule by which levels are learnt from the cells of a column, in place of a list of them."""
 
 
 class DirichletFamily(Family):

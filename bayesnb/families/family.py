@@ -67,7 +67,8 @@ class Hyperparameters:
     def meaning(self, name: str, infinite: bool, shared: bool = False) -> str:
         """Words for a hyperparameter whose best value is infinite, or 0."""
         known = EXTREMES | dict(self.extremes)
-        default = f"the data ask for a prior whose {name} is as {'large' if infinite else 'small'} as can be"
+        size = "large" if infinite else "small"
+        default = f"the data ask for a prior whose {name} is as {size} as can be"
         return (known.get((f"shared {name}", infinite)) if shared else None) or known.get(
             (name, infinite), default
         )

@@ -21,19 +21,13 @@ from bayesnb.formatting import number_range
 from bayesnb.numerics.special import ratio
 
 VARIANCES = {
-    (
-        "count",
-        True,
-    ): "the classes' means differ no more than chance makes them, and the prior says that they are one",
+    ("count", True): "the classes' means differ no more than chance makes them, "
+    "and the prior says that they are one",
     ("count", False): "the classes' means lie infinitely far apart for their variances",
-    (
-        "shape",
-        True,
-    ): "the classes' variances differ no more than chance makes them, and so the prior says",
-    (
-        "shape",
-        False,
-    ): "the classes' variances differ by orders of magnitude, and the prior says that any is as likely",
+    ("shape", True): "the classes' variances differ no more than chance makes them, "
+    "and so the prior says",
+    ("shape", False): "the classes' variances differ by orders of magnitude, "
+    "and the prior says that any is as likely",
     ("shared shape", True): "a column has one variance for all classes, and the prior says which",
 }
 MOST_SETTLED = 1e12  # rows about a variance for each about its mean
@@ -41,8 +35,8 @@ NORMAL = Hyperparameters(
     names=("count", "shape", "scale"),
     weak=(0.01, 1.0, 1.0),
     factors=("strength", "scale"),
-    note="In Gaussian columns the prior has l times the estimator's count, shape and scale: l is how strongly it "
-    "is believed, and 1 is as declared.",
+    note="In Gaussian columns the prior has l times the estimator's count, shape and scale: l is "
+    "how strongly it is believed, and 1 is as declared.",
     extremes=VARIANCES,
 )
 
@@ -78,7 +72,8 @@ class Gaussian(Family[GaussianStats]):
     Examples
     --------
     >>> from bayesnb import Gaussian, NaiveBayes
-    >>> model = NaiveBayes(Gaussian(shared=True)).fit([[0.0], [1.0], [5.0], [6.0], [7.0]], list("aabbb"))
+    >>> x, y = [[0.0], [1.0], [5.0], [6.0], [7.0]], list("aabbb")
+    >>> model = NaiveBayes(Gaussian(shared=True)).fit(x, y)
     >>> model.posterior_[0].mean().variance.round(2).tolist()
     [3.64, 3.64]
     """
@@ -118,7 +113,8 @@ class Gaussian(Family[GaussianStats]):
     def describe(self, belief: Any) -> str:
         spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))
         mean = f"mean near {number_range(belief.location)}, worth {number_range(belief.count)} rows"
-        return f"{mean}; standard deviation near {number_range(spread)}, worth {number_range(2 * belief.shape)} rows"
+        sd, rows = number_range(spread), number_range(2 * belief.shape)
+        return f"{mean}; standard deviation near {sd}, worth {rows} rows"
 
     def tuned(self, stats: GaussianStats, *values: Any) -> Self:
         """Count, shape and scale / shape, relative to each column's pooled variance, around its

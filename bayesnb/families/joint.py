@@ -127,7 +127,7 @@ class JointStats(Combined, LevelStats):
 
 @dataclass(frozen=True, eq=False)
 class JointDensity(Combined, LevelDensity):
-    """Known probabilities of combinations, `(c, 1, n + 1)`, the last entry that of each other one."""
+    """Known probabilities of combinations, `(c, 1, n + 1)`, the last that of each other one."""
 
     multivariate: ClassVar[bool] = True
     probability: Array
@@ -390,8 +390,8 @@ class JointTable(DirichletFamily):
     >>> from bayesnb import Categorical, JointTable, NaiveBayes
     >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]] * 3, ["same", "same", "other", "other"] * 3
     >>> joint, naive = (NaiveBayes(family).fit(X, y) for family in (JointTable(), Categorical()))
-    >>> joint.predict_proba([[1, 1]]).round(3).tolist(), naive.predict_proba([[1, 1]]).round(3).tolist()
-    ([[0.2, 0.8]], [[0.5, 0.5]])
+    >>> [model.predict_proba([[1, 1]]).round(3).tolist() for model in (joint, naive)]
+    [[[0.2, 0.8]], [[0.5, 0.5]]]
     >>> round(joint.log_evidence_ - naive.log_evidence_, 2)
     4.91
     """
@@ -449,7 +449,8 @@ class JointTable(DirichletFamily):
             belief.concentration[..., -1],
             formatting.number(float(prod(belief.sizes))),
         )
-        return f"as if each of {combinations} combinations had been seen {formatting.times(each)} in each class"
+        times = formatting.times(each)
+        return f"as if each of {combinations} combinations had been seen {times} in each class"
 
     def along_levels(self, smoothing: Array) -> Array:
         return smoothing.reshape(()) if smoothing.size == 1 else smoothing.reshape(-1)

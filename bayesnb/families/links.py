@@ -86,7 +86,7 @@ class Pairs:
 
     @cached_property
     def child(self) -> Array:
-        """Place of each pair's level of the child among those of all children, end to end, `(k,)`."""
+        """Place of each pair's level of the child among those of all children, `(k,)`."""
         starts = np.cumsum([0, *(children for _, children in self.shapes)])
         each = [
             np.tile(np.arange(m) + start, n)

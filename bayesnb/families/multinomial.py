@@ -162,7 +162,7 @@ class OrderedCounts(Record):
         return np.zeros(x.shape[:-1]) if self.ordered else log_orders(x)
 
     def orders_by_word(self, counts: Array) -> Array:
-        """Each word's share of `orders`: the average over all orders in which the row can be read."""
+        """Each word's share of `orders`: the average over all orders in which a row can be read."""
         if self.ordered:
             return np.zeros_like(counts)
         size = counts.sum(axis=-1, keepdims=True)
@@ -241,7 +241,10 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DirichletMultinomial(OrderedCounts, DirichletBelief):
-    """A Dirichlet for the words of every class; a cell is how often each level came up, `(..., k)`."""
+    """A Dirichlet for the words of every class.
+
+    A cell is how often each level came up, `(..., k)`.
+    """
 
     multivariate: ClassVar[bool] = True
     density: ClassVar[type[LevelDensity]] = MultinomialDensity
@@ -498,8 +501,9 @@ class Multinomial(DirichletFamily):
     Examples
     --------
     >>> from bayesnb import Multinomial, NaiveBayes
-    >>> texts = [["win", "cash", "win"], ["meeting", "at", "noon"], ["cash", "now"], ["see", "you", "at", "noon"]]
-    >>> model = NaiveBayes(Multinomial()).fit(texts, ["spam", "ham", "spam", "ham"])
+    >>> texts = [["win", "cash", "win"], ["meeting", "at", "noon"], ["cash", "now"], ["see", "you"]]
+    >>> labels = ["spam", "ham", "spam", "ham"]
+    >>> model = NaiveBayes(Multinomial()).fit(texts, labels)
     >>> model.predict([["cash", "cash"], ["at", "noon"]]).tolist()
     ['spam', 'ham']
 
@@ -508,7 +512,7 @@ class Multinomial(DirichletFamily):
     >>> from sklearn.feature_extraction.text import CountVectorizer
     >>> from sklearn.pipeline import make_pipeline
     >>> raw = ["Win cash, win!", "Meeting at noon", "Cash now", "See you at noon"]
-    >>> pipeline = make_pipeline(CountVectorizer(), NaiveBayes(Multinomial())).fit(raw, model.classes_[[1, 0, 1, 0]])
+    >>> pipeline = make_pipeline(CountVectorizer(), NaiveBayes(Multinomial())).fit(raw, labels)
     >>> pipeline.predict(["CASH at noon, cash", "noon"]).tolist()
     ['spam', 'ham']
     """

@@ -31,9 +31,9 @@ BLOCK = Hyperparameters(
     names=("count", "shape", "scale"),
     weak=(0.01, 1.0, 1.0),
     factors=("strength", "scale"),
-    note="In blocks of Gaussians the prior has l times the estimator's count and scale, and l times its dof above "
-    "the number of columns less one, so that every column by itself has the prior of a Gaussian "
-    "column.",
+    note="In blocks of Gaussians the prior has l times the estimator's count and scale, and l "
+    "times its dof above the number of columns less one, so that every column by itself has the "
+    "prior of a Gaussian column.",
     extremes=VARIANCES,
 )
 

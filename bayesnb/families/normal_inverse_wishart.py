@@ -168,7 +168,8 @@ class NormalInverseWishart(Whitened, StudentBelief):
     Examples
     --------
     >>> from bayesnb import NormalInverseWishart
-    >>> belief = NormalInverseWishart(mean=[0.0, 1.0], count=1.0, dof=5.0, scale=[[4.0, 1.0], [1.0, 2.0]])
+    >>> scale = [[4.0, 1.0], [1.0, 2.0]]
+    >>> belief = NormalInverseWishart(mean=[0.0, 1.0], count=1.0, dof=5.0, scale=scale)
     >>> belief.mean().covariance
     array([[2. , 0.5],
            [0.5, 1. ]])
@@ -218,7 +219,8 @@ class NormalInverseWishart(Whitened, StudentBelief):
         Examples
         --------
         >>> from bayesnb import NormalInverseWishart
-        >>> NormalInverseWishart(mean=0.0, count=1.0, dof=5.0, scale=[[4.0, 0.0], [0.0, 2.0]]).mean().covariance
+        >>> scale = [[4.0, 0.0], [0.0, 2.0]]
+        >>> NormalInverseWishart(mean=0.0, count=1.0, dof=5.0, scale=scale).mean().covariance
         array([[2., 0.],
                [0., 1.]])
         """

@@ -332,17 +332,15 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
 RATE = Hyperparameters(
     names=("shape", "mean"),
     weak=(1.0, 1.0),
-    note="In Poisson columns the prior has l times the estimator's shape and rate. By default that is worth l "
-    "events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the posterior "
-    "mean under Gamma(l, "
-    "l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / pooled rate).",
+    note="In Poisson columns the prior has l times the estimator's shape and rate. By default that "
+    "is worth l events at the pooled rate, and (l + events) / (l / pooled rate + rows) is both the "
+    "posterior mean under Gamma(l, l / pooled rate) and the mode (MAP) under Gamma(1 + l, l / "
+    "pooled rate).",
     extremes={
         ("shape", True): "the classes' rates differ no more than chance makes them, "
         "and the prior says that they do not",
-        (
-            "shape",
-            False,
-        ): "the classes' rates differ by orders of magnitude, and the prior says that any is as likely",
+        ("shape", False): "the classes' rates differ by orders of magnitude, "
+        "and the prior says that any is as likely",
         ("mean", True): "the prior expects more events without end",
         ("mean", False): "the prior expects fewer events without end",
     },
@@ -376,7 +374,8 @@ class Poisson(Family[PoissonStats]):
     Examples
     --------
     >>> from bayesnb import NaiveBayes, Poisson
-    >>> model = NaiveBayes(Poisson()).fit([[0], [1], [0], [5], [7]], ["quiet", "quiet", "quiet", "busy", "busy"])
+    >>> calls = [[0], [1], [0], [5], [7]]
+    >>> model = NaiveBayes(Poisson()).fit(calls, ["quiet", "quiet", "quiet", "busy", "busy"])
     >>> model.predict([[1], [4]]).tolist()
     ['quiet', 'busy']
     """
@@ -398,7 +397,7 @@ class Poisson(Family[PoissonStats]):
         return Counts(self.fractional)
 
     def is_refuted(self, x: Any, codes: Array, weight: Array | None = None) -> bool:
-        """Whether a column varies within classes far more than counts of its size do, as prices do."""
+        """Whether a column varies within classes far more than counts of its size, as prices do."""
         weight = np.ones(len(codes)) if weight is None else weight
         return any(
             dispersion(column(x, j), codes, weight) > MOST_DISPERSED for j in range(x.shape[1])

@@ -11,7 +11,7 @@ from bayesnb.families.base import Array
 
 
 def tails(prob: float) -> tuple[float, float]:
-    """Return the probabilities below both ends of an interval, which leaves as much below as above."""
+    """Return the probabilities below both ends of an interval with equal tails."""
     if not 0 <= prob <= 1:
         raise ValueError(f"interval: prob is a probability, from 0 to 1, got {prob!r}.")
     return (1 - prob) / 2, (1 + prob) / 2

@@ -370,7 +370,8 @@ class SharedNormalInverseGamma(Sharing, NormalInverseGamma):
 
     The first axis is that of the classes; `shape` and `scale` are the same for all of them.
 
-    >>> belief = SharedNormalInverseGamma(mean=[0.0, 1.0], count=[1.0, 1.0], shape=[3.0, 3.0], scale=[4.0, 4.0])
+    >>> spread = {"shape": [3.0, 3.0], "scale": [4.0, 4.0]}
+    >>> belief = SharedNormalInverseGamma(mean=[0.0, 1.0], count=[1.0, 1.0], **spread)
     >>> belief.mode()
     Moments(mean=array([0., 1.]), variance=array([0.8, 0.8]))
     """
@@ -415,7 +416,8 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
 
     The first axis is that of the classes; `dof` and `scale` are the same for all of them.
 
-    >>> belief = SharedNormalInverseWishart([[0.0], [1.0]], [1.0, 1.0], [3.0, 3.0], [[[4.0]], [[4.0]]])
+    >>> spread = {"dof": [3.0, 3.0], "scale": [[[4.0]], [[4.0]]]}
+    >>> belief = SharedNormalInverseWishart([[0.0], [1.0]], [1.0, 1.0], **spread)
     >>> belief.mode().covariance.ravel().round(4)
     array([0.5714, 0.5714])
     """

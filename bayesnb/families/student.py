@@ -246,7 +246,7 @@ class StudentBelief(Belief):
 def log_plug_in(
     kind: str, beyond: int, width: int, dof: Array, log_det: Array, distance: Array
 ) -> Array:
-    """Log density at a squared distance by an estimate, from the scale and what it is divided by."""
+    """Log density at a squared distance by an estimate: the scale over what that divides it by."""
     free = dof - width - 1
     divisors = {"mean": np.where(free > 0, free, dof), "map": dof + beyond, "mle": dof}
     log_det = log_det - width * np.log(divisors[kind])

@@ -2,10 +2,9 @@
 is known.
 
 A symmetric positive definite matrix is L L' with L lower triangular, its Cholesky factor; W = L**-1
-is its whitening:
-|W v|**2 = v' matrix**-1 v. Matrices stand on the last two axes, vectors on the last. Missing cells of a vector are
-integrated out, so that a value is that of the vector of the cells which are there: the rows of one
-pattern of missing cells are worked on together.
+is its whitening: |W v|**2 = v' matrix**-1 v. Matrices stand on the last two axes, vectors on the
+last. Missing cells of a vector are integrated out, so that a value is that of the vector of the
+cells which are there: the rows of one pattern of missing cells are worked on together.
 """
 
 from abc import abstractmethod
@@ -142,7 +141,10 @@ def norm(whitening: Array, gap: Array) -> Array:
 
 
 def by_pattern(x: Array, value: Callable[[Array, There], Array]) -> Array:
-    """`value(cells, there)` of vectors, `(..., d)`, for each pattern of missing cells; 0 of none."""
+    """`value(cells, there)` of vectors, `(..., d)`, for each pattern of missing cells.
+
+    0 of none.
+    """
     x = np.asarray(x, float)
     there = ~np.isnan(x)
     if there.all():
@@ -211,7 +213,10 @@ class VectorStats(Stats):
         return cls(count, mean, settled(scatter))
 
     def __add__(self, other: Self) -> Self:
-        """Chan's merge of counts, means and scatters; with a negative count it is the subtraction."""
+        """Chan's merge of counts, means and scatters.
+
+        With a negative count it is the subtraction.
+        """
         count = self.count + other.count
         gap, share = other.mean - self.mean, ratio(other.count, count)
         scatter = self.scatter + other.scatter + (self.count * share)[..., None, None] * outer(gap)
@@ -261,7 +266,9 @@ class VectorStats(Stats):
         return type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
 
     def slip(self, part: Self, rest: Self) -> Slip:
-        """The slip of every column, `(c, 1, d)`; of a product it is at most the geometric mean of two
+        """The slip of every column, `(c, 1, d)`.
+
+        Of a product it is at most the geometric mean of two
         columns'.
         """
         mean, ssd = self.columns.slip(part.columns, rest.columns)

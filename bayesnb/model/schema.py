@@ -1,4 +1,7 @@
-"""What was learnt about a table's columns: their blocks and levels. Every later table is read into the same blocks."""
+"""What was learnt about a table's columns: their blocks and levels.
+
+Every later table is read into the same blocks.
+"""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,8 +50,9 @@ from bayesnb.numerics.views import Coded, Lookup, WordCounts
 
 NAMED = 8  # columns of a family
 OTHER_LINKS = (
-    "the links between columns are not the same in both parts, as each part finds them in its first table. Continue "
-    "one part from the other with partial_fit, or fit both with dependence=None."
+    "the links between columns are not the same in both parts, as each part finds them in its "
+    "first table. Continue one part from the other with partial_fit, or fit both with "
+    "dependence=None."
 )
 
 
@@ -71,7 +75,10 @@ class Block:
 
     @classmethod
     def of(cls, family: Family, table: Table, places: Sequence[int]) -> Self:
-        """Make a block of columns; consecutive places are kept as a range, which is quick to compare."""
+        """Make a block of columns.
+
+        Consecutive places are kept as a range, which is quick to compare.
+        """
         together = range(places[0], places[0] + len(places))
         if isinstance(places, range) or list(together) == list(places):
             return cls(family, table.columns[together.start : together.stop], together)
@@ -79,13 +86,18 @@ class Block:
 
     @property
     def keys(self) -> tuple[Hashable, ...]:
-        """Names of the block's features: its columns, or all of them at once for a family over the whole block."""
+        """Names of the block's features: its columns, or all of them at once for a family over the
+        whole block.
+        """
         names = tuple(self.names)
         return (names if len(names) > 1 else names[0],) if self.family.multivariate else names
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of levels of each column, the reserved one included; 1 for a column without any."""
+        """Number of levels of each column, the reserved one included.
+
+        1 for a column without any.
+        """
         if self.grid is not None:
             return self.grid.sizes
         return tuple(
@@ -94,7 +106,9 @@ class Block:
 
     @property
     def words(self) -> Sequence[Hashable]:
-        """Names of what the block's numbers count or measure: its columns, or the words of its column of lists."""
+        """Names of what the block's numbers count or measure: its columns, or the words of its
+        column of lists.
+        """
         if not self.family.listed:
             return self.names
         return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
@@ -151,7 +165,10 @@ class Block:
         return not self.family.fractional or are_whole(x)
 
     def learn(self, table: Table, weight: Array | None = None) -> Self:
-        """Return the block with the levels of this table after those it has; or with its grid, if it has none."""
+        """Return the block with the levels of this table after those it has.
+
+        Or with its grid, if it has none.
+        """
         if self.family.has_grid:
             return (
                 self
@@ -173,7 +190,10 @@ class Block:
             yield from ((place, self.grid.only(j)) for j, place in enumerate(self.places))
 
     def on_grids(self, grids: Mapping[int, Grid]) -> Self:
-        """Return the block on the grids of its columns, by their places; as it is, if not all are there."""
+        """Return the block on the grids of its columns, by their places.
+
+        As it is, if not all are there.
+        """
         known = self.family.has_grid and all(place in grids for place in self.places)
         return (
             replace(self, grid=Grid.side_by_side([grids[place] for place in self.places]))
@@ -186,7 +206,9 @@ class Block:
         return self.family.grid_of(x, weight, table.n_jobs)  # type: ignore[attr-defined]
 
     def _contents(self, table: Table) -> Sequence[Any]:
-        """Return what each column holds: its distinct values or words, or where its integers begin and end."""
+        """Return what each column holds: its distinct values or words, or where its integers begin
+        and end.
+        """
         if self.family.listed:
             return [table.lists(place).words for place in self.places]
         if isinstance(self.family.levels, Codes):
@@ -200,16 +222,19 @@ class Block:
         if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
             name, kind = self.names[0], type(self.family).__name__
             raise ValueError(
-                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each takes them from its "
-                "first table. Continue one part from the other with partial_fit, or declare the cuts for both, as "
-                f"increasing numbers: families={{{name!r}: {kind}(cuts=[...])}}."
+                f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each "
+                "takes them from its first table. Continue one part from the other with "
+                "partial_fit, or declare the cuts for both, as increasing numbers: "
+                f"families={{{name!r}: {kind}(cuts=[...])}}."
             )
         if self.grid is not None:
             return self
         return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
     def beginning(self, known: Self) -> Self:
-        """Return the block with the levels of another in their places, and after them the others that it has."""
+        """Return the block with the levels of another in their places, and after them the others
+        that it has.
+        """
         if self.grid is not None:
             return self
         pairs = zip(known.levels, self.levels, strict=True)
@@ -221,7 +246,9 @@ class Block:
         return self if block.levels == self.levels else block
 
     def places_in(self, other: Self) -> Array:
-        """Return where the levels of all columns, end to end, stand among those of a block that has them too."""
+        """Return where the levels of all columns, end to end, stand among those of a block that has
+        them too.
+        """
         return places_among(self.levels, other.levels, other.sizes, self.family.unseen == "reserve")
 
     def _levels(self, table: Table, j: int, known: Levels, values: Any) -> Levels:
@@ -249,7 +276,9 @@ class Block:
         return x if self.grid is None else self.grid.only(feature).read(x)
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
-        """Return the levels in cells that are not known, and how often each occurs, column by column."""
+        """Return the levels in cells that are not known, and how often each occurs, column by
+        column.
+        """
         if not isinstance(x, Coded | WordCounts):
             return {}
         return {
@@ -259,7 +288,9 @@ class Block:
         }
 
     def write(self, drawn: Array, rng: Any) -> Array:
-        """Return cells that `read` would read as those drawn, `(r, f)`; a level without a name becomes a missing cell.
+        """Return cells that `read` would read as those drawn, `(r, f)`.
+
+        A level without a name becomes a missing cell.
 
         Words of lists come in a random order, without those that have no name.
         """
@@ -301,7 +332,9 @@ class Schema:
         weight: Array | None = None,
         grids: Mapping[int, Grid] | None = None,
     ) -> Self:
-        """Learn the levels of a table's columns, and grids that are not known, for which rows count by their weight."""
+        """Learn the levels of a table's columns, and grids that are not known, for which rows count
+        by their weight.
+        """
         if not families:
             raise ValueError("all columns are dropped; at least one needs a family.")
         blocks = [Block.of(family, table, places) for family, places in families]
@@ -311,7 +344,9 @@ class Schema:
         )
 
     def of_part(self, table: Table) -> Self:
-        """Return the schema of another part of the same table: families and grids are these, levels that part's."""
+        """Return the schema of another part of the same table: families and grids are these, levels
+        that part's.
+        """
         return replace(
             self, blocks=tuple(replace(block, levels=()).learn(table) for block in self.blocks)
         )
@@ -357,7 +392,9 @@ class Schema:
         return once and all(block.is_whole(x) for block, x in zip(self.blocks, cells, strict=True))
 
     def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
-        """Raise for cells that gave stats that no numbers have, before anything is learnt from them."""
+        """Raise for cells that gave stats that no numbers have, before anything is learnt from
+        them.
+        """
         for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
             if block.family.shows_invalid and (columns := seen.invalid_columns()).size:  # type: ignore[attr-defined]
                 block.check(x)
@@ -371,7 +408,10 @@ class Schema:
     def warn_unseen(
         self, cells: Sequence[Cells], n_jobs: int | None, *, learnt: bool = False
     ) -> None:
-        """Warn once of all levels that the model does not know, or raise; rows just learnt lack declared ones alone."""
+        """Warn once of all levels that the model does not know, or raise.
+
+        Rows just learnt lack declared ones alone.
+        """
         ignored: Unseen = {}
         for block, x in zip(self.blocks, cells, strict=True):
             if (
@@ -382,14 +422,20 @@ class Schema:
                 continue
             unseen = block.unseen(x, n_jobs)
             if unseen and block.family.unseen == "error":
-                advice = "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or 'reserve'."
+                advice = (
+                    "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or "
+                    "'reserve'."
+                )
                 raise ValueError(f"{unseen_message(unseen)} {advice}")
             ignored |= unseen
         if ignored:
             warn(ignored)
 
     def refuse_unseen(self, cells: Sequence[Cells], n_jobs: int | None) -> None:
-        """Raise for levels that cannot have been learnt; where they are declared, others were left out or reserved."""
+        """Raise for levels that cannot have been learnt.
+
+        Where they are declared, others were left out or reserved.
+        """
         for block, x in zip(self.blocks, cells, strict=True):
             may_be_there = block.declares_levels and block.family.unseen != "error"
             if not may_be_there and (unseen := block.unseen(x, n_jobs)):
@@ -419,7 +465,10 @@ class Schema:
 
     @property
     def declared(self) -> dict[Hashable, Family]:
-        """Family of each column or, by their names, of columns that are modelled jointly; words stay apart."""
+        """Family of each column or, by their names, of columns that are modelled jointly.
+
+        Words stay apart.
+        """
         entries = [
             (place, key, block.family)
             for block in self.blocks

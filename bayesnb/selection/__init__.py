@@ -1,1 +1,3 @@
-"""Choosing between models, on arrays: leave-one-out, folds, scores, exponents, priors' settings, evidence."""
+"""Choosing between models, on arrays: leave-one-out, folds, scores, exponents, priors' settings,
+evidence.
+"""

@@ -21,7 +21,7 @@ from bayesnb.selection.column_scores import column_scores, stratified
 
 
 class LabelledTable(NamedTuple):
-    """A table, the places of its rows' classes, their weights, the classes, and the prior of those."""
+    """A table, the codes of its rows' classes, their weights, the classes, and their prior."""
 
     table: Table
     codes: Array
@@ -43,7 +43,9 @@ class Contest:
 
 
 class Chosen(NamedTuple):
-    """Blocks of columns with one family each, how these were chosen, and the grids that they have by place."""
+    """Blocks of columns with one family each, how these were chosen, and the grids that they have
+    by place.
+    """
 
     families: FamilyColumns
     choices: tuple[Choice, ...]
@@ -56,29 +58,43 @@ def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
     if not contests:
         return Chosen(declared, (), {})
     grids: list[dict[int, Grid]] = []
-    elpd = np.full((len(contests), max(len(contest.best_of.candidates) for contest in contests)), np.nan)
+    elpd = np.full(
+        (len(contests), max(len(contest.best_of.candidates) for contest in contests)), np.nan
+    )
     for k in range(elpd.shape[1]):
         able = [i for i, contest in enumerate(contests) if _is_able(contest, k, rows)]
         grids.append({})
         if able:
             elpd[able, k], grids[k] = _label_scores([contests[i] for i in able], k, rows)
-    choices = tuple(_choice(contest, scores, rows.table) for contest, scores in zip(contests, elpd, strict=True))
+    choices = tuple(
+        _choice(contest, scores, rows.table) for contest, scores in zip(contests, elpd, strict=True)
+    )
     fixed: DeclaredColumns = [block for block in declared if not isinstance(block[0], BestOf)]
     kept: dict[int, Grid] = {}
     for contest, choice in zip(contests, choices, strict=True):
         fixed.append((contest.best_of.candidates[choice.chosen], contest.places))
-        kept |= {place: grids[choice.chosen][place] for place in contest.places if place in grids[choice.chosen]}
+        kept |= {
+            place: grids[choice.chosen][place]
+            for place in contest.places
+            if place in grids[choice.chosen]
+        }
     return Chosen(grouped(fixed), choices, kept)
 
 
 def _contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
     if not isinstance(best_of, BestOf):
         return []
-    return [Contest(best_of, places)] if best_of.over_blocks else [Contest(best_of, [place]) for place in places]
+    return (
+        [Contest(best_of, places)]
+        if best_of.over_blocks
+        else [Contest(best_of, [place]) for place in places]
+    )
 
 
 def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
-    """Whether the k-th candidate, if there is one, can have all cells; one after the first must not be refuted."""
+    """Whether the k-th candidate, if there is one, can have all cells; one after the first must not
+    be refuted.
+    """
     if k >= len(contest.best_of.candidates):
         return False
     family, table = contest.best_of.candidates[k], rows.table
@@ -92,8 +108,11 @@ def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
     return k == 0 or not family.is_refuted(x, rows.codes, rows.weight)
 
 
-def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> tuple[Array, dict[int, Grid]]:
-    """Return the label's leave-one-out score by the columns of each contest alone, under their k-th candidates.
+def _label_scores(
+    contests: Sequence[Contest], k: int, rows: LabelledTable
+) -> tuple[Array, dict[int, Grid]]:
+    """Return the label's leave-one-out score by the columns of each contest alone, under their
+    k-th candidates.
 
     The second value are grids that these have learnt, by the places of columns.
     """
@@ -103,12 +122,16 @@ def _label_scores(contests: Sequence[Contest], k: int, rows: LabelledTable) -> t
     part = stratified(seen, len(rows.classes), len(schema.keys))
     share = part.counts.sum() / seen.counts.sum()
     log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
-    scores = np.where(np.isnan(scores), 0.0, scores)  # of rows that cannot be left out a column says nothing
+    scores = np.where(
+        np.isnan(scores), 0.0, scores
+    )  # of rows that cannot be left out a column says nothing
     feature = _features_by_place(schema)
     chosen = [sorted({feature[place] for place in contest.places}) for contest in contests]
     widths = [len(features) for features in chosen]
     owner = np.repeat(np.arange(len(contests)), widths)
-    scores = log_class[:, :, None] + add_groups(scores[..., np.concatenate(chosen)], owner, len(contests))
+    scores = log_class[:, :, None] + add_groups(
+        scores[..., np.concatenate(chosen)], owner, len(contests)
+    )
     label = scores[np.arange(len(part.codes)), part.codes]
     with np.errstate(invalid="ignore"):  # a row may be impossible under every class
         log_proba = label - np.logaddexp.reduce(scores, axis=1)
@@ -129,10 +152,14 @@ def _features_by_place(schema: Schema) -> dict[int, int]:
 
 
 def _choice(contest: Contest, elpd: Array, table: Table) -> Choice:
-    """Take the first candidate that can have the cells, unless the best beats it by more than the margin."""
+    """Take the first candidate that can have the cells, unless the best beats it by more than the
+    margin.
+    """
     best_of, scores = contest.best_of, elpd[: len(contest.best_of.candidates)]
     able = np.flatnonzero(~np.isnan(scores))
-    first = int(able[0]) if able.size else 0  # if none is able, the first one's error says what is wrong
+    first = (
+        int(able[0]) if able.size else 0
+    )  # if none is able, the first one's error says what is wrong
     best = int(np.nanargmax(scores)) if able.size else 0
     chosen = best if scores[best] > scores[first] + best_of.margin else first
     return Choice(contest.key(table), best_of.names, scores, chosen)

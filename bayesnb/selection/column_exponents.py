@@ -1,19 +1,22 @@
-"""Exponents by column, and how fast those of words fall with the length of a row: t / (1 + n / n0) at n words.
+"""Exponents by column, and how fast those of words fall with the length of a row: t / (1 + n / n0)
+at n words.
 
-The words of a text repeat one another, so that one exponent is too few for short texts and too many for long ones. As
-everywhere here, a score under an exponent is taken to be the exponent times the score; so one table of exact
-leave-one-out scores L is enough for all n0. With the class's part and the other columns fixed, for a block of words
+The words of a text repeat one another, so that one exponent is too few for short texts and too many
+for long ones. As everywhere here, a score under an exponent is taken to be the exponent times the
+score; so one table of exact leave-one-out scores L is enough for all n0. With the class's part and
+the other columns fixed, for a block of words
 
     maximise over n0 and t <= 1    sum_i log softmax_c(rest_ic + t L_ic / (1 + n_i / n0))_{y_i}
 
-where t has no prior: the one near 1 is for rows of any length, and a small n0 would evade it. n0 is a power of 2 up to
-the longest row, or infinite, where nothing falls: a factor of 2 changes the score of held-out rows by some percent at
-most. The prior is weak: before the rows are seen, an infinite n0 is e times as probable as each of the others, so that
-these must be better by a nat. Short texts, and such whose words are independent, keep their one exponent to the last
-digit. Then all exponents are found as always, by scores that are divided by 1 + n / n0.
+where t has no prior: the one near 1 is for rows of any length, and a small n0 would evade it. n0 is
+a power of 2 up to the longest row, or infinite, where nothing falls: a factor of 2 changes the
+score of held-out rows by some percent at most. The prior is weak: before the rows are seen, an
+infinite n0 is e times as probable as each of the others, so that these must be better by a nat.
+Short texts, and such whose words are independent, keep their one exponent to the last digit. Then
+all exponents are found as always, by scores that are divided by 1 + n / n0.
 
-Where rows come in batches, n0 is that of the first; each batch is scored before it is learnt, and what earlier ones
-said of the exponents is the ridge.
+Where rows come in batches, n0 is that of the first; each batch is scored before it is learnt, and
+what earlier ones said of the exponents is the ridge.
 """
 
 from typing import NamedTuple
@@ -48,26 +51,34 @@ from bayesnb.selection.leave_one_out import are_there, leave_one_out
 MARGIN = 1.0  # nats by which a finite length must be better
 STEP = 1e-2  # of log t, for its second derivative
 COARSE = 1e-2  # of log t: the height is flat there
-MOST_EXPONENTS = 500  # of columns: of more columns, those that alone say least about the label share one
+MOST_EXPONENTS = (
+    500  # of columns: of more columns, those that alone say least about the label share one
+)
 OF_LINKS = 0.25  # the prior mean of a link's exponent, relative to that of columns
 
 
 class ColumnExponents(NamedTuple):
-    """The exponents of all columns, and the lengths at which those of words are half, infinite for others, `(f,)`."""
+    """The exponents of all columns, and the lengths at which those of words are half, infinite for
+    others, `(f,)`.
+    """
 
     found: FoundExponents
     length: Array
 
 
 def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
-    """One exponent on the features' evidence, by the leave-one-out log score of the labels and the prior.
+    """One exponent on the features' evidence, by the leave-one-out log score of the labels and
+    the prior.
 
-    A row of weight w counts as w rows: one of them is left out, and its score counts w times. Where these are only the
-    last of the rows that were learnt, a row without which its class has no distribution is passed over. The standard
-    deviation is that of the second derivative in log t, by differences.
+    A row of weight w counts as w rows: one of them is left out, and its score counts w times.
+    Where these are only the last of the rows that were learnt, a row without which its class
+    has no distribution is passed over. The standard deviation is that of the second derivative
+    in log t, by differences.
     """
     one = np.minimum(rows.counts, 1.0)
-    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, one, PREDICTIVE)
+    log_class = model.prior.classes.labels_left_out(
+        model.stats.classes, rows.codes, one, PREDICTIVE
+    )
     with np.errstate(invalid="ignore"):
         total = leave_one_out(model, rows, gone=one, n_jobs=n_jobs)
         features = np.where(np.isneginf(log_class), 0.0, total - log_class)
@@ -86,15 +97,20 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
 
 
 def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExponents:
-    """The exponents of all columns and their standard deviations, by exact leave-one-out of rows that were learnt.
+    """The exponents of all columns and their standard deviations, by exact leave-one-out of
+    rows that were learnt.
 
     Of many rows it takes a part, spread evenly over every class.
     """
     few = _part(model, rows)
-    scores = LabelScores.of(column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes])
+    scores = LabelScores.of(
+        column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes]
+    )
     words, columns = words_of_rows(model, few)[scores.places], scores.table.shape[2]
     linked = are_links(model)
-    known = _averaged(scores, linked) if columns > 1 or not words.any() else None  # else no other column is there
+    known = (
+        _averaged(scores, linked) if columns > 1 or not words.any() else None
+    )  # else no other column is there
     length = lengths_by_loo(scores, words, np.zeros(columns) if known is None else known.mean)
     if known is None or np.isfinite(length).any():
         known = _averaged(shortened(scores, words, length), linked)
@@ -102,24 +118,34 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
 
 
 def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
-    """The exponents of columns whose prior is around one for all of them, and of links, around a part of it."""
+    """The exponents of columns whose prior is around one for all of them, and of links, around a
+    part of it.
+    """
     t, sd = average_one_exponent(scores, ~linked)
     groups, first = groups_of(scores, linked)
-    found = average_over_widths(scores.add_up(groups), np.where(linked, OF_LINKS * t, t)[first], sd / t)
+    found = average_over_widths(
+        scores.add_up(groups), np.where(linked, OF_LINKS * t, t)[first], sd / t
+    )
     return found.of_features(groups)
 
 
 def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
-    """Return the group of columns, with one exponent, that each column is in, and the first column of each group.
+    """Return the group of columns, with one exponent, that each column is in, and the first
+    column of each group.
 
-    Links, and the columns that alone say most about the label, are by themselves; of a wide table, all others are one
-    group, the last one. So second derivatives have at most MOST_EXPONENTS rows, and as many as there are links.
+    Links, and the columns that alone say most about the label, are by themselves; of a wide
+    table, all others are one group, the last one. So second derivatives have at most
+    MOST_EXPONENTS rows, and as many as there are links.
     """
     columns = np.arange(len(linked))
     if len(columns) <= MOST_EXPONENTS:
         return columns, columns
     is_alone = linked.copy()
-    is_alone[np.argsort(np.where(linked, np.inf, -scores.total_by_column), kind="stable")[: MOST_EXPONENTS - 1]] = True
+    is_alone[
+        np.argsort(np.where(linked, np.inf, -scores.total_by_column), kind="stable")[
+            : MOST_EXPONENTS - 1
+        ]
+    ] = True
     groups = np.where(is_alone, np.cumsum(is_alone) - 1, is_alone.sum())
     return groups, np.unique(groups, return_index=True)[1]
 
@@ -127,11 +153,16 @@ def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
 def are_links(model: Model) -> Array:
     """Which features are links between columns, `(f,)`."""
     blocks = model.prior.blocks
-    return np.concatenate([np.full(features_of(block), isinstance(block, Links)) for block in blocks])
+    return np.concatenate(
+        [np.full(features_of(block), isinstance(block, Links)) for block in blocks]
+    )
 
 
-def by_batch(model: Model, rows: Rows, known: Ridge, length: Array, groups: Array) -> ColumnExponents:
-    """The exponents after rows that the model has not learnt yet, from what was known of them before.
+def by_batch(
+    model: Model, rows: Rows, known: Ridge, length: Array, groups: Array
+) -> ColumnExponents:
+    """The exponents after rows that the model has not learnt yet, from what was known of them
+    before.
 
     Features of one group share an exponent, as they did before.
     """
@@ -139,7 +170,9 @@ def by_batch(model: Model, rows: Rows, known: Ridge, length: Array, groups: Arra
     scores = LabelScores.of(predictive_scores(model, few), few, np.zeros(len(few.codes), bool))
     scores = shortened(scores, words_of_rows(model, few)[scores.places], length)
     first = np.unique(groups, return_index=True)[1]
-    found = maximise_exponents(scores.add_up(groups), Ridge(known.mean[first], known.sd[first])).exponents
+    found = maximise_exponents(
+        scores.add_up(groups), Ridge(known.mean[first], known.sd[first])
+    ).exponents
     return ColumnExponents(found.of_features(groups), length)
 
 
@@ -149,11 +182,14 @@ def _part(model: Model, rows: Rows) -> Rows:
 
 
 def words_of_rows(model: Model, rows: Rows) -> Array:
-    """The number of words of rows in each column, 0 in one that is not a block of words, `(r, f)`."""
+    """Number of words of rows in each column, 0 in one that is no block of words, `(r, f)`."""
     blocks = zip(model.prior.blocks, rows.cells, strict=True)
     none = np.zeros((len(rows.codes), 1))
     return np.concatenate(
-        [lengths_of(x)[:, None] if has_words(b, x) else none.repeat(features_of(b), 1) for b, x in blocks],
+        [
+            lengths_of(x)[:, None] if has_words(b, x) else none.repeat(features_of(b), 1)
+            for b, x in blocks
+        ],
         axis=1,
     )
 
@@ -169,7 +205,9 @@ def shortened(scores: LabelScores, words: Array, length: Array) -> LabelScores:
 
 
 def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
-    """The most probable n0 of each column of words, the other columns at the exponents w, `(r, f), (f,) -> (f,)`."""
+    """The most probable n0 of each column of words, the other columns at the exponents w, `(r, f),
+    (f,) -> (f,)`.
+    """
     length = np.full(len(w), np.inf)
     for j in np.flatnonzero(words.any(axis=0)).tolist():
         block = scores.isolate(j, np.where(np.arange(len(w)) == j, 0.0, w))

@@ -1,9 +1,10 @@
-"""Exact leave-one-out scores by column: what each column says of each row's classes once the row has left.
+"""Exact leave-one-out scores by column: what each column says of each row's classes once the row
+has left.
 
     table[i, c, j] = log p(x_ij | c, all rows but i)
 
-A column is a feature of a block: one that is modelled jointly with others, or a block of words, is one column. The sum
-of a row's scores and `log_class_left_out` is `leave_one_out`.
+A column is a feature of a block: one that is modelled jointly with others, or a block of words, is
+one column. The sum of a row's scores and `log_class_left_out` is `leave_one_out`.
 """
 
 from collections.abc import Iterator
@@ -20,16 +21,24 @@ from bayesnb.numerics.threads import blocks
 
 
 def column_scores(
-    model: Model, rows: Rows, n_jobs: int | None = None, gone: Array | None = None, kind: str = PREDICTIVE
+    model: Model,
+    rows: Rows,
+    n_jobs: int | None = None,
+    gone: Array | None = None,
+    kind: str = PREDICTIVE,
 ) -> tuple[Array, Array]:
-    """Log probability of the classes and of each column's cells, `(r, c)` and `(r, c, f)`, the row left out.
+    """Log probability of the classes and of each column's cells, `(r, c)` and `(r, c, f)`, the
+    row left out.
 
-    The features are in the order of blocks, blocks end to end. `gone` is the weight that leaves: by default a row of
-    weight w counts as w rows, one of which is left out. A missing cell's score is 0; a cell that is impossible has
-    -inf; NaN where the other rows leave no distribution, or must be counted again to know it and are not all there.
+    The features are in the order of blocks, blocks end to end. `gone` is the weight that
+    leaves: by default a row of weight w counts as w rows, one of which is left out. A missing
+    cell's score is 0; a cell that is impossible has -inf; NaN where the other rows leave no
+    distribution, or must be counted again to know it and are not all there.
     """
     gone = np.minimum(rows.counts, 1.0) if gone is None else gone
-    _, log_class, table = next(column_scores_by_parts(model, rows, len(rows.codes), gone, kind, n_jobs))
+    _, log_class, table = next(
+        column_scores_by_parts(model, rows, len(rows.codes), gone, kind, n_jobs)
+    )
     return log_class, table
 
 
@@ -46,7 +55,9 @@ def column_scores_by_parts(
         table = np.empty((*log_class[part].shape, sum(widths)))
         for b, x in enumerate(rows.cells):
             leaving = RowsLeftOut(x[part], rows.codes[part], gone[part], kind, n_jobs)
-            scores = model.prior.blocks[b].features_left_out(model.stats.blocks[b], reader.blocks[b], leaving)
+            scores = model.prior.blocks[b].features_left_out(
+                model.stats.blocks[b], reader.blocks[b], leaving
+            )
             places = np.arange(len(leaving.codes)), leaving.codes
             again = np.isnan(scores[places]).any(axis=1) & there[part]
             for i in np.flatnonzero(again):
@@ -61,16 +72,22 @@ def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
     return log_class, feature_scores(model.posterior.blocks, rows.cells)
 
 
-def count_again(model: Model, rows: Rows, b: int, row: int, gone: Array, kind: str, scores: Array) -> None:
-    """Write scores of a row by a block, `(c, f)`, or `(c, 1)` in all, where they are NaN, by counting all others again.
+def count_again(
+    model: Model, rows: Rows, b: int, row: int, gone: Array, kind: str, scores: Array
+) -> None:
+    """Write scores of a row by a block, `(c, f)`, or `(c, 1)` in all, where they are NaN, by
+    counting all others again.
 
-    For rows whose subtraction would leave too few digits. What has no proper distribution stays as it is, and so do
-    classes that do not change.
+    For rows whose subtraction would leave too few digits. What has no proper distribution stays
+    as it is, and so do classes that do not change.
     """
     prior, c, x = model.prior.blocks[b], int(rows.codes[row]), rows.cells[b][[row]]
     rest = stats_without(model, rows, b, row, gone)
     changed = slice(c, c + 1) if prior.independent_classes else slice(None)
-    reader, classes = reader_of(prior[changed], rest[changed], kind), np.arange(len(scores))[changed]
+    reader, classes = (
+        reader_of(prior[changed], rest[changed], kind),
+        np.arange(len(scores))[changed],
+    )
     column = column_of(x)
     for j in np.flatnonzero(np.isnan(scores[c])).tolist():
         one, cells = (reader, x) if scores.shape[1] == 1 else (reader.only(j), column(j))
@@ -81,15 +98,22 @@ def count_again(model: Model, rows: Rows, b: int, row: int, gone: Array, kind: s
 
 def stats_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
     """Count a block's rows again but for one, of those classes that it was in."""
-    c, weight = rows.codes[row], np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
-    keep = np.flatnonzero((weight > 0) & (rows.codes == c if model.prior.blocks[b].independent_classes else True))
+    c, weight = (
+        rows.codes[row],
+        np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts),
+    )
+    keep = np.flatnonzero(
+        (weight > 0) & (rows.codes == c if model.prior.blocks[b].independent_classes else True)
+    )
     labels = one_hot(rows.codes[keep], len(model.stats.classes), weight[keep])
     rest = rows.observers[b](rows.cells[b][keep], labels, 1)
     return rest if rows.elsewhere is None else rest + rows.elsewhere.blocks[b]
 
 
 def are_there(model: Model, rows: Rows) -> Array:
-    """Classes of which these rows, with the known stats of others, are all that the model has learnt, `(c,)`."""
+    """Classes of which these rows, with the known stats of others, are all that the model has
+    learnt, `(c,)`.
+    """
     known = 0.0 if rows.elsewhere is None else rows.elsewhere.classes.counts
     return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)) + known)
 
@@ -102,10 +126,11 @@ def are_all(model: Model, counts: Array) -> Array:
 
 
 def chosen_rows(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Array:
-    """Rows by which exponents are found, `(r,)`: all, or PART of them, evenly spaced in every class, always the same.
+    """Rows by which exponents are found, `(r,)`: all, or PART of them, evenly spaced in every
+    class, always the same.
 
-    They are fewer where the table of their scores would be too large, or exponents, by default one for each column,
-    take too long to find.
+    They are fewer where the table of their scores would be too large, or exponents, by default
+    one for each column, take too long to find.
     """
     most = most_scored(classes, columns, exponents)
     if len(rows.codes) <= min(MOST_ROWS, most):

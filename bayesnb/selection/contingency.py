@@ -1,6 +1,7 @@
 """Contingency tables of pairs of columns of levels, class by class: only cells that have rows.
 
-The tables of one column and many others are counts of levels by group, the column's level and class.
+The tables of one column and many others are counts of levels by group, the column's level and
+class.
 """
 
 from collections.abc import Iterator
@@ -97,8 +98,12 @@ def count_pairs(
         yield part, PairCells(pair, owner, one, place - bounds[pair], number, shape)
 
 
-def _tally(x: Array, bounds: Array, group: Array, weight: Array, groups: int) -> tuple[Array, Array]:
-    """Return the cells with rows, levels of all columns end to end, and their weights, by a table of all cells."""
+def _tally(
+    x: Array, bounds: Array, group: Array, weight: Array, groups: int
+) -> tuple[Array, Array]:
+    """Return the cells with rows, levels of all columns end to end, and their weights, by a table
+    of all cells.
+    """
     counts = np.zeros((bounds[-1], groups))
     numerics.level_kernels.tally(x, bounds, group, weight, counts)
     at = np.flatnonzero(counts)

@@ -1,30 +1,34 @@
 """Exponents on the features' evidence, chosen by the exact leave-one-out log score of the labels.
 
-Naive Bayes counts dependent features as if each were news. Exponents w on their densities are a cure: the scores of the
-classes are log p(c) + sum_j w_j log p_j(x_j | c). One exponent t for all features has the prior
-log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows. One for each of f columns has a ridge,
+Naive Bayes counts dependent features as if each were news. Exponents w on their densities are a
+cure: the scores of the classes are log p(c) + sum_j w_j log p_j(x_j | c). One exponent t for all
+features has the prior log t ~ Normal(0, 0.5**2), and is at most 1: above that it overfits few rows.
+One for each of f columns has a ridge,
 
     w_j ~ Normal(t, t**2), w_j >= 0,     log t ~ Normal(-log(f) / 2, 0.5**2), t <= 1
 
-around the mean of t: halfway, on a log scale, between columns that all say the same, each worth 1 / f, and independent
-ones, worth 1. A few rows of many columns are often told apart without error whatever the exponents, and then the prior
-is what keeps the probabilities modest. Exponents of links between columns have such a ridge around a part of t.
+around the mean of t: halfway, on a log scale, between columns that all say the same, each worth 1 /
+f, and independent ones, worth 1. A few rows of many columns are often told apart without error
+whatever the exponents, and then the prior is what keeps the probabilities modest. Exponents of
+links between columns have such a ridge around a part of t.
 
-The score of the labels and the ridge are together concave in w, a log-sum-exp of linear forms and a quadratic, so the
-maximum is the only one; the inverse of the negative second derivatives there is the Laplace approximation of the
-covariance. It is an empirical choice, not a likelihood: the evidence, and whatever is drawn, stay those of the model
-with the exponents 1.
+The score of the labels and the ridge are together concave in w, a log-sum-exp of linear forms and a
+quadratic, so the maximum is the only one; the inverse of the negative second derivatives there is
+the Laplace approximation of the covariance. It is an empirical choice, not a likelihood: the
+evidence, and whatever is drawn, stay those of the model with the exponents 1.
 
-Exponents w are chosen by the scores of the same rows that are then held out. With them fixed, held-out scores are too
-good. So each row leaves them too, by one Newton step on the objective by which they were found. For row i with the
-scores s_c = log p(c) + sum_j w_j L_cj, all of the other rows, and p = softmax(s),
+Exponents w are chosen by the scores of the same rows that are then held out. With them fixed,
+held-out scores are too good. So each row leaves them too, by one Newton step on the objective by
+which they were found. For row i with the scores s_c = log p(c) + sum_j w_j L_cj, all of the other
+rows, and p = softmax(s),
 
     m = sum_c p_c L_c      g = weight (L_y - m)      G'G = weight sum_c p_c (L_c - m) (L_c - m)'
     w(-i) = max(w - (S**-1 - G'G)**-1 g, 0)
     (S**-1 - G'G)**-1 = S + S G' (1 - G S G')**-1 G S
 
-S is the covariance of the exponents, the inverse of the negative second derivatives of the objective, of which G'G is
-the row's part and g its part of the slope. One system of equations a row, as large as there are classes.
+S is the covariance of the exponents, the inverse of the negative second derivatives of the
+objective, of which G'G is the row's part and g its part of the slope. One system of equations a
+row, as large as there are classes.
 """
 
 from collections.abc import Callable
@@ -91,7 +95,8 @@ class FoundExponents:
 
 @dataclass(frozen=True, eq=False)
 class LabelScores:
-    """Log odds of the other classes against each row's label, of which exponents weigh the columns' parts.
+    """Log odds of the other classes against each row's label, of which exponents weigh the
+    columns' parts.
 
     A class that a cell makes impossible stays so, whatever the exponent of its column: its odds
     are 0, and the columns' parts are too.
@@ -110,10 +115,11 @@ class LabelScores:
         there: Array,
         parameter: str = "temper='columns'",
     ) -> Self:
-        """Take rows with scores, `(r, c)` and `(r, c, f)`; raise for one that its label's cells make impossible.
+        """Take rows with scores, `(r, c)` and `(r, c, f)`; raise for one that its label's
+        cells make impossible.
 
-        A row whose class is impossible without it, as one of a class alone may be, says nothing of
-        exponents.
+        A row whose class is impossible without it, as one of a class alone may be, says
+        nothing of exponents.
         """
         log_class, table = scores
         label = np.arange(len(rows.codes)), rows.codes
@@ -155,7 +161,9 @@ class LabelScores:
         return self.odds + (self.table.reshape(-1, len(w)) @ w).reshape(self.odds.shape)
 
     def _shares(self, w: Array) -> tuple[Array, Array]:
-        """Log probability of the label, `(r,)`, and the probabilities of the other classes, `(r, c - 1)`."""
+        """Log probability of the label, `(r,)`, and the probabilities of the other classes, `(r, c
+        - 1)`.
+        """
         odds = np.ascontiguousarray(self._odds_at(w).T)  # sums over few classes are slow along rows
         peak = odds.max(axis=0, initial=0.0)
         share = np.exp(odds - peak)
@@ -177,11 +185,12 @@ class LabelScores:
         return -(proba.reshape(-1) @ self.table.reshape(-1, len(w)))
 
     def factor(self, w: Array) -> Array:
-        """Matrices B of rows: the sum of all B'B are the negative second derivatives of `total`, `(r, c - 1, f)`.
+        """Matrices B of rows: the sum of all B'B are the negative second derivatives of
+        `total`, `(r, c - 1, f)`.
 
-        They are the covariances of columns under p(y | x): class by class, the variance between it
-        and the mean of those before it, whose share of the row's probability is `before`. The first
-        is the label, whose odds against itself are 0.
+        They are the covariances of columns under p(y | x): class by class, the variance
+        between it and the mean of those before it, whose share of the row's probability is
+        `before`. The first is the label, whose odds against itself are 0.
         """
         log_label, proba = self._shares(w)
         before = np.exp(log_label)
@@ -198,7 +207,9 @@ class LabelScores:
 
 
 def compare_with_label(scores: Array, codes: Array) -> Array:
-    """Return the scores of the other classes less those of each row's label, `(r, c, ...) -> (r, c - 1, ...)`."""
+    """Return the scores of the other classes less those of each row's label, `(r, c, ...) -> (r, c
+    - 1, ...)`.
+    """
     rows, classes = scores.shape[:2]
     others = (codes[:, None] + np.arange(1, classes)) % classes
     each = np.arange(rows)
@@ -206,7 +217,9 @@ def compare_with_label(scores: Array, codes: Array) -> Array:
 
 
 def average_one_exponent(scores: LabelScores, which: Array) -> Exponent:
-    """Return the mean of the one exponent around which those of these columns lie, and its standard deviation."""
+    """Return the mean of the one exponent around which those of these columns lie, and its standard
+    deviation.
+    """
     once = scores.combine(which)
     prior = -np.log(which.sum()) / 2
 
@@ -228,14 +241,15 @@ def average_one_exponent(scores: LabelScores, which: Array) -> Exponent:
 
 
 def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> FoundExponents:
-    """Find exponents with these prior means, `(f,)`, averaged over the width of the ridge by the evidence of each.
+    """Find exponents with these prior means, `(f,)`, averaged over the width of the ridge by
+    the evidence of each.
 
-    log width ~ Normal(0, 1), in units of the means. All means have one factor, which is `unsure` by
-    so much of itself: the exponents follow it as far as the ridge pulls them.
+    log width ~ Normal(0, 1), in units of the means. All means have one factor, which is
+    `unsure` by so much of itself: the exponents follow it as far as the ridge pulls them.
 
-    Columns differ in what they are worth, and by how much is told best by the rows: one width for
-    all tables is too narrow where some columns repeat others, and too wide where all are worth the
-    same.
+    Columns differ in what they are worth, and by how much is told best by the rows: one width
+    for all tables is too narrow where some columns repeat others, and too wide where all are
+    worth the same.
     """
     maxima: dict[float, Maximum] = {}
     best = -np.inf
@@ -312,8 +326,10 @@ def maximise_exponents(scores: LabelScores, ridge: Ridge, start: Array | None = 
     return Maximum(found, log_posterior(w) - log_volume)
 
 
-def _search_line(log_posterior: Callable[[Array], float], w: Array, slope: Array, direction: Array) -> Array:
-    """Return the point on the projected path that climbs enough, or where it stands if none does."""
+def _search_line(
+    log_posterior: Callable[[Array], float], w: Array, slope: Array, direction: Array
+) -> Array:
+    """Return the point on the projected path that climbs enough, or `w` if none does."""
     now = log_posterior(w)
     size = 1.0
     while size > SHORTEST_STEP:
@@ -325,7 +341,9 @@ def _search_line(log_posterior: Callable[[Array], float], w: Array, slope: Array
 
 
 def refuse_impossible(log_label: Array, there: Array, parameter: str) -> None:
-    """Raise for a row whose label is impossible without it, or has no distribution though all rows are there."""
+    """Raise for a row whose label is impossible without it, or has no distribution though all rows
+    are there.
+    """
     impossible = ~np.isfinite(log_label) & ~(np.isnan(log_label) & ~there)
     if impossible.any():
         raise ValueError(
@@ -354,7 +372,8 @@ def leave_exponents(
     w: Array,
     covariance: ExponentCovariance,
 ) -> Array:
-    """Return the exponents without each row, `(r, f)`, from the rows' left-out scores, `(r, c)` and `(r, c, f)`.
+    """Return the exponents without each row, `(r, f)`, from the rows' left-out scores, `(r, c)`
+    and `(r, c, f)`.
 
     An exponent that is held at 0 has no covariance, and stays there.
     """

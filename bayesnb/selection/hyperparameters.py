@@ -1,7 +1,9 @@
-"""Priors under which the data are most probable: the evidence of columns, maximised over a few hyperparameters.
+"""Priors under which the data are most probable: the evidence of columns, maximised over a few
+hyperparameters.
 
-Type-II maximum likelihood, or empirical Bayes: Gelman et al. (2013), Bayesian Data Analysis, section 5.1. It asks
-how probable the cells are given their classes, not the classes given the cells.
+Type-II maximum likelihood, or empirical Bayes: Gelman et al. (2013), Bayesian Data Analysis,
+section 5.1. It asks how probable the cells are given their classes, not the classes given the
+cells.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +18,14 @@ import numpy as np
 from bayesnb.families.base import Array, Stats
 from bayesnb.families.dirichlet import CONCENTRATION
 from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
-from bayesnb.families.family import LEAST, MOST, Family, Hyperparameters, ordered_hyperparameters, positive
+from bayesnb.families.family import (
+    LEAST,
+    MOST,
+    Family,
+    Hyperparameters,
+    ordered_hyperparameters,
+    positive,
+)
 from bayesnb.families.gaussian import NORMAL
 from bayesnb.families.multivariate import BLOCK
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
@@ -34,11 +43,15 @@ from bayesnb.selection.prior_evidence import (
 )
 
 PER = ("model", "feature", "class")
-STARTS = {BLOCK: ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))}  # of numerical searches; by default the weak prior
+STARTS = {
+    BLOCK: ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))
+}  # of numerical searches; by default the weak prior
 
 
 class End(NamedTuple):
-    """A hyperparameter that is better without end the larger, or the smaller, it is; and the columns that share it."""
+    """A hyperparameter that is better without end the larger, or the smaller, it is; and the
+    columns that share it.
+    """
 
     kind: Hyperparameters
     name: str
@@ -48,7 +61,9 @@ class End(NamedTuple):
 
 
 class SimilarBlocks(NamedTuple):
-    """All blocks with the same hyperparameters; `groups`, `(c, f)`, says which cells of their columns share values."""
+    """All blocks with the same hyperparameters; `groups`, `(c, f)`, says which cells of their
+    columns share values.
+    """
 
     families: Sequence[Any]  # with hyperparameters
     stats: Sequence[Any]
@@ -75,30 +90,41 @@ class SimilarBlocks(NamedTuple):
 
     def tuned(self, best: Array) -> list[Family]:
         """Return the families with the hyperparameters of each group, `(g, d)`."""
-        rows = {"model": np.s_[0, 0], "feature": np.s_[0], "class": np.s_[:, :1]}[self.per]  # number, (f,) or (c, 1)
+        rows = {"model": np.s_[0, 0], "feature": np.s_[0], "class": np.s_[:, :1]}[
+            self.per
+        ]  # number, (f,) or (c, 1)
         return [
             family.tuned(seen, *(values[self.groups[:, span]][rows] for values in best.T))
             for family, seen, span in zip(self.families, self.stats, self.spans, strict=True)
         ]
 
 
-def best_by_evidence(blocks: Sequence[Block], stats: Sequence[Any], per: str) -> tuple[list[Family], list[End]]:
-    """Return families with the priors of the largest evidence, and the hyperparameters that have none within reach.
+def best_by_evidence(
+    blocks: Sequence[Block], stats: Sequence[Any], per: str
+) -> tuple[list[Family], list[End]]:
+    """Return families with the priors of the largest evidence, and the hyperparameters that
+    have none within reach.
 
-    One set of hyperparameters for all columns of a kind in the "model", for each "feature" or for each "class".
-    Families that cannot be tuned are as they were; columns whose classes have parameters in common are a kind of their
-    own.
+    One set of hyperparameters for all columns of a kind in the "model", for each "feature" or
+    for each "class". Families that cannot be tuned are as they were; columns whose classes have
+    parameters in common are a kind of their own.
     """
     families, widths = [block.family for block in blocks], [len(block.keys) for block in blocks]
     tuned, ends = list(families), []
     for kind, shared in product(ordered_hyperparameters(families), (False, True)):
-        members = [b for b, family in enumerate(families) if family.hyperparameters is kind and family.shared == shared]
+        members = [
+            b
+            for b, family in enumerate(families)
+            if family.hyperparameters is kind and family.shared == shared
+        ]
         if not members:
             continue
         edges = np.cumsum([0, *(widths[b] for b in members)])
         spans = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
         groups = _groups(per, len(stats[members[0]]), int(edges[-1]))
-        similar = SimilarBlocks([families[b] for b in members], [stats[b] for b in members], spans, groups, per)
+        similar = SimilarBlocks(
+            [families[b] for b in members], [stats[b] for b in members], spans, groups, per
+        )
         made, best = SEARCHES.get(kind, _search_numerically)(similar)
         for b, family in zip(members, made, strict=True):
             tuned[b] = family
@@ -108,12 +134,18 @@ def best_by_evidence(blocks: Sequence[Block], stats: Sequence[Any], per: str) ->
 
 def _groups(per: str, classes: int, columns: int) -> Array:
     """Number the classes and columns that share hyperparameters, `(c, f)`."""
-    numbers = {"model": np.zeros((1, 1), int), "feature": np.arange(columns), "class": np.arange(classes)[:, None]}
+    numbers = {
+        "model": np.zeros((1, 1), int),
+        "feature": np.arange(columns),
+        "class": np.arange(classes)[:, None],
+    }
     return np.broadcast_to(numbers[per], (classes, columns))
 
 
 def _search_concentrations(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    counted = (family.seen(seen) for family, seen in zip(blocks.families, blocks.stats, strict=True))
+    counted = (
+        family.seen(seen) for family, seen in zip(blocks.families, blocks.stats, strict=True)
+    )
     terms = (
         evidence_terms(seen.counts, seen.unit, seen.column, blocks.groups[:, span])
         for seen, span in zip(counted, blocks.spans, strict=True)
@@ -123,7 +155,9 @@ def _search_concentrations(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
 
 
 def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    """Search count, shape and scale; with per="feature" the mean too, in pooled standard deviations."""
+    """Search count, shape and scale; with per="feature" the mean too, in pooled standard
+    deviations.
+    """
     stats, free = blocks.side_by_side, blocks.per == "feature"
     cells, mean, variance = standardised_gaussian(stats)
     pooled = cells.pooled()
@@ -132,10 +166,19 @@ def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
     if blocks.shared:  # whose groups are columns
         cells, groups = cells.map(np.transpose), groups[0]
 
-    def evidence(group: Any) -> GaussianEvidence:  # `(n,)`; of columns with one variance each, `(c, k)`
-        return GaussianEvidence(group.map(np.transpose) if blocks.shared else group, free, blocks.shared)
+    def evidence(
+        group: Any,
+    ) -> GaussianEvidence:  # `(n,)`; of columns with one variance each, `(c, k)`
+        return GaussianEvidence(
+            group.map(np.transpose) if blocks.shared else group, free, blocks.shared
+        )
 
-    best = _best(evidence, cells, groups, np.tile((*NORMAL.weak, 0.0) if free else NORMAL.weak, (blocks.size, 1)))
+    best = _best(
+        evidence,
+        cells,
+        groups,
+        np.tile((*NORMAL.weak, 0.0) if free else NORMAL.weak, (blocks.size, 1)),
+    )
     families: list[Any] = blocks.tuned(best[:, :3])
     if free:
         middle = mean + np.sqrt(variance) * best[:, 3]
@@ -154,16 +197,22 @@ def _search_rates(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
 
 
 def _search_numerically(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    """Search the hyperparameters of any family, by what the log evidence is under its `tuned` prior."""
+    """Search the hyperparameters of any family, by what the log evidence is under its `tuned`
+    prior.
+    """
     groups = blocks.groups
     if blocks.kind is BLOCK:
-        groups = np.where(np.hstack([unbounded_jointly(seen, blocks.shared) for seen in blocks.stats]), -1, groups)
+        groups = np.where(
+            np.hstack([unbounded_jointly(seen, blocks.shared) for seen in blocks.stats]), -1, groups
+        )
 
     def evidence(values: Array, group: int) -> float:
         total = 0.0
         for family, seen, span in zip(blocks.families, blocks.stats, blocks.spans, strict=True):
             each = family.tuned(seen, *values).belief(seen).log_evidence(seen)
-            members = groups[: len(each), span] == group  # where classes have parameters in common, it is one row
+            members = (
+                groups[: len(each), span] == group
+            )  # where classes have parameters in common, it is one row
             total += each[np.broadcast_to(members, each.shape)].sum()
         return total
 
@@ -183,7 +232,9 @@ SEARCHES: dict[Hyperparameters, Callable[[SimilarBlocks], tuple[list[Family], Ar
 
 
 def _best(evidence: Callable[[Any], Any], cells: Stats, groups: Array, weak: Array) -> Array:
-    """Return the best values of each group, `(g, d)`, the positive ones no longer in logs; weak ones for no cells."""
+    """Return the best values of each group, `(g, d)`, the positive ones no longer in logs; weak
+    ones for no cells.
+    """
     best = weak.astype(float)
     for group in np.unique(groups[groups >= 0]):
         logs = evidence(cells[groups == group]).best()
@@ -191,14 +242,23 @@ def _best(evidence: Callable[[Any], Any], cells: Stats, groups: Array, weak: Arr
     return best
 
 
-def _ends(kind: Hyperparameters, best: Array, per: str, columns: Sequence[tuple[int, int]]) -> list[End]:
+def _ends(
+    kind: Hyperparameters, best: Array, per: str, columns: Sequence[tuple[int, int]]
+) -> list[End]:
     """Return the hyperparameters that are at an end of their range."""
     ends = []
     for name, values in zip(kind.names, np.log(best).T, strict=True):
-        for infinite, at in ((False, values <= np.log(LEAST) + EDGE), (True, values >= np.log(MOST) - EDGE)):
+        for infinite, at in (
+            (False, values <= np.log(LEAST) + EDGE),
+            (True, values >= np.log(MOST) - EDGE),
+        ):
             for group in np.flatnonzero(at).tolist() if per == "class" else []:
                 ends.append(End(kind, name, infinite, tuple(columns), group))
             if per != "class" and at.any():
-                where = columns if per == "model" else [columns[group] for group in np.flatnonzero(at).tolist()]
+                where = (
+                    columns
+                    if per == "model"
+                    else [columns[group] for group in np.flatnonzero(at).tolist()]
+                )
                 ends.append(End(kind, name, infinite, tuple(where)))
     return ends

@@ -1,4 +1,6 @@
-"""Columns of a model that can be joined, kind by kind, and the families that declare blocks of them."""
+"""Columns of a model that can be joined, kind by kind, and the families that declare blocks of
+them.
+"""
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -79,7 +81,9 @@ def list_block(names: Sequence[Hashable]) -> str:
     return list_names(names, MAX_NAMES)
 
 
-def joinable_members(schema: Schema, priors: Sequence[Belief], cells: Sequence[Cells]) -> dict[Key, list[Member]]:
+def joinable_members(
+    schema: Schema, priors: Sequence[Belief], cells: Sequence[Cells]
+) -> dict[Key, list[Member]]:
     """Return the units of columns that can be joined with others of their kind, by kind."""
     by_key: dict[Key, list[Member]] = defaultdict(list)
     for b, (block, prior, x) in enumerate(zip(schema.blocks, priors, cells, strict=True)):

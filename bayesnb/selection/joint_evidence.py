@@ -1,25 +1,29 @@
-"""Evidence of blocks of columns that are modelled jointly: a Dirichlet over combinations of levels, or a Gaussian.
+"""Evidence of blocks of columns that are modelled jointly: a Dirichlet over combinations of levels,
+or a Gaussian.
 
     log p(block) = sum over classes of log p(its cells in the rows of the class)
 
-All blocks have priors with consistent margins: the prior of a block, restricted to a few of its columns, is the prior
-of those columns. So two partitions differ in which columns they take to be independent, and in nothing else.
+All blocks have priors with consistent margins: the prior of a block, restricted to a few of its
+columns, is the prior of those columns. So two partitions differ in which columns they take to be
+independent, and in nothing else.
 
-A Dirichlet over K combinations of levels has concentration A / K for each, with one A for all blocks: its margins are
-symmetric too, with total A (the equivalent sample size of Heckerman, Geiger and Chickering 1995).
-A Gaussian of d numbers has covariance ~ InverseWishart(2 shape + d - 1, Psi) and mean | covariance ~ Normal(m,
-covariance / count), with one count and shape for all blocks, and their parts of one m and one Psi: of fewer columns an
-inverse Wishart keeps dof - d (Geiger and Heckerman 2002). For d = 1 it is Normal-inverse-gamma, of scale Psi / 2.
+A Dirichlet over K combinations of levels has concentration A / K for each, with one A for all
+blocks: its margins are symmetric too, with total A (the equivalent sample size of Heckerman, Geiger
+and Chickering 1995). A Gaussian of d numbers has covariance ~ InverseWishart(2 shape + d - 1, Psi)
+and mean | covariance ~ Normal(m, covariance / count), with one count and shape for all blocks, and
+their parts of one m and one Psi: of fewer columns an inverse Wishart keeps dof - d (Geiger and
+Heckerman 2002). For d = 1 it is Normal-inverse-gamma, of scale Psi / 2.
 
-One A explains the rare levels of a column badly, and their combinations less badly: columns of as many levels as rows
-would be joined, whatever they are. So a union of blocks of levels is also judged by the evidence of each block under
-its best A: see `unearned`.
+One A explains the rare levels of a column badly, and their combinations less badly: columns of as
+many levels as rows would be joined, whatever they are. So a union of blocks of levels is also
+judged by the evidence of each block under its best A: see `unearned`.
 
-The search for a partition is greedy. The log Bayes factor of a step is the sum of log p(block) over the blocks it makes
-less that over those it replaces. The two blocks whose union gains most are joined, and again, until no union gains;
-then the column is moved, to another block or to a new one, whose move gains most. It ends where nothing gains. A step
-compares only the blocks that it changes, on the rows that have all their cells, so the evidence of all others stays
-(semi-naive Bayes: Kononenko 1991; Pazzani 1996; by the evidence: Cooper and Herskovits 1992).
+The search for a partition is greedy. The log Bayes factor of a step is the sum of log p(block) over
+the blocks it makes less that over those it replaces. The two blocks whose union gains most are
+joined, and again, until no union gains; then the column is moved, to another block or to a new one,
+whose move gains most. It ends where nothing gains. A step compares only the blocks that it changes,
+on the rows that have all their cells, so the evidence of all others stays (semi-naive Bayes:
+Kononenko 1991; Pazzani 1996; by the evidence: Cooper and Herskovits 1992).
 """
 
 from abc import ABC, abstractmethod
@@ -49,16 +53,26 @@ Block = tuple[int, ...]  # places of columns, ascending
 Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
 LOG_PI = float(np.log(np.pi))
 MOST_FOLDED = 1 << 62  # combinations that an integer can tell apart
-LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
-RUNGS, ROUNDS = 25, 4  # of the search for the best: places of a ladder, and ladders, each within the last
-# Nats under the best A, and their share of the declared gain. Independent columns of many levels reach the lesser of
-# the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be lost.
+LEAST, LARGEST = (
+    1e-3,
+    1e4,
+)  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+RUNGS, ROUNDS = (
+    25,
+    4,
+)  # of the search for the best: places of a ladder, and ladders, each within the last
+# Nats under the best A, and their share of the declared gain. Independent columns of many levels
+# reach the lesser of
+# the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be
+# lost.
 LUCK, SHARE = 2.0, 0.1
 ROUNDING = 1e-12  # of the evidence that a step compares
 
 
 class Step(NamedTuple):
-    """Blocks that are replaced, the blocks that replace them, its log Bayes factor, and the part of it that counts."""
+    """Blocks that are replaced, the blocks that replace them, its log Bayes factor, and the part of
+    it that counts.
+    """
 
     gone: tuple[Block, ...]
     made: tuple[Block, ...]
@@ -73,7 +87,9 @@ def union(*blocks: Block) -> Block:
 
 @dataclass(frozen=True, eq=False)
 class BlockEvidence(ABC):
-    """Columns of one kind, any of which may be modelled jointly, and the evidence of blocks of them."""
+    """Columns of one kind, any of which may be modelled jointly, and the evidence of blocks of
+    them.
+    """
 
     compared: ClassVar[dict[str, str]]  # fields of the one prior of all blocks, and their words
     labels: LabelledRows
@@ -114,23 +130,31 @@ class BlockEvidence(ABC):
         return np.flatnonzero(self.seen[:, list(complete)].all(axis=1))
 
     def log_evidence(self, block: Block, among: Block | None = None) -> float:
-        """Log evidence of a block in the rows that have all cells of `among`, by default of the block itself."""
+        """Log evidence of a block in the rows that have all cells of `among`, by default of the
+        block itself.
+        """
         return self._known(block, self.complete(among or block))
 
     def unearned(self, one: Block, two: Block, among: Block) -> float:
-        """Part of the log Bayes factor for joining two blocks that is owed to a prior that fits neither; 0 for numbers.
+        """Part of the log Bayes factor for joining two blocks that is owed to a prior that
+        fits neither; 0 for numbers.
 
         Both hypotheses are compared in the rows that have all cells of `among`.
         """
         return 0.0
 
-    def compare(self, gone: tuple[Block, ...], made: tuple[Block, ...], joined: tuple[Block, ...] = ()) -> Step:
-        """Return the step from blocks to others of the same columns; `joined` are the two that it joins, if any.
+    def compare(
+        self, gone: tuple[Block, ...], made: tuple[Block, ...], joined: tuple[Block, ...] = ()
+    ) -> Step:
+        """Return the step from blocks to others of the same columns; `joined` are the two
+        that it joins, if any.
 
         Its log Bayes factor is that of the rows that have all cells of these columns.
         """
         among = union(*gone)
-        before, after = (sum(self.log_evidence(block, among) for block in blocks) for blocks in (gone, made))
+        before, after = (
+            sum(self.log_evidence(block, among) for block in blocks) for blocks in (gone, made)
+        )
         gain = after - before if abs(after - before) > ROUNDING * abs(before) else 0.0
         worth = gain
         if gain > 0 and joined:
@@ -146,9 +170,13 @@ class BlockEvidence(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LevelEvidence(BlockEvidence):
-    """Columns of levels: codes `(r, d)`, negative where missing; the number of levels of each; A of each class."""
+    """Columns of levels: codes `(r, d)`, negative where missing; the number of levels of each; A of
+    each class.
+    """
 
-    compared: ClassVar[dict[str, str]] = {"concentration": "Dirichlet priors of total concentration {}"}
+    compared: ClassVar[dict[str, str]] = {
+        "concentration": "Dirichlet priors of total concentration {}"
+    }
     codes: Array
     sizes: tuple[int, ...]
     concentration: Array  # `(c,)`
@@ -156,7 +184,9 @@ class LevelEvidence(BlockEvidence):
     def together(self, at: Sequence[int], reading: Reading | None) -> JointTable:
         combinations = float(np.prod([float(self.sizes[place]) for place in at]))
         levels, unseen = reading or (None, "ignore")
-        return JointTable(Dirichlet(unless_alike(self.concentration / combinations)), levels, unseen)
+        return JointTable(
+            Dirichlet(unless_alike(self.concentration / combinations)), levels, unseen
+        )
 
     def alone(self, at: int, flag: bool) -> Beta | Dirichlet:
         size = self.sizes[at]
@@ -168,23 +198,33 @@ class LevelEvidence(BlockEvidence):
         return self.codes >= 0
 
     def unearned(self, one: Block, two: Block, among: Block) -> float:
-        """Part of the log Bayes factor for joining two blocks that vanishes when each block has its best A.
+        """Part of the log Bayes factor for joining two blocks that vanishes when each block
+        has its best A.
 
-        The best A is one for all classes. A gain that luck explains is not earned either. Against a union the declared
-        prior has the last word: with an A for each block, both hypotheses may take all levels to be equally probable,
-        and then nothing speaks against either.
+        The best A is one for all classes. A gain that luck explains is not earned either.
+        Against a union the declared prior has the last word: with an A for each block, both
+        hypotheses may take all levels to be equally probable, and then nothing speaks
+        against either.
         """
         both, complete = union(one, two), self.complete(among)
-        declared = self.log_evidence(both, among) - self.log_evidence(one, among) - self.log_evidence(two, among)
+        declared = (
+            self.log_evidence(both, among)
+            - self.log_evidence(one, among)
+            - self.log_evidence(two, among)
+        )
         if declared <= 0:
             return 0.0
-        learnt = self.highest(both, complete) - self.highest(one, complete) - self.highest(two, complete)
+        learnt = (
+            self.highest(both, complete) - self.highest(one, complete) - self.highest(two, complete)
+        )
         return max(declared - learnt, 0.0) if learnt > min(LUCK, SHARE * declared) else declared
 
     def _log_evidence(self, block: Block, complete: Block) -> float:
         owner, seen, total = self._tallied(block, complete)
         log_each = np.log(self.concentration) - self._log_size(block)
-        return float(_rises(log_each[owner], seen).sum() - log_gamma_ratio(self.concentration, total).sum())
+        return float(
+            _rises(log_each[owner], seen).sum() - log_gamma_ratio(self.concentration, total).sum()
+        )
 
     @cached_property
     def highest(self) -> Callable[[Block, Block], float]:
@@ -209,7 +249,9 @@ class LevelEvidence(BlockEvidence):
         return float(sum(np.log(self.sizes[place]) for place in block))
 
     def _tallied(self, block: Block, complete: Block) -> tuple[Array, Array, Array]:
-        """Class and count of every combination that occurs in a class, and the number of rows of each class."""
+        """Class and count of every combination that occurs in a class, and the number of rows of
+        each class.
+        """
         rows, width = self.rows(complete), self.labels.classes
         classes, times = self.labels.codes[rows], self.labels.counts[rows]
         group = self._folded(block, rows) * width + classes
@@ -229,20 +271,30 @@ class LevelEvidence(BlockEvidence):
             if size * self.sizes[place] * self.labels.classes >= MOST_FOLDED:
                 distinct, code = np.unique(code, return_inverse=True)
                 size = len(distinct)
-            code, size = code * self.sizes[place] + self.codes[rows, place], size * self.sizes[place]
+            code, size = (
+                code * self.sizes[place] + self.codes[rows, place],
+                size * self.sizes[place],
+            )
         return code
 
 
 def _rises(log_a: Array, number: Array) -> Array:
-    """log Gamma(a + n) / Gamma(a) as a Gamma(a + n) / Gamma(a + 1): where a underflows, its log does not."""
+    """log Gamma(a + n) / Gamma(a) as a Gamma(a + n) / Gamma(a + 1): where a underflows, its log
+    does not.
+    """
     return np.asarray(log_a + log_gamma_ratio(1 + np.exp(log_a), number - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class NumberEvidence(BlockEvidence):
-    """Columns of numbers `(r, d)`, NaN where missing, and their prior: count and shape `(c,)`, m `(c, d)`, Psi."""
+    """Columns of numbers `(r, d)`, NaN where missing, and their prior: count and shape `(c,)`, m
+    `(c, d)`, Psi.
+    """
 
-    compared: ClassVar[dict[str, str]] = {"count": "Gaussians of count {}", "shape": "shape {} a column"}
+    compared: ClassVar[dict[str, str]] = {
+        "count": "Gaussians of count {}",
+        "shape": "shape {} a column",
+    }
     x: Array
     count: Array
     shape: Array
@@ -251,30 +303,49 @@ class NumberEvidence(BlockEvidence):
 
     def together(self, at: Sequence[int], reading: Reading | None) -> MultivariateGaussian:
         dof, scale = self.shape * 2 + len(at) - 1, self.scale[:, at][:, :, at]
-        prior = NormalInverseWishart(*map(unless_alike, (self.location[:, at], self.count, dof, scale)))
+        prior = NormalInverseWishart(
+            *map(unless_alike, (self.location[:, at], self.count, dof, scale))
+        )
         return MultivariateGaussian(prior)
 
     def alone(self, at: int, flag: bool) -> NormalInverseGamma:
-        return NormalInverseGamma(self.location[:, at], self.count, self.shape, self.scale[:, at, at] / 2)
+        return NormalInverseGamma(
+            self.location[:, at], self.count, self.shape, self.scale[:, at, at] / 2
+        )
 
     @cached_property
     def seen(self) -> Array:
         return ~np.isnan(self.x)
 
     def _log_evidence(self, block: Block, complete: Block) -> float:
-        """Log evidence by matrix factors: their products would lose the digits of nearly collinear columns."""
+        """Log evidence by matrix factors: their products would lose the digits of nearly collinear
+        columns.
+        """
         d, places = len(block), list(block)
         if complete:
             n, mean, root = self._spread(places, complete)
         else:
             n, mean, root = self.of_all_rows
             mean, root = mean[:, places], root[:, :, places]
-        prior_root = np.linalg.cholesky(self.scale[np.ix_(range(len(n)), places, places)]).swapaxes(1, 2)
-        gap = np.sqrt(ratio(self.count * n, self.count + n))[:, None, None] * (mean - self.location[:, places])[:, None]
-        before, after = _log_determinant(prior_root), _log_determinant(np.concatenate([root, prior_root, gap], axis=1))
+        prior_root = np.linalg.cholesky(self.scale[np.ix_(range(len(n)), places, places)]).swapaxes(
+            1, 2
+        )
+        gap = (
+            np.sqrt(ratio(self.count * n, self.count + n))[:, None, None]
+            * (mean - self.location[:, places])[:, None]
+        )
+        before, after = (
+            _log_determinant(prior_root),
+            _log_determinant(np.concatenate([root, prior_root, gap], axis=1)),
+        )
         dof = 2 * self.shape + d - 1
-        gain = sum(log_gamma_ratio((dof - i) / 2, n / 2) for i in range(d)) - d * np.log1p(n / self.count) / 2
-        return float((gain - n / 2 * (d * LOG_PI + before) - (dof + n) / 2 * (after - before)).sum())
+        gain = (
+            sum(log_gamma_ratio((dof - i) / 2, n / 2) for i in range(d))
+            - d * np.log1p(n / self.count) / 2
+        )
+        return float(
+            (gain - n / 2 * (d * LOG_PI + before) - (dof + n) / 2 * (after - before)).sum()
+        )
 
     @cached_property
     def of_all_rows(self) -> tuple[Array, Array, Array]:
@@ -282,7 +353,8 @@ class NumberEvidence(BlockEvidence):
         return self._spread(range(self.x.shape[1]), ())
 
     def _spread(self, columns: Sequence[int], complete: Block) -> tuple[Array, Array, Array]:
-        """Number of rows of each class, their means `(c, d)`, and roots `(c, k, d)` of their scatter matrices.
+        """Number of rows of each class, their means `(c, d)`, and roots `(c, k, d)` of
+        their scatter matrices.
 
         In the rows that have all cells of `complete`.
         """
@@ -310,14 +382,17 @@ def level_evidence(units: Sequence[LevelUnit], labels: LabelledRows) -> LevelEvi
     """Put columns of levels side by side, under one total concentration, the geometric mean."""
     return LevelEvidence(
         labels,
-        np.asfortranarray(np.concatenate([unit.codes for unit in units], axis=1)),  # columns are read one by one
+        np.asfortranarray(
+            np.concatenate([unit.codes for unit in units], axis=1)
+        ),  # columns are read one by one
         tuple(size for unit in units for size in unit.sizes),
         _geometric_mean([unit.concentration for unit in units]),
     )
 
 
 def number_evidence(units: Sequence[NumberUnit], labels: LabelledRows) -> NumberEvidence:
-    """Put columns of numbers side by side, under the geometric means of their priors' counts and shapes.
+    """Put columns of numbers side by side, under the geometric means of their priors' counts
+    and shapes.
 
     Each scale keeps its ratio to the shape, which is the expected variance.
     """
@@ -333,9 +408,13 @@ def number_evidence(units: Sequence[NumberUnit], labels: LabelledRows) -> Number
 
 
 def _geometric_mean(values: Sequence[Array]) -> Array:
-    """Geometric mean of each class, exact to the last digit where all are equal: `n of (c,) -> (c,)`."""
+    """Geometric mean of each class, exact to the last digit where all are equal: `n of (c,) ->
+    (c,)`.
+    """
     stacked = np.stack(values)
-    return np.where((stacked == stacked[0]).all(axis=0), stacked[0], np.exp(np.log(stacked).mean(axis=0)))
+    return np.where(
+        (stacked == stacked[0]).all(axis=0), stacked[0], np.exp(np.log(stacked).mean(axis=0))
+    )
 
 
 def steps(columns: BlockEvidence, start: Sequence[Block]) -> Iterator[Step]:
@@ -372,10 +451,15 @@ def _moves(columns: BlockEvidence, blocks: Sequence[Block]) -> Iterator[Step]:
                     yield columns.compare((block, target), (left, union(*moved)), moved)
 
 
-def _best(candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]) -> Step | None:
-    """Return the step that is worth most, if any is worth something and leads to blocks that are new.
+def _best(
+    candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]
+) -> Step | None:
+    """Return the step that is worth most, if any is worth something and leads to blocks that
+    are new.
 
     Where cells are missing, steps compare different rows, and the search might go in circles.
     """
-    fresh = (step for step in candidates if step.worth > 0 and frozenset(after(blocks, step)) not in been)
+    fresh = (
+        step for step in candidates if step.worth > 0 and frozenset(after(blocks, step)) not in been
+    )
     return max(fresh, key=lambda step: step.worth, default=None)

@@ -1,7 +1,8 @@
 """Exact leave-one-out and k-fold: predictions of each row by a model that has not seen it.
 
-A row touches only the stats of its class, so when it is left out the scores of all other classes stay as they are. For
-k-fold, the stats of each fold are counted once; those of all other folds are added up, so nothing is ever subtracted.
+A row touches only the stats of its class, so when it is left out the scores of all other classes
+stay as they are. For k-fold, the stats of each fold are counted once; those of all other folds are
+added up, so nothing is ever subtracted.
 """
 
 import warnings
@@ -18,7 +19,14 @@ import numpy as np
 from bayesnb.families.base import Array, Rng
 from bayesnb.families.record import raised
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
-from bayesnb.model.powers import ExponentCovariance, Exponents, feature_exponents, is_silent, length_shares, of_rows
+from bayesnb.model.powers import (
+    ExponentCovariance,
+    Exponents,
+    feature_exponents,
+    is_silent,
+    length_shares,
+    of_rows,
+)
 from bayesnb.model.product import (
     Joint,
     Model,
@@ -43,18 +51,23 @@ CELLS = 1 << 22  # of a table of scores by row, class and feature, at once
 
 
 class PredictiveRule(NamedTuple):
-    """How a model predicts: the estimate that is plugged in, or "predictive"; the exponents on the features."""
+    """How a model predicts: the estimate that is plugged in, or "predictive"; the exponents on the
+    features.
+    """
 
     kind: str = PREDICTIVE
     power: Exponents = 1.0
-    covariance: ExponentCovariance | None = None  # of exponents that held-out rows leave; None: they are kept
+    covariance: ExponentCovariance | None = (
+        None  # of exponents that held-out rows leave; None: they are kept
+    )
 
 
 PREDICT = PredictiveRule()
 
 
 class UndefinedWarning(UserWarning):
-    """Rows cannot be left out, as the other rows leave no distribution of their class. Their scores are NaN.
+    """Rows cannot be left out, as the other rows leave no distribution of their class. Their
+    scores are NaN.
 
     A proper prior with ``estimate="predictive"`` always leaves one.
 
@@ -67,8 +80,8 @@ class UndefinedWarning(UserWarning):
 class UnverifiedWarning(UserWarning):
     """Rows are fewer than were learnt, so it cannot be checked that they are among them.
 
-    Leave-one-out takes rows away from what was learnt. Given all rows of a class, their statistics are compared with
-    those that were learnt; given fewer, they are believed.
+    Leave-one-out takes rows away from what was learnt. Given all rows of a class, their
+    statistics are compared with those that were learnt; given fewer, they are believed.
 
     See Also
     --------
@@ -95,7 +108,9 @@ class Pointwise:
     @cached_property
     def shares(self) -> Array:
         """Each row's part of the total: its score times its weight, relative to the mean weight."""
-        scores = np.multiply(self.counts, self.score, out=np.zeros(len(self.score)), where=self.counts > 0)
+        scores = np.multiply(
+            self.counts, self.score, out=np.zeros(len(self.score)), where=self.counts > 0
+        )
         return self.rows / self.counts.sum() * scores
 
     @property
@@ -104,7 +119,9 @@ class Pointwise:
 
     @property
     def se(self) -> float:
-        """Standard error of the total, over new rows of the same population; NaN where a score is not finite."""
+        """Standard error of the total, over new rows of the same population; NaN where a score is
+        not finite.
+        """
         weight, score = self.counts[self.counts > 0], self.score[self.counts > 0]
         if len(score) < 2 or not np.isfinite(score).all():
             return float("nan")
@@ -119,7 +136,9 @@ class Pointwise:
 
 
 def label_scores(joint: Array, codes: Array, target: str) -> Array:
-    """log p(y | x) or log p(x, y) of each row's label, from log p(x, y) of all classes, `(r, c), (r,) -> (r,)`."""
+    """log p(y | x) or log p(x, y) of each row's label, from log p(x, y) of all classes, `(r, c),
+    (r,) -> (r,)`.
+    """
     return (joint if target == "joint" else normalised(joint))[np.arange(len(codes)), codes]
 
 
@@ -128,23 +147,30 @@ def warn_undefined(score: Array) -> None:
     undefined = np.isnan(score)
     if undefined.any():
         warnings.warn(
-            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be held out: the rows that stay leave no "
-            "distribution of their class (too few of them, or no spread, and a prior that adds none). Use a proper "
-            "prior.",
+            f"{undefined.sum()} rows, first row {undefined.argmax()}, cannot be held out: the rows "
+            "that stay leave no distribution of their class (too few of them, or no spread, and a "
+            "prior that adds none). Use a proper prior.",
             UndefinedWarning,
             skip_file_prefixes=(PACKAGE,),
         )
 
 
-def fitted_log_proba(model: Model, rows: Rows, way: PredictiveRule = PREDICT, n_jobs: int | None = None) -> Array:
+def fitted_log_proba(
+    model: Model, rows: Rows, way: PredictiveRule = PREDICT, n_jobs: int | None = None
+) -> Array:
     """log p(y | x) by the model that has learnt the rows, `(r, c)`."""
     return normalised(model.read(way.kind).log_joint(rows.cells, way.power, n_jobs))
 
 
 def loo_log_proba(
-    model: Model, rows: Rows, way: PredictiveRule = PREDICT, gone: Array | None = None, n_jobs: int | None = None
+    model: Model,
+    rows: Rows,
+    way: PredictiveRule = PREDICT,
+    gone: Array | None = None,
+    n_jobs: int | None = None,
 ) -> Array:
-    """log p(y | x, all rows but this one), `(r, c)`; `gone` is the weight that is left out, by default all of it.
+    """log p(y | x, all rows but this one), `(r, c)`; `gone` is the weight that is left out, by
+    default all of it.
 
     NaN where the other rows leave no distribution.
     """
@@ -152,15 +178,23 @@ def loo_log_proba(
 
 
 def leave_one_out(
-    model: Model, rows: Rows, way: PredictiveRule = PREDICT, gone: Array | None = None, n_jobs: int | None = None
+    model: Model,
+    rows: Rows,
+    way: PredictiveRule = PREDICT,
+    gone: Array | None = None,
+    n_jobs: int | None = None,
 ) -> Array:
     """log p(x, y | all rows but this one), `(r, c)`.
 
-    Each row leaves exponents that were found, too, where their covariance is known: see `leave_exponents`. NaN where
-    the others leave no distribution, or must be counted again to know it and are not all there.
+    Each row leaves exponents that were found, too, where their covariance is known: see
+    `leave_exponents`. NaN where the others leave no distribution, or must be counted again to
+    know it and are not all there.
     """
     gone = rows.counts if gone is None else gone
-    if any(np.ndim(power) == 1 for power in of_rows(way.power, rows.cells)) or way.covariance is not None:
+    if (
+        any(np.ndim(power) == 1 for power in of_rows(way.power, rows.cells))
+        or way.covariance is not None
+    ):
         return _by_features(model, rows, way, gone, n_jobs)
     there, reader = are_there(model, rows)[rows.codes], model.read(way.kind)
     total = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, way.kind)
@@ -176,7 +210,9 @@ def leave_one_out(
     return total
 
 
-def _by_features(model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None) -> Array:
+def _by_features(
+    model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None
+) -> Array:
     total = np.empty((len(rows.codes), len(model.stats.classes)))
     for part, log_class, table in contributions_left_out(model, rows, way, gone, n_jobs):
         total[part] = log_class + table.sum(axis=2)
@@ -186,20 +222,28 @@ def _by_features(model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_j
 def contributions_left_out(
     model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None = None
 ) -> Iterator[tuple[slice, Array, Array]]:
-    """Yield some rows after others, and what classes and features add to their scores, `(r, c)` and `(r, c, f)`.
+    """Yield some rows after others, and what classes and features add to their scores, `(r, c)`
+    and `(r, c, f)`.
 
-    The rows are held out, and features count by their exponents, which each row leaves if their covariance is given.
+    The rows are held out, and features count by their exponents, which each row leaves if their
+    covariance is given.
     """
     classes, widths = len(model.stats.classes), [features_of(block) for block in model.prior.blocks]
     at_once = max(CELLS // (classes * sum(widths)), 1)
     w = feature_exponents(way.power, widths)
-    chose = chosen_rows(rows, classes, sum(widths), None if way.covariance is None else len(way.covariance))
-    for part, log_class, table in column_scores_by_parts(model, rows, at_once, gone, way.kind, n_jobs):
+    chose = chosen_rows(
+        rows, classes, sum(widths), None if way.covariance is None else len(way.covariance)
+    )
+    for part, log_class, table in column_scores_by_parts(
+        model, rows, at_once, gone, way.kind, n_jobs
+    ):
         shares = length_shares(way.power, [x[part] for x in rows.cells], widths)
         table = raised(shares[:, None], table)
         without = np.broadcast_to(w, (len(table), len(w)))
         if way.covariance is not None:
-            left = leave_exponents((log_class, table), rows.codes[part], rows.counts[part], w, way.covariance)
+            left = leave_exponents(
+                (log_class, table), rows.codes[part], rows.counts[part], w, way.covariance
+            )
             without = np.where(chose[part, None], left, w)
         yield part, log_class, raised(without[:, None], table)
 
@@ -207,15 +251,16 @@ def contributions_left_out(
 def warn_unverified(model: Model, counts: Array) -> None:
     """Warn of classes of which more rows, by weight, were learnt than `counts`.
 
-    The stats of all rows of a class prove that these were learnt. Those of fewer rows only show that such rows can be
-    among those that were learnt.
+    The stats of all rows of a class prove that these were learnt. Those of fewer rows only show
+    that such rows can be among those that were learnt.
     """
     unverified = (counts > 0) & ~are_all(model, counts)
     if unverified.any():
         warnings.warn(
-            f"given are {counts.sum():.12g} of the {model.stats.classes.counts.sum():.12g} rows, by weight, that the "
-            "model has learnt, so it cannot be proved that they are among them. For rows that were not learnt the "
-            "result is wrong. Give all rows that were learnt; predict_log_proba scores new rows.",
+            f"given are {counts.sum():.12g} of the {model.stats.classes.counts.sum():.12g} rows, "
+            "by weight, that the model has learnt, so it cannot be proved that they are among "
+            "them. For rows that were not learnt the result is wrong. Give all rows that were "
+            "learnt; predict_log_proba scores new rows.",
             UnverifiedWarning,
             skip_file_prefixes=(PACKAGE,),
         )
@@ -226,17 +271,28 @@ def stuck(model: Model, rows: Rows, joint: Array) -> Array:
     return np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(model, rows)[rows.codes]
 
 
-def k_fold(model: Model, rows: Rows, folds: Array, way: PredictiveRule = PREDICT, n_jobs: int | None = None) -> Array:
-    """log p(x, y | the rows of other folds), `(r,) -> (r, c)`; NaN where those leave no distribution."""
+def k_fold(
+    model: Model, rows: Rows, folds: Array, way: PredictiveRule = PREDICT, n_jobs: int | None = None
+) -> Array:
+    """log p(x, y | the rows of other folds), `(r,) -> (r, c)`; NaN where those leave no
+    distribution.
+    """
     total = np.empty((len(folds), len(model.stats.classes)))
     names = np.unique(folds)
-    parts = [observe(rows.where((folds == name) & (rows.counts > 0)), total.shape[1], n_jobs) for name in names]
+    parts = [
+        observe(rows.where((folds == name) & (rows.counts > 0)), total.shape[1], n_jobs)
+        for name in names
+    ]
     before, after = list(accumulate(parts, add)), list(accumulate(reversed(parts), add))[::-1]
     inner = (a + b for a, b in zip(before, after[2:], strict=False))
-    for name, rest in zip(names, [after[1], *inner, before[-2]], strict=True):  # the sum of all other parts
+    for name, rest in zip(
+        names, [after[1], *inner, before[-2]], strict=True
+    ):  # the sum of all other parts
         held_out = np.flatnonzero(folds == name)
         reader = learnt_from(model, rest, way.kind)
-        proper = np.all([block.proper.all(axis=-1) for block in reader.blocks], axis=0) | ~reader.live
+        proper = (
+            np.all([block.proper.all(axis=-1) for block in reader.blocks], axis=0) | ~reader.live
+        )
         joint = reader.log_joint([x[held_out] for x in rows.cells], way.power, n_jobs)
         total[held_out] = np.where(proper, joint, np.nan)
     return total
@@ -253,11 +309,15 @@ def before_rows(model: Model, stats: ProductStats) -> Model:
 
 
 def fold_of_rows(folds: Any, codes: Array, rng: Rng) -> Array:
-    """Return the fold of each row, 0, 1, ...: as given, or at random, each class spread evenly over the folds."""
+    """Return the fold of each row, 0, 1, ...: as given, or at random, each class spread evenly over
+    the folds.
+    """
     if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
         return _given_folds(folds, len(codes))
     if not 2 <= folds <= len(codes):
-        raise ValueError(f"folds must be at least 2 and at most the number of rows, {len(codes)}, got {folds}.")
+        raise ValueError(
+            f"folds must be at least 2 and at most the number of rows, {len(codes)}, got {folds}."
+        )
     order = np.random.default_rng(rng).permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     fold = np.empty(len(codes), np.intp)
@@ -270,13 +330,17 @@ def _given_folds(folds: Any, rows: int) -> Array:
     given = np.asarray(folds)
     if given.shape != (rows,):
         what = repr(folds) if given.ndim == 0 else f"an array of shape {given.shape}"
-        raise ValueError(f"folds must be a whole number, or one fold for each of {rows} rows, got {what}.")
+        raise ValueError(
+            f"folds must be a whole number, or one fold for each of {rows} rows, got {what}."
+        )
     names = given.tolist()
     place = {name: k for k, name in enumerate(dict.fromkeys(names))}
     missing_rows = [name is None or (name == name) is not True for name in names]
     if any(missing_rows):
         first = missing_rows.index(True)
-        raise ValueError(f"folds: {sum(missing_rows)} rows have none (first row {first}). Give each row a fold.")
+        raise ValueError(
+            f"folds: {sum(missing_rows)} rows have none (first row {first}). Give each row a fold."
+        )
     if len(place) < 2:
         raise ValueError(f"folds must be at least two, and all rows are in {names[0]!r}.")
     return np.array([place[name] for name in names])

@@ -1,4 +1,5 @@
-"""Which columns of a table depend on each other given the class, found by evidence: see families/links.py.
+"""Which columns of a table depend on each other given the class, found by evidence: see
+families/links.py.
 
 A link is a candidate where its log Bayes factor against independence is above FACTOR log(d + 1)
 nats, d the number of columns that vary. Of 200 tables of 2, 6 or 20 columns that are independent
@@ -37,10 +38,13 @@ STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
 STEP = 3  # between the strengths that are tried first: the evidence is smooth in their logs
 TIE = 1e-9  # nats: of strengths with the same evidence the least is taken, whatever was rounded
 FACTOR = 3.0
-LEAST = 1e-3  # that a prior adds to a count of a child's level: under 0 nothing would be known of an empty one
+# that a prior adds to a count of a child's level: under 0 nothing would be known of an empty one
+LEAST = 1e-3
 MOST_LINKS = 60
 MOST_CELLS = 1 << 16  # of a table of pairs of levels, all classes together
-MOST_COLUMNS = 600  # that are compared with one another: of more, those that say most about the label
+MOST_COLUMNS = (
+    600  # that are compared with one another: of more, those that say most about the label
+)
 MOST_PAIRS = 5_000  # that are compared at full length: of more, the best are screened
 PARTNERS = 10  # of each column that a screening keeps
 ROWS_SCREENED = 4_000
@@ -98,8 +102,9 @@ def with_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wo
     columns, varying = _most_informative(every, labels), int((every.sizes > 1).sum())
     if len(columns.sizes) < len(every.sizes):
         warnings.warn(
-            f"links were looked for between {len(columns.sizes)} of {len(every.sizes):,} columns, those that alone say "
-            "most about the label. Name the columns to use, or set dependence=None for none.",
+            f"links were looked for between {len(columns.sizes)} of {len(every.sizes):,} columns, "
+            "those that alone say most about the label. Name the columns to use, or set "
+            "dependence=None for none.",
             UserWarning,
             skip_file_prefixes=(PACKAGE,),
         )
@@ -124,7 +129,9 @@ def with_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wo
 
 
 def relink(schema: Schema, stats: Sequence[Stats]) -> Schema:
-    """Return a schema whose links know the priors of its families, which have changed since they were found."""
+    """Return a schema whose links know the priors of its families, which have changed since they
+    were found.
+    """
     if schema.links is None:
         return schema
     columns = schema.columns_alone.blocks
@@ -135,7 +142,9 @@ def relink(schema: Schema, stats: Sequence[Stats]) -> Schema:
 
 
 def _prior_counts(block: Block, stats: Stats) -> dict[Hashable, Any]:
-    """Return what priors of levels, by level, or of flags add to each count: the mean over classes, never nothing."""
+    """Return what priors of levels, by level, or of flags add to each count: the mean over classes,
+    never nothing.
+    """
     prior: Any = block.family.belief(stats)
     if isinstance(block.family, Bernoulli):
         flags = np.stack([prior.b, prior.a], axis=-1).mean(axis=0)
@@ -156,8 +165,15 @@ def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | N
     for block in schema.blocks:
         if isinstance(block.family, Categorical):
             readers.append(Block(Categorical(), block.names, block.places, block.levels))
-        elif isinstance(block.family, Bernoulli | Gaussian | Poisson | Histogram) and not block.family.words:
-            grid = _sides(block.family, len(block.names)) if isinstance(block.family, Bernoulli) else None
+        elif (
+            isinstance(block.family, Bernoulli | Gaussian | Poisson | Histogram)
+            and not block.family.words
+        ):
+            grid = (
+                _sides(block.family, len(block.names))
+                if isinstance(block.family, Bernoulli)
+                else None
+            )
             reader = Block(Histogram(depth=DEPTH), block.names, block.places, grid=grid)
             readers.append(reader.learn(table, weight))
     sizes = np.array([size for reader in readers for size in reader.sizes], np.int64)
@@ -167,17 +183,23 @@ def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | N
 
 
 def _sides(family: Bernoulli, columns: int) -> Grid:
-    """Two levels for each column of flags: zeros, and ones, which are all numbers above a threshold."""
+    """Two levels for each column of flags: zeros, and ones, which are all numbers above a
+    threshold.
+    """
     if family.threshold is None:
         low, high = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     else:
-        edge = np.nextafter(family.threshold, np.inf)  # next to the threshold, so that the cut is the threshold
+        edge = np.nextafter(
+            family.threshold, np.inf
+        )  # next to the threshold, so that the cut is the threshold
         low, high = (
             np.array([min(family.threshold, 0.0), edge]),
             np.array([family.threshold, max(edge, 1.0)]),
         )
     whole = np.full(columns, float(family.threshold is None))
-    return Grid((2,) * columns, np.tile(low, columns), np.tile(high, columns), np.ones(2 * columns), whole)
+    return Grid(
+        (2,) * columns, np.tile(low, columns), np.tile(high, columns), np.ones(2 * columns), whole
+    )
 
 
 def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns:
@@ -195,7 +217,9 @@ def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns
     return columns.select(np.sort(np.argsort(-worth, kind="stable")[:MOST_COLUMNS]).tolist())
 
 
-def candidates(columns: LinkColumns, labels: LabelledRows, work: Work, varying: int) -> list[Candidate]:
+def candidates(
+    columns: LinkColumns, labels: LabelledRows, work: Work, varying: int
+) -> list[Candidate]:
     """Return the links with evidence above the threshold, in both directions, the strongest first.
 
     The threshold is that of so many columns that vary.
@@ -227,16 +251,24 @@ def candidates(columns: LinkColumns, labels: LabelledRows, work: Work, varying: 
 
 
 def _possible_partners(sizes: Array, classes: int) -> list[Array]:
-    """Columns behind each column with which it can be linked: both vary, and their table is not too large."""
+    """Columns behind each column with which it can be linked: both vary, and their table is not too
+    large.
+    """
     partners = []
     for u, size in enumerate(sizes.tolist()):
         behind = sizes[u + 1 :]
-        partners.append(np.flatnonzero((size > 1) & (behind > 1) & (size * behind * classes <= MOST_CELLS)) + u + 1)
+        partners.append(
+            np.flatnonzero((size > 1) & (behind > 1) & (size * behind * classes <= MOST_CELLS))
+            + u
+            + 1
+        )
     return partners
 
 
-def _screen_partners(columns: LinkColumns, partners: Sequence[Array], labels: LabelledRows, work: Work) -> list[Array]:
-    """Keep the best partners of each column, by a statistic that is cheap, in a part of the rows."""
+def _screen_partners(
+    columns: LinkColumns, partners: Sequence[Array], labels: LabelledRows, work: Work
+) -> list[Array]:
+    """Keep the best partners of each column, by a cheap statistic of a part of the rows."""
     width, rows = len(columns.sizes), len(labels.codes)
     few = np.unique(np.linspace(0, rows - 1, min(ROWS_SCREENED, rows)).astype(np.intp))
     codes, among = (
@@ -285,11 +317,15 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     return np.stack([values[each, best] - alone, STRENGTHS[best]], axis=1)
 
 
-def _list_log_gammas(cells: PairCells, child: int, parents: Array, mean: Array) -> tuple[Array, ...]:
-    """List the terms times * lnGamma(strength * unit + number) of log evidence: pair, unit, number, times.
+def _list_log_gammas(
+    cells: PairCells, child: int, parents: Array, mean: Array
+) -> tuple[Array, ...]:
+    """List the terms times * lnGamma(strength * unit + number) of log evidence: pair, unit,
+    number, times.
 
-    The cells below one level of a child have one lnGamma(strength * mean) in common, and the levels
-    of all parents one lnGamma(strength): less than half as many are evaluated as of cells alone.
+    The cells below one level of a child have one lnGamma(strength * mean) in common, and the
+    levels of all parents one lnGamma(strength): less than half as many are evaluated as of
+    cells alone.
     """
     of_child = mean[cells.pair, cells.owner, cells[child]]
     occupied = np.bincount(cells.key(child), minlength=mean.size).reshape(mean.shape)
@@ -312,8 +348,11 @@ def _list_log_gammas(cells: PairCells, child: int, parents: Array, mean: Array) 
     )
 
 
-def chosen_links(ranked: Sequence[Candidate], width: int, kind: str) -> tuple[list[Candidate], list[bool]]:
-    """Return the links of the forest, then further ones where `kind` is "pairs"; and which are of the forest.
+def chosen_links(
+    ranked: Sequence[Candidate], width: int, kind: str
+) -> tuple[list[Candidate], list[bool]]:
+    """Return the links of the forest, then further ones where `kind` is "pairs"; and which are
+    of the forest.
 
     Where only one direction is above the threshold, the other one counts as much. Of the two
     directions of a pair that is not in the forest the one with more evidence is taken.
@@ -332,7 +371,9 @@ def chosen_links(ranked: Sequence[Candidate], width: int, kind: str) -> tuple[li
 
 
 def span_columns(ranked: Sequence[Candidate], width: int) -> dict[int, list[int]]:
-    """Return neighbours in the maximum spanning forest, by Kruskal's algorithm; links come strongest first."""
+    """Return neighbours in the maximum spanning forest, by Kruskal's algorithm; links come
+    strongest first.
+    """
     tree = np.arange(width)
     neighbours: dict[int, list[int]] = {}
     for one, two, *_ in ranked:
@@ -343,8 +384,11 @@ def span_columns(ranked: Sequence[Candidate], width: int) -> dict[int, list[int]
     return neighbours
 
 
-def orient_trees(neighbours: dict[int, list[int]], directed: dict[tuple[int, int], Candidate]) -> list[tuple[int, int]]:
-    """Let the links of each tree point away from the root for which their evidence is largest, parents before children.
+def orient_trees(
+    neighbours: dict[int, list[int]], directed: dict[tuple[int, int], Candidate]
+) -> list[tuple[int, int]]:
+    """Let the links of each tree point away from the root for which their evidence is largest,
+    parents before children.
 
     From one root to the next, along a link, this link alone turns.
     """

@@ -1,34 +1,40 @@
-"""Evidence that two columns depend on each other within a class: their joint distribution against independence.
+"""Evidence that two columns depend on each other within a class: their joint distribution against
+independence.
 
-    log Bayes factor = log p(both columns | one joint distribution) - log p(one column) - log p(other column)
+    log Bayes factor = log p(both columns | joint distribution) - log p(one column) - log p(other)
 
-Priors have the same margins under both hypotheses, so no pair is preferred before anything is seen. A pair uses the
-rows that have both cells.
+Priors have the same margins under both hypotheses, so no pair is preferred before anything is seen.
+A pair uses the rows that have both cells.
 
-**Two columns of levels.** A cell of the table has concentration A p q, where p and q are the levels' shares of their
-Dirichlet priors, and A is the total of the table. Its margins are Dirichlet(A p) and Dirichlet(A q): the table says as
-much as each margin, and a first row is as probable under either hypothesis (the equivalent sample size of Heckerman,
-Geiger and Chickering 1995; Good 1976, On the application of symmetric Dirichlet distributions to contingency tables).
+**Two columns of levels.** A cell of the table has concentration A p q, where p and q are the
+levels' shares of their Dirichlet priors, and A is the total of the table. Its margins are
+Dirichlet(A p) and Dirichlet(A q): the table says as much as each margin, and a first row is as
+probable under either hypothesis (the equivalent sample size of Heckerman, Geiger and Chickering
+1995; Good 1976, On the application of symmetric Dirichlet distributions to contingency tables).
 Where the totals of the priors differ, A is their geometric mean in both hypotheses.
 
 **A number and levels.** One theta for each level against one for all, each with the class's prior.
 
-With a fixed A the margins of many levels are explained badly and the table, which is larger, less so: noise would be
-evidence. The same goes for the prior of counts' rates. So positive evidence is capped by the evidence under the
-concentrations that are best for each hypothesis: see `cautious`.
+With a fixed A the margins of many levels are explained badly and the table, which is larger, less
+so: noise would be evidence. The same goes for the prior of counts' rates. So positive evidence is
+capped by the evidence under the concentrations that are best for each hypothesis: see `cautious`.
 
 **Two Gaussian columns.** A bivariate normal against two independent ones:
 
-    covariance ~ InverseWishart(nu, Psi), Psi diagonal      mean | covariance ~ Normal(m, covariance / count)
+    covariance ~ InverseWishart(nu, Psi), Psi diagonal
+    mean | covariance ~ Normal(m, covariance / count)
 
-Its margins are those of the single columns, Normal-inverse-gamma with shape a = (nu - 1) / 2 and scales b_j =
-Psi_jj / 2 (Geiger and Heckerman 2002, Parameter priors for directed acyclic graphical models). With primes for the
-parameters after n rows, and rho the correlation in Psi', the ratio of normalizers collapses to
+Its margins are those of the single columns, Normal-inverse-gamma with shape a = (nu - 1) / 2 and
+scales b_j = Psi_jj / 2 (Geiger and Heckerman 2002, Parameter priors for directed acyclic graphical
+models). With primes for the parameters after n rows, and rho the correlation in Psi', the ratio of
+normalizers collapses to
 
-    log Bayes factor = L(a') - L(a) - log(b_1' / b_1) / 2 - log(b_2' / b_2) / 2 - (a' + 1/2) log(1 - rho**2)
+    log Bayes factor = L(a') - L(a) - log(b_1' / b_1) / 2 - log(b_2' / b_2) / 2
+                       - (a' + 1/2) log(1 - rho**2)
 
-where L(a) = log Gamma(a + 1/2) - log Gamma(a). Where two columns' priors differ in count or shape, both hypotheses take
-the geometric means, and each scale keeps its ratio to the shape, the expected variance.
+where L(a) = log Gamma(a + 1/2) - log Gamma(a). Where two columns' priors differ in count or shape,
+both hypotheses take the geometric means, and each scale keeps its ratio to the shape, the expected
+variance.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,16 +57,25 @@ from bayesnb.numerics.threads import blocks, in_order
 from bayesnb.selection.contingency import LabelledRows, PairCells, count_pairs
 
 NUMBERS = 1 << 20  # numbers that are held at once
-NEARLY_ONE = 1e-6  # share of unexplained variance below which it is summed again, without a difference
-STRENGTHS = np.log([1e-3, 1e8])  # of a prior of rates, relative to the declared one: hardly any, and nearly certain
-LEAST, LARGEST = 1e-3, 1e4  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+NEARLY_ONE = (
+    1e-6  # share of unexplained variance below which it is summed again, without a difference
+)
+STRENGTHS = np.log(
+    [1e-3, 1e8]
+)  # of a prior of rates, relative to the declared one: hardly any, and nearly certain
+LEAST, LARGEST = (
+    1e-3,
+    1e4,
+)  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
 RUNGS, SECTIONS = 25, 24  # of the search for the best: places of a ladder, and steps that follow
 GOLDEN = float((np.sqrt(5) - 1) / 2)
 
 
 @dataclass(frozen=True, eq=False)
 class LevelColumns:
-    """Columns of levels: codes `(r, d)`, those from the number of levels on are missing; their Dirichlet priors."""
+    """Columns of levels: codes `(r, d)`, those from the number of levels on are missing; their
+    Dirichlet priors.
+    """
 
     codes: Array
     prior: ColumnDirichlets
@@ -73,7 +88,9 @@ class LevelColumns:
 
 @dataclass(frozen=True, eq=False)
 class NumberColumns:
-    """Columns of numbers of one family: `(r, f)`, NaN where missing; their prior, and the function of their stats."""
+    """Columns of numbers of one family: `(r, f)`, NaN where missing; their prior, and the function
+    of their stats.
+    """
 
     x: Array
     prior: Belief
@@ -82,21 +99,27 @@ class NumberColumns:
 
 
 class Work(NamedTuple):
-    """Number of threads, and a callback that gets the number of pairs compared since the last call."""
+    """Number of threads, and a callback that gets the number of pairs since its last call."""
 
     n_jobs: int | None = 1
     done: Callable[[float], None] = lambda count: None
 
 
-def dependences(parts: Sequence[LevelColumns | NumberColumns], labels: LabelledRows, width: int, work: Work) -> Array:
-    """Log Bayes factors of all pairs of columns, `(c, n, n)`; NaN on the diagonal, and for pairs without one."""
+def dependences(
+    parts: Sequence[LevelColumns | NumberColumns], labels: LabelledRows, width: int, work: Work
+) -> Array:
+    """Log Bayes factors of all pairs of columns, `(c, n, n)`; NaN on the diagonal, and for pairs
+    without one.
+    """
     factors = np.full((labels.classes, width, width), np.nan)
     levels = [part for part in parts if isinstance(part, LevelColumns)]
     numbers = [part for part in parts if isinstance(part, NumberColumns)]
     gaussian = [part for part in numbers if isinstance(part.prior, NormalInverseGamma)]
     if levels:
         concentration = np.concatenate([part.prior.concentration for part in levels], axis=1)
-        prior = ColumnDirichlets(concentration, tuple(int(size) for part in levels for size in part.sizes))
+        prior = ColumnDirichlets(
+            concentration, tuple(int(size) for part in levels for size in part.sizes)
+        )
         together = LevelColumns(_columns(levels, "codes"), prior, _columns(levels, "places"))
         _compare_levels(together, labels, factors, work)
         for part in numbers:
@@ -122,7 +145,9 @@ def _columns(parts: Sequence[Any], name: str) -> Array:
 def part_of(
     prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
 ) -> LevelColumns | NumberColumns:
-    """Return columns of a block, as numbers unless they have levels; `places` is yet to be replaced."""
+    """Return columns of a block, as numbers unless they have levels; `places` is yet to be
+    replaced.
+    """
     levels = prior.level_columns(x, columns)
     if levels is not None:
         return LevelColumns(*levels, np.array(columns))
@@ -138,7 +163,10 @@ def _put(factors: Array, i: int, j: Array, value: Array) -> None:
 def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work) -> None:
     """Compare each column with those behind it, into `(c, n, n)`; columns in parallel."""
     codes, sizes, beliefs = levels.codes, levels.sizes, levels.prior
-    share, root = beliefs.share(beliefs.concentration), np.sqrt(beliefs.level_sums(beliefs.concentration)).T
+    share, root = (
+        beliefs.share(beliefs.concentration),
+        np.sqrt(beliefs.level_sums(beliefs.concentration)).T,
+    )
     starts = np.cumsum(sizes) - sizes
 
     def compare(d: int) -> None:
@@ -160,13 +188,17 @@ def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, 
 
 
 def pair_terms(cells: PairCells, share: Array, first: int, starts: Array) -> EvidenceTerms:
-    """Return the terms of the log evidence of tables, of both margins, and of classes, by group: `(pairs, 3, c)`.
+    """Return the terms of the log evidence of tables, of both margins, and of classes, by
+    group: `(pairs, 3, c)`.
 
-    Levels have shares, `(c, k)`, of the concentration; those of the columns start at `first` and `starts`.
+    Levels have shares, `(c, k)`, of the concentration; those of the columns start at `first`
+    and `starts`.
     """
     one, two, rows = cells.add_up(2), cells.add_up(3), cells.add_up()
     in_one, in_two, in_rows = np.nonzero(one), np.nonzero(two), np.nonzero(rows)
-    both = share[cells.owner, first + cells.one] * share[cells.owner, starts[cells.pair] + cells.two]
+    both = (
+        share[cells.owner, first + cells.one] * share[cells.owner, starts[cells.pair] + cells.two]
+    )
     of_one = share[in_one[1], first + in_one[2]]
     of_two = share[in_two[1], starts[in_two[0]] + in_two[2]]
     parts = [
@@ -177,12 +209,18 @@ def pair_terms(cells: PairCells, share: Array, first: int, starts: Array) -> Evi
     parts += [(kind, *in_rows, rows[in_rows], np.ones(len(in_rows[0])), -1.0) for kind in range(3)]
     terms = []
     for kind, pair, owner, number, unit, sign in parts:
-        terms.append(EvidenceTerms((3 * pair + kind) * len(share) + owner, number, unit, np.full(len(pair), sign)))
+        terms.append(
+            EvidenceTerms(
+                (3 * pair + kind) * len(share) + owner, number, unit, np.full(len(pair), sign)
+            )
+        )
     return reduce(add, terms)
 
 
 def log_factors(terms: EvidenceTerms, concentration: Array) -> Array:
-    """Log Bayes factors of tables against their margins, under concentrations `(pairs, 1 or 3, c) -> (c, pairs)`."""
+    """Log Bayes factors of tables against their margins, under concentrations `(pairs, 1 or 3, c)
+    -> (c, pairs)`.
+    """
     pairs, _, classes = concentration.shape
     each = np.broadcast_to(concentration, (pairs, 3, classes))
     table, one, two = log_evidence(terms, each.ravel()).reshape(each.shape).transpose(1, 2, 0)
@@ -190,7 +228,9 @@ def log_factors(terms: EvidenceTerms, concentration: Array) -> Array:
 
 
 def best_concentrations(terms: EvidenceTerms, rows: Array) -> Array:
-    """Return the concentrations of the largest evidence, one for all classes, `(pairs, c) -> (pairs, 3, c)`."""
+    """Return the concentrations of the largest evidence, one for all classes, `(pairs, c) ->
+    (pairs, 3, c)`.
+    """
     pairs, classes = rows.shape
 
     def height(at: Array) -> Array:
@@ -204,22 +244,35 @@ def best_concentrations(terms: EvidenceTerms, rows: Array) -> Array:
 def _compare_within_levels(
     part: NumberColumns, levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work
 ) -> None:
-    """Compare numbers with each column of levels, into `(c, n, n)`: one theta for each level against one for all."""
+    """Compare numbers with each column of levels, into `(c, n, n)`: one theta for each level
+    against one for all.
+    """
     for d, size in enumerate(levels.sizes.tolist()):
         code = levels.codes[:, d]
         seen = np.flatnonzero(code < size)
         if not len(seen):  # of a column without cells neither hypothesis has evidence
-            _put(factors, levels.places[d], part.places, np.zeros((labels.classes, len(part.places))))
+            _put(
+                factors, levels.places[d], part.places, np.zeros((labels.classes, len(part.places)))
+            )
             work.done(len(part.places))
             continue
         places, group = np.unique(labels.codes[seen] * size + code[seen], return_inverse=True)
         each = one_hot(group, len(places), labels.counts[seen]), places // size
-        pooled = one_hot(labels.codes[seen], labels.classes, labels.counts[seen]), np.arange(labels.classes)
+        pooled = (
+            one_hot(labels.codes[seen], labels.classes, labels.counts[seen]),
+            np.arange(labels.classes),
+        )
         width = max(1, NUMBERS // max(len(seen), len(places)))
         for span in blocks(len(part.places), width):
             cells, prior = part.x[seen, span], part.prior[:, span]
             sides = [
-                partial(_evidence_of_groups, part.observe(cells, weight), prior[owners], owners, labels.classes)
+                partial(
+                    _evidence_of_groups,
+                    part.observe(cells, weight),
+                    prior[owners],
+                    owners,
+                    labels.classes,
+                )
                 for weight, owners in (each, pooled)
             ]
             value = sides[0]() - sides[1]()
@@ -230,8 +283,12 @@ def _compare_within_levels(
         work.done(len(part.places))
 
 
-def _evidence_of_groups(stats: Any, prior: Belief, owners: Array, classes: int, times: Any = 1.0) -> Array:
-    """Log evidence of each class, `(c, f)`, each of whose groups has a theta, under a prior worth `times` as much."""
+def _evidence_of_groups(
+    stats: Any, prior: Belief, owners: Array, classes: int, times: Any = 1.0
+) -> Array:
+    """Log evidence of each class, `(c, f)`, each of whose groups has a theta, under a prior worth
+    `times` as much.
+    """
     prior = prior if np.ndim(times) == 0 else prior.map(lambda array: times * array)
     total = np.zeros((classes, len(prior.proper[0])))
     np.add.at(total, owners, prior.log_evidence(stats))
@@ -239,24 +296,29 @@ def _evidence_of_groups(stats: Any, prior: Belief, owners: Array, classes: int, 
 
 
 def _at_best_strength(evidence: Callable[[Array], Array], features: int) -> Array:
-    """Log evidence of each class, `(c, f)`, under the prior's strength that is best for all classes together."""
+    """Log evidence of each class, `(c, f)`, under the prior's strength that is best for all classes
+    together.
+    """
     low, high = STRENGTHS
     logs = highest(lambda at: evidence(np.exp(at)).sum(axis=0), low, np.full(features, high))
     return evidence(np.exp(logs))
 
 
 def cautious(declared: Array, learnt: Array) -> Array:
-    """Log Bayes factors under the declared prior, `(c, f)`; a positive sum is capped by that of learnt concentrations.
+    """Log Bayes factors under the declared prior, `(c, f)`; a positive sum is capped by that of
+    learnt concentrations.
 
-    Against a dependence the declared prior has the last word: with learnt concentrations, both hypotheses may take all
-    classes to be alike, and then nothing speaks against either.
+    Against a dependence the declared prior has the last word: with learnt concentrations, both
+    hypotheses may take all classes to be alike, and then nothing speaks against either.
     """
     total, cap = declared.sum(axis=0), learnt.sum(axis=0)
     return np.where((total <= 0) | (cap >= total), declared, np.where(cap > 0, learnt, 0.0))
 
 
 def highest(height: Callable[[Array], Array], low: float, high: Array) -> Array:
-    """Arguments at which functions are highest, `(f,)`: the best rung of a ladder, then a golden section around it."""
+    """Arguments at which functions are highest, `(f,)`: the best rung of a ladder, then a golden
+    section around it.
+    """
     ladder = np.linspace(low, high, RUNGS)
     values = np.stack([height(rung) for rung in ladder])
     top, each = values.argmax(axis=0), np.arange(len(high))
@@ -272,7 +334,8 @@ def highest(height: Callable[[Array], Array], low: float, high: Array) -> Array:
 def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
     """Log Bayes factors of all pairs of columns of one class, `(r, f), (r,), (f,) -> (f, f)`.
 
-    Entries `(i, j)` of `mean`, `gap` and `ssd` are of column i, in the rows that also have column j.
+    Entries `(i, j)` of `mean`, `gap` and `ssd` are of column i, in the rows that also have
+    column j.
     """
     seen = (~np.isnan(x)).astype(float)
     weighted = seen * weight[:, None]
@@ -295,7 +358,9 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
         both = seen[:, pair].all(axis=1)[:, None]
         rows = np.sqrt(weight / 2)[:, None] * np.where(both, x[:, pair] - mean[pair, back], 0.0)
         gaps = np.sqrt(share[i, j] / 2) * gap[pair, back]
-        left[pair, back] = unexplained_share(np.vstack([rows, np.diag(np.sqrt(scale[pair, back])), gaps]))
+        left[pair, back] = unexplained_share(
+            np.vstack([rows, np.diag(np.sqrt(scale[pair, back])), gaps])
+        )
     later, grown = shape + n / 2, np.log(after / scale)
     rise = log_gamma_ratio(later, 0.5) - log_gamma_ratio(shape, 0.5)
     factors = np.triu(rise - (grown + grown.T) / 2 - (later + 0.5) * np.log(left), 1)
@@ -303,7 +368,9 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
 
 
 def unexplained_share(sides: Array) -> float:
-    """Share of the squares of one column, `(n, 2)`, that the other leaves, summed without a difference."""
+    """Share of the squares of one column, `(n, 2)`, that the other leaves, summed without a
+    difference.
+    """
     one, two = sides.T
     slope = (one @ two) / (one @ one)
     return float(((two - slope * one) ** 2).sum() / (two @ two))

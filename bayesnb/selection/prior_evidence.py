@@ -1,27 +1,31 @@
-"""Evidence of Gaussian and of Poisson columns as a function of their prior's hyperparameters, and where it is largest.
+"""Evidence of Gaussian and of Poisson columns as a function of their prior's hyperparameters, and
+where it is largest.
 
-**Gaussian columns.** With posterior parameters k_n = k + n, a_n = a + n / 2, b_n = b + surprise, the log evidence of
-one class's cells, log(k / k_n) / 2 + lnGamma(a_n) - lnGamma(a) + a log b - a_n log b_n - n log(2 pi) / 2, has the
-derivatives
+**Gaussian columns.** With posterior parameters k_n = k + n, a_n = a + n / 2, b_n = b + surprise,
+the log evidence of one class's cells, log(k / k_n) / 2 + lnGamma(a_n) - lnGamma(a) + a log b - a_n
+log b_n - n log(2 pi) / 2, has the derivatives
 
-    in k   (1/k - 1/k_n) / 2 - (a_n / b_n) (n / k_n)^2 (xbar - m)^2 / 2        in m   (a_n / b_n) (k n / k_n) (xbar - m)
-    in a   psi(a_n) - psi(a) + log b - log b_n                                  in b   a / b - a_n / b_n
+    in k   (1/k - 1/k_n) / 2 - (a_n / b_n) (n / k_n)^2 (xbar - m)^2 / 2
+    in m   (a_n / b_n) (k n / k_n) (xbar - m)
+    in a   psi(a_n) - psi(a) + log b - log b_n
+    in b   a / b - a_n / b_n
 
-Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 3. Where all classes of a column have
-one variance, a_n and b_n are those of all of them, and log evidence and derivatives in a and b are so once a column.
-The hyperparameters are log k, log a, the log of b / a, which is about the variance, and m.
+Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 3. Where all
+classes of a column have one variance, a_n and b_n are those of all of them, and log evidence and
+derivatives in a and b are so once a column. The hyperparameters are log k, log a, the log of b / a,
+which is about the variance, and m.
 
-**Poisson columns.** The log evidence of one class's cells, of `n` rows with `x` events, lnGamma(a + x) - lnGamma(a)
-+ a log b - (a + x) log(b + n) up to a constant, has the derivatives
+**Poisson columns.** The log evidence of one class's cells, of `n` rows with `x` events, lnGamma(a +
+x) - lnGamma(a) + a log b - (a + x) log(b + n) up to a constant, has the derivatives
 
     in a   psi(a + x) - psi(a) + log b - log(b + n)        in b   a / b - (a + x) / (b + n)
 
-Gelman et al. (2013), Bayesian Data Analysis, section 2.6. The hyperparameters are log a and log(a / b), the log of the
-prior's mean.
+Gelman et al. (2013), Bayesian Data Analysis, section 2.6. The hyperparameters are log a and log(a /
+b), the log of the prior's mean.
 
-Of n equal rows the evidence of a Gaussian is of the order of b^(-n/2): there is no maximum, and a few such columns
-would take a prior that all columns share to a variance of 0. They are left out: nobody's variance is to be learnt from
-them.
+Of n equal rows the evidence of a Gaussian is of the order of b^(-n/2): there is no maximum, and a
+few such columns would take a prior that all columns share to a variance of 0. They are left out:
+nobody's variance is to be learnt from them.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,12 +58,16 @@ class PriorEvidence(Protocol):
 
 
 def maximise(
-    evidence: PriorEvidence, grid: Sequence[Array], bounds: Sequence[tuple[float, float]], starts: int = 1
+    evidence: PriorEvidence,
+    grid: Sequence[Array],
+    bounds: Sequence[tuple[float, float]],
+    starts: int = 1,
 ) -> Array:
-    """Return the hyperparameters of the largest evidence: the best place of a coarse grid, and L-BFGS-B from there.
+    """Return the hyperparameters of the largest evidence: the best place of a coarse grid, and
+    L-BFGS-B from there.
 
-    With as many `starts` as the first axis of the grid is long, from the best place of each, as there may be several
-    local maxima.
+    With as many `starts` as the first axis of the grid is long, from the best place of each, as
+    there may be several local maxima.
     """
     places = np.stack([axis.ravel() for axis in np.meshgrid(*grid, indexing="ij")])
     best = np.argmax(evidence.log_evidence(places).reshape(starts, -1), axis=1)
@@ -81,7 +89,9 @@ def maximise(
     return at
 
 
-def maximise_numerically(evidence: Callable[[Array], float], starts: Sequence[Sequence[float]]) -> Array:
+def maximise_numerically(
+    evidence: Callable[[Array], float], starts: Sequence[Sequence[float]]
+) -> Array:
     """Return the positive hyperparameters of the largest evidence, whose gradient is not known."""
 
     def loss(logs: Array) -> float:
@@ -99,9 +109,11 @@ def maximise_numerically(evidence: Callable[[Array], float], starts: Sequence[Se
 
 @dataclass(frozen=True, eq=False)
 class GaussianEvidence:
-    """Evidence of standardised cells of classes and columns, `(n,)`, that share a prior; `free` if its mean is free.
+    """Evidence of standardised cells of classes and columns, `(n,)`, that share a prior; `free`
+    if its mean is free.
 
-    With `shared` the stats are of all classes of these columns, `(c, k)`, each of which has one variance.
+    With `shared` the stats are of all classes of these columns, `(c, k)`, each of which has one
+    variance.
     """
 
     stats: GaussianStats
@@ -119,11 +131,20 @@ class GaussianEvidence:
     def with_gradient(self, at: Array) -> tuple[float, Array]:
         prior = self.prior(at)
         count, shape, scale, mean = (each.sum() for each in self.gradient(prior))
-        slopes = prior.count * count, prior.shape * shape + prior.scale * scale, prior.scale * scale, mean
+        slopes = (
+            prior.count * count,
+            prior.shape * shape + prior.scale * scale,
+            prior.scale * scale,
+            mean,
+        )
         return float(self._of_cells(prior).sum()), np.array(slopes[: 3 + self.free])
 
     def _of_cells(self, prior: NormalInverseGamma) -> Array:
-        terms = self.stats.count / 2, prior.surprise(self.stats), np.log1p(self.stats.count / prior.count)
+        terms = (
+            self.stats.count / 2,
+            prior.surprise(self.stats),
+            np.log1p(self.stats.count / prior.count),
+        )
         return of_variance(prior.shape, prior.scale, tuple(map(self._by_variance, terms)))
 
     def _by_variance(self, values: Any) -> Any:
@@ -131,7 +152,7 @@ class GaussianEvidence:
         return values.sum(axis=-2, keepdims=True) if self.shared else values
 
     def gradient(self, prior: NormalInverseGamma) -> tuple[Array, Array, Array, Array]:
-        """Return the derivatives in count, shape, scale and mean, of each cell or of each variance."""
+        """Return the derivatives in count, shape, scale and mean, of each cell or variance."""
         half, gap = self._by_variance(self.stats.count / 2), self.stats.mean - prior.location
         share = self.stats.count / (prior.count + self.stats.count)
         surprise = self._by_variance(prior.surprise(self.stats))
@@ -146,7 +167,10 @@ class GaussianEvidence:
 
     def best(self) -> Array:
         """Return the hyperparameters under which these cells are most probable."""
-        grid, bounds = [np.log(np.logspace(*ends)) for ends in ((-6, 6, 7), (-2, 6, 7), (-4, 1, 6))], [BOUNDS] * 3
+        grid, bounds = (
+            [np.log(np.logspace(*ends)) for ends in ((-6, 6, 7), (-2, 6, 7), (-4, 1, 6))],
+            [BOUNDS] * 3,
+        )
         if self.free:
             means = self.stats.mean[self.stats.count > 0]
             grid, bounds = [*grid, np.array([means.mean()])], [*bounds, (means.min(), means.max())]
@@ -176,7 +200,9 @@ class PoissonEvidence:
         """Return the derivatives in shape and rate, of each cell."""
         count, events = self.stats.count, self.stats.events
         shape = psi_rise(prior.shape, events) - np.log1p(count / prior.rate)
-        return shape, (prior.shape * count - prior.rate * events) / (prior.rate * (prior.rate + count))
+        return shape, (prior.shape * count - prior.rate * events) / (
+            prior.rate * (prior.rate + count)
+        )
 
     def best(self) -> Array:
         """Return the hyperparameters under which these cells are most probable."""
@@ -185,14 +211,19 @@ class PoissonEvidence:
 
 
 def standardised_gaussian(stats: GaussianStats) -> tuple[GaussianStats, Array, Array]:
-    """Shift and scale columns to a pooled mean of 0 and variance of 1; return those means and variances too.
+    """Shift and scale columns to a pooled mean of 0 and variance of 1; return those means and
+    variances too.
 
     The scale of a constant column is 1, as in its weak prior.
     """
     weak = weak_prior(stats.pooled())
     variance = np.asarray(weak.scale)
     mean = np.where(stats.count > 0, (stats.mean - weak.location) / np.sqrt(variance), 0.0)
-    return GaussianStats(stats.count, mean, stats.ssd / variance), np.asarray(weak.location), variance
+    return (
+        GaussianStats(stats.count, mean, stats.ssd / variance),
+        np.asarray(weak.location),
+        variance,
+    )
 
 
 def standardised_poisson(stats: PoissonStats) -> PoissonStats:
@@ -201,7 +232,8 @@ def standardised_poisson(stats: PoissonStats) -> PoissonStats:
 
 
 def unbounded(stats: GaussianStats, shared: bool) -> Array:
-    """Return where rows of one variance are equal, so that their density grows without bound as it goes to 0, `(c, f)`.
+    """Return where rows of one variance are equal, so that their density grows without bound as
+    it goes to 0, `(c, f)`.
 
     Rows of one class, or where classes have their variance in common, of every class.
     """
@@ -214,12 +246,18 @@ def unbounded(stats: GaussianStats, shared: bool) -> Array:
 def unbounded_jointly(stats: VectorStats, shared: bool) -> Array:
     """Return classes whose rows have no spread in some direction, `(c, 1)`.
 
-    Where classes have their covariance in common, all of them together. Few rows never have a spread in every
-    direction; of those, a column that is constant is asked for.
+    Where classes have their covariance in common, all of them together. Few rows never have a
+    spread in every direction; of those, a column that is constant is asked for.
     """
-    more, scatter, equal = np.maximum(stats.count[:, 0] - 1, 0), stats.scatter[:, 0], constant(stats.columns)
+    more, scatter, equal = (
+        np.maximum(stats.count[:, 0] - 1, 0),
+        stats.scatter[:, 0],
+        constant(stats.columns),
+    )
     if shared:
-        more, scatter, equal = (each[None] for each in (more.sum(), scatter.sum(axis=0), equal.all(axis=0)))
+        more, scatter, equal = (
+            each[None] for each in (more.sum(), scatter.sum(axis=0), equal.all(axis=0))
+        )
     flat = np.isnan(factor(scatter)).any(axis=(1, 2))
     bad = (more >= scatter.shape[-1]) & flat | (more > 0) & equal.any(axis=1)
     return np.broadcast_to(bad, len(stats))[:, None]

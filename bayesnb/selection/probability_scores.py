@@ -1,24 +1,28 @@
-"""Scores of predicted probabilities, and how these compare with observed shares: reliability bins, isotonic curves.
+"""Scores of predicted probabilities, and how these compare with observed shares: reliability bins,
+isotonic curves.
 
-A row of weight w counts as w rows. The interval of a mean over few rows, whose terms are losses (most of them small, a
-few large), is Student's t through a transformation that removes skewness:
+A row of weight w counts as w rows. The interval of a mean over few rows, whose terms are losses
+(most of them small, a few large), is Student's t through a transformation that removes skewness:
 
     g(w) = w + skew w^2 / 3 + skew^2 w^3 / 27 + skew / (6 n),      w = (mean - truth) / sd
 
-A mean of skewed terms misses the truth more often on one side. sqrt(n) g(w) is nearly normal, and g is undone in closed
-form. Hall (1992), On the removal of skewness by transformation, JRSS B 54(1).
+A mean of skewed terms misses the truth more often on one side. sqrt(n) g(w) is nearly normal, and g
+is undone in closed form. Hall (1992), On the removal of skewness by transformation, JRSS B 54(1).
 
-Of the rows for which a label is predicted with probability p, a share p should have it. The isotonic curve needs no
-bins:
+Of the rows for which a label is predicted with probability p, a share p should have it. The
+isotonic curve needs no bins:
 
-    share(p) = the non-decreasing function of p with the least squared distance from the label's zeros and ones
+    share(p) = the non-decreasing function of p with the least squared distance from the label's
+               zeros and ones
 
-Rows of equal probability are one point, in whatever order they came: a classifier that always predicts 0.5 has one
-share. With that function a Brier score is miscalibration - discrimination + uncertainty. Dimitriadis, Gneiting and
-Jordan (2021), Stable reliability diagrams for probabilistic classifiers, PNAS 118(8), call it CORP.
+Rows of equal probability are one point, in whatever order they came: a classifier that always
+predicts 0.5 has one share. With that function a Brier score is miscalibration - discrimination +
+uncertainty. Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
+classifiers, PNAS 118(8), call it CORP.
 
-Held-out probabilities of rows with the same cells differ, as each row leaves with its own label. Bins of equal size
-would sort such rows by label, and a bin would hold rows of one label. So bins take the mean of rows that are tied.
+Held-out probabilities of rows with the same cells differ, as each row leaves with its own label.
+Bins of equal size would sort such rows by label, and a bin would hold rows of one label. So bins
+take the mean of rows that are tied.
 
 Bands show what bins and curve would look like, were every prediction true.
 """
@@ -33,7 +37,10 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from bayesnb.families.base import Array
 
-DRAWS, CELLS = 500, 400  # draws of labels; cells of neighbouring probabilities, for each of which they are drawn
+DRAWS, CELLS = (
+    500,
+    400,
+)  # draws of labels; cells of neighbouring probabilities, for each of which they are drawn
 IMPOSSIBLE = 1.0  # stands for a log probability of minus infinity; no log probability is so large
 DIGITS = 12  # to which log probabilities of rows with the same cells agree
 LEAST_SKEW = 1e-8  # below, the transformation is the identity
@@ -70,7 +77,9 @@ def log_loss(log_proba: Array, codes: Array, weight: Array | None = None) -> Sco
 
 
 def brier(log_proba: Array, codes: Array, weight: Array | None = None) -> Score:
-    """Mean squared distance of the probabilities from the label's ones and zeros, `(r, c), (r,) -> ()`."""
+    """Mean squared distance of the probabilities from the label's ones and zeros, `(r, c), (r,) ->
+    ()`.
+    """
     return _mean(((np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]) ** 2).sum(axis=1), weight)
 
 
@@ -84,7 +93,8 @@ def _mean(terms: Array, weight: Array | None) -> Score:
 
 
 def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
-    """Mean of terms between 0 and `most`, with its interval: Student's t through Hall's g, `(r,) -> ()`.
+    """Mean of terms between 0 and `most`, with its interval: Student's t through Hall's g,
+    `(r,) -> ()`.
 
     An infinite term leaves no interval, and of a single term it is vacuous.
 
@@ -107,7 +117,11 @@ def skewness(terms: Array) -> float:
     """Third standardised moment; 0 where all terms are alike."""
     gap = terms - terms.mean()
     spread = float(np.sqrt((gap**2).mean()))
-    return 0.0 if spread <= 1e-12 * float(np.abs(terms).max(initial=0.0)) else float(((gap / spread) ** 3).mean())
+    return (
+        0.0
+        if spread <= 1e-12 * float(np.abs(terms).max(initial=0.0))
+        else float(((gap / spread) ** 3).mean())
+    )
 
 
 def _undone(at: float, skew: float, n: int) -> float:
@@ -119,7 +133,9 @@ def _undone(at: float, skew: float, n: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of rows of equal probability, in its order: weight with and without the label. All `(g,)`."""
+    """Groups of rows of equal probability, in its order: weight with and without the label. All
+    `(g,)`.
+    """
 
     at: Array
     hits: Array
@@ -130,7 +146,9 @@ class Groups:
     def of(cls, probability: Array, hit: Array, weight: Array) -> Self:
         """Group rows by the probability of a label; `hit` says whether they have it. All `(r,)`."""
         at, member = np.unique(probability, return_inverse=True)
-        return cls(at, np.bincount(member, weight * hit), np.bincount(member, weight * ~hit), member)
+        return cls(
+            at, np.bincount(member, weight * hit), np.bincount(member, weight * ~hit), member
+        )
 
     @cached_property
     def weight(self) -> Array:
@@ -143,17 +161,25 @@ class Groups:
 
     def joined(self, starts: Array) -> Self:
         """Join neighbouring groups, at their mean probability."""
-        hits, misses, weight = (np.add.reduceat(sums, starts) for sums in (self.hits, self.misses, self.weight))
+        hits, misses, weight = (
+            np.add.reduceat(sums, starts) for sums in (self.hits, self.misses, self.weight)
+        )
         at = np.add.reduceat(self.weight * self.at, starts) / weight
         return type(self)(at, hits, misses, np.searchsorted(starts, self.member, side="right") - 1)
 
     def brier(self, predicted: Array) -> float:
-        """Mean squared distance of predicted probabilities, `(g,)`, from the label's zeros and ones."""
-        return float((self.hits @ (1 - predicted) ** 2 + self.misses @ predicted**2) / self.weight.sum())
+        """Mean squared distance of predicted probabilities, `(g,)`, from the label's zeros and
+        ones.
+        """
+        return float(
+            (self.hits @ (1 - predicted) ** 2 + self.misses @ predicted**2) / self.weight.sum()
+        )
 
 
 def tie_rows(log_proba: Array) -> Array:
-    """Return the same code for rows with the same probabilities under the model of all rows, `(r, c) -> (r,)`."""
+    """Return the same code for rows with the same probabilities under the model of all rows, `(r,
+    c) -> (r,)`.
+    """
     finite = np.where(np.isneginf(log_proba), IMPOSSIBLE, log_proba)
     projection = finite @ np.random.default_rng(0).random(log_proba.shape[1])
     mantissa, exponent = np.frexp(projection)
@@ -179,7 +205,9 @@ class Corp(NamedTuple):
 
 
 def corp(groups: Groups) -> Corp:
-    """Decompose a Brier score: the loss by miscalibration, the gain by discrimination, and the label's variance."""
+    """Decompose a Brier score: the loss by miscalibration, the gain by discrimination, and the
+    label's variance.
+    """
     base_rate = np.full(len(groups.at), groups.hits.sum() / groups.weight.sum())
     best, blind = groups.brier(groups.isotonic), groups.brier(base_rate)
     return Corp(groups.brier(groups.at) - best, blind - best, blind)
@@ -215,7 +243,9 @@ class CurveOptions:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Mean prediction, observed share with its interval, its band if predictions were true, weight. All `(b,)`."""
+    """Mean prediction, observed share with its interval, its band if predictions were true, weight.
+    All `(b,)`.
+    """
 
     predicted: Array
     observed: Array
@@ -228,7 +258,9 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Predicted and calibrated probability of each row, and the band of the latter if predictions were true. `(r,)`."""
+    """Predicted and calibrated probability of each row, and the band of the latter if predictions
+    were true. `(r,)`.
+    """
 
     probability: Array
     calibrated: Array
@@ -257,7 +289,9 @@ class Reliability:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Reliability of each label against the others and of the predicted one, and scores of the probabilities."""
+    """Reliability of each label against the others and of the predicted one, and scores of the
+    probabilities.
+    """
 
     classes: list[Reliability]
     top: Reliability
@@ -267,7 +301,9 @@ class Calibration:
 def calibrated(
     log_proba: Array, codes: Array, weight: Array, plan: CurveOptions, tied: Array | None = None
 ) -> Calibration:
-    """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`; see `tie_rows`."""
+    """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`; see
+    `tie_rows`.
+    """
     classes = []
     for c, p in enumerate(np.exp(log_proba).T):
         classes.append(reliability(p, codes == c, weight, plan, tied))
@@ -280,7 +316,9 @@ def calibrated(
 
 
 def scored(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) -> ProbabilityScores:
-    """Mean scores, with intervals by their standard errors; the interval of accuracy is that of a share."""
+    """Mean scores, with intervals by their standard errors; the interval of accuracy is that of a
+    share.
+    """
     hit = right(log_proba, codes)
     hits, misses = weight @ hit, weight @ ~hit
     return ProbabilityScores(
@@ -291,12 +329,17 @@ def scored(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) ->
 
 
 def ece(
-    log_proba: Array, codes: Array, weight: Array | None = None, bins: int = 10, tied: Array | None = None
+    log_proba: Array,
+    codes: Array,
+    weight: Array | None = None,
+    bins: int = 10,
+    tied: Array | None = None,
 ) -> float:
     """Expected calibration error of the predicted label's probability, `(r, c), (r,) -> ()`.
 
-    The mean distance between what a bin predicts and what is observed in it; the bins hold equally many rows, and
-    rows of equal probability, or `tied`, stay together. Noise alone makes it positive.
+    The mean distance between what a bin predicts and what is observed in it; the bins hold
+    equally many rows, and rows of equal probability, or `tied`, stay together. Noise alone
+    makes it positive.
     """
     weight = np.ones(len(codes)) if weight is None else weight
     if not weight.all():  # a row of weight zero is no row
@@ -308,8 +351,10 @@ def ece(
     return float(_gap(joined, joined.hits / joined.weight))
 
 
-def groups_of_top(log_proba: Array, codes: Array, weight: Array, tied: Array | None = None) -> Groups:
-    """Group rows by the probability of their most probable label, those that are tied by its mean."""
+def groups_of_top(
+    log_proba: Array, codes: Array, weight: Array, tied: Array | None = None
+) -> Groups:
+    """Group rows by the probability of their most probable label, tied ones by its mean."""
     top = mean_of_tied(np.exp(log_proba.max(axis=1)), weight, tied)
     return Groups.of(top, right(log_proba, codes), weight)
 
@@ -317,7 +362,9 @@ def groups_of_top(log_proba: Array, codes: Array, weight: Array, tied: Array | N
 def reliability(
     probability: Array, hit: Array, weight: Array, plan: CurveOptions, tied: Array | None = None
 ) -> Reliability:
-    """Bins, curve and terms of the Brier score of one label; `hit` says whether rows have it. All `(r,)`."""
+    """Bins, curve and terms of the Brier score of one label; `hit` says whether rows have it. All
+    `(r,)`.
+    """
     points = Groups.of(probability, hit, weight)
     groups = Groups.of(mean_of_tied(probability, weight, tied), hit, weight)
     starts = split(groups.weight, plan.bins)
@@ -325,7 +372,9 @@ def reliability(
     bins, fine = groups.joined(starts), groups.joined(cells)
     drawn = _drawn(fine, plan.rng)
     shares = np.add.reduceat(drawn, np.searchsorted(cells, starts), axis=1) / bins.weight
-    curves = np.stack([isotonic_regression(hits / fine.weight, weights=fine.weight).x for hits in drawn])
+    curves = np.stack(
+        [isotonic_regression(hits / fine.weight, weights=fine.weight).x for hits in drawn]
+    )
     around = [edge[fine.member] for edge in _band(curves, plan.prob)]
     interval = share_interval(bins.hits, bins.misses, plan.prob)
     return Reliability(
@@ -338,21 +387,26 @@ def reliability(
 
 
 def share_interval(hits: Array, misses: Array, prob: float) -> tuple[Array, Array]:
-    """Equal-tailed interval of a share under Beta(1/2, 1/2); it reaches 0 or 1 where all rows seen are there.
+    """Equal-tailed interval of a share under Beta(1/2, 1/2); it reaches 0 or 1 where all rows
+    seen are there.
 
-    Brown, Cai and DasGupta (2001), Interval estimation for a binomial proportion, section 4.1.2.
+    Brown, Cai and DasGupta (2001), Interval estimation for a binomial proportion, section
+    4.1.2.
     """
-    low, high = (betaincinv(hits + 0.5, misses + 0.5, tail) for tail in ((1 - prob) / 2, (1 + prob) / 2))
+    low, high = (
+        betaincinv(hits + 0.5, misses + 0.5, tail) for tail in ((1 - prob) / 2, (1 + prob) / 2)
+    )
     return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
 
 
 def ece_interval(bins: Groups, plan: CurveOptions) -> Estimate:
-    """Expected calibration error with an interval, which reaches 0 where noise could be all of it.
+    """Expected calibration error with an interval, which reaches 0 where noise could be all of
+    it.
 
-    Noise only adds to a sum of distances, so resampled errors are too large. The upper end is their quantile all the
-    same, shares being drawn from their Beta posteriors: it is on the safe side. For the lower end let the true
-    distances be the observed ones times a factor, and add that noise: it is the least factor by which the observed
-    error is not in the upper tail.
+    Noise only adds to a sum of distances, so resampled errors are too large. The upper end is
+    their quantile all the same, shares being drawn from their Beta posteriors: it is on the
+    safe side. For the lower end let the true distances be the observed ones times a factor, and
+    add that noise: it is the least factor by which the observed error is not in the upper tail.
     """
     observed, upper = bins.hits / bins.weight, (1 + plan.prob) / 2
     seen, gaps = float(_gap(bins, observed)), bins.at - observed
@@ -376,18 +430,22 @@ def _gap(bins: Groups, shares: Array) -> Array:
 
 
 def _drawn(cells: Groups, rng: np.random.Generator) -> Array:
-    """Draws of the weight with the label, if every prediction were true, `(s, m)`; 2.5 rows are 2 or 3."""
+    """Draws of the weight with the label, if every prediction were true, `(s, m)`; 2.5 rows are 2
+    or 3.
+    """
     rows = np.maximum(np.floor(cells.weight + rng.random((DRAWS, len(cells.at)))), 1)
     return rng.binomial(rows.astype(np.int64), np.minimum(cells.at, 1.0)) / rows * cells.weight
 
 
 def _band(drawn: Array, prob: float) -> tuple[Array, Array]:
     low, high = (1 - prob) / 2, (1 + prob) / 2
-    return np.quantile(drawn, low, axis=0, method="lower"), np.quantile(drawn, high, axis=0, method="higher")
+    return np.quantile(drawn, low, axis=0, method="lower"), np.quantile(
+        drawn, high, axis=0, method="higher"
+    )
 
 
 def _normal(score: Score, prob: float, most: float) -> Estimate:
-    """Interval of a mean by its standard error; vacuous for one row, and none for an infinite mean."""
+    """Interval of a mean by its standard error; vacuous for one row, none for an infinite mean."""
     if np.isinf(score.value):
         return Estimate(score.value, score.value, score.value)
     if np.isnan(score.se):

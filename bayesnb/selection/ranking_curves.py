@@ -1,9 +1,11 @@
-"""How well probabilities rank rows of two classes: the ROC curve, precision and recall, at every threshold.
+"""How well probabilities rank rows of two classes: the ROC curve, precision and recall, at every
+threshold.
 
     recall = right positives / positives      precision = right positives / predicted positives
 
-The area under the ROC curve is the probability that a positive row ranks above a negative one, ties counted half
-(Hanley and McNeil 1982). Average precision is the sum of precisions, each weighted by the recall that it adds.
+The area under the ROC curve is the probability that a positive row ranks above a negative one, ties
+counted half (Hanley and McNeil 1982). Average precision is the sum of precisions, each weighted by
+the recall that it adds.
 """
 
 from dataclasses import dataclass
@@ -16,7 +18,9 @@ from bayesnb.families.base import Array
 
 @dataclass(frozen=True, eq=False)
 class RankingCurves:
-    """Rows predicted positive at each threshold, the highest first, and how many of them are right. All `(t,)`."""
+    """Rows predicted positive at each threshold, the highest first, and how many of them are right.
+    All `(t,)`.
+    """
 
     threshold: Array
     positives: Array  # predicted
@@ -26,7 +30,9 @@ class RankingCurves:
 
     @classmethod
     def of(cls, probability: Array, positive: Array) -> Self:
-        """Rank rows by the probability of the positive class, `(r,), (r,)`; rows of equal probability are one step."""
+        """Rank rows by the probability of the positive class, `(r,), (r,)`; rows of equal
+        probability are one step.
+        """
         order = np.argsort(-probability, kind="stable")
         p = probability[order]
         ends = np.append(np.flatnonzero(np.diff(p)), len(p) - 1)

@@ -1,7 +1,9 @@
-"""Other priors for rows that were learnt: their leave-one-out scores, their comparison, and a search for the best.
+"""Other priors for rows that were learnt: their leave-one-out scores, their comparison, and a
+search for the best.
 
-The data are counted once; a setting of the smoothing changes the prior, and one pass over the rows leaves each of them
-out. The search for the best leave-one-out log score of the labels is coarse, then fine from its best.
+The data are counted once; a setting of the smoothing changes the prior, and one pass over the rows
+leaves each of them out. The search for the best leave-one-out log score of the labels is coarse,
+then fine from its best.
 """
 
 from collections.abc import Sequence
@@ -14,12 +16,23 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
 from bayesnb.families.base import Array
-from bayesnb.families.family import BOUNDS, Family, Hyperparameters, ordered_hyperparameters, positive
+from bayesnb.families.family import (
+    BOUNDS,
+    Family,
+    Hyperparameters,
+    ordered_hyperparameters,
+    positive,
+)
 from bayesnb.model.powers import Exponents, of_blocks
 from bayesnb.model.product import Model, Product, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import End
-from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, fitted_log_proba, loo_log_proba
+from bayesnb.selection.leave_one_out import (
+    Pointwise,
+    PredictiveRule,
+    fitted_log_proba,
+    loo_log_proba,
+)
 from bayesnb.selection.link_search import relink
 from bayesnb.selection.prior_evidence import EDGE
 from bayesnb.selection.probability_scores import accuracy, brier, ece, tie_rows
@@ -53,18 +66,24 @@ class Outcome(NamedTuple):
     log_evidence: float
     log_scores: Array  # `(r,)`, log p(y | x, all other rows)
     scores: dict[str, float]  # accuracy, brier and ece
-    improper: Place | None  # column and class without a proper distribution; no row has a score then
+    improper: (
+        Place | None
+    )  # column and class without a proper distribution; no row has a score then
 
 
 @dataclass(frozen=True, eq=False)
 class PriorVariants:
-    """Models that have learnt the same rows under other priors of the columns; all else is as in the one `learnt`."""
+    """Models that have learnt the same rows under other priors of the columns; all else is as in
+    the one `learnt`.
+    """
 
     schema: Schema
     learnt: Model
     rows: Rows
     rule: PredictiveRule
-    once: Exponents = 1.0  # those of a joint distribution, which has an evidence: 0 of links beyond a forest
+    once: Exponents = (
+        1.0  # those of a joint distribution, which has an evidence: 0 of links beyond a forest
+    )
     n_jobs: int | None = None
 
     @property
@@ -81,7 +100,9 @@ class PriorVariants:
         stats, blocks = self.learnt.stats, zip(self.schema.blocks, families, strict=True)
         changed = tuple(replace(block, family=family) for block, family in blocks)
         schema = relink(replace(self.schema, blocks=changed), stats.blocks)
-        priors = [block.belief(seen) for block, seen in zip(schema.blocks, stats.blocks, strict=True)]
+        priors = [
+            block.belief(seen) for block, seen in zip(schema.blocks, stats.blocks, strict=True)
+        ]
         return Model(Product(self.learnt.prior.classes, tuple(priors)), stats)
 
     def outcome(self, setting: Setting) -> Outcome:
@@ -93,14 +114,22 @@ class PriorVariants:
         log_proba = self.left_out(model, kind)
         scores = label_scores(log_proba, self.rows, self.tied)
         return Outcome(
-            setting, self.log_evidence(model, kind), self.of_labels(log_proba), scores, first_improper(model, kind)
+            setting,
+            self.log_evidence(model, kind),
+            self.of_labels(log_proba),
+            scores,
+            first_improper(model, kind),
         )
 
     def left_out(self, model: Model, estimate: str) -> Array:
-        """log p(y | x, all rows but this one), `(r, c)`; NaN where the others leave no proper distribution."""
+        """log p(y | x, all rows but this one), `(r, c)`; NaN where the others leave no proper
+        distribution.
+        """
         if first_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
-        return loo_log_proba(model, self.rows, self.rule._replace(kind=estimate), n_jobs=self.n_jobs)
+        return loo_log_proba(
+            model, self.rows, self.rule._replace(kind=estimate), n_jobs=self.n_jobs
+        )
 
     def log_evidence(self, model: Model, estimate: str) -> float:
         """log p(X, y | prior); NaN where no prior enters, or an improper one."""
@@ -121,7 +150,11 @@ def label_scores(log_proba: Array, rows: Rows, tied: Array) -> dict[str, float]:
     if np.isnan(log_proba).any():
         return dict.fromkeys(("accuracy", "brier", "ece"), float("nan"))
     data = log_proba, rows.codes, rows.counts
-    return {"accuracy": accuracy(*data).value, "brier": brier(*data).value, "ece": ece(*data, BINS, tied)}
+    return {
+        "accuracy": accuracy(*data).value,
+        "brier": brier(*data).value,
+        "ece": ece(*data, BINS, tied),
+    }
 
 
 def first_improper(model: Model, estimate: str) -> Place | None:
@@ -135,11 +168,14 @@ def first_improper(model: Model, estimate: str) -> Place | None:
     return None
 
 
-def differences_from_best(outcomes: Sequence[Outcome], counts: Array) -> tuple[dict[str, Array], int | None]:
-    """Compare settings by the leave-one-out log score of the labels, of rows with these positive weights.
+def differences_from_best(
+    outcomes: Sequence[Outcome], counts: Array
+) -> tuple[dict[str, Array], int | None]:
+    """Compare settings by the leave-one-out log score of the labels, of rows with these
+    positive weights.
 
-    The scores and their differences from the best, with standard errors, `(n,)` each; and the place of the best, None
-    if no score is defined.
+    The scores and their differences from the best, with standard errors, `(n,)` each; and the
+    place of the best, None if no score is defined.
     """
 
     def sums(terms: Sequence[Array]) -> Array:
@@ -159,7 +195,9 @@ def differences_from_best(outcomes: Sequence[Outcome], counts: Array) -> tuple[d
 
 
 def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
-    """Return the place of the setting with the largest score; of equal ones, that of the preferred estimate."""
+    """Return the place of the setting with the largest score; of equal ones, that of the preferred
+    estimate.
+    """
     if np.isnan(elpd).all():
         return None
     top = np.nanmax(elpd)
@@ -168,22 +206,25 @@ def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
 
 
 def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], list[End]]:
-    """Return families with the priors of the best leave-one-out log score, and the factors that end at a bound.
+    """Return families with the priors of the best leave-one-out log score, and the factors that
+    end at a bound.
 
-    One factor serves all columns of a kind: the smoothing, and that of the variance that Gaussian priors expect.
-    Families that cannot be tuned stay as they were.
+    One factor serves all columns of a kind: the smoothing, and that of the variance that
+    Gaussian priors expect. Families that cannot be tuned stay as they were.
     """
     search = SmoothingSearch(variants, estimate)
     kinds = ordered_hyperparameters(variants.families)
     at = np.zeros(len(search.factors))
     for _ in range(min(2, len(kinds))):
         for kind in kinds:
-            at = search.coarse(at, [place for place, factor in enumerate(search.factors) if factor[0] == kind])
+            at = search.coarse(
+                at, [place for place, factor in enumerate(search.factors) if factor[0] == kind]
+            )
     if search.score(at) == -np.inf:
         raise ValueError(
-            f"criterion='loo': whatever the smoothing, some rows have probability 0, or none that is defined, under "
-            f"estimate={estimate!r} once they are left out, such as the only row of a class. "
-            "Use estimate='predictive', or another class_prior."
+            "criterion='loo': whatever the smoothing, some rows have probability 0, or none that "
+            f"is defined, under estimate={estimate!r} once they are left out, such as the only row "
+            "of a class. Use estimate='predictive', or another class_prior."
         )
     at = search.fine(at, np.flatnonzero(at < BOUNDS[1] - EDGE))
     return search.families(at), search.ends(at)
@@ -191,7 +232,9 @@ def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], l
 
 @dataclass(frozen=True, eq=False)
 class SmoothingSearch:
-    """The mean leave-one-out log score of the labels as a function of factors of the priors, in logs."""
+    """The mean leave-one-out log score of the labels as a function of factors of the priors, in
+    logs.
+    """
 
     variants: PriorVariants
     estimate: str
@@ -199,16 +242,24 @@ class SmoothingSearch:
     @cached_property
     def factors(self) -> list[tuple[Hyperparameters, str]]:
         """The factors by name, each of the priors of all families with the same hyperparameters."""
-        return [(kind, name) for kind in ordered_hyperparameters(self.variants.families) for name in kind.factors]
+        return [
+            (kind, name)
+            for kind in ordered_hyperparameters(self.variants.families)
+            for name in kind.factors
+        ]
 
     def families(self, at: Array) -> list[Family]:
         pairs = zip(self.factors, positive(at).tolist(), strict=True)
         value = {(kind, name == "scale"): factor for (kind, name), factor in pairs}
         families = list(self.variants.families)
-        for b, (family, seen) in enumerate(zip(families, self.variants.learnt.stats.blocks, strict=True)):
+        for b, (family, seen) in enumerate(
+            zip(families, self.variants.learnt.stats.blocks, strict=True)
+        ):
             kind = family.hyperparameters
             if kind is not None:
-                families[b] = family.smoothed(seen, value[kind, False], self.estimate, value.get((kind, True), 1.0))
+                families[b] = family.smoothed(
+                    seen, value[kind, False], self.estimate, value.get((kind, True), 1.0)
+                )
         return families
 
     def score(self, at: Array) -> float:
@@ -219,9 +270,11 @@ class SmoothingSearch:
         return value if np.isfinite(value) else -np.inf
 
     def coarse(self, at: Array, places: list[int]) -> Array:
-        """Return the best place of a ladder, or of a grid of size and scale; of equally good ones the one nearest to 1.
+        """Return the best place of a ladder, or of a grid of size and scale; of equally
+        good ones the one nearest to 1.
 
-        Where nothing beats a practically infinite prior, and the default is worse, it is that prior.
+        Where nothing beats a practically infinite prior, and the default is worse, it is
+        that prior.
         """
         sizes = SIZES if len(places) == 1 else SIZES[::2]
         candidates = np.array(list(product(sizes, *([SCALES] * (len(places) - 1)))))
@@ -238,7 +291,9 @@ class SmoothingSearch:
         return grid[np.where(good, far, np.inf).argmin()]
 
     def fine(self, at: Array, free: Array) -> Array:
-        """Return the best place near this one: a bounded search of one free factor, the simplex of several."""
+        """Return the best place near this one: a bounded search of one free factor, the simplex of
+        several.
+        """
 
         def moved(values: Array) -> Array:
             there = at.copy()
@@ -256,11 +311,22 @@ class SmoothingSearch:
             near = max(now - step, BOUNDS[0]), min(now + step, BOUNDS[1])
             result = minimize_scalar(loss, bounds=near, method="bounded", options={"xatol": NEAR})
         else:
-            corners = at[free] + np.vstack([np.zeros(len(free)), np.diag(np.where(at[free] > 0, -1.0, 1.0))])
-            options = {"initial_simplex": corners, "xatol": NEAR, "fatol": ALIKE, "maxfev": MOST_STEPS}
-            result = minimize(loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options)
+            corners = at[free] + np.vstack(
+                [np.zeros(len(free)), np.diag(np.where(at[free] > 0, -1.0, 1.0))]
+            )
+            options = {
+                "initial_simplex": corners,
+                "xatol": NEAR,
+                "fatol": ALIKE,
+                "maxfev": MOST_STEPS,
+            }
+            result = minimize(
+                loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options
+            )
         low, high = np.asarray(result.x) < BOUNDS[0] + NEAR, np.asarray(result.x) > BOUNDS[1] - NEAR
-        there = moved(np.select([low, high], BOUNDS, result.x))  # a bounded search stops short of the ends
+        there = moved(
+            np.select([low, high], BOUNDS, result.x)
+        )  # a bounded search stops short of the ends
         return there if self.score(there) > self.score(at) else at
 
     def ends(self, at: Array) -> list[End]:

@@ -1,10 +1,12 @@
-"""A verdict on a classifier in words: are the labels better than a guess, and can the probabilities be used?
+"""A verdict on a classifier in words: are the labels better than a guess, and can the probabilities
+be used?
 
-Every number is of rows that were held out. Labels are compared with those of a guess that always names the most
-frequent class, and probabilities with the shares of the classes, row by row: a paired difference counts where it is
-more than `CLEAR` standard errors. That they are no better is said only where the rows are enough to see that. Exponents
-that were chosen by the log score of the same rows make it a little too good, by about a nat for each that is free
-(Akaike 1974), so that many are taken off.
+Every number is of rows that were held out. Labels are compared with those of a guess that always
+names the most frequent class, and probabilities with the shares of the classes, row by row: a
+paired difference counts where it is more than `CLEAR` standard errors. That they are no better is
+said only where the rows are enough to see that. Exponents that were chosen by the log score of the
+same rows make it a little too good, by about a nat for each that is free (Akaike 1974), so that
+many are taken off.
 """
 
 from collections.abc import Sequence
@@ -25,17 +27,27 @@ from bayesnb.selection.probability_scores import (
     split,
 )
 
-CLEAR = 2.25  # standard errors: there are two comparisons with a guess, each by chance once in 80 tables of noise
+# standard errors: there are two comparisons with a guess, each by chance once in 80 tables of
+# noise
+CLEAR = 2.25
 BEYOND = 2.0  # standard errors of the share of right labels, were the probabilities true
-HALF = 0.5  # of the errors of a guess that names the most frequent class: labels with fewer are good
-HARDLY = 0.125  # of these errors, or of the log loss of the class shares: less than that is hardly a gain
+HALF = (
+    0.5  # of the errors of a guess that names the most frequent class: labels with fewer are good
+)
+# of these errors, or of the log loss of the class shares: less than that is hardly a gain
+HARDLY = 0.125
 FEW_ROWS = 20  # with fewer, a standard error says little, and so does any verdict
 HARM = 0.05  # of the log loss of the class shares: any model of noise loses as much
 COARSE = 0.1  # a calibration error that is possible, above which the rows are too few to tell
 SIGN, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 has a sign
 BINS, BAND, DRAWS = 10, 0.89, 2000  # of the calibration error
 
-GOOD, FAIR, SLIGHT, GUESSING = "good", "fair", "hardly better than guessing", "no better than guessing"
+GOOD, FAIR, SLIGHT, GUESSING = (
+    "good",
+    "fair",
+    "hardly better than guessing",
+    "no better than guessing",
+)
 NOT_SHOWN, TOO_FEW = "not shown to be better with so few rows", "too few rows"
 USABLE, TEMPERED, TOO_SURE = "can be used as they are", "use tempered", "too sure"
 TOO_CAUTIOUS, UNEVEN = "too cautious", "not well calibrated"
@@ -55,7 +67,9 @@ class Difference(NamedTuple):
 
 
 class MissedClass(NamedTuple):
-    """The class with the smallest recall: its place, its rows, and how many of them get another label."""
+    """The class with the smallest recall: its place, its rows, and how many of them get another
+    label.
+    """
 
     code: int
     rows: int
@@ -68,12 +82,15 @@ class MissedClass(NamedTuple):
 
     def describe(self, label: object) -> str:
         """Say how many rows of the class, which is called `label`, are missed."""
-        return f"{str(label)!r} ({self.misses:,} of its {self.rows:,} rows, recall {100 * self.recall:.1f} %)"
+        missed = f"{self.misses:,} of its {self.rows:,} rows"
+        return f"{str(label)!r} ({missed}, recall {100 * self.recall:.1f} %)"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Words for labels, for probabilities, and for the class that is missed most, where a row is missed."""
+    """Words for labels, for probabilities, and for the class that is missed most, where a row is
+    missed.
+    """
 
     labels: str
     probabilities: str
@@ -113,7 +130,8 @@ class Observed:
         power: float = 1.0,
         gain: Estimate | None = None,
     ) -> Self:
-        """Score log p(y | x) of held-out rows, `(r, c), (r,)`, after so many exponents were chosen by these rows.
+        """Score log p(y | x) of held-out rows, `(r, c), (r,)`, after so many exponents were
+        chosen by these rows.
 
         Rows with the same cells are `tied`, `(r,)`: see `tie_rows`.
         """
@@ -131,7 +149,9 @@ class Observed:
             log_loss=float(0.0 - label.mean()),
             shares_loss=float(0.0 - np.log(shares).mean()),
             less_loss=Difference(less.value - choices / len(codes), less.error),
-            **calibration_numbers(log_proba[answered], codes[answered], None if tied is None else tied[answered]),
+            **calibration_numbers(
+                log_proba[answered], codes[answered], None if tied is None else tied[answered]
+            ),
             power=power,
             tempered_gain=gain,
             missed=most_missed(hits, codes),
@@ -144,34 +164,41 @@ class Observed:
 
     @property
     def is_slight(self) -> bool:
-        """Whether labels avoid few of a guess's errors, and probabilities remove little of the shares' log loss."""
+        """Whether labels avoid few of a guess's errors, and probabilities remove little of the
+        shares' log loss.
+        """
         few = self.more_right.value < HARDLY * (1 - self.majority)
         return few and self.less_loss.value < HARDLY * self.shares_loss
 
     @property
     def labels_may_be_better(self) -> bool:
-        """Whether labels may avoid more of a guess's errors, as far as so many rows can tell.
+        """Whether labels may avoid more of a guess's errors, as far as so many rows can
+        tell.
 
-        Where the labels are nearly those of the guess, their difference hardly varies: the error is then that of a
-        share of so many rows.
+        Where the labels are nearly those of the guess, their difference hardly varies: the
+        error is then that of a share of so many rows.
         """
         error = max(self.more_right.error, np.sqrt(self.majority * (1 - self.majority) / self.rows))
         return max(self.more_right.value, 0.0) + CLEAR * error > HARDLY * (1 - self.majority)
 
     @property
     def probabilities_may_be_better(self) -> bool:
-        """Whether probabilities may remove more of the class shares' log loss, as far as so many rows can tell."""
+        """Whether probabilities may remove more of the class shares' log loss, as far as so many
+        rows can tell.
+        """
         return self.less_loss.value + CLEAR * self.less_loss.error > HARDLY * self.shares_loss
 
     @property
     def is_harmful(self) -> bool:
-        """Whether the probabilities are clearly worse than the shares of the classes, and by more than noise costs."""
+        """Whether the probabilities are clearly worse than the shares of the classes, and by more
+        than noise costs.
+        """
         worse = self.less_loss.value < -CLEAR * self.less_loss.error
         return worse and self.log_loss > (1 + HARM) * self.shares_loss
 
     @property
     def is_too_sure(self) -> bool:
-        """Whether answers are right less often than their probabilities say, by more than chance."""
+        """Whether answers are right less often than their probabilities say, beyond chance."""
         return self.surplus.value > self.surplus.error * BEYOND
 
     @property
@@ -186,13 +213,21 @@ class Observed:
 
 
 def judge(observed: Observed, classes: Sequence[object] = ()) -> Verdict:
-    """Return the verdict that the numbers give; of classes with names, it says which is missed most."""
-    missed = observed.missed.describe(classes[observed.missed.code]) if observed.missed and len(classes) > 1 else ""
+    """Return the verdict that the numbers give; of classes with names, it says which is missed
+    most.
+    """
+    missed = (
+        observed.missed.describe(classes[observed.missed.code])
+        if observed.missed and len(classes) > 1
+        else ""
+    )
     return Verdict(labels_verdict(observed), probabilities_verdict(observed), missed)
 
 
 def labels_verdict(observed: Observed) -> str:
-    """Judge the labels by the errors of a guess: how many of these they avoid, and whether the rows can tell."""
+    """Judge the labels by the errors of a guess: how many of these they avoid, and whether the rows
+    can tell.
+    """
     if observed.rows < FEW_ROWS:
         return TOO_FEW
     if not observed.is_better:
@@ -216,7 +251,11 @@ def probabilities_verdict(observed: Observed) -> str:
         return state
     if state == TOO_SURE or observed.is_harmful:
         return TOO_SURE
-    return UNSETTLED if labels_verdict(observed) == NOT_SHOWN or observed.probabilities_may_be_better else SHARES
+    return (
+        UNSETTLED
+        if labels_verdict(observed) == NOT_SHOWN or observed.probabilities_may_be_better
+        else SHARES
+    )
 
 
 def calibration_state(observed: Observed) -> str:
@@ -231,7 +270,9 @@ def calibration_state(observed: Observed) -> str:
 
 
 def most_missed(hits: Array, codes: Array) -> MissedClass | None:
-    """Return the class of the smallest recall, of several the one with most rows; None where no row is missed."""
+    """Return the class of the smallest recall, of several the one with most rows; None where no row
+    is missed.
+    """
     rows = np.bincount(codes)
     misses = np.bincount(codes, 1 - hits).astype(int)
     if not misses.any():
@@ -249,7 +290,7 @@ def paired(terms: Array) -> Difference:
 
 
 def signed_mean(terms: Array, prob: float = SIGN) -> Estimate:
-    """Mean of terms of either sign, with an interval that leaves out 0 where it clearly has a sign."""
+    """Mean of terms, with an interval that leaves out 0 where the mean clearly has a sign."""
     if not np.isfinite(terms).all():
         total = float(np.sum(terms[~np.isfinite(terms)]))
         return Estimate(total, total, total)
@@ -260,18 +301,24 @@ def signed_mean(terms: Array, prob: float = SIGN) -> Estimate:
 
 
 def blind_loss(counts: Array, codes: Array) -> Array:
-    """Log loss of each row, its label guessed from those of the others: Laplace's rule of succession, `(r,)`."""
+    """Log loss of each row, its label guessed from those of the others: Laplace's rule of
+    succession, `(r,)`.
+    """
     return np.log(counts.sum() - 1 + len(counts)) - np.log(counts[codes])
 
 
 def entropy_of(log_proba: Array) -> Array:
-    """Entropy of probabilities, in nats; NaN where a row is impossible under every class, `(r, c) -> (r,)`."""
+    """Entropy of probabilities, in nats; NaN where a row is impossible under every class, `(r, c)
+    -> (r,)`.
+    """
     p = np.exp(log_proba)
     return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
 
 
 def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> dict:
-    """How far the probabilities of the chosen labels are from what came, beside what chance makes of true ones."""
+    """How far the probabilities of the chosen labels are from what came, beside what chance makes
+    of true ones.
+    """
     if not len(codes):
         return {
             "calibration": Estimate(0.0, 0.0, 1.0),
@@ -293,7 +340,9 @@ def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> d
 
 
 def error_by_chance(predicted: Array, weight: Array) -> float:
-    """Upper end of the calibration error of bins, were each bin's probability true, `(b,), (b,) -> ()`."""
+    """Upper end of the calibration error of bins, were each bin's probability true, `(b,), (b,) ->
+    ()`.
+    """
     p, rows = np.clip(predicted, 0, 1), np.round(weight).astype(int)
     shares = np.random.default_rng(0).binomial(rows, p, (DRAWS, len(rows))) / rows
     return float(np.quantile(np.abs(shares - p) @ rows / rows.sum(), (1 + BAND) / 2))

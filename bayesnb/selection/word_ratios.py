@@ -1,11 +1,14 @@
-"""Log ratios of word shares: how much more often a class uses a word than all other classes together.
+"""Log ratios of word shares: how much more often a class uses a word than all other classes
+together.
 
-    share ~ Dirichlet(prior + counts of the class)      rest ~ Dirichlet(prior + counts of all other classes together)
+    share ~ Dirichlet(prior + counts of the class)
+    rest ~ Dirichlet(prior + counts of all other classes together)
 
-A word's share has a Beta distribution in both, so its log ratio is the difference of two independent log-Beta variates:
-of Beta(a, A - a), E[log] = psi(a) - psi(A) and Var[log] = psi'(a) - psi'(A). The interval is that of the difference
-itself, from the distribution function of one averaged over quantiles of the other: exact but for quadrature error,
-some 1e-6, or 1e-4 where a word may make up all of a text.
+A word's share has a Beta distribution in both, so its log ratio is the difference of two
+independent log-Beta variates: of Beta(a, A - a), E[log] = psi(a) - psi(A) and Var[log] = psi'(a) -
+psi'(A). The interval is that of the difference itself, from the distribution function of one
+averaged over quantiles of the other: exact but for quadrature error, some 1e-6, or 1e-4 where a
+word may make up all of a text.
 """
 
 from typing import NamedTuple
@@ -47,15 +50,19 @@ def word_ratios(prior: DirichletMultinomial, stats: MultinomialStats) -> WordRat
 
 
 def word_shares(concentration: Array) -> Beta:
-    """Belief about the share of each word against all others, a margin of the Dirichlet, `(..., k)`."""
-    return Beta(concentration, np.maximum(concentration.sum(axis=-1, keepdims=True) - concentration, 0.0))
+    """Belief about the share of each word against all others, a margin of the Dirichlet, `(...,
+    k)`.
+    """
+    return Beta(
+        concentration, np.maximum(concentration.sum(axis=-1, keepdims=True) - concentration, 0.0)
+    )
 
 
 def ratio_interval(share: Beta, rest: Beta, prob: float) -> tuple[Array, Array]:
     """Equal-tailed interval of log share - log rest, `(n,)` each.
 
-    The average is over quantiles of the narrower of the two, over which the distribution function of the wider bends
-    least.
+    The average is over quantiles of the narrower of the two, over which the distribution
+    function of the wider bends least.
     """
     lower, upper = np.empty(len(share)), np.empty(len(share))
     turned = _variance_of_log(share) < _variance_of_log(rest)
@@ -72,20 +79,30 @@ def _ends(wide: Beta, narrow: Beta, prob: float) -> tuple[Array, Array]:
 
     def gap(t: Array, at: Array, tail: Array) -> Array:
         places = at.astype(int)
-        return _cdf_at_log(wide.a[places, None], wide.b[places, None], t[..., None] + logs[places]) @ weights - tail
+        return (
+            _cdf_at_log(wide.a[places, None], wide.b[places, None], t[..., None] + logs[places])
+            @ weights
+            - tail
+        )
 
     def end(tail: float) -> Array:
         far = min(tail, 1 - tail) / 4
         low = _log_quantile(wide.a, wide.b, far) - _log_quantile(narrow.a, narrow.b, 1 - far)
         high = _log_quantile(wide.a, wide.b, 1 - far) - _log_quantile(narrow.a, narrow.b, far)
         each = np.arange(len(low), dtype=float)
-        return find_root(gap, (low - 1, high + 1), args=(each, np.full(len(low), tail))).x if len(low) else low
+        return (
+            find_root(gap, (low - 1, high + 1), args=(each, np.full(len(low), tail))).x
+            if len(low)
+            else low
+        )
 
     return end((1 - prob) / 2), end((1 + prob) / 2)
 
 
 def _nodes() -> tuple[Array, Array]:
-    """Nodes and weights on (0, 1), dense at its ends, where quantiles diverge: u = v**3 (10 - 15 v + 6 v**2)."""
+    """Nodes and weights on (0, 1), dense at its ends, where quantiles diverge: u = v**3 (10 - 15 v
+    + 6 v**2).
+    """
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     v = (1 + nodes) / 2
     return v**3 * (10 - 15 * v + 6 * v**2), weights / 2 * 30 * v**2 * (1 - v) ** 2
