@@ -77,9 +77,10 @@ def check_exponents(saved: Saved, schema: Schema) -> None:
         check_numbers(sd, (features,), "sds of exponents", least=TINY)
     if saved.temper_length is not None:
         check_numbers(saved.temper_length, np.shape(temper), "lengths", least=TINY, most=np.inf)
-        for length, (_, b, _) in zip(saved.temper_length, schema.keys, strict=True):
-            is_possible = schema.blocks[b].family.words or np.isinf(length)
-            require(is_possible, "a feature that has no words has a length")
+        # in the order of blocks, which is not that of the table
+        has_words = [block.family.words for block in schema.blocks for _ in block.keys]
+        is_possible = np.isinf(saved.temper_length) | has_words
+        require(is_possible.all(), "a feature that has no words has a length")
     if saved.temper_covariance is not None:
         check_covariance(saved.temper_covariance, features)
 
