@@ -99,7 +99,7 @@ FAMILIES = {
 
 def wishart(belief: Any) -> tuple[np.ndarray, ...]:
     """Location `(c, d)`, count, degrees of freedom and scale `(c, d, d)` of each class."""
-    if hasattr(belief, "dof"):
+    if isinstance(belief, nb.NormalInverseWishart):
         return belief.location, belief.count, belief.dof, belief.scale
     return belief.location[:, None], belief.count, 2 * belief.shape, 2 * belief.scale[:, None, None]
 

@@ -384,10 +384,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
 
     @abstractmethod
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        """Return the first cumulants of log p(x | theta) under this belief: mean, variance, and so
-        on.
+        """Return the first cumulants of log p(x | theta) under this belief, which are exact.
 
-        They are exact.
+        They are the mean, the variance, and so on.
 
         Parameters
         ----------

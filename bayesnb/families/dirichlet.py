@@ -348,8 +348,7 @@ class DirichletDensity(LevelDensity):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dirichlet(DirichletBelief):
-    r"""Dirichlet distribution over probabilities of levels: the conjugate prior of levels and
-    words.
+    r"""Dirichlet distribution over probabilities: the conjugate prior of levels and words.
 
     The concentration of a level is worth as many rows with that level. As the prior of a family it
     may also be a rule, by which the concentrations are taken from the data of the first ``fit``:

@@ -66,10 +66,9 @@ PREDICT = PredictiveRule()
 
 
 class UndefinedWarning(UserWarning):
-    """Rows cannot be left out, as the other rows leave no distribution of their class. Their
-    scores are NaN.
+    """Rows cannot be left out, as the other rows leave no distribution of their class.
 
-    A proper prior with ``estimate="predictive"`` always leaves one.
+    Their scores are NaN. A proper prior with ``estimate="predictive"`` always leaves one.
 
     See Also
     --------
