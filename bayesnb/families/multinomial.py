@@ -51,6 +51,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.count_kernels import log_rising_binomials
 from bayesnb.numerics.special import (
+    dot_logs,
     less,
     log,
     log_gamma_ratio,
@@ -74,17 +75,6 @@ def log_orders(x: Cells) -> Array:
     if sparse.issparse(x):
         return numerics.count_kernels.log_orders_of(x.data, x.indptr)
     return gammaln(x.sum(axis=-1) + 1) - gammaln(x + 1).sum(axis=-1)
-
-
-def rows_of(x: Cells, rows: slice) -> sparse.csr_array:
-    """A block of rows of counts; the words of sparse ones are not copied."""
-    if not sparse.issparse(x):
-        return as_csr(x[rows])
-    data, indices, starts = entries(x, rows)
-    stored = slice(starts[0], starts[-1])
-    numbers = data[stored].astype(float)
-    shape = (len(starts) - 1, x.shape[1])
-    return sparse.csr_array((numbers, indices[stored], starts - starts[0]), shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,32 +195,20 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        total = np.zeros((x.shape[0], len(self))) if out is None else out
+        def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
+            numerics.count_kernels.score_multinomial(entries(x, rows), *tables, first, part)
 
-        def add(rows: slice) -> None:
-            total[rows] += self.defined_score(rows_of(x, rows), power)
-
-        list(in_order(add, pieces_of(x), n_jobs))
-        return total
+        return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        logs, never = self._logs_by_word
-        scores = counts @ logs
-        if never is not None:
-            scores[counts @ never > 0] = -np.inf
-        return raised(power, scores + self.orders(counts)[:, None])
+        logs = dot_logs(counts, self.log_probability[:, 0])
+        return raised(power, logs + self.orders(counts)[:, None])
 
     @cached_property
-    def _logs_by_word(self) -> tuple[Array, Array | None]:
-        """Log-probabilities, `(k, c)`, with 0 for words that a class never has; and a 1 for each of
-        those.
-        """
-        logs = np.ascontiguousarray(self.log_probability[:, 0].T)
-        never = np.isneginf(logs)
-        if not never.any():
-            return logs, None
-        return np.where(never, 0.0, logs), never.astype(float)
+    def _tables(self) -> KernelTables:
+        logs = self.log_probability[:, 0]
+        return KernelTables(lambda part: (lanes(logs[part]),), self.probability.shape)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts, power = words_read(x, words), np.asarray(power)[..., None]

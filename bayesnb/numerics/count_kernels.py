@@ -12,6 +12,7 @@ left.
 from math import lgamma
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from bayesnb.numerics import special
@@ -217,6 +218,30 @@ def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> 
     labels, here = np.full(rows, -1), np.diff(starts[first : last + 1])
     labels[order[starts[first] : starts[last]]] = np.repeat(np.arange(last - first), here)
     return labels
+
+
+@compiled
+def score_multinomial(rows: Csr, logs: Array, first: int, out: Array) -> None:
+    """Add multinomial scores of known probabilities, whose logs are `(k, lanes) -> (r, c)`."""
+    (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
+    for i in range(len(indptr) - 1):
+        length, log_factorials = 0.0, 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            x = float(data[p])
+            length += x
+            if x != 1.0:
+                log_factorials += log_factorial(x)
+            if x != 0.0:  # of a word that a class never has, 0 times minus infinity is 0
+                add_times(total, x, logs[np.uint64(indices[p])])
+        add_and_clear(total, log_factorial(length) - log_factorials, out[i], first)
+
+
+@score_multinomial.defined()
+def score_multinomial_by_definition(rows: Csr, logs: Array, first: int, out: Array) -> None:
+    x, words, starts = read_entries(rows)
+    counts = csr_array((x, words, starts), (len(starts) - 1, len(logs)))
+    total = special.dot_logs(counts, lanes_of(logs, out, first).T)
+    add_lanes(total + log_orders_of(x, starts)[:, None], out, first)
 
 
 @compiled

@@ -196,7 +196,10 @@ def student_transform_by_definition(
             rho = np.where(there[:, None], spread[:, j] + width[:, j] * d * d, 0.0)[..., None]
             u, v = rho * re, rho * im
             square = u * (2.0 + u) + v * v
-            size = 0.5 * np.where(square > -0.5, np.log1p(square), np.log((1.0 + u) ** 2 + v * v))
+            size = 0.5 * np.log1p(square)
+            near = square <= -0.5  # near the pole, where 1 + square has lost its digits
+            if near.any():
+                size[near] = np.log(np.hypot(1.0 + u[near], v[near]))
             angle = np.arctan(v / (1.0 + u)) + np.where(u < -1.0, np.pi, 0.0)
             half, turn = shape[:, j, None] + 0.5 * power[j] * re, 0.5 * power[j] * im
             never = (v == 0.0) & (u <= -1.0)  # E[p**s] does not exist

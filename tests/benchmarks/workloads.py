@@ -128,7 +128,6 @@ WORKLOADS = [
         table=partial(words, columns=50_000, classes=20, length=84),
         goals={"fit": 3.5, "predict": 2, "plug-in": 3},
         smaller={"predict": 1.5, "plug-in": None},
-        floor={"plug-in": 1},  # both sides wait for SciPy's sparse product, and that for memory
     ),
     multinomial(
         name="M2",
