@@ -389,8 +389,10 @@ class Dirichlet(DirichletBelief):
     A cell is the code of a level, and the predictive is its expected probability. The evidence is
     that of the levels in the order in which they came:
 
-    .. math:: p(D) = \frac{\Gamma(A)}{\Gamma(A + N)} \prod_k \frac{\Gamma(a_k + n_k)}{\Gamma(a_k)},
-    \quad A = \sum_k a_k
+    .. math::
+
+        p(D) = \frac{\Gamma(A)}{\Gamma(A + N)} \prod_k \frac{\Gamma(a_k + n_k)}{\Gamma(a_k)},
+        \quad A = \sum_k a_k
 
     References
     ----------
