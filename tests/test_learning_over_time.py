@@ -34,6 +34,7 @@ from bayesnb import (
 
 Array = np.ndarray
 ROWS = 60
+NOT_LEARNT = "column 0, class 0: cells would go that were not learnt there"
 RNG = np.random.default_rng(20261122)
 Y = np.array(["alder", "birch", "oak"])[RNG.integers(0, 3, ROWS)]
 REAL = RNG.normal([0, 1, 2], [1, 2, 0.5], (ROWS, 3))
@@ -106,7 +107,11 @@ def test_a_tenth_of_a_row_so_often_that_sums_are_off_leaves_nothing(
 
 def test_more_rows_than_there_are_are_noticed_to_the_last_of_1e12() -> None:
     model = BernoulliNB().fit([[1], [0], [1]], [0, 0, 1], [1e12, 1.0, 1e12])
-    assert_refused(lambda: model.forget([[0]], [0], [2.0]), model, "2 zeros would go, of 1")
+    assert_refused(
+        lambda: model.forget([[0]], [0], [2.0]),
+        model,
+        NOT_LEARNT,
+    )
     assert_refused(lambda: model.forget([[1]], [1], [1e12 + 1]), model, "class 1")
     assert_same(model.forget([[0]], [0]), BernoulliNB().fit([[1], [1]], [0, 1], [1e12, 1e12]))
 
@@ -186,7 +191,12 @@ NEVER: dict[str, tuple[dict[str, Any], str, float, str]] = {
     "a class without rows": ({}, "elm", 1, "class 'elm': 1 rows, by weight, would go"),
     "a level": ({"bark": "velvet"}, "alder", 1, "column 'bark' has levels .*'velvet'"),
     "more weight than there is": ({}, "alder", 200, "class 'alder': 200 rows"),
-    "another number": ({"height": 40.0}, "alder", 1, "'height', class 'alder'.* cannot come"),
+    "another number": (
+        {"height": 40.0},
+        "alder",
+        1,
+        "'height', class 'alder': cells would go",
+    ),
     "an infinite number": ({"height": np.inf}, "alder", 1, "column 'height'"),
     "a count that is too large": ({"leaves": 4000}, "alder", 1, "column 'leaves', class 'alder'"),
 }
@@ -205,7 +215,7 @@ IMPOSSIBLE: dict[str, tuple[Any, list, list, list, list, str]] = {
         PRESETS["poisson"],
         *([[3.0], [np.nan], [1.0]], [0, 0, 1]),
         *([[2.0]], [0]),
-        "column 0, class 0: .* cannot come from any rows",
+        NOT_LEARNT,
     ),
     "more cells than rows": (
         BernoulliNB(),
@@ -223,7 +233,7 @@ IMPOSSIBLE: dict[str, tuple[Any, list, list, list, list, str]] = {
         NaiveBayes(Categorical(levels=["a", "b"], unseen="reserve")),
         *([["a"], ["b"], ["z"]], [0, 1, 1]),
         *([["z"]], [0]),
-        "1 counts of levels that are not declared would go, of 0",
+        NOT_LEARNT,
     ),
     "a code": (CategoricalNB(), [[1], [2]], [0, 1], [[9]], [0], "column 0 .* 9 .*never learnt"),
     "the last row of shares": (
@@ -263,12 +273,12 @@ COUPLES: dict[str, tuple[Any, Any, str]] = {
     "columns": (
         NaiveBayes().fit(FRAME[["height", "girth"]], Y),
         NaiveBayes().fit(FRAME[["height", "leaves"]], Y),
-        "only one part has 'girth'; only another has 'leaves'",
+        "only one of them has 'girth', 'leaves'",
     ),
     "their order": (
         NaiveBayes().fit(FRAME[["height", "girth"]], Y),
         NaiveBayes().fit(FRAME[["girth", "height"]], Y),
-        "their order is 'height', 'girth' in one part",
+        "their order differs",
     ),
     "labels": (
         BernoulliNB().fit(FLAGS, Y),

@@ -6,7 +6,6 @@ draws of closed forms.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -39,6 +38,7 @@ from bayesnb.mcmc.sampled_uncertainty import MAX_PROBABILITIES, DrawsClassifier,
 from bayesnb.mcmc.sampling import ChainParameters, sample
 from bayesnb.model.product import Rows
 from bayesnb.numerics.threads import blocks
+from bayesnb.results.parameter_names import Variables
 
 EXPLAINED = 200  # draws
 
@@ -373,14 +373,21 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
     def _datatree(self, traces: Any, builder: ModelBuilder) -> Any:
         """Return the draws of the sampler with theta of each, and the labels learnt."""
-        plan = results.drawn_trees.DrawPlan(self.draws_, self.chains_, None)
         ensemble = self.ensemble_
         given = ensemble.class_prob is None and isinstance(ensemble.class_prior, KnownDie)
-        draw = partial(ensemble.draw_theta, self.seed_)
-        thetas = results.drawn_trees.ThetaDraws(plan, builder.layout, draw, given)
-        temper = self.estimator_.fitted_.temper_attributes
+
+        def draw_parameters() -> Iterator[tuple[slice, Variables]]:
+            for place, theta in ensemble.draw_theta(self.seed_):
+                yield place, results.drawn_trees.parameters(theta, builder.layout, given)
+
         return results.drawn_trees.sampled_tree(
-            traces, thetas, temper, builder.index, builder.rows.codes
+            traces,
+            results.drawn_trees.DrawPlan(self.draws_, self.chains_, None),
+            builder.layout,
+            draw_parameters,
+            self.estimator_.fitted_.temper_attributes,
+            builder.index,
+            builder.rows.codes,
         )
 
     def _read(self, X: Any) -> list[Cells]:

@@ -156,14 +156,11 @@ def united(a: Schema, b: Schema) -> Schema:
 
 
 def _unlike(a: Sequence[Hashable], b: Sequence[Hashable]) -> str:
-    """Message that names the columns which only one of two parts has."""
-    both, lacking = set(a) & set(b), []
-    for columns, where in ((a, "one part"), (b, "another")):
-        only = [name for name in columns if name not in both]
-        if only:
-            lacking.append(f"only {where} has {list_names(only, MAX_COLUMNS_LISTED, quote)}")
-    one, other = (list_names(columns, MAX_COLUMNS_LISTED, quote) for columns in (a, b))
-    difference = "; ".join(lacking) or f"their order is {one} in one part and {other} in another"
+    """Return a message that names the columns which only one of two parts has."""
+    alone = [name for name in (*a, *b) if name not in a or name not in b]
+    difference = "their order differs"
+    if alone:
+        difference = f"only one of them has {list_names(alone, MAX_COLUMNS_LISTED, quote)}"
     return (
         f"the columns of two parts differ: {difference}. Give both the same columns, in one order."
     )
@@ -290,65 +287,24 @@ def _check_block(
     stay, counts = after.classes.counts, before.stats.classes.counts
     block, stats = before.schema.blocks[b], before.stats.blocks[b].beside(removed.stats.blocks[b])
     gone = removed.stats.blocks[b].beside(stats)
-    invalid, cells = stats.faults(gone, stay == 0, rounding), after.blocks[b].cells
+    invalid = stats.faults(gone, stay == 0, rounding)
+    cells = after.blocks[b].cells
     if invalid.any():
-        c, k = _first_invalid(stats, gone, invalid)
-        name, what = _fault_of(block, stats, gone, c, k)
+        c, entry = np.argwhere(invalid)[0]
+        name = _column_of(block, stats, int(entry))
+        what = "cells would go that were not learnt there"
     elif cells is not None and (crowded := cells > (stay + slack(counts, rounding))[:, None]).any():
-        c, f = (int(place) for place in np.argwhere(crowded)[0])  # more cells would stay than rows
+        c, f = np.argwhere(crowded)[0]
         name, what = block.keys[f], f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
     else:
         return
     raise ValueError(f"column {name!r}, class {before.classes.tolist()[c]!r}: {what}. {ADVICE}")
 
 
-def _first_invalid(stats: Stats, gone: Stats, invalid: Array) -> tuple[int, int]:
-    """Place of the first entry of which more would go than there is, else the first invalid one."""
-    over = [
-        _flat(getattr(gone, field)) > _flat(getattr(stats, field)) for field in stats.counted_fields
-    ]
-    worst = invalid & np.any(over, axis=0)
-    c, k = np.argwhere(worst if worst.any() else invalid)[0]
-    return int(c), int(k)
-
-
-def _fault_of(block: Block, stats: Stats, gone: Stats, c: int, k: int) -> tuple[Hashable, str]:
-    """Column of an entry of stats that cannot be taken back, and the reason."""
-    at, what = k, ""
-    if block.family.combined:
-        return _table_fault(block, stats, gone, (c, k))
-    if block.family.listed:
-        at, what = 0, f" of the word {block.words[k]!r}"
-    elif hasattr(stats, "bounds"):  # the levels of all columns lie end to end
-        at = int(stats.columns[k])  # type: ignore[attr-defined]
-        place = k - int(stats.bounds[at])
-        what = " between two cuts"
-        if block.levels:
-            levels = block.levels[at]
-            what = (
-                f" of level {levels[place]!r}"
-                if place < len(levels)
-                else " of levels that are not declared"
-            )
-    name = block.names[at]
-    for field in stats.counted_fields:
-        before, part = (float(_flat(getattr(each, field))[c, k]) for each in (stats, gone))
-        if part > before:
-            return name, f"{part:.12g} {field}{what} would go, of {before:.12g}"
-    return name, f"what would be left{what} cannot come from any rows"
-
-
-def _table_fault(block: Block, stats: Any, gone: Any, at: tuple[int, int]) -> tuple[Hashable, str]:
-    """Block of a combination of levels that cannot be taken back, and the reason."""
-    codes = zip(block.levels, stats.combinations[at[1]].tolist(), strict=True)
-    levels = ", ".join(
-        repr(known[code]) if code < len(known) else "a level not declared" for known, code in codes
-    )
-    before, part = (float(each.counts[at[0], 0, at[1]]) for each in (stats, gone))
-    if part > before:
-        return block.keys[0], f"{part:.12g} rows of levels {levels} would go, of {before:.12g}"
-    return block.keys[0], f"what would be left of levels {levels} cannot come from any rows"
-
-
-def _flat(array: Array) -> Array:
-    return array.reshape(len(array), -1)
+def _column_of(block: Block, stats: Any, entry: int) -> Hashable:
+    """Return the name of the column that an entry of stats is about."""
+    if block.family.combined or block.family.listed:
+        return block.keys[0]
+    if hasattr(stats, "bounds"):  # the levels of all columns lie end to end
+        entry = stats.columns[entry]
+    return block.names[entry]

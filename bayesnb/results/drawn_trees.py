@@ -383,31 +383,20 @@ def _pick(joint: Array, codes: Array) -> Array:
 # Draws of a sampler
 
 
-@dataclass(frozen=True, eq=False)
-class ThetaDraws:
-    """Draws of theta, chain after chain, and the names of its variables."""
-
-    plan: DrawPlan
-    layout: Layout
-    draw: Callable[[], Iterator[tuple[slice, Theta]]]  # yields theta by parts of the draws
-    certain: bool  # whether the class prior is fixed, so that it has no draws
-
-    def parts(self) -> Iterator[tuple[slice, Variables]]:
-        """Yield theta by variable, `(s, ...)`, for some draws at a time."""
-        for place, theta in self.draw():
-            yield place, parameters(theta, self.layout, self.certain)
-
-
 def sampled_tree(
     traces: Any,
-    thetas: ThetaDraws,
+    plan: DrawPlan,
+    layout: Layout,
+    parts: Callable[[], Iterator[tuple[slice, Variables]]],
     temper: Mapping[str, Any],
     index: Array | None = None,
     codes: Any = None,
 ) -> xr.DataTree:
-    """Return hyperparameters and sampler statistics as they came, theta, and labels if given."""
-    plan = thetas.plan
-    place, first = next(thetas.parts())
+    """Return hyperparameters and sampler statistics as they came, theta, and labels if given.
+
+    `parts` yields theta by variable, `(s, ...)`, for some draws at a time, chain after chain.
+    """
+    place, first = next(parts())
     variables: Variables = {}
     attrs = {**describe_sampler(traces), **temper}
     size = plan.size * count_bytes(first) // place.stop
@@ -417,9 +406,9 @@ def sampled_tree(
             f"{MAX_BYTES / 2**30:g}"
         )
     else:
-        for place, drawn in thetas.parts():
+        for place, drawn in parts():
             store(variables, plan.size, place, drawn)
-    coords = dict(thetas.layout.coords)
+    coords = dict(layout.coords)
     posterior = _merge(traces["posterior"].to_dataset(), plan.label(variables, coords), first)
     groups = {"/": xr.Dataset(attrs=attrs), "posterior": posterior.assign_attrs(MCMC_ATTRS)}
     if "sample_stats" in traces.children:
