@@ -41,9 +41,8 @@ class PredictiveUncertainty(ABC):
     """Intervals and entropies of rows, of models in closed form and of sampled ones."""
 
     classes_: Array
-    _methods: ClassVar[
-        Mapping[str, str]
-    ]  # how intervals are computed: by the name that a user gives
+    # how intervals are computed: by the name that a user gives
+    _methods: ClassVar[Mapping[str, str]]
 
     @abstractmethod
     def _intervals(
@@ -505,9 +504,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             return
         if method == "exact":
             raise too_heavy()
-        draws = (
-            SHARED if observed else FALLBACK
-        )  # each row that was observed needs theta of its own
+        # each row that was observed needs theta of its own
+        draws = SHARED if observed else FALLBACK
         drawn, error = drawn_intervals(scores[heavy], self._observers(observed), prob, draws, 0)
         warn_drawn(len(heavy), draws, error)
         result.put(heavy, drawn)

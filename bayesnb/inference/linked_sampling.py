@@ -69,9 +69,8 @@ def _accepted(
 
     Shapes: `(r, b) -> (r,)`.
     """
-    of_levels = np.column_stack(
-        [ratio, np.ones(len(ratio))]
-    )  # the last is that of a cell of which the link knows nothing
+    # the last is that of a cell of which the link knows nothing
+    of_levels = np.column_stack([ratio, np.ones(len(ratio))])
     chance, waiting, out = (
         of_levels / of_levels.max(axis=1, keepdims=True),
         np.arange(len(ratio)),

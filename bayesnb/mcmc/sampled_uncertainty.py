@@ -34,9 +34,8 @@ from bayesnb.mcmc.importance_weights import (
 from bayesnb.model.product import Rows, normalise
 from bayesnb.selection.leave_one_out import Pointwise
 
-Weighed = tuple[
-    slice, Array, Array
-]  # rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
+# rows, log weights of the draws `(s, r)`, and p(y | x, theta) `(s, r, c)`
+Weighed = tuple[slice, Array, Array]
 MAX_PROBABILITIES = 1 << 24  # probabilities that are held at once
 
 

@@ -56,9 +56,8 @@ class LinkBlock(Block):
     readers: tuple[Block, ...] = ()
     ends: tuple[tuple[int, int], ...] = ()
     strength: Array = field(default_factory=_nothing)  # of each link
-    margin: Array = field(
-        default_factory=_nothing
-    )  # what the child's prior adds to its counts, by pair of levels
+    # what the child's prior adds to its counts, by pair of levels
+    margin: Array = field(default_factory=_nothing)
     # in nats, of each link, by the rows that found it
     evidence: Array = field(default_factory=_nothing)
     in_forest: Array = field(default_factory=_nothing)  # whether a link is one of the forest

@@ -65,9 +65,8 @@ def add_groups(table: Array, group: Array, size: int) -> Array:
 
 # exponents on the evidence of features: one, or of each block a number or `(f,)`
 Numbers = float | tuple[Power, ...]
-Exponents = (
-    Numbers | tuple[Power | LengthPower, ...]
-)  # or, of a block of words, one that falls with a row's length
+# or, of a block of words, one that falls with a row's length
+Exponents = Numbers | tuple[Power | LengthPower, ...]
 
 
 def lengths_of(x: Cells) -> Array:

@@ -306,9 +306,8 @@ class Block:
 
     def check(self, x: Cells) -> None:
         """Raise if a cell is bad; asked when the numbers that came of the cells say so."""
-        if (
-            not self.family.has_levels and self.grid is None
-        ):  # on a grid they are checked before they are read
+        # on a grid they are checked before they are read
+        if not self.family.has_levels and self.grid is None:
             check(self.family, self.names, x)
 
 

@@ -122,9 +122,8 @@ def _label_scores(
     part = stratified(seen, len(rows.classes), len(schema.keys))
     share = part.counts.sum() / seen.counts.sum()
     log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
-    scores = np.where(
-        np.isnan(scores), 0.0, scores
-    )  # of rows that cannot be left out a column says nothing
+    # of rows that cannot be left out a column says nothing
+    scores = np.where(np.isnan(scores), 0.0, scores)
     feature = _features_by_place(schema)
     chosen = [sorted({feature[place] for place in contest.places}) for contest in contests]
     widths = [len(features) for features in chosen]
@@ -157,9 +156,8 @@ def _choice(contest: Contest, elpd: Array, table: Table) -> Choice:
     """
     best_of, scores = contest.best_of, elpd[: len(contest.best_of.candidates)]
     able = np.flatnonzero(~np.isnan(scores))
-    first = (
-        int(able[0]) if able.size else 0
-    )  # if none is able, the first one's error says what is wrong
+    # if none is able, the first one's error says what is wrong
+    first = int(able[0]) if able.size else 0
     best = int(np.nanargmax(scores)) if able.size else 0
     chosen = best if scores[best] > scores[first] + best_of.margin else first
     return Choice(contest.key(table), best_of.names, scores, chosen)

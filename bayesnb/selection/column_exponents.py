@@ -108,9 +108,8 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
     )
     words, columns = words_of_rows(model, few)[scores.places], scores.table.shape[2]
     linked = are_links(model)
-    known = (
-        _averaged(scores, linked) if columns > 1 or not words.any() else None
-    )  # else no other column is there
+    # else no other column is there
+    known = _averaged(scores, linked) if columns > 1 or not words.any() else None
     length = lengths_by_loo(scores, words, np.zeros(columns) if known is None else known.mean)
     if known is None or np.isfinite(length).any():
         known = _averaged(shortened(scores, words, length), linked)

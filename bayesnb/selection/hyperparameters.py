@@ -43,9 +43,8 @@ from bayesnb.selection.prior_evidence import (
 )
 
 PER = ("model", "feature", "class")
-STARTS = {
-    BLOCK: ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))
-}  # of numerical searches; by default the weak prior
+# of numerical searches; by default the weak prior
+STARTS = {BLOCK: ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))}
 
 
 class End(NamedTuple):
@@ -90,9 +89,8 @@ class SimilarBlocks(NamedTuple):
 
     def tuned(self, best: Array) -> list[Family]:
         """Return the families with the hyperparameters of each group, `(g, d)`."""
-        rows = {"model": np.s_[0, 0], "feature": np.s_[0], "class": np.s_[:, :1]}[
-            self.per
-        ]  # number, (f,) or (c, 1)
+        # number, (f,) or (c, 1)
+        rows = {"model": np.s_[0, 0], "feature": np.s_[0], "class": np.s_[:, :1]}[self.per]
         return [
             family.tuned(seen, *(values[self.groups[:, span]][rows] for values in best.T))
             for family, seen, span in zip(self.families, self.stats, self.spans, strict=True)
@@ -166,9 +164,10 @@ def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
     if blocks.shared:  # whose groups are columns
         cells, groups = cells.map(np.transpose), groups[0]
 
+    # `(n,)`; of columns with one variance each, `(c, k)`
     def evidence(
         group: Any,
-    ) -> GaussianEvidence:  # `(n,)`; of columns with one variance each, `(c, k)`
+    ) -> GaussianEvidence:
         return GaussianEvidence(
             group.map(np.transpose) if blocks.shared else group, free, blocks.shared
         )
@@ -210,9 +209,8 @@ def _search_numerically(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
         total = 0.0
         for family, seen, span in zip(blocks.families, blocks.stats, blocks.spans, strict=True):
             each = family.tuned(seen, *values).belief(seen).log_evidence(seen)
-            members = (
-                groups[: len(each), span] == group
-            )  # where classes have parameters in common, it is one row
+            # where classes have parameters in common, it is one row
+            members = groups[: len(each), span] == group
             total += each[np.broadcast_to(members, each.shape)].sum()
         return total
 

@@ -53,14 +53,12 @@ Block = tuple[int, ...]  # places of columns, ascending
 Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
 LOG_PI = float(np.log(np.pi))
 MOST_FOLDED = 1 << 62  # combinations that an integer can tell apart
-LEAST, LARGEST = (
-    1e-3,
-    1e4,
-)  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
-RUNGS, ROUNDS = (
-    25,
-    4,
-)  # of the search for the best: places of a ladder, and ladders, each within the last
+# concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+LEAST = 1e-3
+LARGEST = 1e4
+# of the search for the best: places of a ladder, and ladders, each within the last
+RUNGS = 25
+ROUNDS = 4
 # Nats under the best A, and their share of the declared gain. Independent columns of many levels
 # reach the lesser of
 # the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be
@@ -382,9 +380,8 @@ def level_evidence(units: Sequence[LevelUnit], labels: LabelledRows) -> LevelEvi
     """Put columns of levels side by side, under one total concentration, the geometric mean."""
     return LevelEvidence(
         labels,
-        np.asfortranarray(
-            np.concatenate([unit.codes for unit in units], axis=1)
-        ),  # columns are read one by one
+        # columns are read one by one
+        np.asfortranarray(np.concatenate([unit.codes for unit in units], axis=1)),
         tuple(size for unit in units for size in unit.sizes),
         _geometric_mean([unit.concentration for unit in units]),
     )

@@ -284,9 +284,8 @@ def k_fold(
     ]
     before, after = list(accumulate(parts, add)), list(accumulate(reversed(parts), add))[::-1]
     inner = (a + b for a, b in zip(before, after[2:], strict=False))
-    for name, rest in zip(
-        names, [after[1], *inner, before[-2]], strict=True
-    ):  # the sum of all other parts
+    # the sum of all other parts
+    for name, rest in zip(names, [after[1], *inner, before[-2]], strict=True):
         held_out = np.flatnonzero(folds == name)
         reader = learnt_from(model, rest, way.kind)
         proper = (

@@ -189,9 +189,8 @@ def _sides(family: Bernoulli, columns: int) -> Grid:
     if family.threshold is None:
         low, high = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     else:
-        edge = np.nextafter(
-            family.threshold, np.inf
-        )  # next to the threshold, so that the cut is the threshold
+        # next to the threshold, so that the cut is the threshold
+        edge = np.nextafter(family.threshold, np.inf)
         low, high = (
             np.array([min(family.threshold, 0.0), edge]),
             np.array([family.threshold, max(edge, 1.0)]),

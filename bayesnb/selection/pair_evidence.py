@@ -60,13 +60,11 @@ NUMBERS = 1 << 20  # numbers that are held at once
 NEARLY_ONE = (
     1e-6  # share of unexplained variance below which it is summed again, without a difference
 )
-STRENGTHS = np.log(
-    [1e-3, 1e8]
-)  # of a prior of rates, relative to the declared one: hardly any, and nearly certain
-LEAST, LARGEST = (
-    1e-3,
-    1e4,
-)  # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+# of a prior of rates, relative to the declared one: hardly any, and nearly certain
+STRENGTHS = np.log([1e-3, 1e8])
+# concentrations that are tried: as good as 0, and times rows**2 as good as infinite
+LEAST = 1e-3
+LARGEST = 1e4
 RUNGS, SECTIONS = 25, 24  # of the search for the best: places of a ladder, and steps that follow
 GOLDEN = float((np.sqrt(5) - 1) / 2)
 

@@ -37,10 +37,9 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 from bayesnb.families.base import Array
 
-DRAWS, CELLS = (
-    500,
-    400,
-)  # draws of labels; cells of neighbouring probabilities, for each of which they are drawn
+# draws of labels; cells of neighbouring probabilities, for each of which they are drawn
+DRAWS = 500
+CELLS = 400
 IMPOSSIBLE = 1.0  # stands for a log probability of minus infinity; no log probability is so large
 DIGITS = 12  # to which log probabilities of rows with the same cells agree
 LEAST_SKEW = 1e-8  # below, the transformation is the identity

@@ -66,9 +66,8 @@ class Outcome(NamedTuple):
     log_evidence: float
     log_scores: Array  # `(r,)`, log p(y | x, all other rows)
     scores: dict[str, float]  # accuracy, brier and ece
-    improper: (
-        Place | None
-    )  # column and class without a proper distribution; no row has a score then
+    # column and class without a proper distribution; no row has a score then
+    improper: Place | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,9 +323,8 @@ class SmoothingSearch:
                 loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options
             )
         low, high = np.asarray(result.x) < BOUNDS[0] + NEAR, np.asarray(result.x) > BOUNDS[1] - NEAR
-        there = moved(
-            np.select([low, high], BOUNDS, result.x)
-        )  # a bounded search stops short of the ends
+        # a bounded search stops short of the ends
+        there = moved(np.select([low, high], BOUNDS, result.x))
         return there if self.score(there) > self.score(at) else at
 
     def ends(self, at: Array) -> list[End]:

@@ -42,12 +42,10 @@ COARSE = 0.1  # a calibration error that is possible, above which the rows are t
 SIGN, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 has a sign
 BINS, BAND, DRAWS = 10, 0.89, 2000  # of the calibration error
 
-GOOD, FAIR, SLIGHT, GUESSING = (
-    "good",
-    "fair",
-    "hardly better than guessing",
-    "no better than guessing",
-)
+GOOD = "good"
+FAIR = "fair"
+SLIGHT = "hardly better than guessing"
+GUESSING = "no better than guessing"
 NOT_SHOWN, TOO_FEW = "not shown to be better with so few rows", "too few rows"
 USABLE, TEMPERED, TOO_SURE = "can be used as they are", "use tempered", "too sure"
 TOO_CAUTIOUS, UNEVEN = "too cautious", "not well calibrated"
