@@ -92,7 +92,8 @@ def interval(x: float, lower: float, upper: float, decimals: int) -> str:
 
 def number_range(values: Any) -> str:
     """Format the smallest and the largest number of an array, or the only one."""
-    low, high = number(float(np.min(values))), number(float(np.max(values)))
+    low = number(float(np.min(values)))
+    high = number(float(np.max(values)))
     return low if low == high else f"{low} to {high}"
 
 

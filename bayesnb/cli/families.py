@@ -59,7 +59,8 @@ def apply_priors(
     candidates: Mapping[str, Sequence[Any]], priors: Sequence[ColumnOption]
 ) -> dict[str, Any]:
     """Return the families of the columns that have a prior, with it."""
-    families, used = {}, set()
+    families = {}
+    used = set()
     for name, option in match_columns("--prior", [*candidates], priors):
         family = find_family(candidates[name], option.value)
         if family is not None:

@@ -140,7 +140,8 @@ def report(
     """
     is_example = not tables
     if is_example:
-        tables, target = (str(datasets.path("penguins")),), "species"
+        tables = (str(datasets.path("penguins")),)
+        target = "species"
         options["family"] += (ColumnOption(("year",), None, "year=drop"),)
     if target is None:
         raise click.UsageError(

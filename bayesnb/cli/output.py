@@ -60,7 +60,8 @@ def describe_error(error: BaseException) -> str:
 
 def check_files(params: Mapping[str, Any]) -> None:
     """Raise for files of a command that are missing, mixed up, or cannot be written."""
-    model, table = params.get("model"), params.get("table")
+    model = params.get("model")
+    table = params.get("table")
     inputs = list(filter(None, [model, table, params.get("test"), *params.get("tables", ())]))
     if inputs.count("-") > 1:
         raise click.UsageError("standard input can be read only once.")

@@ -53,7 +53,8 @@ def learn(
         kinds, _ = kinds_to_learn(tables, kept, families)
         kinds[target] = "integer" if tables.kinds[target] == "integer" else "text"
         frame = tables.read(kinds)
-    X, y = frame.drop(columns=target), frame[target]
+    X = frame.drop(columns=target)
+    y = frame[target]
     refuse_missing_labels(tables.name, y)
     check_labels(y, is_real=tables.kinds[target] == "number")
     if len(X.columns) > 1 and all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in X.columns):

@@ -106,14 +106,16 @@ def calibration(
     with Stages(progress) as stages:
         stages.begin("calibration: counting rows")
         fitted = fit_rows(model, X, y, sample_weight)
-        estimator, rows = fitted.estimator, fitted.rows
+        estimator = fitted.estimator
+        rows = fitted.rows
         stages.begin("calibration: leaving rows out")
         log_proba = normalised(estimator._joint_left_out(rows))
         label_log_proba = log_proba[np.arange(len(log_proba)), rows.codes]
         fitted.refuse_undefined(label_log_proba)
         stages.begin("calibration: bins and bands")
         options = CurveOptions(int(bins), prob, np.random.default_rng(rng))
-        rule, n_jobs = estimator._way("label"), estimator.n_jobs
+        rule = estimator._way("label")
+        n_jobs = estimator.n_jobs
         tied = tie_rows(fitted_log_proba(estimator.model_, rows, rule, n_jobs))
         result = calibrated(log_proba, rows.codes, rows.counts, options, tied)
     attrs = {

@@ -103,7 +103,9 @@ def importance(
     """
     prob = results.datasets.ci_prob(ci_prob)
     fitted = fit_rows(model, X, y, sample_weight)
-    estimator, schema, weight = fitted.estimator, fitted.schema, fitted.rows.counts
+    estimator = fitted.estimator
+    schema = fitted.schema
+    weight = fitted.rows.counts
     whole, without = _score_without(fitted)
     estimates = [_average(loss, whole, weight, prob) for loss in without]
     names = [feature_name(schema.blocks[b], key) for key, b, _ in schema.columns_alone.keys]
@@ -121,7 +123,9 @@ def importance(
 
 def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
     """Return -log p(y | x) of each held-out row, `(r,)`, and the same without each feature."""
-    estimator, rows, schema = fitted.estimator, fitted.rows, fitted.schema
+    estimator = fitted.estimator
+    rows = fitted.rows
+    schema = fitted.schema
     numbers = len(rows.codes) * len(estimator.classes_) * len(schema.keys)
     refuse_large(
         "the scores of all rows, classes and columns, twice,",

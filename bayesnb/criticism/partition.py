@@ -162,14 +162,17 @@ def partition(
     -58.72
     """
     fitted = fit_columns(model, X, y, sample_weight)
-    schema, prior = fitted.schema, fitted.model.prior
+    schema = fitted.schema
+    prior = fitted.model.prior
     if not prior.classes.strictly_proper:
         raise ValueError(
             "class_prior: a concentration of 0 is improper, so the evidence is undefined. Give "
             "another."
         )
     start = _find_joinable(fitted)
-    kinds, joined, gains = [], [""], [np.nan]
+    kinds = []
+    joined = [""]
+    gains = [np.nan]
     with bar("partition", progress, " steps", PATIENCE) as shown:
         # about: joining all takes one step fewer, and columns may move
         shown.start(sum(len(kind.blocks) for kind in start))
@@ -202,7 +205,8 @@ def partition(
 
 def _find_joinable(fitted: FittedRows) -> list[JoinableColumns]:
     """Return the columns that can be joined, kind by kind, at least two of each."""
-    schema, priors = fitted.schema, fitted.model.prior.blocks
+    schema = fitted.schema
+    priors = fitted.model.prior.blocks
     for block, prior in zip(schema.blocks, priors, strict=True):
         check_comparable(prior, block.keys, alike=False)
     kinds = []

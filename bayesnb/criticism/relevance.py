@@ -115,14 +115,17 @@ def _compare_features(
     """Return features in the table's order, by name and number, and factors of blocks of words."""
     rows: list[Any] = []
     blocks: dict[str, float] = {}
-    model, schema = fitted.model_, fitted.schema_
+    model = fitted.model_
+    schema = fitted.schema_
     numbers_of = fitted.fitted_.tempers
     tempers, sds = (of_blocks(numbers_of[name], len(schema.blocks)) for name in NUMBERS[1:])
     for b, block in enumerate(schema.blocks):
-        prior, stats = model.prior.blocks[b], model.stats.blocks[b]
+        prior = model.prior.blocks[b]
+        stats = model.stats.blocks[b]
         check_comparable(prior, block.keys)
         factors = cautious(block.family, prior, stats)
-        names, all_names = list(block.words), ", ".join(map(str, block.names))
+        names = list(block.words)
+        all_names = ", ".join(map(str, block.names))
         if block.family.words:
             blocks[all_names] = float(factors[0])
             factors = word_bayes_factors(prior, stats)  # type: ignore[arg-type]

@@ -156,7 +156,8 @@ def tune(
         tuned = model._fresh(**model._params_declaring(declared))
         stages.begin("tune: scoring labels")
         tuning = _score_labels(before, fit_rows(tuned, X, y, sample_weight))
-    diff, se = tuning.elpd_diff["after"], tuning.diff_se["after"]
+    diff = tuning.elpd_diff["after"]
+    se = tuning.diff_se["after"]
     is_worse = diff == -np.inf or diff < -max(2 * se, SMALL_DIFFERENCE)
     if is_worse and not force:
         warning: Warning = RefusedWarning(explain_refusal(tuning, criterion))

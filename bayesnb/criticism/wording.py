@@ -192,7 +192,8 @@ def explain_partition(
 
 def explain_refusal(tuning: Any, criterion: str) -> str:
     """Return why tuned priors are not taken: their scores before and after."""
-    before, after = tuning.loc["before"], tuning.loc["after"]
+    before = tuning.loc["before"]
+    after = tuning.loc["after"]
     other = "criterion='loo' for the priors that predict labels best, or "
     return (
         "tune: the best priors by this criterion predict the labels worse than those of the "

@@ -155,7 +155,8 @@ class ModelHolder(ABC):
 
     def _open(self, X: Any, *, reset: bool) -> Table:
         """Open a table, with scikit-learn's checks of the columns' names and number."""
-        table, names = self._table(X, reset=reset), self.__dict__.get("feature_names_in_")
+        table = self._table(X, reset=reset)
+        names = self.__dict__.get("feature_names_in_")
         alike = (
             table.unnamed
             if names is None
@@ -201,7 +202,8 @@ class ModelHolder(ABC):
 
         Raise where it is not a distribution.
         """
-        estimate, model = estimate or self.estimate, self.model_
+        estimate = estimate or self.estimate
+        model = self.model_
         if estimate in model.readers:
             return model.readers[estimate]
         reader = model.read(estimate)
@@ -282,7 +284,8 @@ def check_estimator(estimator: Any, prefix: str = "") -> None:
     """Raise for anything but an estimator in closed form, and say where there is one."""
     if isinstance(estimator, ModelHolder):
         return
-    advice, steps = "", getattr(estimator, "steps", None)
+    advice = ""
+    steps = getattr(estimator, "steps", None)
     if isinstance(estimator, type) and issubclass(estimator, ModelHolder):
         advice = " That is the class: create an estimator, such as NaiveBayes()."
     elif steps and isinstance(steps[-1][-1], ModelHolder):

@@ -279,7 +279,8 @@ class CrossValidation(ModelHolder):
         table, rows, seen = self._observed_again(X, y, sample_weight)
         refuse_weightless(rows.weight)
         if needed_by is not None and not are_there(self.model_, rows).all():
-            given, learnt = rows.counts.sum(), self.model_.stats.classes.counts.sum()
+            given = rows.counts.sum()
+            learnt = self.model_.stats.classes.counts.sum()
             raise ValueError(
                 f"{needed_by} needs all rows that the model has learnt from; some are missing: "
                 f"given are {given:.12g} of {learnt:.12g}. Give all, or an estimator that is not "

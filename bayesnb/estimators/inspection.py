@@ -155,7 +155,8 @@ class InspectionMixin(ModelHolder):
             raise AttributeError(
                 "this model has no links, as it has dependence=None. Fit with dependence='forest'."
             )
-        links, powers = self.schema_.links, list(self.fitted_.tempers.values())[:2]
+        links = self.schema_.links
+        powers = list(self.fitted_.tempers.values())[:2]
         if links is None:
             return results.datasets.links(None, np.empty(0), np.empty(0))
         of_links = [of_blocks(power, len(self.schema_.blocks))[-1] for power in powers]
@@ -195,7 +196,8 @@ class InspectionMixin(ModelHolder):
         check_is_fitted(self)
         rejected = results.datasets.rejected(self.schema_.choices)
         columns = model_description.feature_columns(self, rejected)
-        lines, notes = model_description.facts(self), model_description.notes(columns, self)
+        lines = model_description.facts(self)
+        notes = model_description.notes(columns, self)
         return results.tables.ModelSummary(
             f"Summary of {type(self).__name__}", lines, columns, notes
         )
@@ -396,10 +398,8 @@ class InspectionMixin(ModelHolder):
         table, cells = self._read(X)
         self._linear(self._plugged)
         self.schema_.check_cells(cells)
-        order, blocks = (
-            results.explanations.terms_of(self.schema_.blocks).order,
-            self.schema_.blocks,
-        )
+        order = results.explanations.terms_of(self.schema_.blocks).order
+        blocks = self.schema_.blocks
         if not sparse.issparse(X):
             size = f"{table.rows} rows of {len(order)} features"
             refuse_large(
@@ -483,7 +483,8 @@ def refuse_missing_numbers(block: Block, numbers: Any) -> None:
     if missing.any():
         where = np.flatnonzero(missing)[0]
         if sparse.issparse(numbers):
-            row, j = np.searchsorted(numbers.indptr, where, "right") - 1, numbers.indices[where]
+            row = np.searchsorted(numbers.indptr, where, "right") - 1
+            j = numbers.indices[where]
         else:
             row, j = divmod(int(where), numbers.shape[1])
         raise ValueError(

@@ -522,7 +522,8 @@ class IncrementalMixin(ModelHolder):
 
     def _find_temper(self, fitted: Fitted, before: Fitted | None, rows: Rows | None) -> Temper:
         """Return the exponents in use; those chosen by rows stay where there are no rows."""
-        rule, model = self._temper_rule, fitted.model
+        rule = self._temper_rule
+        model = fitted.model
         if rule not in (COLUMNS, LOO):
             return Temper() if rule is None else Temper(float(rule))
         if rows is None:
@@ -536,7 +537,8 @@ class IncrementalMixin(ModelHolder):
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
         """Raise where subtraction leaves too few digits of beliefs, or of an estimate."""
-        prior, stats = self.model_.prior.blocks, self.model_.stats.blocks
+        prior = self.model_.prior.blocks
+        stats = self.model_.stats.blocks
         parts = zip(
             self.schema_.blocks, prior, stats, gone.stats.blocks, rest.stats.blocks, strict=True
         )

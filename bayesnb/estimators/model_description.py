@@ -37,11 +37,13 @@ def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequ
 
     `choices` are the candidates for its family that lost, in words.
     """
-    schema, model = fitted.schema_, fitted.model_
+    schema = fitted.schema_
+    model = fitted.model_
     keys = schema.columns_alone.keys
     by_block = []
     for b, block in enumerate(schema.columns_alone.blocks):
-        prior, stats = model.prior.blocks[b], model.stats.blocks[b]
+        prior = model.prior.blocks[b]
+        stats = model.stats.blocks[b]
         factors = np.full(len(block.keys), np.nan)
         if model.integer_weights:
             factors = _bayes_factors(block, prior, stats)
@@ -87,7 +89,8 @@ def _bayes_factors(block: Block, prior: Belief, stats: Any) -> Array:
 
 def _missing_cells(fitted: Any, b: int) -> Array:
     """Return how many cells of each feature were not learnt, by weight, `(f,)`; NaN if unknown."""
-    block, stats = fitted.schema_.blocks[b], fitted.model_.stats.blocks[b]
+    block = fitted.schema_.blocks[b]
+    stats = fitted.model_.stats.blocks[b]
     if block.family.words or stats.cells is None:
         return np.full(len(block.keys), np.nan)
     rows = fitted.model_.stats.classes.counts.sum()
@@ -97,7 +100,8 @@ def _missing_cells(fitted: Any, b: int) -> Array:
 
 def facts(fitted: Any) -> tuple[str, ...]:
     """Return sentences about the whole model."""
-    counts, labels = fitted.model_.stats.classes.counts, fitted.classes_.tolist()
+    counts = fitted.model_.stats.classes.counts
+    labels = fitted.classes_.tolist()
     order = range(len(labels))
     if len(labels) > MAX_CLASSES:
         order = np.argsort(-counts, kind="stable").tolist()
@@ -118,7 +122,8 @@ def facts(fitted: Any) -> tuple[str, ...]:
 
 
 def _describe_class_prior(fitted: Any) -> str:
-    prior, labels = fitted.class_prior_, fitted.classes_.tolist()
+    prior = fitted.class_prior_
+    labels = fitted.classes_.tolist()
     if isinstance(prior, Dirichlet):
         return f"Dirichlet, each label as if seen {times(prior.concentration)} before"
     if np.isfinite(getattr(prior, "rows", np.inf)):

@@ -381,7 +381,8 @@ class NaiveBayes(
 
         Parameters that an older version did not have take their defaults.
         """
-        names, seen = cls._get_param_names(), saved.shard
+        names = cls._get_param_names()
+        seen = saved.shard
         if not set(saved.params) <= set(names):
             raise ValueError(f"{cls.__name__} has the parameters {', '.join(names)}")
         estimator = cls(**saved.params)
@@ -411,7 +412,8 @@ class NaiveBayes(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        family, inputs = self._families(), tags.input_tags
+        family = self._families()
+        inputs = tags.input_tags
         if isinstance(family, Family):
             inputs.allow_nan, inputs.sparse = family.missing, not family.has_levels
             inputs.categorical = inputs.string = family.has_levels

@@ -13,7 +13,8 @@ from bayesnb.data.families import AUTO, family_named
 from bayesnb.families import BestOf, EmpiricalDirichlet, Family
 from bayesnb.families.base import Belief
 
-BETWEEN, FAMILIES = "__", "families"
+BETWEEN = "__"
+FAMILIES = "families"
 
 
 def is_nested(key: str, names: Sequence[str]) -> bool:

@@ -19,7 +19,8 @@ from bayesnb.model.product import most_probable, normalise
 class PredictionMixin(ABC):
     """Predictions as in scikit-learn, and decisions, of what has log p(x, y) or log p(y | x)."""
 
-    _doc_link_module, _doc_link_template = "bayesnb", ""
+    _doc_link_module = "bayesnb"
+    _doc_link_template = ""
     classes_: Array
     n_jobs: int | None
 
@@ -216,10 +217,8 @@ class PredictionMixin(ABC):
         """
         self._check_fitted()
         table = self._table(X)
-        losses, cost = (
-            Losses.of(to_nested_dict(loss), self.classes_.tolist()),
-            checked_abstain(abstain),
-        )
+        losses = Losses.of(to_nested_dict(loss), self.classes_.tolist())
+        cost = checked_abstain(abstain)
         choices = decide(self.predict_proba(table.native), losses.loss, cost)
         return results.datasets.decisions(table.index, losses.actions, choices, cost)
 

@@ -11,7 +11,10 @@ from bayesnb.model.product import Model, Rows, features_of
 from bayesnb.selection.column_exponents import ColumnExponents, by_batch, by_column, one_by_loo
 from bayesnb.selection.exponents import Ridge
 
-COLUMNS, LOO, AUTO, NONE = "columns", "loo", "auto", "none"
+COLUMNS = "columns"
+LOO = "loo"
+AUTO = "auto"
+NONE = "none"
 
 
 def check_temper(temper: Any) -> None:

@@ -130,7 +130,8 @@ class PredictiveUncertainty(ABC):
         >>> [round(float(of_a[name]), 3) for name in ("probability", "lower", "median", "upper")]
         [0.65, 0.177, 0.692, 0.981]
         """
-        prob, observed = results.datasets.ci_prob(ci_prob), is_observed(rows)
+        prob = results.datasets.ci_prob(ci_prob)
+        observed = is_observed(rows)
         if method not in self._methods:
             raise ValueError(f"method must be one of {', '.join(self._methods)}, got {method!r}.")
         if draws is not None and (not isinstance(draws, Integral) or draws < 1):
@@ -325,7 +326,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         ['Labradoodle', 'Labradoodle', 'Labradoodle']
         """
         check_is_fitted(self)
-        rng, probability = np.random.default_rng(rng), np.exp(self._reader("predictive").log_class)
+        rng = np.random.default_rng(rng)
+        probability = np.exp(self._reader("predictive").log_class)
         codes = draw_codes(n, y, self.classes_, probability, rng)
         return draw_table(self.schema_, self.model_, codes, length, rng), self.classes_[codes]
 

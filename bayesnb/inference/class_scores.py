@@ -94,7 +94,8 @@ class Scores:
             return np.zeros((len(self), self.classes))
         log_mean = self.log_mean()
         share = np.exp(normalised(log_mean))
-        rows, best = np.arange(len(share)), share.argmax(axis=1)
+        rows = np.arange(len(share))
+        best = share.argmax(axis=1)
         mean = np.einsum("rc,rcf->rf", share, self.by_exponent)
         least = np.minimum(share, 0.5)[..., None]  # of the most probable class, which comes next
         gap = (self.by_exponent - mean[:, None]) / (1 - least)
@@ -169,7 +170,8 @@ class Scores:
 
         `(2, 4, r)`: if the row is `observed`, once the second class, or the first, has seen it.
         """
-        total, t = exponent_cumulants(self.exponent_variance[:, -1], observed), float(observed)
+        total = exponent_cumulants(self.exponent_variance[:, -1], observed)
+        t = float(observed)
         for block, x, w in self._blocks(independent_classes=False):
             total[0] += block.pair_cumulants(x, t, 0.0, w)
             total[1] += block.pair_cumulants(x, 0.0, t, w)

@@ -41,7 +41,8 @@ def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropi
     A row whose cumulants do not exist has NaN.
     """
     live = scores.belief.live
-    probability, aleatoric = np.zeros((len(scores), len(live))), np.zeros(len(scores))
+    probability = np.zeros((len(scores), len(live)))
+    aleatoric = np.zeros(len(scores))
     possible = scores if live.all() else scores.of(live)
     if live.sum() == 1:
         probability[:, live] = 1.0
@@ -59,7 +60,8 @@ def drawn_entropies(
 ) -> tuple[Entropies, float]:
     """Entropies from draws, and the largest standard error of the expected entropy."""
     error = 0.0
-    probability, aleatoric = np.empty((len(scores), scores.classes)), np.empty(len(scores))
+    probability = np.empty((len(scores), scores.classes))
+    aleatoric = np.empty(len(scores))
     for rows, mean, proba in drawn_rows(scores, observers, draws, rng):
         entropy = -xlogy(proba, proba).sum(axis=-1)
         probability[rows], aleatoric[rows] = mean, entropy.mean(axis=0)
@@ -80,13 +82,15 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
     good = np.isfinite(log_mean).all(axis=1) & np.isfinite(scores.cumulants()).all(axis=(0, 2))
     good &= np.isfinite(scores.pair_cumulants(False)).all(axis=(0, 1))
     if not good.all():
-        mean, entropy = np.full(log_mean.shape, np.nan), np.full(len(log_mean), np.nan)
+        mean = np.full(log_mean.shape, np.nan)
+        entropy = np.full(len(log_mean), np.nan)
         if good.any():
             mean[good], entropy[good] = _of_rows(scores[good], observed)
         return mean, entropy
     kept = active(scores, log_mean, observed, HOPELESS)
     few = kept.sum(axis=1) == 2
-    mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
+    mean = np.zeros(kept.shape)
+    entropy = np.zeros(len(kept))
     for rows, of_rows in ((few, _of_pairs), (~few, _of_many)):
         if rows.any():
             mean[rows], entropy[rows] = of_rows(scores[rows], kept[rows], observed)
@@ -99,12 +103,14 @@ def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array
 
     The means are those before the rows were seen.
     """
-    mean, entropy = np.zeros(kept.shape), np.empty(len(kept))
+    mean = np.zeros(kept.shape)
+    entropy = np.empty(len(kept))
     for i, j, group in pairs_of(kept):
         two = scores[group].of([i, j])
         parts = [(np.arange(len(two)), half_spectrum(two))] if observed else spectra(two)
         for rows, spectrum in parts:
-            at, line = group[rows], 0.5 if observed else 0.0
+            at = group[rows]
+            line = 0.5 if observed else 0.0
             kernel = spectrum.weight * entropy_kernel(line, spectrum.t).real
             # both classes have the same p log p
             entropy[at] = 2 / np.pi * (spectrum.phi.real * kernel).sum(axis=1)
@@ -119,7 +125,8 @@ def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]
 
     An entropy is the sum of one for each class.
     """
-    mean, entropy = np.zeros(kept.shape), np.zeros(len(kept))
+    mean = np.zeros(kept.shape)
+    entropy = np.zeros(len(kept))
     needed = rays(scores, kept, observed, narrow=False)
     if not observed and not (fine := needed.light).all():
         proba = drawn_proba(scores[~fine])

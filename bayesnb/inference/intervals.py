@@ -43,7 +43,8 @@ FAR = 32.0
 # expansion is off by TWICE as much as else plus BETWEEN * share**2 at most. An empirical envelope,
 # of 1,808 rows of 113 random models; in 1,744 rows of others the largest errors were 2.5e-4 under
 # "auto" and 0.018 under "fast".
-TWICE, BETWEEN = 2.0, 0.05
+TWICE = 2.0
+BETWEEN = 0.05
 # cumulants of -W by those of W, as if of a difference of scores
 SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])
 # places of a ray up to which histograms are transformed in less time than they are drawn
@@ -210,7 +211,8 @@ def drawn_intervals(
 
     Given the row if there are observers to see it, else before it was seen.
     """
-    error, result = 0.0, Intervals(*np.empty((4, len(scores), scores.classes)))
+    error = 0.0
+    result = Intervals(*np.empty((4, len(scores), scores.classes)))
     levels = [0.5, (1 - prob) / 2, (1 + prob) / 2]
     for rows, mean, proba in drawn_rows(scores, observers, draws, rng):
         result.mean[rows] = mean
@@ -277,7 +279,8 @@ def _of_many(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals
     ends, error, cumulants = _expanded(
         (score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target, common
     )
-    ends, cumulants = ends.reshape(-1, *share.shape), cumulants.reshape(4, *share.shape)
+    ends = ends.reshape(-1, *share.shape)
+    cumulants = cumulants.reshape(4, *share.shape)
     if not target.observed:
         # From the sums over classes; from the cumulants where there are none, or where exponents
         # are not known, whose variance is not in the sums.
@@ -330,7 +333,8 @@ def _invert_many(
     needed = rays(scores[many], kept[many], target.observed, narrow=True)
     light = needed.light if not target.observed else needed.size <= LARGEST
     result.quantiles[:, many[~light]] = np.nan
-    many, needed = many[light], needed.of(light)
+    many = many[light]
+    needed = needed.of(light)
     for part in characters(scores[many], kept[many], target.observed, needed):
         at = many[part.rows][:, None], part.classes
         part = part.widened(scores.exponent_variance[at], target.observed)
@@ -349,10 +353,14 @@ def _search(
     Given the row, `below` is the probability of the other classes; a quantile that is then out of
     reach keeps the magnitude of the guess.
     """
-    phi, middle = part.phi.reshape(-1, part.phi.shape[-1]), middle.reshape(-1)
+    phi = part.phi.reshape(-1, part.phi.shape[-1])
+    middle = middle.reshape(-1)
     reach = np.pi / part.step if below is None else FAR
-    lower, upper, near = middle - reach, middle + reach, guess.reshape(len(level), -1)
-    limits, residue = np.stack([lower, upper]), None if below is None else below.reshape(-1)
+    lower = middle - reach
+    upper = middle + reach
+    near = guess.reshape(len(level), -1)
+    limits = np.stack([lower, upper])
+    residue = None if below is None else below.reshape(-1)
     ends = numerics.fourier_inversion.search(phi, part.step, limits, near, level, residue)
     if below is not None:
         ends = np.where(ends < lower + 1e-6, np.minimum(near, lower), ends)

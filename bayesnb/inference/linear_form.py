@@ -74,11 +74,13 @@ def form_of(
 
     Blocks whose features have exponents of their own are those of `by_feature`.
     """
-    live, classes = density.live, posterior.classes
+    live = density.live
+    classes = posterior.classes
     place = None if against is None else _among(live, against)
     variance = [block[live].linear_variance(place) for block in posterior.blocks]
     once, each = (1.0, power) if isinstance(power, tuple) else (power, (1.0,) * len(parts))
-    w, b = once * _beside(parts, each), density.log_class[live] + once * _summed(parts, each)
+    w = once * _beside(parts, each)
+    b = density.log_class[live] + once * _summed(parts, each)
     b = b if place is None else b - density.log_class[against]
     squares = tuple(t**2 for t in each)
     b_variance = classes.log_variance(against)[live] + once**2 * _summed(variance, squares)
@@ -94,7 +96,8 @@ def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_arra
     part = x.rows if isinstance(x, Dense) else x[EVERY]
     if sizes is None:
         return part.astype(float) if sparse.issparse(part) else np.asarray(part, float)
-    codes, first = np.asarray(part), np.cumsum([0, *sizes])
+    codes = np.asarray(part)
+    first = np.cumsum([0, *sizes])
     known = (codes >= 0) & (codes < np.asarray(sizes))
     ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
     return sparse.csr_array(

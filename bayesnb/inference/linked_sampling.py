@@ -71,11 +71,9 @@ def _accepted(
     """
     # the last is that of a cell of which the link knows nothing
     of_levels = np.column_stack([ratio, np.ones(len(ratio))])
-    chance, waiting, out = (
-        of_levels / of_levels.max(axis=1, keepdims=True),
-        np.arange(len(ratio)),
-        None,
-    )
+    chance = of_levels / of_levels.max(axis=1, keepdims=True)
+    waiting = np.arange(len(ratio))
+    out = None
     for _ in range(ROUNDS):
         each = max(AT_ONCE // len(waiting), 1)
         size = each * len(waiting)

@@ -157,7 +157,8 @@ def rates_of_others(rates: Array, laplace: Array) -> Array:
     """
     nothing = np.zeros_like(rates[:, 0]), np.ones_like(laplace[:, 0])
     classes = rates.shape[1]
-    before, after = [nothing], [nothing]
+    before = [nothing]
+    after = [nothing]
     for c in range(classes - 1):
         before.append(sum_of_two(before[-1], (rates[:, c], laplace[:, c])))
         last = classes - 1 - c
@@ -242,7 +243,8 @@ def rays(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Rays:
     """
     reach = last_place(scores, kept, observed) if narrow else np.full(len(scores), NEEDED)
     if observed:
-        width, start = np.full(len(scores), HALF_WIDTH), np.full(len(scores), HALF_START)
+        width = np.full(len(scores), HALF_WIDTH)
+        start = np.full(len(scores), HALF_START)
     else:
         width, start = _extent(scores, kept, np.logaddexp.reduce(scores.log_mean(), axis=1))
     size = 4 * reach * width / (2 * np.pi)
@@ -302,10 +304,8 @@ def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
         return np.where(kept[..., None], down, 0.0), np.where(kept[..., None], up, 0.0)
 
     lower, upper = chernoff(moments, np.where(kept, np.sqrt(scores.cumulants()[1]), 1.0))
-    least, most = (
-        np.where(kept, lower, np.inf).min(axis=1),
-        np.where(kept, upper, -np.inf).max(axis=1),
-    )
+    least = np.where(kept, lower, np.inf).min(axis=1)
+    most = np.where(kept, upper, -np.inf).max(axis=1)
     noise = np.sqrt(-2 * np.log(RARE) * scores.exponent_variance.max(axis=1))
     width = FINE ** np.ceil(np.log(2 * (most - least + noise) + SPARE) / np.log(FINE))
     # there exp(v + U) is below exp(-SURE), but for the probability of leaving the window

@@ -186,7 +186,8 @@ def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None =
 
     A class of probability 0 keeps it, whatever its features say.
     """
-    out, live = np.zeros((draws, len(scores), len(scores.belief.live))), scores.belief.live
+    out = np.zeros((draws, len(scores), len(scores.belief.live)))
+    live = scores.belief.live
     if not live.all():
         out[..., live] = draw_proba(scores.of(live), draws, rng, n_jobs)
         return out
@@ -298,7 +299,8 @@ def drawn_rows(
 
     There are not too many rows at once.
     """
-    rng, share = np.random.default_rng(rng), np.exp(normalised(scores.log_mean()))
+    rng = np.random.default_rng(rng)
+    share = np.exp(normalised(scores.log_mean()))
     step = 1 if observers else max(PROBABILITIES // (draws * scores.classes), 1)
     seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
     for rows in blocks(len(scores), step):
@@ -327,7 +329,9 @@ def once_seen(
     beliefs, cells, narrow = zip(
         *(block.narrowed(x, observer) for block, x, observer in each), strict=True
     )
-    proba, live, start = np.zeros((times.sum(), 1, scores.classes)), belief.live, 0
+    proba = np.zeros((times.sum(), 1, scores.classes))
+    live = belief.live
+    start = 0
     for c in np.flatnonzero(times):
         seen = observed_by(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)
         of_class = DirichletStats(np.eye(scores.classes)[c])

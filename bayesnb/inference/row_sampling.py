@@ -104,9 +104,11 @@ def _draw(
     block: Block, belief: Belief, codes: Array, lengths: Array | None, pack: Any, rng: Generator
 ) -> Cells:
     """Draw one block's cells, `(r,) -> (r, f)`, class by class, some parameters at a time."""
-    order, drawn = [], []
+    order = []
+    drawn = []
     for c in np.unique(codes):
-        members, posterior = np.flatnonzero(codes == c), belief[c]
+        members = np.flatnonzero(codes == c)
+        posterior = belief[c]
         for part in blocks(len(members), max(MOST_NUMBERS // _width(posterior), 1)):
             rows = members[part]
             total = () if lengths is None else (lengths[rows, None],)

@@ -39,9 +39,11 @@ FINEST, COARSEST = 0.06, 0.5  # sizes of panels on which exp(i x t) turns 7 and 
 PER_PANEL = 32  # nodes
 FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1: exp(-745) is the least double
 # nodes of a window, and of one wider than WIDE, before it goes to panels
-MOST_NODES, OF_WIDE = 1 << 17, 1 << 15
+MOST_NODES = 1 << 17
+OF_WIDE = 1 << 15
 # rows times nodes: of a first guess, and at which rows are halved
-AT_ONCE, MOST_HELD = 1 << 18, 1 << 21
+AT_ONCE = 1 << 18
+MOST_HELD = 1 << 21
 
 
 def pairs_of(kept: Array) -> Iterator[tuple[int, int, Array]]:
@@ -66,7 +68,8 @@ def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observe
     lower, upper = _window(scores, cumulants, observed)
     exact = LogOdds(guess.copy(), np.empty(len(scores)))
     for shared, rows in _of_equal_width(scores, upper - lower):
-        ends, near = np.stack([lower[rows], upper[rows]]), exact.quantiles[:, rows]
+        ends = np.stack([lower[rows], upper[rows]])
+        near = exact.quantiles[:, rows]
         part = _in_window(scores[rows], cumulants[0, rows], ends, near, (level, shared, observed))
         exact.quantiles[:, rows], exact.mean[rows] = np.sort(part.quantiles, axis=0), part.mean
     return exact
@@ -92,7 +95,8 @@ def _in_window(
     Rows whose transforms are too long to be held at once are halved; a single row goes to panels.
     """
     level, width, observed = target
-    step, half = 2 * np.pi / width, len(scores) // 2
+    step = 2 * np.pi / width
+    half = len(scores) // 2
     phi = _transform(scores, step, centre, observed)
     if phi is None and not half:
         return _by_panels(scores, guess, target)
@@ -130,7 +134,8 @@ def _by_panels(scores: Scores, guess: Array, target: tuple[Array, float, bool]) 
         if len(t) >= OF_WIDE:
             return LogOdds(np.full_like(guess, np.nan), np.full(len(scores), np.nan))
         last *= 2
-    phi, limits = each.sum(axis=0), np.array([[-FARTHEST], [FARTHEST]])
+    phi = each.sum(axis=0)
+    limits = np.array([[-FARTHEST], [FARTHEST]])
     search = numerics.fourier_inversion.search_in_panels
     ends = search(phi, t, weight, limits, np.zeros_like(guess), level)
     ends = np.where(np.abs(ends) > FARTHEST - 1e-6, np.copysign(np.inf, ends), ends)
@@ -187,7 +192,8 @@ def half_spectrum(scores: Scores) -> Spectrum:
     step = 2 * np.pi / HALF_WIDTH
     t = (np.arange(LAST / step) + 0.5) * step
     s = 0.5 + 1j * t
-    alone, common = scores.transform(s), scores.pair_transform(s, s.conj())
+    alone = scores.transform(s)
+    common = scores.pair_transform(s, s.conj())
     phi = np.exp(alone[:, 1] + alone[:, 0].conj() + common - _log_rows(scores, True))
     return Spectrum(t, np.full(len(t), step), phi)
 
@@ -211,7 +217,8 @@ def panels(width: float, last: float, coarsest: float) -> tuple[Array, Array]:
     while edges[-1] < last:
         edges.append(edges[-1] + min(edges[-1], coarsest))
     x, w = np.polynomial.legendre.leggauss(PER_PANEL)
-    left, size = np.array(edges[:-1])[:, None], np.diff(edges)[:, None]
+    left = np.array(edges[:-1])[:, None]
+    size = np.diff(edges)[:, None]
     return (left + size * (x + 1) / 2).ravel(), (size * w / 2).ravel()
 
 

@@ -267,7 +267,8 @@ def draw_rows(
         rows = np.flatnonzero(codes == c)
         weight = class_prob[:, c] / class_prob[:, c].sum()
         draws[rows] = rng.choice(ensemble.size, len(rows), p=weight)
-    order, parts = [], []
+    order = []
+    parts = []
     for draw in np.unique(draws):
         rows = np.flatnonzero(draws == draw)
         order.append(rows)

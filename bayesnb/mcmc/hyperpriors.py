@@ -168,7 +168,8 @@ class LearnedRates(BlockPrior):
 
     def add_hyperparameters(self, pm: Any, names: BlockNames) -> dict[str, Any]:
         declared: Any = self.declared
-        shape, rate = geometric_mean(declared.shape), geometric_mean(declared.rate)
+        shape = geometric_mean(declared.shape)
+        rate = geometric_mean(declared.rate)
         return {
             "rate_shape": add_positive(pm, names, "rate_shape", shape),
             "rate_mean": add_positive(pm, names, "rate_mean", shape / rate),

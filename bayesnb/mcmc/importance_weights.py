@@ -147,7 +147,8 @@ def ensemble_loo(
         fitted_label = np.logaddexp(fitted_label, ensemble.log_read(draw, joint, rows.codes))
         fitted_density = np.logaddexp(fitted_density, _logsum(joint, 1))
     log_weight, k = results.elpd.smoothed(held_out)
-    score, fitted = _logsum(log_weight + label, 0), fitted_label - np.log(len(draws))
+    score = _logsum(log_weight + label, 0)
+    fitted = fitted_label - np.log(len(draws))
     if target == "label":
         score = _condition(score, _logsum(log_weight + density, 0))
         fitted = _condition(fitted_label, fitted_density)

@@ -84,7 +84,8 @@ def add_rows(
     pm: Any, block: Block, density: Any, cells: Cells, observed: ObservedRows, names: BlockNames
 ) -> None:
     """Add every cell that is there, given its row's class."""
-    name, family = names.observed, block.family
+    name = names.observed
+    family = block.family
     if family.fractional and not block.is_whole(cells):
         raise ValueError(
             f"likelihood='rows' needs counts, and column {block.names[0]!r} or one beside it holds "
@@ -128,7 +129,8 @@ def add_rows(
 
 def row_scores(pm: Any, block: Block, density: Any, cells: Cells) -> Any:
     """log p(x | theta) of every row and class, `(r, c)`."""
-    rows, xp = cells.shape[0], tensors()
+    rows = cells.shape[0]
+    xp = tensors()
     if not density.sufficient:
         x = dense(cells)
         kind, params = density.cell(pm)

@@ -159,7 +159,8 @@ class ModelOptions:
                 "scale_prior must be None, 'half-normal' or 'log-normal', "
                 f"got {self.scale_prior!r}."
             )
-        student, noise = self.student, self.label_noise
+        student = self.student
+        noise = self.label_noise
         if not (
             isinstance(student, bool) or (isinstance(student, Real) and 0 < float(student) < inf)
         ):
@@ -267,14 +268,16 @@ class ModelBuilder:
         check_estimator(estimator)
         learner = estimator._fresh_of_columns().fit(X, y, sample_weight)
         index, rows = learner._counting_rows(X, y, sample_weight)
-        schema, model = learner.schema_, learner.model_
+        schema = learner.schema_
+        model = learner.model_
         cells = None
         if unlabelled is not None:
             _, cells = learner._read(unlabelled)
             schema.check_cells(cells)
         options._check_columns(schema.blocks)
         _check_proper(learner)
-        priors, posteriors = [], []
+        priors = []
+        posteriors = []
         for b, block in enumerate(schema.blocks):
             declared = model.prior.blocks[b].beside(model.posterior.blocks[b])
             if cells is not None and block.family.combined:  # with entries for what rows hold
@@ -340,7 +343,9 @@ class ModelBuilder:
 
     def _add_block(self, pm: Any, b: int, theta: bool) -> Any:
         """Add the variables of a block, and return its density: None if theta is integrated out."""
-        prior, names, student = self.priors[b], self.names[b], self.options.student
+        prior = self.priors[b]
+        names = self.names[b]
+        student = self.options.student
         if not theta and self.is_conjugate(b):
             evidence = prior.add_evidence(pm, names)
             pm.Potential(f"{names.observed}_evidence", pm.math.sum(evidence))
@@ -355,7 +360,9 @@ class ModelBuilder:
 
     def _add_labelled(self, pm: Any, densities: Sequence[Any], class_prob: Any, rows: bool) -> None:
         """Add the likelihood of rows whose class is known."""
-        model, codes, weight = self.estimator.model_, self.rows.codes, self.rows.weight
+        model = self.estimator.model_
+        codes = self.rows.codes
+        weight = self.rows.weight
         observed = ObservedRows(codes, weight)
         if class_prob is None:
             pm.Potential("y", pm.math.sum(model.prior.classes.log_evidence(model.stats.classes)))
@@ -378,7 +385,8 @@ class ModelBuilder:
 
     def _add_noisy(self, pm: Any, densities: Sequence[Any], class_prob: Any) -> None:
         """Add the likelihood of rows whose labels may be wrong, all wrong ones as probable."""
-        noise, weight = self.options.label_noise, self.rows.weight
+        noise = self.options.label_noise
+        weight = self.rows.weight
         if isinstance(noise, Beta):
             noise = pm.Beta("label_noise", noise.a, noise.b)
         classes = len(self.coords["class"])
@@ -432,7 +440,8 @@ class ModelBuilder:
         for b, (prior, names) in enumerate(zip(self.priors, self.names, strict=True)):
             integrated = self.is_conjugate(b) and not theta
             priors.append(prior.at_draws(draws, names) if integrated else self._certain(draws, b))
-        confusion, noise = None, self.options.label_noise
+        confusion = None
+        noise = self.options.label_noise
         if noise is not None:
             classes = len(self.coords["class"])
             if isinstance(noise, Beta):
@@ -446,7 +455,8 @@ class ModelBuilder:
 
     def _certain(self, draws: Draws, b: int) -> PriorOfDraws:
         """Return, as the prior of a block, the certainty of each draw's theta."""
-        names, student = self.names[b], self.options.student
+        names = self.names[b]
+        student = self.options.student
         like = self.priors[b].declared.estimate("mean")
         classes = len(like)
         parts = {}

@@ -353,7 +353,8 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         bayesnb.NaiveBayes.sample : The same in closed form.
         """
         self._check_fitted()
-        rng, schema = np.random.default_rng(rng), self.estimator_.schema_
+        rng = np.random.default_rng(rng)
+        schema = self.estimator_.schema_
         class_prob = np.exp(self.ensemble_.log_class(np.arange(self.ensemble_.size)))
         codes = draw_codes(n, y, self.classes_, class_prob.mean(axis=0), rng)
         check_length(length, n, schema.blocks)
@@ -411,7 +412,8 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         return np.logaddexp.reduce(joint, axis=1)
 
     def _weighed(self, cells: Sequence[Cells], observed: bool) -> Iterator[Weighed]:
-        ensemble, power = self.ensemble_, self.estimator_.fitted_.exponents
+        ensemble = self.ensemble_
+        power = self.estimator_.fitted_.exponents
         rows_at_once = max(MAX_PROBABILITIES // (ensemble.size * ensemble.classes), 1)
         for rows in blocks(cells[0].shape[0], rows_at_once):
             part_cells = [x[rows] for x in cells]

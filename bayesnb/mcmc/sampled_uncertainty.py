@@ -160,7 +160,8 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         probabilities = np.empty((plan.size, *mean.shape))
         for rows, _, proba in self._weighed(cells, False):
             probabilities[:, rows] = proba[all_kept]
-        index, attrs = self._table(X).index, results.drawn_trees.MCMC_ATTRS
+        index = self._table(X).index
+        attrs = results.drawn_trees.MCMC_ATTRS
         labelled = results.drawn_trees.label_probabilities(
             probabilities, plan, index, self.classes_, attrs
         )

@@ -139,9 +139,11 @@ def sample(
 
 def warn_sampling(tree: Any) -> None:
     """Warn once of everything that is wrong with the chains, and say what to do about it."""
-    messages, sizes = [], tree["posterior"].sizes
+    messages = []
+    sizes = tree["posterior"].sizes
     diagnosis = results.drawn_trees.diagnose(tree["posterior"].to_dataset())
-    r_hat, ess = diagnosis["r_hat"], diagnosis["ess"]
+    r_hat = diagnosis["r_hat"]
+    ess = diagnosis["ess"]
     if (r_hat > R_HAT).any():
         messages.append(
             f"r_hat of {r_hat.idxmax()} is {r_hat.max():.4g}, above {R_HAT}: the chains have not "

@@ -73,7 +73,8 @@ class Fitted:
     @cached_property
     def exponents(self) -> Exponents:
         """The exponents as the model's blocks take them."""
-        powers, lengths = self.by_block(self.temper.value), self.by_block(self.temper.length)
+        powers = self.by_block(self.temper.value)
+        lengths = self.by_block(self.temper.length)
         if lengths is None:
             return powers
         exponents = []
@@ -131,10 +132,12 @@ class Fitted:
 
     def describe_temper(self) -> str:
         """Return an exponent in words, or the range of several, and how those of words fall."""
-        value, length = self.by_name(self.temper.value), self.by_name(self.temper.length)
+        value = self.by_name(self.temper.value)
+        length = self.by_name(self.temper.length)
         if not self.temper.by_feature:
             return f"{value:.3g}"
-        low, high = f"{min(value):.3g}", f"{max(value):.3g}"
+        low = f"{min(value):.3g}"
+        high = f"{max(value):.3g}"
         ends = low if low == high else f"{low} to {high}, by column"
         if length is None:
             return ends

@@ -26,7 +26,8 @@ MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
 FEWEST_ROWS = 200
 NUMBERS = 1 << 24  # of a table that is kept, above which rows are fewer
 # by class and column, and multiplications of a step, above which fewer rows are scored
-SCORES, WORK = 1 << 22, 2e9
+SCORES = 1 << 22
+WORK = 2e9
 FIRST = 8  # rows of a part by which it is distinguished from others
 
 
@@ -43,7 +44,8 @@ def most_scored(classes: int, columns: int, exponents: int | None = None) -> int
 
 def evenly(codes: Array, size: int) -> Array:
     """Choose so many rows, evenly spaced in every class, always the same, `(r,)`."""
-    order, keep = np.argsort(codes, kind="stable"), np.zeros(len(codes), bool)
+    order = np.argsort(codes, kind="stable")
+    keep = np.zeros(len(codes), bool)
     keep[order[np.linspace(0, len(order) - 1, min(size, len(order))).round().astype(np.intp)]] = (
         True
     )

@@ -195,7 +195,8 @@ class LinkBlock(Block):
         if reader.grid is None:
             return str(reader.levels[at][level])
         grid = reader.grid.only(at)
-        low, high = grid.low[level], grid.high[level]
+        low = grid.low[level]
+        high = grid.high[level]
         return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 

@@ -56,7 +56,8 @@ class Rows:
         if number == len(self.cells):
             return self
         elsewhere = None if self.elsewhere is None else self.elsewhere.of_first_blocks(number)
-        observers, cells = self.observers[:number], self.cells[:number]
+        observers = self.observers[:number]
+        cells = self.cells[:number]
         return replace(self, observers=observers, cells=cells, elsewhere=elsewhere)
 
     @property
@@ -383,7 +384,8 @@ def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
 
     That is -1 where all rows have one.
     """
-    best, kernel = np.empty(len(joint), np.intp), numerics.row_kernels.most_probable
+    best = np.empty(len(joint), np.intp)
+    kernel = numerics.row_kernels.most_probable
     if joint.size <= MOST:
         return best, kernel(joint, best)
     return best, _first_row(lambda rows: kernel(joint[rows], best[rows]), joint, n_jobs)

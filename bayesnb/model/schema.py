@@ -220,7 +220,8 @@ class Block:
     def united(self, other: Self) -> Self:
         """Return the block with the levels of two blocks; raise where their grids differ."""
         if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
-            name, kind = self.names[0], type(self.family).__name__
+            name = self.names[0]
+            kind = type(self.family).__name__
             raise ValueError(
                 f"column {name!r}: the cuts of its {kind} are not the same in both parts, as each "
                 "takes them from its first table. Continue one part from the other with "
@@ -252,7 +253,8 @@ class Block:
         return places_among(self.levels, other.levels, other.sizes, self.family.unseen == "reserve")
 
     def _levels(self, table: Table, j: int, known: Levels, values: Any) -> Levels:
-        levels, declared = self.family.levels, table.declared(self.places[j])
+        levels = self.family.levels
+        declared = table.declared(self.places[j])
         if isinstance(levels, Codes) and declared is None and any(map(is_number, values)):
             return codes_up_to(self.names[j], known, values, levels.least_of(j, len(self.names)))
         old = set(known)

@@ -83,12 +83,11 @@ class Shard:
         return cls(classes, schema, stats, schema.are_whole(rows.cells, weight)), rows
 
     def __add__(self, other: Self) -> Self:
-        classes, schema = (
-            united_labels(self.classes, other.classes),
-            united(self.schema, other.schema),
-        )
+        classes = united_labels(self.classes, other.classes)
+        schema = united(self.schema, other.schema)
         stats = self.laid_out(classes, schema) + other.laid_out(classes, schema)
-        one, two = self.kept_among(classes, schema), other.kept_among(classes, schema)
+        one = self.kept_among(classes, schema)
+        two = other.kept_among(classes, schema)
         kept = None if one is None or two is None else one.joined(two, schema, len(classes))
         return type(self)(
             classes, schema, stats, self.integer_weights and other.integer_weights, kept
@@ -96,7 +95,8 @@ class Shard:
 
     def among(self, classes: Array) -> Self:
         """Shard of the same rows among more classes."""
-        stats, kept = self.laid_out(classes, self.schema), self.kept_among(classes, self.schema)
+        stats = self.laid_out(classes, self.schema)
+        kept = self.kept_among(classes, self.schema)
         return replace(self, classes=classes, stats=stats, kept=kept)
 
     def followed_by(self, later: Self) -> Self:
@@ -168,7 +168,8 @@ def _unlike(a: Sequence[Hashable], b: Sequence[Hashable]) -> str:
 
 def _refuse_families(a: Schema, b: Schema) -> NoReturn:
     """Raise with the column whose family is not the same in both parts."""
-    mine, others = a.families, b.families
+    mine = a.families
+    others = b.families
     for name in a.columns:
         if not alike(mine.get(name), others.get(name)):
             one, other = (families.get(name, "dropped") for families in (mine, others))
@@ -270,7 +271,8 @@ def without(shard: Shard, gone: Shard, rows: int) -> Shard:
 
 def _check_labels(before: Shard, removed: Shard, rounding: float) -> None:
     """Raise if more rows of a class would leave than it has."""
-    counts, gone = before.stats.classes, removed.stats.classes
+    counts = before.stats.classes
+    gone = removed.stats.classes
     invalid = counts.faults(gone, np.zeros(len(counts), bool), rounding)[:, 0]
     if invalid.any():
         c = int(invalid.argmax())
@@ -284,8 +286,10 @@ def _check_block(
     before: Shard, removed: Shard, after: ProductStats, rounding: float, b: int
 ) -> None:
     """Raise for the first column of a block whose cells cannot leave it."""
-    stay, counts = after.classes.counts, before.stats.classes.counts
-    block, stats = before.schema.blocks[b], before.stats.blocks[b].beside(removed.stats.blocks[b])
+    stay = after.classes.counts
+    counts = before.stats.classes.counts
+    block = before.schema.blocks[b]
+    stats = before.stats.blocks[b].beside(removed.stats.blocks[b])
     gone = removed.stats.blocks[b].beside(stats)
     invalid = stats.faults(gone, stay == 0, rounding)
     cells = after.blocks[b].cells
@@ -295,7 +299,8 @@ def _check_block(
         what = "cells would go that were not learnt there"
     elif cells is not None and (crowded := cells > (stay + slack(counts, rounding))[:, None]).any():
         c, f = np.argwhere(crowded)[0]
-        name, what = block.keys[f], f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
+        name = block.keys[f]
+        what = f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
     else:
         return
     raise ValueError(f"column {name!r}, class {before.classes.tolist()[c]!r}: {what}. {ADVICE}")

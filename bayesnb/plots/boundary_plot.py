@@ -39,7 +39,8 @@ MAX_DRAWS = 2000
 MAX_PROBABILITIES = 20_000_000  # that are drawn: 160 MB
 MAX_LOG_ODDS = 30.0
 FILLED = (0.0, 2 * MAX_LOG_ODDS)  # whatever is above 0
-MAX_UNKNOWN_LISTED, MAX_COLUMNS_LISTED = 2, 20
+MAX_UNKNOWN_LISTED = 2
+MAX_COLUMNS_LISTED = 20
 
 
 class Look(NamedTuple):
@@ -250,7 +251,8 @@ def _measure_uncertainty(model: Any, rows: Any, prob: float, rng: Rng) -> Array:
             warnings.simplefilter("ignore", DrawnWarning)
             interval = model.predict_interval(rows, prob, rows="fixed").isel({"class": 0})
         with np.errstate(divide="ignore"):
-            above, below = logit(interval.upper.values), logit(interval.lower.values)
+            above = logit(interval.upper.values)
+            below = logit(interval.lower.values)
         return np.minimum(above, -below).clip(-MAX_LOG_ODDS, MAX_LOG_ODDS)
     draws = min(MAX_DRAWS, MAX_PROBABILITIES // (COARSE**2 * classes))
     proba = model.draw_proba(rows, draws, chains=1, rng=rng).values[0]

@@ -91,7 +91,8 @@ def plot_calibration(
     if by not in ("class", "predicted"):
         raise ValueError(f"by must be 'class' or 'predicted', got {by!r}.")
     if by == "predicted":
-        parts, asked = [_select_predicted(dataset)], 1
+        parts = [_select_predicted(dataset)]
+        asked = 1
     else:
         parts, asked = _select_classes(dataset, classes, most)
     count = len(parts)

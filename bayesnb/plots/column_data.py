@@ -183,6 +183,7 @@ def find_usual_range(
             first, third = np.quantile(values, (0.25, 0.75))
             reach = FENCE * (third - first)
             ends += [max(values[0], first - reach), min(values[-1], third + reach)]
-    low, high = float(min(ends, default=0.0)), float(max(ends, default=1.0))
+    low = float(min(ends, default=0.0))
+    high = float(max(ends, default=1.0))
     room = margin * (high - low) if low < high else max(0.5, 1e-9 * abs(low))
     return low - room, high + room

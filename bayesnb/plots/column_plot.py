@@ -235,7 +235,8 @@ def _choose_bins(low: float, high: float, is_whole: bool) -> Array:
     """Return the edges of bins of equal widths: of whole numbers one has a bin, or several have."""
     if not is_whole:
         return np.linspace(low, high, BINS + 1)
-    low, high = np.floor(low), np.ceil(high)
+    low = np.floor(low)
+    high = np.ceil(high)
     step = np.ceil((high - low + 1) / MAX_BARS)
     return np.arange(low, high + 1 + step, step) - 0.5
 

@@ -88,9 +88,11 @@ def plot_confusion(
         make = partial(calibration, ci_prob=ci_prob)
         call = "calibration(model, X, y)"
         dataset = get_result(labels, "top_predicted", make, call, predicted, y)
-        ci_prob, classes = dataset.attrs["ci_prob"], dataset["class"].values
+        ci_prob = dataset.attrs["ci_prob"]
+        classes = dataset["class"].values
         possible = dataset.isel(obs_id=dataset["probability"].max("class").values > 0)
-        labels, weight = possible["label"].values, possible["weight"].values
+        labels = possible["label"].values
+        weight = possible["weight"].values
         predicted = classes[possible["probability"].argmax("class").values]
     names, counts = _count(np.ravel(labels), np.ravel(predicted), classes, weight)
     totals = counts.sum(axis=1, keepdims=True)

@@ -100,7 +100,8 @@ def plot_nomogram(
     check_most(most)
     check_fitted(model)
     _refuse_what_has_no_scales(model)
-    labels, log_class = model.classes_.tolist(), model.model_.posterior.log_class
+    labels = model.classes_.tolist()
+    log_class = model.model_.posterior.log_class
     pair = choose_pair(labels, log_class, classes)
     names = [labels[c] for c in pair]
     if not np.isfinite(log_class[pair]).all():
@@ -168,7 +169,8 @@ def _rank_features(model: Any, pair: list[int]) -> list[tuple[float, int, Sequen
 
     Influence is the mean difference of the points of rows of the two classes.
     """
-    blocks, beliefs = model.schema_.blocks, model.model_.posterior.blocks
+    blocks = model.schema_.blocks
+    beliefs = model.model_.posterior.blocks
     powers = of_blocks(model.fitted_.exponents, len(blocks))
     features: list[tuple[float, int, Sequence[int], float]] = []
     for b, (block, belief, power) in enumerate(zip(blocks, beliefs, powers, strict=True)):
@@ -195,11 +197,14 @@ def _measure_influence(family: Family, pair: Any) -> Array:
 def _make_scale(data: ColumnData, pair: list[int], power: float) -> Scale:
     """Return the scale of a feature: marks for what can be listed, or a curve of numbers."""
     belief: Any = data.belief[pair]
-    labels, x = data.levels, np.arange(len(data.levels))
+    labels = data.levels
+    x = np.arange(len(data.levels))
     if data.family.words:  # each occurrence adds about as much as the first
-        labels, x = ("absent", "each time"), np.arange(2)
+        labels = ("absent", "each time")
+        x = np.arange(2)
     elif not labels:
-        low, high = belief.quantile(EDGE).min(), belief.quantile(1 - EDGE).max()
+        low = belief.quantile(EDGE).min()
+        high = belief.quantile(1 - EDGE).max()
         x = np.linspace(low, max(high, np.nextafter(low, np.inf)), GRID)
         if data.family.picture == "mass" and high <= MAX_COUNT:
             x = np.arange(high + 1)

@@ -284,7 +284,8 @@ def svg(ax: Axes, label: str, salt: str = "bayesnb", wide: float | None = None) 
     Each figure of a page needs a different salt: it goes into the ids. `wide` is its width in
     inches, if that is not the one it was drawn with.
     """
-    figure, buffer = get_figure(ax), StringIO()
+    figure = get_figure(ax)
+    buffer = StringIO()
     if wide is not None:
         figure.set_figwidth(wide)
     with warnings.catch_warnings(), rc_context({"svg.hashsalt": salt}):

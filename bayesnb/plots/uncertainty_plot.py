@@ -62,7 +62,8 @@ def plot_uncertainty(result: Any, X: Any = None, *, most: int = 60, ax: Axes | N
         result, "epistemic", lambda model, X: model.uncertainty(X), "model.uncertainty(X)", X
     )
     check_most(most)
-    entropy, aleatoric = dataset["entropy"].values, dataset["aleatoric"].values
+    entropy = dataset["entropy"].values
+    aleatoric = dataset["aleatoric"].values
     rows = int((entropy > NEGLIGIBLE * entropy.max(initial=0.0)).sum())
     order = np.argsort(-entropy, kind="stable")[:rows]
     axes = ax or new_axes(3.3, 6.4)

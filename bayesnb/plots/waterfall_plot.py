@@ -167,9 +167,11 @@ def _compute_steps(one: Any, pair: list[int], by: str, most: int) -> tuple[list[
     order = np.argsort(-np.abs(sizes), kind="stable")
     if len(order) > most:
         order = order[sizes[order] != 0]  # of words, hardly any is in a text
-    shown, rest = order[:most], order[most:]
+    shown = order[:most]
+    rest = order[most:]
     names = ["class frequency", *(_name_feature(one.isel(feature=j)) for j in shown)]
-    steps, step_sds = [start, *sizes[shown]], [start_sd, *sds[shown]]
+    steps = [start, *sizes[shown]]
+    step_sds = [start_sd, *sds[shown]]
     if len(rest):
         names.append(f"{len(rest):,} others")
         steps.append(sizes[rest].sum())
@@ -182,7 +184,8 @@ def _name_feature(one: Any) -> str:
     name = str(one["feature"].item())
     if "cell" not in one:
         return short(name)
-    cell, attrs = str(one["cell"].item()), one["cell"].attrs
+    cell = str(one["cell"].item())
+    attrs = one["cell"].attrs
     if name in np.atleast_1d(attrs.get("links", [])):
         return ARROW.join(short(end, MAX_LETTERS_OF_TWO) for end in name.split(ARROW))
     if name in np.atleast_1d(attrs.get("blocks", [])):

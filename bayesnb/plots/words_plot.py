@@ -119,7 +119,8 @@ def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> li
     b = max(with_words, key=lambda b: len(blocks[b].words))
     stats = model.model_.stats.blocks[b]
     ratios = word_ratios(model.model_.prior.blocks[b], stats)
-    names, counts = blocks[b].words, stats.counts[:, 0]
+    names = blocks[b].words
+    counts = stats.counts[:, 0]
     with np.errstate(invalid="ignore"):
         cautious = ratios.mean - 2 * ratios.sd
         # without smoothing, a word that no other class has has no ratio
@@ -142,7 +143,8 @@ def _find_words(model: Any, places: Sequence[int], most: int, prob: float) -> li
 
 def _draw_words(ax: Axes, words: Any, place: int) -> None:
     """Draw points with intervals in the colour of a class; those of wide intervals are hollow."""
-    y, colour = range(len(words)), COLOURS[place % MOST_CLASSES]
+    y = range(len(words))
+    colour = COLOURS[place % MOST_CLASSES]
     ratio, lower, upper = np.exp(words[["ratio", "lower", "upper"]].clip(upper=MAX_LOG)).T.values
     ax.hlines(y, lower, upper, color=colour)
     is_wide = words["upper"] - words["lower"] > WIDE

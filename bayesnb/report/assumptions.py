@@ -38,7 +38,8 @@ PANELS = ("log score", "evidence", "calibration error")
 
 def smoothing(facts: Facts) -> Section:
     """Settings of the smoothing side by side: `compare_smoothing`."""
-    title, result = "Effect of smoothing", facts.smoothing
+    title = "Effect of smoothing"
+    result = facts.smoothing
     if isinstance(result, str):
         text = f"Settings of the priors cannot be compared here: {name(result, MAX_NOTE)}"
         return Section("smoothing", title, [text])
@@ -77,7 +78,8 @@ def smoothing(facts: Facts) -> Section:
 
 def dependence(facts: Facts) -> Section:
     """Links, and pairs of columns that depend on each other within the classes."""
-    title, result = "Dependence between columns", facts.dependence
+    title = "Dependence between columns"
+    result = facts.dependence
     links = list_links(facts)
     _, what, *advice = find_dependence(facts)
     claim = Claim(f"{what[0].upper()}{what[1:].rstrip('.')}.", " ".join(advice))

@@ -25,7 +25,8 @@ PACKAGES = ("bayesnb", "numpy", "scipy", "numba", "scikit-learn", "pandas", "mat
 
 def card(facts: Facts) -> Section:
     """What the model is for, what it was fitted to, how good it is, and its limits."""
-    about, counts = facts.about, facts.counts
+    about = facts.about
+    counts = facts.counts
     shares = []
     for c in np.argsort(-counts, kind="stable"):
         shares.append(f"{name(facts.classes[c], 40)} {percent(counts[c] / counts.sum())}")

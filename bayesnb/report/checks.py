@@ -32,7 +32,10 @@ from bayesnb.report.facts import Column, Facts, attempt
 from bayesnb.report.page import Heading, Items, Section, Table, name, name_column
 from bayesnb.selection.verdict import TEMPERED
 
-OK, LOOK, WARNING, SKIPPED = "ok", "look", "warning", "not done"
+OK = "ok"
+LOOK = "look"
+WARNING = "warning"
+SKIPPED = "not done"
 FEW_ROWS = 10  # of a class, or of a column
 MANY_SINGLES = 0.5  # of a column's cells have a level that no other row has
 MANY_NEW = 0.05  # of new rows will hold a level that was never seen
@@ -40,7 +43,8 @@ LEAST_RECALL = 0.5
 STRONG = 3.0  # nats (Kass and Raftery 1995)
 RARE = np.log(1e-3)  # a separation by chance, in the whole table, that is believed to be none
 FAR = 3.0  # standard errors between the mean log densities of two tables
-MAX_NAMED, MAX_COLUMNS = 4, 1000
+MAX_NAMED = 4
+MAX_COLUMNS = 1000
 MAX_TUNED = 200_000  # classes x levels of all columns whose best priors are searched for
 TEMPER = "temper='loo'"
 MANY_COPIES = 0.25  # of the rows: so many make the held-out scores visibly better
@@ -165,7 +169,8 @@ def count_columns(facts: Facts) -> list[tuple[Column, ColumnCounts]]:
     columns = facts.columns[:MAX_COLUMNS]
     counted = []
     for one in columns:
-        cells, codes = one.cells[one.known], facts.codes[one.known]
+        cells = one.cells[one.known]
+        codes = facts.codes[one.known]
         values, place, times = np.unique(cells, return_inverse=True, return_counts=True)
         separated: list[int] = []
         if len(values) > 1:
@@ -185,8 +190,10 @@ def find_separated(place: Array, codes: Array, has_levels: bool, trials: int) ->
     """
     counts = np.zeros((int(place.max()) + 1, int(codes.max()) + 1))
     np.add.at(counts, (place, codes), 1)
-    rows, size = len(codes), counts.sum(axis=0)
-    claimed, ways = counts > 0, len(counts) * np.log(2)
+    rows = len(codes)
+    size = counts.sum(axis=0)
+    claimed = counts > 0
+    ways = len(counts) * np.log(2)
     if not has_levels:
         above = np.logical_or.accumulate(claimed[::-1])[::-1]
         claimed = np.logical_or.accumulate(claimed) & above
@@ -200,7 +207,8 @@ def find_separated(place: Array, codes: Array, has_levels: bool, trials: int) ->
 def find_separation(facts: Facts) -> Outcome:
     """Find columns that alone tell a class from all others: they may be too good to be true."""
     present = int((facts.counts > 0).sum())
-    classes, all_apart = {}, []
+    classes = {}
+    all_apart = []
     for one, counts in count_columns(facts):
         if counts.separated:
             labels = [name(facts.classes[c], 30) for c in counts.separated]
@@ -222,7 +230,8 @@ def find_separation(facts: Facts) -> Outcome:
 @remember
 def find_suspicions(facts: Facts) -> Mapping[Hashable, Any]:
     """Return what looks wrong about columns whose family is not declared, as `fit` sees it."""
-    table, declared = open_table(facts.X), declared_columns(facts.model)
+    table = open_table(facts.X)
+    declared = declared_columns(facts.model)
     places = {key: place for place, key in enumerate(table.columns)}
     suspicions = {}
     for one in facts.columns[:MAX_COLUMNS]:
@@ -241,7 +250,8 @@ def find_suspicious_columns(facts: Facts) -> Outcome:
     if not suspicions:
         return OK, "no column looks like an identifier, dates, free text, or numbers as text"
     is_pandas = hasattr(facts.X, "iloc")
-    problems, advice = [], []
+    problems = []
+    advice = []
     for key, each in suspicions[:MAX_NAMED]:
         problems.append(f"{name_column(key)} {name(each.problem, 300)}.")
         advice.append(f"{name_column(key)}: {name(advise(key, each, is_pandas), 600)}")
@@ -264,7 +274,8 @@ def find_new_levels(facts: Facts) -> Outcome:
     """Find levels that the model does not know, or will soon meet."""
     if facts.test is not None:
         return find_unseen_levels(facts)
-    useless, risks = find_useless_columns(facts), {}
+    useless = find_useless_columns(facts)
+    risks = {}
     for one, counts in count_columns(facts):
         is_open = one.family.has_levels and one.family.unseen != "reserve"
         risk = counts.singles / max(counts.known, 1)
@@ -383,7 +394,8 @@ def has_copies_by_chance(facts: Facts) -> bool:
 
 def find_width(facts: Facts) -> Outcome:
     """Find tables in which some columns seem to help by chance."""
-    model, rows = facts.model, len(facts.codes)
+    model = facts.model
+    rows = len(facts.codes)
     columns = np.size(model.temper_)
     if model._temper_rule != COLUMNS or columns <= rows:
         return OK, "no more exponents than rows were chosen"
@@ -399,7 +411,8 @@ def find_shift(facts: Facts) -> Outcome:
     """Find a test table of other rows than those that were learnt."""
     if facts.test is None:
         return SKIPPED, "no test table was given"
-    learnt, test = facts.log_density, attempt(facts.model.log_density, facts.test[0])
+    learnt = facts.log_density
+    test = attempt(facts.model.log_density, facts.test[0])
     if isinstance(test, str) or not np.isfinite([*learnt, *test]).all() or len(test) < 2:
         return SKIPPED, "some rows have no density under these priors, or there is only one of them"
     errors = [x.std(ddof=1) / np.sqrt(len(x)) for x in (learnt, test)]
@@ -438,7 +451,8 @@ CHECKS: dict[str, Callable[[Facts], Outcome]] = {
 
 def advise_temper(facts: Facts) -> str:
     """Return what the exponent that predicts best gives on held-out rows."""
-    observed, tempered = facts.observed, facts.tempered
+    observed = facts.observed
+    tempered = facts.tempered
     if is_tempered_by_rows(facts):
         return ""
     if tempered is None or observed.tempered_gain is None:
@@ -491,7 +505,8 @@ def declared_columns(model: Any) -> set[Hashable]:
 
 def find_useless_columns(facts: Facts) -> list[Hashable]:
     """Return columns that say nothing about new rows: identifiers, constants, free text."""
-    suspicions, declared = find_suspicions(facts), declared_columns(facts.model)
+    suspicions = find_suspicions(facts)
+    declared = declared_columns(facts.model)
     useless = []
     for one, counts in count_columns(facts):
         looks = suspicions.get(one.key)
@@ -515,7 +530,8 @@ def write_remedies(facts: Facts) -> str:
             params["class_prior"] = 1.0
     changes = ", ".join(f"{key}={value!r}" for key, value in params.items())
     model = f"model.set_params({changes})" if changes else "model"
-    table, useless = "X", find_useless_columns(facts)
+    table = "X"
+    useless = find_useless_columns(facts)
     if len(useless) == len(facts.columns) and not facts.has_words:
         useless = []  # the last column stays
     if useless and hasattr(facts.X, "columns"):
@@ -532,7 +548,8 @@ def write_remedies(facts: Facts) -> str:
 
 def list_checks(facts: Facts) -> Section:
     """Return the results of all checks: problems, and, shortly, what was fine or not done."""
-    checks, problems = run_checks(facts), find_problems(facts)
+    checks = run_checks(facts)
+    problems = find_problems(facts)
     done = count(len(checks), "check")
     content: list = [f"Of {done} of the table and the model, {len(problems)} found a problem."]
     if problems:

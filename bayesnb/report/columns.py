@@ -36,7 +36,8 @@ WIDE = 5.0  # inches of bars, which a phone has room for
 
 def modelled(facts: Facts) -> Section:
     """Rows, classes, families, priors and evidence: `model.summary()`."""
-    frame, schema = facts.summary.to_frame()[:MAX_LISTED], facts.model.schema_
+    frame = facts.summary.to_frame()[:MAX_LISTED]
+    schema = facts.model.schema_
     families = {}
     for family in schema.families.values():
         content = family.content or str(family.support)
@@ -106,7 +107,8 @@ def describe_cells(one: Column) -> str:
 
 def contributions(facts: Facts) -> Section:
     """How important each column is, and what the model expects of the five that matter most."""
-    features, result = facts.features[:MAX_LISTED], facts.importance
+    features = facts.features[:MAX_LISTED]
+    result = facts.importance
     content: list = [f"The importance of the columns is not known: {result}"]
     columns: dict[str, Any] = {"Column": [name_column(key) for key in features.index]}
     order = "those with the most evidence first"
@@ -126,7 +128,8 @@ def contributions(facts: Facts) -> Section:
     columns["Exponent"] = features[["temper", "temper_sd"]].values
     factors = features["log_bayes_factor"]
     columns["Evidence that it depends on the class"] = factors
-    strong, against = (factors > STRONG).sum(), (factors < 0).sum()
+    strong = (factors > STRONG).sum()
+    against = (factors < 0).sum()
     content += [
         fold_long(Table(f"Columns, {order}", columns, SHOWN, "sortable")),
         "The exponent is the weight of the column's evidence. The evidence that a column depends "
@@ -197,10 +200,12 @@ def draw_distribution(key: Hashable, facts: Facts) -> Any:
 
 def draw_effect(key: Hashable, facts: Facts) -> Any:
     """Draw what a column adds to the log-odds against its cells; None of a block."""
-    columns, explained = {one.key: one for one in facts.columns}, facts.explained
+    columns = {one.key: one for one in facts.columns}
+    explained = facts.explained
     if key not in columns or isinstance(explained, str):
         return None
-    one, places = columns[key], facts.spaced(explained.sizes["obs_id"])
+    one = columns[key]
+    places = facts.spaced(explained.sizes["obs_id"])
     features = [str(feature) for feature in explained["feature"].values.tolist()]
     evidence = explained["predictive"].values[..., features.index(str(key))]
     known = one.known[places] & np.isfinite(evidence).all(axis=1)

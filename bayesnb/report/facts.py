@@ -185,7 +185,9 @@ class Facts:
         defined = ~np.isnan(self.left_out).any(axis=1)
         if not defined.any():
             return None
-        power, gain, choices = 1.0, None, 0.0
+        power = 1.0
+        gain = None
+        choices = 0.0
         if self.tempered is not None:
             power = self.tempered.power
             gain = signed_mean(self.of_labels(self.tempered.log_proba) - self.label_log_proba)
@@ -195,7 +197,8 @@ class Facts:
             choices = float(np.sum(self.model.fitted_.temper.value))
         # rows that are the same for the model that has seen them
         tied = tie_rows(self.fitted[defined])
-        left_out, codes = self.left_out[defined], self.codes[defined]
+        left_out = self.left_out[defined]
+        codes = self.codes[defined]
         return Observed.of(left_out, codes, tied, choices, power, gain)
 
     @property
@@ -231,7 +234,8 @@ class Facts:
     @cached_property
     def features(self) -> Any:
         """`summary` as a frame, beside `importance`; the most important first."""
-        frame, order = self.summary.to_frame(), "log_bayes_factor"
+        frame = self.summary.to_frame()
+        order = "log_bayes_factor"
         frame["key"] = [key for key, *_ in self.model.schema_.columns_alone.keys]
         if not isinstance(self.importance, str):
             frame = frame.join(self.importance.to_frame()[["importance", "lower", "upper"]])
@@ -351,7 +355,8 @@ class Facts:
 
         They are sums of hashed cells times odd numbers, modulo 2**64, so their order is no matter.
         """
-        keys, rng = self.codes.astype(np.uint64), np.random.default_rng(0)
+        keys = self.codes.astype(np.uint64)
+        rng = np.random.default_rng(0)
         for x in self.rows.cells:
             factors = 2 * rng.integers(1 << 63, size=x.shape[1], dtype=np.uint64) + 1
             for rows in pieces_of(x):
@@ -397,7 +402,8 @@ def fold_links(explained: Any, model: Any) -> Any:
     if links is None:
         return explained
     width = explained.sizes["feature"] - len(links.keys)
-    columns, predictive = explained.isel(feature=slice(width)), explained["predictive"].values
+    columns = explained.isel(feature=slice(width))
+    predictive = explained["predictive"].values
     folded = predictive[..., :width].copy()
     places = {str(key): place for place, key in enumerate(columns["feature"].values.tolist())}
     for place, ends in enumerate(links.keys, width):

@@ -89,7 +89,8 @@ def scores(facts: Facts) -> Section:
 
 def list_predictions(facts: Facts) -> dict[str, tuple[Array, Array]]:
     """Return log p(y | x) and labels of rows, by a description of who predicts which rows."""
-    codes, defined = facts.codes, ~np.isnan(facts.left_out).any(axis=1)
+    codes = facts.codes
+    defined = ~np.isnan(facts.left_out).any(axis=1)
     lines: dict[str, tuple[Array, Array]] = {}
     if facts.test is not None:
         _, tested, labels = facts.test
@@ -133,7 +134,8 @@ def compare_with_guess(facts: Facts) -> Any:
     observed = facts.observed
     if observed is None or not isfinite(observed.log_loss) or observed.shares_loss == 0:
         return ""
-    loss, shares = observed.log_loss, observed.shares_loss
+    loss = observed.log_loss
+    shares = observed.shares_loss
     if observed.less_loss.is_clear:
         removed = percent(1 - loss / shares)
         return f"Held out, the columns remove {removed} of the log loss of a constant guess."
@@ -153,11 +155,13 @@ def compare_with_guess(facts: Facts) -> Any:
 
 def reliability(facts: Facts) -> Section:
     """Whether the probabilities come true: of the rows that got 80 %, are four in five right?"""
-    title, result = "Can the probabilities be trusted?", facts.calibration
+    title = "Can the probabilities be trusted?"
+    result = facts.calibration
     if isinstance(result, str):
         return Section("reliability", title, [f"Not known: {result}"])
     prob = show_interval(facts.prob)
-    mean, accuracy = float(result["top_probability"].mean()), float(result["accuracy"])
+    mean = float(result["top_probability"].mean())
+    accuracy = float(result["accuracy"])
     ece, low, high, chance = (
         fixed(100 * float(result[f"ece{end}"]), 1)
         for end in ("", "_lower", "_upper", "_if_calibrated")
@@ -200,7 +204,8 @@ def zoom_to_rows(ax: Any, bins: Any) -> Any:
     """Limit a reliability diagram to where the rows are."""
     lowest = min(float(bins["top_predicted"].min()), float(bins["top_lower"].min()))
     low = np.floor(10 * lowest) / 10
-    ticks, room = np.linspace(low, 1, 3), 1 - low
+    ticks = np.linspace(low, 1, 3)
+    room = 1 - low
     x, y = ax.get_xlim(), ax.get_ylim()  # of probabilities from 0 to 1
     ax.set(xlim=low + room * np.array(x), ylim=low + room * np.array(y))
     ax.set(xticks=ticks, yticks=ticks)
@@ -210,7 +215,8 @@ def zoom_to_rows(ax: Any, bins: Any) -> Any:
 
 def confusion(facts: Facts) -> Section:
     """True labels against predicted ones, held out and on the test table."""
-    title, result = "Confusion matrix", facts.calibration
+    title = "Confusion matrix"
+    result = facts.calibration
     if isinstance(result, str):
         return Section("confusion", title, [f"Not known: {result}"])
     counts = count_labels(facts.left_out, facts.codes)
@@ -300,8 +306,10 @@ def tabulate_thresholds(proba: Array, is_positive: Array, positive: str) -> Tabl
     """Return the threshold for each ratio of costs, and its errors and costs."""
     costs = np.array(RATIOS)
     called = proba >= 1 / (1 + costs[:, None])
-    missed, alarms = (~called & is_positive).sum(axis=1), (called & ~is_positive).sum(axis=1)
-    share, total = is_positive.mean(), called.sum(axis=1)
+    missed = (~called & is_positive).sum(axis=1)
+    alarms = (called & ~is_positive).sum(axis=1)
+    share = is_positive.mean()
+    total = called.sum(axis=1)
     with np.errstate(invalid="ignore"):
         precision = (total - alarms) / total
     columns = {

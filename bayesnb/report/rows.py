@@ -34,7 +34,8 @@ WIDE = 5.5  # inches of a picture, which a phone has room for
 
 def uncertainty(facts: Facts) -> Section:
     """How much of the uncertainty is in the data, and how much would more rows remove."""
-    title, parts = "Where does the uncertainty come from?", facts.uncertainty
+    title = "Where does the uncertainty come from?"
+    parts = facts.uncertainty
     if isinstance(parts, str):
         return Section("uncertainty", title, [f"Not known: {parts}"])
     rows = len(parts["entropy"])
@@ -123,7 +124,8 @@ def rows_to_look_at(facts: Facts) -> Section:
 
 def list_mislabelled(facts: Facts) -> list:
     """Return rows of whose label the other rows say that it is unlikely."""
-    log_proba, answered = facts.label_log_proba, facts.answered
+    log_proba = facts.label_log_proba
+    answered = facts.answered
     wrong = answered & (facts.left_out.argmax(axis=1) != facts.codes)
     if not wrong.any():
         return [Heading("Likely mislabelled"), "No label is suspect."]

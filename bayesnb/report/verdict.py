@@ -71,7 +71,8 @@ def headline(facts: Facts) -> Section:
 
 def judge_model(facts: Facts) -> list[Line]:
     """Return the verdict on labels and on probabilities, and that on the test table."""
-    observed, verdict = facts.observed, facts.verdict
+    observed = facts.observed
+    verdict = facts.verdict
     if observed is None or verdict is None:
         why = "None of the rows can be held out: the others leave no distribution of its class."
         return [Line("Labels and probabilities: not known.", why, "bad")]
@@ -163,7 +164,8 @@ def find_next_step(facts: Facts) -> str:
 
 def list_tiles(facts: Facts) -> list[Tile]:
     """Return accuracy, log loss and calibration error, each beside a baseline."""
-    observed, result = facts.observed, facts.calibration
+    observed = facts.observed
+    result = facts.calibration
     if observed is None or isinstance(result, str):
         return []
     estimates: dict[str, Any] = score(facts.left_out, facts.codes, facts.prob)

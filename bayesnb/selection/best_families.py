@@ -97,7 +97,8 @@ def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
     """
     if k >= len(contest.best_of.candidates):
         return False
-    family, table = contest.best_of.candidates[k], rows.table
+    family = contest.best_of.candidates[k]
+    table = rows.table
     if family.has_levels:
         return not isinstance(table, SparseTable)
     if any(table.kind(place) not in ("number", "flag") for place in contest.places):
@@ -154,7 +155,8 @@ def _choice(contest: Contest, elpd: Array, table: Table) -> Choice:
     """Take the first candidate that can have the cells, unless the best beats it by more than the
     margin.
     """
-    best_of, scores = contest.best_of, elpd[: len(contest.best_of.candidates)]
+    best_of = contest.best_of
+    scores = elpd[: len(contest.best_of.candidates)]
     able = np.flatnonzero(~np.isnan(scores))
     # if none is able, the first one's error says what is wrong
     first = int(able[0]) if able.size else 0

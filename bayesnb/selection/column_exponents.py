@@ -106,7 +106,8 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
     scores = LabelScores.of(
         column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes]
     )
-    words, columns = words_of_rows(model, few)[scores.places], scores.table.shape[2]
+    words = words_of_rows(model, few)[scores.places]
+    columns = scores.table.shape[2]
     linked = are_links(model)
     # else no other column is there
     known = _averaged(scores, linked) if columns > 1 or not words.any() else None

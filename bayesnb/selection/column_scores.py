@@ -46,7 +46,8 @@ def column_scores_by_parts(
     model: Model, rows: Rows, at_once: int, gone: Array, kind: str, n_jobs: int | None
 ) -> Iterator[tuple[slice, Array, Array]]:
     """Yield the `column_scores` of some rows after others: which they are, and both arrays."""
-    reader, there = model.read(kind), are_there(model, rows)[rows.codes]
+    reader = model.read(kind)
+    there = are_there(model, rows)[rows.codes]
     log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, kind)
     log_class[:, ~reader.live] = -np.inf
     widths = [features_of(block) for block in reader.blocks]
@@ -81,13 +82,13 @@ def count_again(
     For rows whose subtraction would leave too few digits. What has no proper distribution stays
     as it is, and so do classes that do not change.
     """
-    prior, c, x = model.prior.blocks[b], int(rows.codes[row]), rows.cells[b][[row]]
+    prior = model.prior.blocks[b]
+    c = int(rows.codes[row])
+    x = rows.cells[b][[row]]
     rest = stats_without(model, rows, b, row, gone)
     changed = slice(c, c + 1) if prior.independent_classes else slice(None)
-    reader, classes = (
-        reader_of(prior[changed], rest[changed], kind),
-        np.arange(len(scores))[changed],
-    )
+    reader = reader_of(prior[changed], rest[changed], kind)
+    classes = np.arange(len(scores))[changed]
     column = column_of(x)
     for j in np.flatnonzero(np.isnan(scores[c])).tolist():
         one, cells = (reader, x) if scores.shape[1] == 1 else (reader.only(j), column(j))
@@ -98,10 +99,8 @@ def count_again(
 
 def stats_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
     """Count a block's rows again but for one, of those classes that it was in."""
-    c, weight = (
-        rows.codes[row],
-        np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts),
-    )
+    c = rows.codes[row]
+    weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
     keep = np.flatnonzero(
         (weight > 0) & (rows.codes == c if model.prior.blocks[b].independent_classes else True)
     )

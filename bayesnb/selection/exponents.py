@@ -51,7 +51,9 @@ LEAST_EXPONENT = 1e-3  # the smallest one that is tried
 WIDTHS = {1.0: 1.0, 2.0: 1.0, 4.0: 2.0, 8.0: 4.0, 0.5: 1.0, 0.25: 0.5}
 # Nats by which one width, or length, is worse than another, so that those beyond it are not tried.
 NEGLIGIBLE = 12.0
-MAX_STEPS, SHORTEST_STEP, TOLERANCE = 200, 1e-12, 1e-9
+MAX_STEPS = 200
+SHORTEST_STEP = 1e-12
+TOLERANCE = 1e-9
 POINTS = 40  # of log t, over which it is averaged, twice
 LOG_TOLERANCE = 1e-6  # of log t
 # S is averaged over ridges, so that a row may seem to have told more than is known: at most so much
@@ -127,7 +129,8 @@ class LabelScores:
         alone = np.isneginf(log_class[label])
         refuse_impossible(np.where(alone, 0.0, log_label), there, parameter)
         good = np.flatnonzero(np.isfinite(log_label))
-        log_class, table = log_class[good], table[good]
+        log_class = log_class[good]
+        table = table[good]
         never = np.isneginf(table).any(axis=2) | np.isneginf(log_class)
         odds = compare_with_label(np.where(never, -np.inf, log_class), rows.codes[good])
         parts = compare_with_label(table, rows.codes[good])

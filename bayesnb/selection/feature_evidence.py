@@ -69,7 +69,8 @@ def word_bayes_factors(prior: DirichletMultinomial, stats: MultinomialStats) -> 
     """Log Bayes factors of each word against all others, `(c, 1, k) -> (k,)`, under Beta(a_j, A -
     a_j).
     """
-    concentration, seen = prior.concentration[:, 0], stats.counts[:, 0]
+    concentration = prior.concentration[:, 0]
+    seen = stats.counts[:, 0]
     rest, unseen = (array.sum(axis=-1, keepdims=True) - array for array in (concentration, seen))
     return log_bayes_factors(
         Beta(concentration, np.maximum(rest, 0.0)), BernoulliStats(seen, np.maximum(unseen, 0.0))

@@ -107,8 +107,10 @@ def best_by_evidence(
     for each "class". Families that cannot be tuned are as they were; columns whose classes have
     parameters in common are a kind of their own.
     """
-    families, widths = [block.family for block in blocks], [len(block.keys) for block in blocks]
-    tuned, ends = list(families), []
+    families = [block.family for block in blocks]
+    widths = [len(block.keys) for block in blocks]
+    tuned = list(families)
+    ends = []
     for kind, shared in product(ordered_hyperparameters(families), (False, True)):
         members = [
             b
@@ -156,13 +158,15 @@ def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
     """Search count, shape and scale; with per="feature" the mean too, in pooled standard
     deviations.
     """
-    stats, free = blocks.side_by_side, blocks.per == "feature"
+    stats = blocks.side_by_side
+    free = blocks.per == "feature"
     cells, mean, variance = standardised_gaussian(stats)
     pooled = cells.pooled()
     varies = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
     groups = np.where(varies & ~unbounded(stats, blocks.shared), blocks.groups, -1)
     if blocks.shared:  # whose groups are columns
-        cells, groups = cells.map(np.transpose), groups[0]
+        cells = cells.map(np.transpose)
+        groups = groups[0]
 
     # `(n,)`; of columns with one variance each, `(c, k)`
     def evidence(

@@ -132,7 +132,8 @@ def kind_of(key: Key, members: Sequence[Member], labels: LabelledRows) -> Joinab
 
 def _changed_prior(evidence: BlockEvidence, units: Sequence[Any]) -> str:
     """Return a note on the prior of all partitions, where a unit of the model has another one."""
-    is_changed, priors = False, []
+    is_changed = False
+    priors = []
     for name, template in evidence.compared.items():
         value = getattr(evidence, name)
         is_changed |= not all(np.array_equal(value, getattr(unit, name)) for unit in units)
@@ -165,7 +166,8 @@ def declare_blocks(
                 families[name,] = family.columnwise.of_column(belief, *(kind.key or ()))
     declared = {name for names in families for name in names}
     for schema_block, prior in zip(schema.blocks, priors, strict=True):
-        names, family = schema_block.names, schema_block.family
+        names = schema_block.names
+        family = schema_block.family
         left = tuple(name for name in names if name not in declared)
         if left and len(left) < len(names) and _varies_by_column(family):
             for name in left:

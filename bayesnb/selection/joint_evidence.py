@@ -63,7 +63,8 @@ ROUNDS = 4
 # reach the lesser of
 # the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be
 # lost.
-LUCK, SHARE = 2.0, 0.1
+LUCK = 2.0
+SHARE = 0.1
 ROUNDING = 1e-12  # of the evidence that a step compares
 
 
@@ -204,7 +205,8 @@ class LevelEvidence(BlockEvidence):
         hypotheses may take all levels to be equally probable, and then nothing speaks
         against either.
         """
-        both, complete = union(one, two), self.complete(among)
+        both = union(one, two)
+        complete = self.complete(among)
         declared = (
             self.log_evidence(both, among)
             - self.log_evidence(one, among)
@@ -239,7 +241,8 @@ class LevelEvidence(BlockEvidence):
             cells = times * _rises(rungs - self._log_size(block), number)
             value = cells.sum(axis=1) - log_gamma_ratio(np.exp(rungs), total).sum(axis=1)
             top = int(value.argmax())
-            low, high = rungs[max(top - 1, 0), 0], rungs[min(top + 1, RUNGS - 1), 0]
+            low = rungs[max(top - 1, 0), 0]
+            high = rungs[min(top + 1, RUNGS - 1), 0]
         return float(value[top])
 
     def _log_size(self, block: Block) -> float:
@@ -250,8 +253,10 @@ class LevelEvidence(BlockEvidence):
         """Class and count of every combination that occurs in a class, and the number of rows of
         each class.
         """
-        rows, width = self.rows(complete), self.labels.classes
-        classes, times = self.labels.codes[rows], self.labels.counts[rows]
+        rows = self.rows(complete)
+        width = self.labels.classes
+        classes = self.labels.codes[rows]
+        times = self.labels.counts[rows]
         group = self._folded(block, rows) * width + classes
         if group.max(initial=0) <= 4 * len(group):
             count = np.bincount(group, times)
@@ -264,15 +269,14 @@ class LevelEvidence(BlockEvidence):
 
     def _folded(self, block: Block, rows: Array) -> Array:
         """Code each combination of levels as one integer."""
-        code, size = np.zeros(len(rows), np.int64), 1
+        code = np.zeros(len(rows), np.int64)
+        size = 1
         for place in block:
             if size * self.sizes[place] * self.labels.classes >= MOST_FOLDED:
                 distinct, code = np.unique(code, return_inverse=True)
                 size = len(distinct)
-            code, size = (
-                code * self.sizes[place] + self.codes[rows, place],
-                size * self.sizes[place],
-            )
+            code = code * self.sizes[place] + self.codes[rows, place]
+            size = size * self.sizes[place]
         return code
 
 
@@ -300,7 +304,8 @@ class NumberEvidence(BlockEvidence):
     scale: Array  # `(c, d, d)`
 
     def together(self, at: Sequence[int], reading: Reading | None) -> MultivariateGaussian:
-        dof, scale = self.shape * 2 + len(at) - 1, self.scale[:, at][:, :, at]
+        dof = self.shape * 2 + len(at) - 1
+        scale = self.scale[:, at][:, :, at]
         prior = NormalInverseWishart(
             *map(unless_alike, (self.location[:, at], self.count, dof, scale))
         )
@@ -319,12 +324,14 @@ class NumberEvidence(BlockEvidence):
         """Log evidence by matrix factors: their products would lose the digits of nearly collinear
         columns.
         """
-        d, places = len(block), list(block)
+        d = len(block)
+        places = list(block)
         if complete:
             n, mean, root = self._spread(places, complete)
         else:
             n, mean, root = self.of_all_rows
-            mean, root = mean[:, places], root[:, :, places]
+            mean = mean[:, places]
+            root = root[:, :, places]
         prior_root = np.linalg.cholesky(self.scale[np.ix_(range(len(n)), places, places)]).swapaxes(
             1, 2
         )
@@ -332,10 +339,8 @@ class NumberEvidence(BlockEvidence):
             np.sqrt(ratio(self.count * n, self.count + n))[:, None, None]
             * (mean - self.location[:, places])[:, None]
         )
-        before, after = (
-            _log_determinant(prior_root),
-            _log_determinant(np.concatenate([root, prior_root, gap], axis=1)),
-        )
+        before = _log_determinant(prior_root)
+        after = _log_determinant(np.concatenate([root, prior_root, gap], axis=1))
         dof = 2 * self.shape + d - 1
         gain = (
             sum(log_gamma_ratio((dof - i) / 2, n / 2) for i in range(d))
@@ -356,12 +361,16 @@ class NumberEvidence(BlockEvidence):
 
         In the rows that have all cells of `complete`.
         """
-        rows, d = self.rows(complete), len(columns)
-        classes, times = self.labels.codes[rows], self.labels.counts[rows]
+        rows = self.rows(complete)
+        d = len(columns)
+        classes = self.labels.codes[rows]
+        times = self.labels.counts[rows]
         count = np.bincount(classes, times, self.labels.classes)
-        mean, root = np.zeros((len(count), d)), np.zeros((len(count), d, d))
+        mean = np.zeros((len(count), d))
+        root = np.zeros((len(count), d, d))
         for c in np.flatnonzero(count):
-            x, weight = self.x[np.ix_(rows[classes == c], columns)], times[classes == c][:, None]
+            x = self.x[np.ix_(rows[classes == c], columns)]
+            weight = times[classes == c][:, None]
             x = np.where(np.isnan(x), 0.0, x)  # only in columns that the block does not use
             centre = x[0] + (weight * (x - x[0])).sum(axis=0) / count[c]
             mean[c] = centre + (weight * (x - centre)).sum(axis=0) / count[c]
@@ -397,7 +406,8 @@ def number_evidence(units: Sequence[NumberUnit], labels: LabelledRows) -> Number
     shape = _geometric_mean([unit.shape for unit in units])
     x = np.concatenate([unit.x for unit in units], axis=1)
     location = np.concatenate([unit.location for unit in units], axis=1)
-    scale, first = np.zeros((labels.classes, x.shape[1], x.shape[1])), 0
+    scale = np.zeros((labels.classes, x.shape[1], x.shape[1]))
+    first = 0
     for unit in units:
         span = slice(first, first := first + unit.x.shape[1])
         scale[:, span, span] = unit.scale * (shape / unit.shape)[:, None, None]
@@ -416,7 +426,9 @@ def _geometric_mean(values: Sequence[Array]) -> Array:
 
 def steps(columns: BlockEvidence, start: Sequence[Block]) -> Iterator[Step]:
     """Yield the steps of the search from `start`."""
-    blocks, pairs, been = set(start), dict[tuple[Block, Block], Step](), {frozenset(start)}
+    blocks = set(start)
+    pairs = dict[tuple[Block, Block], Step]()
+    been = {frozenset(start)}
     while True:
         for one, two in combinations(sorted(blocks), 2):
             if (one, two) not in pairs:

@@ -121,7 +121,8 @@ class Pointwise:
         """Standard error of the total, over new rows of the same population; NaN where a score is
         not finite.
         """
-        weight, score = self.counts[self.counts > 0], self.score[self.counts > 0]
+        weight = self.counts[self.counts > 0]
+        score = self.score[self.counts > 0]
         if len(score) < 2 or not np.isfinite(score).all():
             return float("nan")
         gap = weight / weight.mean() * (score - weight @ score / weight.sum())
@@ -195,7 +196,8 @@ def leave_one_out(
         or way.covariance is not None
     ):
         return _by_features(model, rows, way, gone, n_jobs)
-    there, reader = are_there(model, rows)[rows.codes], model.read(way.kind)
+    there = are_there(model, rows)[rows.codes]
+    reader = model.read(way.kind)
     total = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, way.kind)
     for b, (x, power) in enumerate(zip(rows.cells, of_rows(way.power, rows.cells), strict=True)):
         if is_silent(power):
@@ -227,7 +229,8 @@ def contributions_left_out(
     The rows are held out, and features count by their exponents, which each row leaves if their
     covariance is given.
     """
-    classes, widths = len(model.stats.classes), [features_of(block) for block in model.prior.blocks]
+    classes = len(model.stats.classes)
+    widths = [features_of(block) for block in model.prior.blocks]
     at_once = max(CELLS // (classes * sum(widths)), 1)
     w = feature_exponents(way.power, widths)
     chose = chosen_rows(
@@ -282,7 +285,8 @@ def k_fold(
         observe(rows.where((folds == name) & (rows.counts > 0)), total.shape[1], n_jobs)
         for name in names
     ]
-    before, after = list(accumulate(parts, add)), list(accumulate(reversed(parts), add))[::-1]
+    before = list(accumulate(parts, add))
+    after = list(accumulate(reversed(parts), add))[::-1]
     inner = (a + b for a, b in zip(before, after[2:], strict=False))
     # the sum of all other parts
     for name, rest in zip(names, [after[1], *inner, before[-2]], strict=True):

@@ -32,7 +32,8 @@ from bayesnb.selection.contingency import LabelledRows, PairCells, count_pairs, 
 from bayesnb.selection.leave_one_out import PACKAGE
 from bayesnb.selection.pair_evidence import Work
 
-FOREST, PAIRS = "forest", "pairs"
+FOREST = "forest"
+PAIRS = "pairs"
 DEPTH = 3  # of the grid on which numbers are linked: 8 levels
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
 STEP = 3  # between the strengths that are tried first: the evidence is smooth in their logs
@@ -75,7 +76,8 @@ class LinkColumns:
 
     def select(self, used: Sequence[int]) -> "LinkColumns":
         """Return some columns, places among all of them."""
-        readers, first = [], 0
+        readers = []
+        first = 0
         for reader in self.readers:
             places = [column - first for column in used if 0 <= column - first < len(reader.names)]
             first += len(reader.names)
@@ -99,7 +101,8 @@ def with_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wo
     every = link_columns(schema, table, labels.counts)
     if every is None:
         return schema
-    columns, varying = _most_informative(every, labels), int((every.sizes > 1).sum())
+    columns = _most_informative(every, labels)
+    varying = int((every.sizes > 1).sum())
     if len(columns.sizes) < len(every.sizes):
         warnings.warn(
             f"links were looked for between {len(columns.sizes)} of {len(every.sizes):,} columns, "
@@ -187,14 +190,13 @@ def _sides(family: Bernoulli, columns: int) -> Grid:
     threshold.
     """
     if family.threshold is None:
-        low, high = np.array([0.0, 1.0]), np.array([0.0, 1.0])
+        low = np.array([0.0, 1.0])
+        high = np.array([0.0, 1.0])
     else:
         # next to the threshold, so that the cut is the threshold
         edge = np.nextafter(family.threshold, np.inf)
-        low, high = (
-            np.array([min(family.threshold, 0.0), edge]),
-            np.array([family.threshold, max(edge, 1.0)]),
-        )
+        low = np.array([min(family.threshold, 0.0), edge])
+        high = np.array([family.threshold, max(edge, 1.0)])
     whole = np.full(columns, float(family.threshold is None))
     return Grid(
         (2,) * columns, np.tile(low, columns), np.tile(high, columns), np.ones(2 * columns), whole
@@ -206,11 +208,10 @@ def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns
     width = len(columns.sizes)
     if width <= MOST_COLUMNS:
         return columns
-    codes, sizes = (
-        np.column_stack([columns.codes, labels.codes]),
-        np.append(columns.sizes, labels.classes),
-    )
-    worth, rows = np.empty(width), LabelledRows(np.zeros_like(labels.codes), labels.counts, 1)
+    codes = np.column_stack([columns.codes, labels.codes])
+    sizes = np.append(columns.sizes, labels.classes)
+    worth = np.empty(width)
+    rows = LabelledRows(np.zeros_like(labels.codes), labels.counts, 1)
     for part, cells in count_pairs(codes, sizes, width, np.arange(width), rows):
         worth[part] = screen(cells)
     return columns.select(np.sort(np.argsort(-worth, kind="stable")[:MOST_COLUMNS]).tolist())
@@ -268,12 +269,11 @@ def _screen_partners(
     columns: LinkColumns, partners: Sequence[Array], labels: LabelledRows, work: Work
 ) -> list[Array]:
     """Keep the best partners of each column, by a cheap statistic of a part of the rows."""
-    width, rows = len(columns.sizes), len(labels.codes)
+    width = len(columns.sizes)
+    rows = len(labels.codes)
     few = np.unique(np.linspace(0, rows - 1, min(ROWS_SCREENED, rows)).astype(np.intp))
-    codes, among = (
-        columns.codes[few],
-        labels._replace(codes=labels.codes[few], counts=labels.counts[few]),
-    )
+    codes = columns.codes[few]
+    among = labels._replace(codes=labels.codes[few], counts=labels.counts[few])
     gains = np.full((width, width), -np.inf, np.float32)
 
     def measure(u: int) -> None:

@@ -125,7 +125,8 @@ def dependences(
     if gaussian:
         priors: list[Any] = [part.prior for part in gaussian]
         prior = priors[0].map(lambda *arrays: np.concatenate(arrays, axis=1), *priors[1:])
-        x, places = _columns(gaussian, "x"), _columns(gaussian, "places")
+        x = _columns(gaussian, "x")
+        places = _columns(gaussian, "places")
         at = np.ix_(places, places)
         for c in range(labels.classes):
             rows = labels.codes == c
@@ -160,11 +161,11 @@ def _put(factors: Array, i: int, j: Array, value: Array) -> None:
 
 def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work) -> None:
     """Compare each column with those behind it, into `(c, n, n)`; columns in parallel."""
-    codes, sizes, beliefs = levels.codes, levels.sizes, levels.prior
-    share, root = (
-        beliefs.share(beliefs.concentration),
-        np.sqrt(beliefs.level_sums(beliefs.concentration)).T,
-    )
+    codes = levels.codes
+    sizes = levels.sizes
+    beliefs = levels.prior
+    share = beliefs.share(beliefs.concentration)
+    root = np.sqrt(beliefs.level_sums(beliefs.concentration)).T
     starts = np.cumsum(sizes) - sizes
 
     def compare(d: int) -> None:
@@ -192,8 +193,12 @@ def pair_terms(cells: PairCells, share: Array, first: int, starts: Array) -> Evi
     Levels have shares, `(c, k)`, of the concentration; those of the columns start at `first`
     and `starts`.
     """
-    one, two, rows = cells.add_up(2), cells.add_up(3), cells.add_up()
-    in_one, in_two, in_rows = np.nonzero(one), np.nonzero(two), np.nonzero(rows)
+    one = cells.add_up(2)
+    two = cells.add_up(3)
+    rows = cells.add_up()
+    in_one = np.nonzero(one)
+    in_two = np.nonzero(two)
+    in_rows = np.nonzero(rows)
     both = (
         share[cells.owner, first + cells.one] * share[cells.owner, starts[cells.pair] + cells.two]
     )
@@ -262,7 +267,8 @@ def _compare_within_levels(
         )
         width = max(1, NUMBERS // max(len(seen), len(places)))
         for span in blocks(len(part.places), width):
-            cells, prior = part.x[seen, span], part.prior[:, span]
+            cells = part.x[seen, span]
+            prior = part.prior[:, span]
             sides = [
                 partial(
                     _evidence_of_groups,
@@ -309,7 +315,8 @@ def cautious(declared: Array, learnt: Array) -> Array:
     Against a dependence the declared prior has the last word: with learnt concentrations, both
     hypotheses may take all classes to be alike, and then nothing speaks against either.
     """
-    total, cap = declared.sum(axis=0), learnt.sum(axis=0)
+    total = declared.sum(axis=0)
+    cap = learnt.sum(axis=0)
     return np.where((total <= 0) | (cap >= total), declared, np.where(cap > 0, learnt, 0.0))
 
 
@@ -319,12 +326,16 @@ def highest(height: Callable[[Array], Array], low: float, high: Array) -> Array:
     """
     ladder = np.linspace(low, high, RUNGS)
     values = np.stack([height(rung) for rung in ladder])
-    top, each = values.argmax(axis=0), np.arange(len(high))
-    a, b = ladder[np.maximum(top - 1, 0), each], ladder[np.minimum(top + 1, RUNGS - 1), each]
+    top = values.argmax(axis=0)
+    each = np.arange(len(high))
+    a = ladder[np.maximum(top - 1, 0), each]
+    b = ladder[np.minimum(top + 1, RUNGS - 1), each]
     for _ in range(SECTIONS):
-        x, y = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
+        x = b - GOLDEN * (b - a)
+        y = a + GOLDEN * (b - a)
         left = height(x) >= height(y)
-        a, b = np.where(left, a, x), np.where(left, y, b)
+        a = np.where(left, a, x)
+        b = np.where(left, y, b)
     middle = (a + b) / 2
     return np.where(height(middle) >= values.max(axis=0), middle, ladder[top, each])
 
@@ -340,26 +351,30 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
     x = np.where(seen > 0, x, 0.0)
     centre = ratio(x.T @ weight, seen.T @ weight)
     x = np.where(seen > 0, x - centre, 0.0)
-    heavy, n = x * weight[:, None], weighted.T @ seen
+    heavy = x * weight[:, None]
+    n = weighted.T @ seen
     sums = heavy.T @ seen
     mean = ratio(sums, n)
     ssd = np.maximum((heavy * x).T @ seen - sums * mean, 0.0)
     gap = mean - (prior.location - centre)[:, None]
     count, shape = (np.sqrt(np.multiply.outer(each, each)) for each in (prior.count, prior.shape))
-    share, scale = ratio(count * n, count + n), (prior.scale / prior.shape)[:, None] * shape
+    share = ratio(count * n, count + n)
+    scale = (prior.scale / prior.shape)[:, None] * shape
     after = scale + (ssd + share * gap**2) / 2
     cross = heavy.T @ x - n * mean * mean.T + share * gap * gap.T
     left = 1 - (cross / 2) ** 2 / (after * after.T)
     np.fill_diagonal(left, 1.0)
     for i, j in np.argwhere(np.triu(left < NEARLY_ONE)):
-        pair, back = [i, j], [j, i]
+        pair = [i, j]
+        back = [j, i]
         both = seen[:, pair].all(axis=1)[:, None]
         rows = np.sqrt(weight / 2)[:, None] * np.where(both, x[:, pair] - mean[pair, back], 0.0)
         gaps = np.sqrt(share[i, j] / 2) * gap[pair, back]
         left[pair, back] = unexplained_share(
             np.vstack([rows, np.diag(np.sqrt(scale[pair, back])), gaps])
         )
-    later, grown = shape + n / 2, np.log(after / scale)
+    later = shape + n / 2
+    grown = np.log(after / scale)
     rise = log_gamma_ratio(later, 0.5) - log_gamma_ratio(shape, 0.5)
     factors = np.triu(rise - (grown + grown.T) / 2 - (later + 0.5) * np.log(left), 1)
     return factors + factors.T  # a pair that is there twice has one number, to the last digit

@@ -83,7 +83,8 @@ def maximise(
 
     at = min((search(start) for start in places[:, best].T), key=lambda result: float(result.fun)).x
     for _ in range(2):  # a fresh start forgets the curvature of where it came from
-        before, at = at, search(at).x
+        before = at
+        at = search(at).x
         if np.abs(at - before).max() < 1e-5:
             break
     return at
@@ -153,7 +154,8 @@ class GaussianEvidence:
 
     def gradient(self, prior: NormalInverseGamma) -> tuple[Array, Array, Array, Array]:
         """Return the derivatives in count, shape, scale and mean, of each cell or variance."""
-        half, gap = self._by_variance(self.stats.count / 2), self.stats.mean - prior.location
+        half = self._by_variance(self.stats.count / 2)
+        gap = self.stats.mean - prior.location
         share = self.stats.count / (prior.count + self.stats.count)
         surprise = self._by_variance(prior.surprise(self.stats))
         scale = prior.scale + surprise
@@ -167,13 +169,12 @@ class GaussianEvidence:
 
     def best(self) -> Array:
         """Return the hyperparameters under which these cells are most probable."""
-        grid, bounds = (
-            [np.log(np.logspace(*ends)) for ends in ((-6, 6, 7), (-2, 6, 7), (-4, 1, 6))],
-            [BOUNDS] * 3,
-        )
+        grid = [np.log(np.logspace(*ends)) for ends in ((-6, 6, 7), (-2, 6, 7), (-4, 1, 6))]
+        bounds = [BOUNDS] * 3
         if self.free:
             means = self.stats.mean[self.stats.count > 0]
-            grid, bounds = [*grid, np.array([means.mean()])], [*bounds, (means.min(), means.max())]
+            grid = [*grid, np.array([means.mean()])]
+            bounds = [*bounds, (means.min(), means.max())]
         return maximise(self, grid, bounds)
 
 
@@ -198,7 +199,8 @@ class PoissonEvidence:
 
     def gradient(self, prior: Gamma) -> tuple[Array, Array]:
         """Return the derivatives in shape and rate, of each cell."""
-        count, events = self.stats.count, self.stats.events
+        count = self.stats.count
+        events = self.stats.events
         shape = psi_rise(prior.shape, events) - np.log1p(count / prior.rate)
         return shape, (prior.shape * count - prior.rate * events) / (
             prior.rate * (prior.rate + count)
@@ -249,11 +251,9 @@ def unbounded_jointly(stats: VectorStats, shared: bool) -> Array:
     Where classes have their covariance in common, all of them together. Few rows never have a
     spread in every direction; of those, a column that is constant is asked for.
     """
-    more, scatter, equal = (
-        np.maximum(stats.count[:, 0] - 1, 0),
-        stats.scatter[:, 0],
-        constant(stats.columns),
-    )
+    more = np.maximum(stats.count[:, 0] - 1, 0)
+    scatter = stats.scatter[:, 0]
+    equal = constant(stats.columns)
     if shared:
         more, scatter, equal = (
             each[None] for each in (more.sum(), scatter.sum(axis=0), equal.all(axis=0))

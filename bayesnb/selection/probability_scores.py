@@ -101,13 +101,15 @@ def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
     >>> [round(end, 2) for end in estimate]
     [0.37, 0.08, 1.95]
     """
-    n, mean = len(terms), float(np.mean(terms))
+    n = len(terms)
+    mean = float(np.mean(terms))
     if not np.isfinite(mean):
         return Estimate(mean, mean, mean)
     if n < 2:
         return Estimate(mean, 0.0, most)
     reach = float(stdtrit(n - 1, (1 + prob) / 2)) / np.sqrt(n)
-    spread, skew = float(np.std(terms, ddof=1)), skewness(terms)
+    spread = float(np.std(terms, ddof=1))
+    skew = skewness(terms)
     low, high = (mean - spread * _undone(at, skew, n) for at in (reach, -reach))
     return Estimate(mean, min(max(low, 0.0), mean), max(min(high, most), mean))
 
@@ -208,7 +210,8 @@ def corp(groups: Groups) -> Corp:
     label's variance.
     """
     base_rate = np.full(len(groups.at), groups.hits.sum() / groups.weight.sum())
-    best, blind = groups.brier(groups.isotonic), groups.brier(base_rate)
+    best = groups.brier(groups.isotonic)
+    blind = groups.brier(base_rate)
     return Corp(groups.brier(groups.at) - best, blind - best, blind)
 
 
@@ -218,7 +221,8 @@ def split(weight: Array, parts: int) -> Array:
     No group is divided: the parts behind a heavy one share what is left.
     """
     heap = np.cumsum(weight)
-    starts, done = [0], 0.0
+    starts = [0]
+    done = 0.0
     for left in range(parts, 1, -1):
         goal = done + (heap[-1] - done) / left
         end = min(int(np.searchsorted(heap, goal)), len(heap) - 1)
@@ -319,7 +323,8 @@ def scored(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) ->
     share.
     """
     hit = right(log_proba, codes)
-    hits, misses = weight @ hit, weight @ ~hit
+    hits = weight @ hit
+    misses = weight @ ~hit
     return ProbabilityScores(
         _normal(brier(log_proba, codes, weight), plan.prob, 2.0),
         _normal(log_loss(log_proba, codes, weight), plan.prob, np.inf),
@@ -343,7 +348,9 @@ def ece(
     weight = np.ones(len(codes)) if weight is None else weight
     if not weight.all():  # a row of weight zero is no row
         keep = weight > 0
-        log_proba, codes, weight = log_proba[keep], codes[keep], weight[keep]
+        log_proba = log_proba[keep]
+        codes = codes[keep]
+        weight = weight[keep]
         tied = None if tied is None else tied[keep]
     groups = groups_of_top(log_proba, codes, weight, tied)
     joined = groups.joined(split(groups.weight, bins))
@@ -368,7 +375,8 @@ def reliability(
     groups = Groups.of(mean_of_tied(probability, weight, tied), hit, weight)
     starts = split(groups.weight, plan.bins)
     cells = np.union1d(starts, split(groups.weight, max(1, min(CELLS, int(groups.weight.sum())))))
-    bins, fine = groups.joined(starts), groups.joined(cells)
+    bins = groups.joined(starts)
+    fine = groups.joined(cells)
     drawn = _drawn(fine, plan.rng)
     shares = np.add.reduceat(drawn, np.searchsorted(cells, starts), axis=1) / bins.weight
     curves = np.stack(
@@ -407,16 +415,20 @@ def ece_interval(bins: Groups, plan: CurveOptions) -> Estimate:
     safe side. For the lower end let the true distances be the observed ones times a factor, and
     add that noise: it is the least factor by which the observed error is not in the upper tail.
     """
-    observed, upper = bins.hits / bins.weight, (1 + plan.prob) / 2
-    seen, gaps = float(_gap(bins, observed)), bins.at - observed
+    observed = bins.hits / bins.weight
+    upper = (1 + plan.prob) / 2
+    seen = float(_gap(bins, observed))
+    gaps = bins.at - observed
     drawn = plan.rng.beta(bins.hits + 0.5, bins.misses + 0.5, (DRAWS, len(gaps)))
-    noise, share = drawn - drawn.mean(axis=0), bins.weight / bins.weight.sum()
+    noise = drawn - drawn.mean(axis=0)
+    share = bins.weight / bins.weight.sum()
     high = max(seen, float(np.quantile(_gap(bins, drawn), upper)))
 
     def reached(factor: float) -> bool:
         return bool(np.quantile(np.abs(factor * gaps + noise) @ share, upper) >= seen)
 
-    least, most = 0.0, 0.0 if reached(0.0) else 1.0
+    least = 0.0
+    most = 0.0 if reached(0.0) else 1.0
     while most - least > 1e-4:
         middle = (least + most) / 2
         least, most = (least, middle) if reached(middle) else (middle, most)
@@ -437,7 +449,8 @@ def _drawn(cells: Groups, rng: np.random.Generator) -> Array:
 
 
 def _band(drawn: Array, prob: float) -> tuple[Array, Array]:
-    low, high = (1 - prob) / 2, (1 + prob) / 2
+    low = (1 - prob) / 2
+    high = (1 + prob) / 2
     return np.quantile(drawn, low, axis=0, method="lower"), np.quantile(
         drawn, high, axis=0, method="higher"
     )

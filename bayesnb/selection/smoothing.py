@@ -41,7 +41,8 @@ BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
 PREFERRED = ("predictive", "mean", "map", "mle")  # of equally good estimates, the first
 EQUAL = 1e-10  # scores this near to each other, relative to their size, are equal
-SIZES, SCALES = np.linspace(*BOUNDS, 17), np.log(10.0) * np.arange(-2.0, 3.0)
+SIZES = np.linspace(*BOUNDS, 17)
+SCALES = np.log(10.0) * np.arange(-2.0, 3.0)
 ALIKE = 1e-9  # mean log scores this near are equal
 NEAR, MOST_STEPS = 1e-3, 300  # of the fine search: how near in logs, and how many scores at most
 Place = tuple[int, int, int]  # a block, a column there, and a class or a level
@@ -96,7 +97,8 @@ class PriorVariants:
 
     def start(self, families: Sequence[Family]) -> Model:
         """Return the model with these families, block by block."""
-        stats, blocks = self.learnt.stats, zip(self.schema.blocks, families, strict=True)
+        stats = self.learnt.stats
+        blocks = zip(self.schema.blocks, families, strict=True)
         changed = tuple(replace(block, family=family) for block, family in blocks)
         schema = relink(replace(self.schema, blocks=changed), stats.blocks)
         priors = [
@@ -263,7 +265,8 @@ class SmoothingSearch:
 
     def score(self, at: Array) -> float:
         """Return the mean log score, or minus infinity where there is none."""
-        variants, counts = self.variants, self.variants.rows.counts
+        variants = self.variants
+        counts = self.variants.rows.counts
         log_proba = variants.left_out(variants.start(self.families(at)), self.estimate)
         value = float(counts[counts > 0] @ variants.of_labels(log_proba)[counts > 0] / counts.sum())
         return value if np.isfinite(value) else -np.inf
@@ -283,7 +286,8 @@ class SmoothingSearch:
         top = values.max()
         if top == -np.inf:
             return at
-        good, far = values >= top - ALIKE * max(1.0, abs(top)), np.abs(candidates).sum(axis=1)
+        good = values >= top - ALIKE * max(1.0, abs(top))
+        far = np.abs(candidates).sum(axis=1)
         endless = good & (candidates[:, 0] == SIZES[-1])
         if endless.any() and not good[far == 0].any():
             good = endless
@@ -322,7 +326,8 @@ class SmoothingSearch:
             result = minimize(
                 loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options
             )
-        low, high = np.asarray(result.x) < BOUNDS[0] + NEAR, np.asarray(result.x) > BOUNDS[1] - NEAR
+        low = np.asarray(result.x) < BOUNDS[0] + NEAR
+        high = np.asarray(result.x) > BOUNDS[1] - NEAR
         # a bounded search stops short of the ends
         there = moved(np.select([low, high], BOUNDS, result.x))
         return there if self.score(there) > self.score(at) else at

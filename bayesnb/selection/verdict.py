@@ -46,10 +46,15 @@ GOOD = "good"
 FAIR = "fair"
 SLIGHT = "hardly better than guessing"
 GUESSING = "no better than guessing"
-NOT_SHOWN, TOO_FEW = "not shown to be better with so few rows", "too few rows"
-USABLE, TEMPERED, TOO_SURE = "can be used as they are", "use tempered", "too sure"
-TOO_CAUTIOUS, UNEVEN = "too cautious", "not well calibrated"
-UNSETTLED, SHARES = "too few rows to tell", "no better than the class shares"
+NOT_SHOWN = "not shown to be better with so few rows"
+TOO_FEW = "too few rows"
+USABLE = "can be used as they are"
+TEMPERED = "use tempered"
+TOO_SURE = "too sure"
+TOO_CAUTIOUS = "too cautious"
+UNEVEN = "not well calibrated"
+UNSETTLED = "too few rows to tell"
+SHARES = "no better than the class shares"
 
 
 class Difference(NamedTuple):
@@ -326,7 +331,8 @@ def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> d
         }
     groups = groups_of_top(log_proba, codes, np.ones(len(codes)), tied)
     bins = groups.joined(split(groups.weight, BINS))
-    p, hits = np.exp(log_proba.max(axis=1)), right(log_proba, codes)
+    p = np.exp(log_proba.max(axis=1))
+    hits = right(log_proba, codes)
     label = log_proba[np.arange(len(codes)), codes]
     error = np.sqrt((p * (1 - p)).sum()) / len(p)
     return {
@@ -341,6 +347,7 @@ def error_by_chance(predicted: Array, weight: Array) -> float:
     """Upper end of the calibration error of bins, were each bin's probability true, `(b,), (b,) ->
     ()`.
     """
-    p, rows = np.clip(predicted, 0, 1), np.round(weight).astype(int)
+    p = np.clip(predicted, 0, 1)
+    rows = np.round(weight).astype(int)
     shares = np.random.default_rng(0).binomial(rows, p, (DRAWS, len(rows))) / rows
     return float(np.quantile(np.abs(shares - p) @ rows / rows.sum(), (1 + BAND) / 2))

@@ -43,7 +43,8 @@ class WordRatios(NamedTuple):
 
 def word_ratios(prior: DirichletMultinomial, stats: MultinomialStats) -> WordRatios:
     """Compare each class with the words of all others, whose prior is the mean of theirs."""
-    before, seen = prior.concentration[:, 0], stats.counts[:, 0]
+    before = prior.concentration[:, 0]
+    seen = stats.counts[:, 0]
     others = len(seen) - 1
     rest = (before.sum(axis=0) - before) / others + seen.sum(axis=0) - seen
     return WordRatios(word_shares(before + seen), word_shares(rest))
@@ -64,7 +65,8 @@ def ratio_interval(share: Beta, rest: Beta, prob: float) -> tuple[Array, Array]:
     The average is over quantiles of the narrower of the two, over which the distribution
     function of the wider bends least.
     """
-    lower, upper = np.empty(len(share)), np.empty(len(share))
+    lower = np.empty(len(share))
+    upper = np.empty(len(share))
     turned = _variance_of_log(share) < _variance_of_log(rest)
     lower[~turned], upper[~turned] = _ends(share[~turned], rest[~turned], prob)
     low, high = _ends(rest[turned], share[turned], prob)
