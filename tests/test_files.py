@@ -111,7 +111,7 @@ MESSY: dict[str, tuple[str, dict[str, Any]]] = {
     "bars, and a comma once": ("a|b\n1|x,y\n2|z\n", {"sep": "|"}),
     "one column": ("a\n1\n\n2\n", {}),
     "a line in a name": ('"a\nb",c\n1,2\n', {}),
-    "many columns": (",".join(f"x{j}" for j in range(3000)) + "\n" + "1," * 2999 + "2\n", {}),
+    "many columns": (",".join(f"x{j}" for j in range(1000)) + "\n" + "1," * 999 + "2\n", {}),
     "long cells": ("a,b\n1," + "x" * 200_000 + "\n", {}),
     "lines in the last cell": ('a,b\n1,"x\ny"\n', {}),
     "quotes that close far above": ('a,b\n1,"2"\n' + "\n" * 30 + '3,"x\ny"z\n', {}),

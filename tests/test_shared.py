@@ -176,6 +176,7 @@ def test_a_row_far_out_and_one_without_cells_have_exact_intervals_too() -> None:
         assert (exact["median"].values <= exact["upper"].values).all()
 
 
+@pytest.mark.slow
 def test_a_hierarchy_in_pymc_has_the_evidence_of_its_parameters() -> None:
     x, y = table(20, columns=2)
     built = mcmc.build(GaussianNB(shared=True), x, y, hierarchical=True, collapse=True)
