@@ -92,8 +92,9 @@ def _contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
 
 
 def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
-    """Whether the k-th candidate, if there is one, can have all cells; one after the first must not
-    be refuted.
+    """Whether the k-th candidate, if there is one, can have all cells.
+
+    One after the first must not be refuted.
     """
     if k >= len(contest.best_of.candidates):
         return False

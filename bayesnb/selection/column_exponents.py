@@ -205,8 +205,9 @@ def shortened(scores: LabelScores, words: Array, length: Array) -> LabelScores:
 
 
 def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
-    """The most probable n0 of each column of words, the other columns at the exponents w, `(r, f),
-    (f,) -> (f,)`.
+    """The most probable n0 of each column of words, the other columns at the exponents w.
+
+    Shapes: `(r, f), (f,) -> (f,)`.
     """
     length = np.full(len(w), np.inf)
     for j in np.flatnonzero(words.any(axis=0)).tolist():

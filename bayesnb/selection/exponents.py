@@ -117,8 +117,9 @@ class LabelScores:
         there: Array,
         parameter: str = "temper='columns'",
     ) -> Self:
-        """Take rows with scores, `(r, c)` and `(r, c, f)`; raise for one that its label's
-        cells make impossible.
+        """Take rows with scores, `(r, c)` and `(r, c, f)`.
+
+        Raise for a row that its own cells make impossible under its label.
 
         A row whose class is impossible without it, as one of a class alone may be, says
         nothing of exponents.
@@ -164,8 +165,9 @@ class LabelScores:
         return self.odds + (self.table.reshape(-1, len(w)) @ w).reshape(self.odds.shape)
 
     def _shares(self, w: Array) -> tuple[Array, Array]:
-        """Log probability of the label, `(r,)`, and the probabilities of the other classes, `(r, c
-        - 1)`.
+        """Log probability of the label, `(r,)`, and the probabilities of the other classes.
+
+        Shape: `(r, c - 1)`.
         """
         odds = np.ascontiguousarray(self._odds_at(w).T)  # sums over few classes are slow along rows
         peak = odds.max(axis=0, initial=0.0)
@@ -188,8 +190,9 @@ class LabelScores:
         return -(proba.reshape(-1) @ self.table.reshape(-1, len(w)))
 
     def factor(self, w: Array) -> Array:
-        """Matrices B of rows: the sum of all B'B are the negative second derivatives of
-        `total`, `(r, c - 1, f)`.
+        """Matrices B of rows: the sum of all B'B are the negative second derivatives of `total`.
+
+        Shape: `(r, c - 1, f)`.
 
         They are the covariances of columns under p(y | x): class by class, the variance
         between it and the mean of those before it, whose share of the row's probability is
@@ -210,8 +213,9 @@ class LabelScores:
 
 
 def compare_with_label(scores: Array, codes: Array) -> Array:
-    """Return the scores of the other classes less those of each row's label, `(r, c, ...) -> (r, c
-    - 1, ...)`.
+    """Return the scores of the other classes less those of each row's label.
+
+    Shapes: `(r, c, ...) -> (r, c - 1, ...)`.
     """
     rows, classes = scores.shape[:2]
     others = (codes[:, None] + np.arange(1, classes)) % classes
@@ -375,8 +379,9 @@ def leave_exponents(
     w: Array,
     covariance: ExponentCovariance,
 ) -> Array:
-    """Return the exponents without each row, `(r, f)`, from the rows' left-out scores, `(r, c)`
-    and `(r, c, f)`.
+    """Return the exponents without each row, `(r, f)`, from the rows' left-out scores.
+
+    Shapes: `(r, c)` and `(r, c, f)`.
 
     An exponent that is held at 0 has no covariance, and stays there.
     """

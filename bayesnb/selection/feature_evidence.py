@@ -37,8 +37,9 @@ def log_bayes_factors(prior: Belief, stats: Any) -> Array:
 
 
 def cautious(family: Family, prior: Belief, stats: Any) -> Array:
-    """Log Bayes factors under the prior, `(f,)`; those of levels are capped by those of learnt
-    concentrations.
+    """Log Bayes factors under the prior, `(f,)`.
+
+    Those of levels are capped by those of learnt concentrations.
 
     Below 0 the prior has the last word: with learnt concentrations, both hypotheses may take
     all classes to be alike, and then nothing speaks against either.

@@ -48,8 +48,9 @@ STARTS = {BLOCK: ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))}
 
 
 class End(NamedTuple):
-    """A hyperparameter that is better without end the larger, or the smaller, it is; and the
-    columns that share it.
+    """A hyperparameter that is better without end the larger, or the smaller, it is.
+
+    `columns` are those that share it.
     """
 
     kind: Hyperparameters
@@ -60,8 +61,9 @@ class End(NamedTuple):
 
 
 class SimilarBlocks(NamedTuple):
-    """All blocks with the same hyperparameters; `groups`, `(c, f)`, says which cells of their
-    columns share values.
+    """All blocks with the same hyperparameters.
+
+    `groups`, `(c, f)`, says which cells of their columns share values.
     """
 
     families: Sequence[Any]  # with hyperparameters
@@ -155,8 +157,9 @@ def _search_concentrations(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
 
 
 def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    """Search count, shape and scale; with per="feature" the mean too, in pooled standard
-    deviations.
+    """Search count, shape and scale.
+
+    With per="feature" the mean too, in pooled standard deviations.
     """
     stats = blocks.side_by_side
     free = blocks.per == "feature"
@@ -234,8 +237,9 @@ SEARCHES: dict[Hyperparameters, Callable[[SimilarBlocks], tuple[list[Family], Ar
 
 
 def _best(evidence: Callable[[Any], Any], cells: Stats, groups: Array, weak: Array) -> Array:
-    """Return the best values of each group, `(g, d)`, the positive ones no longer in logs; weak
-    ones for no cells.
+    """Return the best values of each group, `(g, d)`, the positive ones no longer in logs.
+
+    Those of a group without cells are weak.
     """
     best = weak.astype(float)
     for group in np.unique(groups[groups >= 0]):

@@ -145,8 +145,9 @@ class BlockEvidence(ABC):
     def compare(
         self, gone: tuple[Block, ...], made: tuple[Block, ...], joined: tuple[Block, ...] = ()
     ) -> Step:
-        """Return the step from blocks to others of the same columns; `joined` are the two
-        that it joins, if any.
+        """Return the step from blocks to others of the same columns.
+
+        `joined` are the two that it joins, if any.
 
         Its log Bayes factor is that of the rows that have all cells of these columns.
         """
@@ -169,8 +170,9 @@ class BlockEvidence(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LevelEvidence(BlockEvidence):
-    """Columns of levels: codes `(r, d)`, negative where missing; the number of levels of each; A of
-    each class.
+    """Columns of levels: codes `(r, d)`, negative where missing.
+
+    They come with the number of levels of each column, and A of each class.
     """
 
     compared: ClassVar[dict[str, str]] = {

@@ -51,8 +51,9 @@ CELLS = 1 << 22  # of a table of scores by row, class and feature, at once
 
 
 class PredictiveRule(NamedTuple):
-    """How a model predicts: the estimate that is plugged in, or "predictive"; the exponents on the
-    features.
+    """How a model predicts: the estimate that is plugged in, or "predictive".
+
+    `power` are the exponents on the features.
     """
 
     kind: str = PREDICTIVE
@@ -118,8 +119,9 @@ class Pointwise:
 
     @property
     def se(self) -> float:
-        """Standard error of the total, over new rows of the same population; NaN where a score is
-        not finite.
+        """Standard error of the total, over new rows of the same population.
+
+        NaN where a score is not finite.
         """
         weight = self.counts[self.counts > 0]
         score = self.score[self.counts > 0]
@@ -136,8 +138,9 @@ class Pointwise:
 
 
 def label_scores(joint: Array, codes: Array, target: str) -> Array:
-    """log p(y | x) or log p(x, y) of each row's label, from log p(x, y) of all classes, `(r, c),
-    (r,) -> (r,)`.
+    """log p(y | x) or log p(x, y) of each row's label, from log p(x, y) of all classes.
+
+    Shapes: `(r, c), (r,) -> (r,)`.
     """
     return (joint if target == "joint" else normalised(joint))[np.arange(len(codes)), codes]
 
@@ -169,8 +172,9 @@ def loo_log_proba(
     gone: Array | None = None,
     n_jobs: int | None = None,
 ) -> Array:
-    """log p(y | x, all rows but this one), `(r, c)`; `gone` is the weight that is left out, by
-    default all of it.
+    """log p(y | x, all rows but this one), `(r, c)`.
+
+    `gone` is the weight that is left out, by default all of it.
 
     NaN where the other rows leave no distribution.
     """
@@ -223,8 +227,9 @@ def _by_features(
 def contributions_left_out(
     model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None = None
 ) -> Iterator[tuple[slice, Array, Array]]:
-    """Yield some rows after others, and what classes and features add to their scores, `(r, c)`
-    and `(r, c, f)`.
+    """Yield some rows after others, and what classes and features add to their scores.
+
+    Shapes: `(r, c)` and `(r, c, f)`.
 
     The rows are held out, and features count by their exponents, which each row leaves if their
     covariance is given.
@@ -276,8 +281,9 @@ def stuck(model: Model, rows: Rows, joint: Array) -> Array:
 def k_fold(
     model: Model, rows: Rows, folds: Array, way: PredictiveRule = PREDICT, n_jobs: int | None = None
 ) -> Array:
-    """log p(x, y | the rows of other folds), `(r,) -> (r, c)`; NaN where those leave no
-    distribution.
+    """log p(x, y | the rows of other folds), `(r,) -> (r, c)`.
+
+    NaN where those leave no distribution.
     """
     total = np.empty((len(folds), len(model.stats.classes)))
     names = np.unique(folds)

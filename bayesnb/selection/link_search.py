@@ -350,8 +350,9 @@ def _list_log_gammas(
 def chosen_links(
     ranked: Sequence[Candidate], width: int, kind: str
 ) -> tuple[list[Candidate], list[bool]]:
-    """Return the links of the forest, then further ones where `kind` is "pairs"; and which are
-    of the forest.
+    """Return the links of the forest, then further ones where `kind` is "pairs".
+
+    The second list says which of them are of the forest.
 
     Where only one direction is above the threshold, the other one counts as much. Of the two
     directions of a pair that is not in the forest the one with more evidence is taken.
@@ -370,8 +371,9 @@ def chosen_links(
 
 
 def span_columns(ranked: Sequence[Candidate], width: int) -> dict[int, list[int]]:
-    """Return neighbours in the maximum spanning forest, by Kruskal's algorithm; links come
-    strongest first.
+    """Return neighbours in the maximum spanning forest, by Kruskal's algorithm.
+
+    Links come strongest first.
     """
     tree = np.arange(width)
     neighbours: dict[int, list[int]] = {}

@@ -71,8 +71,9 @@ GOLDEN = float((np.sqrt(5) - 1) / 2)
 
 @dataclass(frozen=True, eq=False)
 class LevelColumns:
-    """Columns of levels: codes `(r, d)`, those from the number of levels on are missing; their
-    Dirichlet priors.
+    """Columns of levels: codes `(r, d)`, those from the number of levels on are missing.
+
+    They come with their Dirichlet priors.
     """
 
     codes: Array
@@ -86,8 +87,9 @@ class LevelColumns:
 
 @dataclass(frozen=True, eq=False)
 class NumberColumns:
-    """Columns of numbers of one family: `(r, f)`, NaN where missing; their prior, and the function
-    of their stats.
+    """Columns of numbers of one family: `(r, f)`, NaN where missing.
+
+    They come with their prior and the function that makes their stats.
     """
 
     x: Array
@@ -106,8 +108,9 @@ class Work(NamedTuple):
 def dependences(
     parts: Sequence[LevelColumns | NumberColumns], labels: LabelledRows, width: int, work: Work
 ) -> Array:
-    """Log Bayes factors of all pairs of columns, `(c, n, n)`; NaN on the diagonal, and for pairs
-    without one.
+    """Log Bayes factors of all pairs of columns, `(c, n, n)`.
+
+    NaN on the diagonal, and for pairs without one.
     """
     factors = np.full((labels.classes, width, width), np.nan)
     levels = [part for part in parts if isinstance(part, LevelColumns)]
@@ -144,8 +147,9 @@ def _columns(parts: Sequence[Any], name: str) -> Array:
 def part_of(
     prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
 ) -> LevelColumns | NumberColumns:
-    """Return columns of a block, as numbers unless they have levels; `places` is yet to be
-    replaced.
+    """Return columns of a block, as numbers unless they have levels.
+
+    `places` is yet to be replaced.
     """
     levels = prior.level_columns(x, columns)
     if levels is not None:
@@ -231,8 +235,9 @@ def log_factors(terms: EvidenceTerms, concentration: Array) -> Array:
 
 
 def best_concentrations(terms: EvidenceTerms, rows: Array) -> Array:
-    """Return the concentrations of the largest evidence, one for all classes, `(pairs, c) ->
-    (pairs, 3, c)`.
+    """Return the concentrations of the largest evidence, one for all classes.
+
+    Shapes: `(pairs, c) -> (pairs, 3, c)`.
     """
     pairs, classes = rows.shape
 
@@ -309,8 +314,9 @@ def _at_best_strength(evidence: Callable[[Array], Array], features: int) -> Arra
 
 
 def cautious(declared: Array, learnt: Array) -> Array:
-    """Log Bayes factors under the declared prior, `(c, f)`; a positive sum is capped by that of
-    learnt concentrations.
+    """Log Bayes factors under the declared prior, `(c, f)`.
+
+    A positive sum is capped by that of learnt concentrations.
 
     Against a dependence the declared prior has the last word: with learnt concentrations, both
     hypotheses may take all classes to be alike, and then nothing speaks against either.

@@ -110,8 +110,9 @@ def maximise_numerically(
 
 @dataclass(frozen=True, eq=False)
 class GaussianEvidence:
-    """Evidence of standardised cells of classes and columns, `(n,)`, that share a prior; `free`
-    if its mean is free.
+    """Evidence of standardised cells of classes and columns, `(n,)`, that share a prior.
+
+    With `free` its mean is searched too.
 
     With `shared` the stats are of all classes of these columns, `(c, k)`, each of which has one
     variance.
@@ -213,8 +214,9 @@ class PoissonEvidence:
 
 
 def standardised_gaussian(stats: GaussianStats) -> tuple[GaussianStats, Array, Array]:
-    """Shift and scale columns to a pooled mean of 0 and variance of 1; return those means and
-    variances too.
+    """Shift and scale columns to a pooled mean of 0 and variance of 1.
+
+    Return those means and variances too.
 
     The scale of a constant column is 1, as in its weak prior.
     """

@@ -76,8 +76,9 @@ def log_loss(log_proba: Array, codes: Array, weight: Array | None = None) -> Sco
 
 
 def brier(log_proba: Array, codes: Array, weight: Array | None = None) -> Score:
-    """Mean squared distance of the probabilities from the label's ones and zeros, `(r, c), (r,) ->
-    ()`.
+    """Mean squared distance of the probabilities from the label's ones and zeros.
+
+    Shapes: `(r, c), (r,) -> ()`.
     """
     return _mean(((np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]) ** 2).sum(axis=1), weight)
 
@@ -92,8 +93,9 @@ def _mean(terms: Array, weight: Array | None) -> Score:
 
 
 def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
-    """Mean of terms between 0 and `most`, with its interval: Student's t through Hall's g,
-    `(r,) -> ()`.
+    """Mean of terms between 0 and `most`, with its interval: Student's t through Hall's g.
+
+    Shapes: `(r,) -> ()`.
 
     An infinite term leaves no interval, and of a single term it is vacuous.
 
@@ -134,8 +136,9 @@ def _undone(at: float, skew: float, n: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of rows of equal probability, in its order: weight with and without the label. All
-    `(g,)`.
+    """Groups of rows of equal probability, in its order: weight with and without the label.
+
+    All `(g,)`.
     """
 
     at: Array
@@ -178,8 +181,9 @@ class Groups:
 
 
 def tie_rows(log_proba: Array) -> Array:
-    """Return the same code for rows with the same probabilities under the model of all rows, `(r,
-    c) -> (r,)`.
+    """Return the same code for rows with the same probabilities under the model of all rows.
+
+    Shapes: `(r, c) -> (r,)`.
     """
     finite = np.where(np.isneginf(log_proba), IMPOSSIBLE, log_proba)
     projection = finite @ np.random.default_rng(0).random(log_proba.shape[1])
@@ -247,6 +251,7 @@ class CurveOptions:
 @dataclass(frozen=True, eq=False)
 class Bins:
     """Mean prediction, observed share with its interval, its band if predictions were true, weight.
+
     All `(b,)`.
     """
 
@@ -304,8 +309,9 @@ class Calibration:
 def calibrated(
     log_proba: Array, codes: Array, weight: Array, plan: CurveOptions, tied: Array | None = None
 ) -> Calibration:
-    """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`; see
-    `tie_rows`.
+    """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`.
+
+    See `tie_rows`.
     """
     classes = []
     for c, p in enumerate(np.exp(log_proba).T):
@@ -319,8 +325,9 @@ def calibrated(
 
 
 def scored(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) -> ProbabilityScores:
-    """Mean scores, with intervals by their standard errors; the interval of accuracy is that of a
-    share.
+    """Mean scores, with intervals by their standard errors.
+
+    The interval of accuracy is that of a share.
     """
     hit = right(log_proba, codes)
     hits = weight @ hit
@@ -368,8 +375,9 @@ def groups_of_top(
 def reliability(
     probability: Array, hit: Array, weight: Array, plan: CurveOptions, tied: Array | None = None
 ) -> Reliability:
-    """Bins, curve and terms of the Brier score of one label; `hit` says whether rows have it. All
-    `(r,)`.
+    """Bins, curve and terms of the Brier score of one label; `hit` says whether rows have it.
+
+    All `(r,)`.
     """
     points = Groups.of(probability, hit, weight)
     groups = Groups.of(mean_of_tied(probability, weight, tied), hit, weight)
@@ -394,8 +402,9 @@ def reliability(
 
 
 def share_interval(hits: Array, misses: Array, prob: float) -> tuple[Array, Array]:
-    """Equal-tailed interval of a share under Beta(1/2, 1/2); it reaches 0 or 1 where all rows
-    seen are there.
+    """Equal-tailed interval of a share under Beta(1/2, 1/2).
+
+    It reaches 0 or 1 where all rows seen are there.
 
     Brown, Cai and DasGupta (2001), Interval estimation for a binomial proportion, section
     4.1.2.
@@ -441,8 +450,9 @@ def _gap(bins: Groups, shares: Array) -> Array:
 
 
 def _drawn(cells: Groups, rng: np.random.Generator) -> Array:
-    """Draws of the weight with the label, if every prediction were true, `(s, m)`; 2.5 rows are 2
-    or 3.
+    """Draws of the weight with the label, if every prediction were true, `(s, m)`.
+
+    2.5 rows are 2 or 3.
     """
     rows = np.maximum(np.floor(cells.weight + rng.random((DRAWS, len(cells.at)))), 1)
     return rng.binomial(rows.astype(np.int64), np.minimum(cells.at, 1.0)) / rows * cells.weight

@@ -19,6 +19,7 @@ from bayesnb.families.base import Array
 @dataclass(frozen=True, eq=False)
 class RankingCurves:
     """Rows predicted positive at each threshold, the highest first, and how many of them are right.
+
     All `(t,)`.
     """
 
@@ -30,8 +31,9 @@ class RankingCurves:
 
     @classmethod
     def of(cls, probability: Array, positive: Array) -> Self:
-        """Rank rows by the probability of the positive class, `(r,), (r,)`; rows of equal
-        probability are one step.
+        """Rank rows by the probability of the positive class, `(r,), (r,)`.
+
+        Rows of equal probability are one step.
         """
         order = np.argsort(-probability, kind="stable")
         p = probability[order]

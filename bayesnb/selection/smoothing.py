@@ -73,8 +73,9 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PriorVariants:
-    """Models that have learnt the same rows under other priors of the columns; all else is as in
-    the one `learnt`.
+    """Models that have learnt the same rows under other priors of the columns.
+
+    All else is as in the one `learnt`.
     """
 
     schema: Schema
@@ -123,8 +124,9 @@ class PriorVariants:
         )
 
     def left_out(self, model: Model, estimate: str) -> Array:
-        """log p(y | x, all rows but this one), `(r, c)`; NaN where the others leave no proper
-        distribution.
+        """log p(y | x, all rows but this one), `(r, c)`.
+
+        NaN where the others leave no proper distribution.
         """
         if first_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
@@ -196,8 +198,9 @@ def differences_from_best(
 
 
 def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
-    """Return the place of the setting with the largest score; of equal ones, that of the preferred
-    estimate.
+    """Return the place of the setting with the largest score.
+
+    Of equal ones, that of the preferred estimate.
     """
     if np.isnan(elpd).all():
         return None
@@ -272,8 +275,9 @@ class SmoothingSearch:
         return value if np.isfinite(value) else -np.inf
 
     def coarse(self, at: Array, places: list[int]) -> Array:
-        """Return the best place of a ladder, or of a grid of size and scale; of equally
-        good ones the one nearest to 1.
+        """Return the best place of a ladder, or of a grid of size and scale.
+
+        Of equally good ones the one nearest to 1.
 
         Where nothing beats a practically infinite prior, and the default is worse, it is
         that prior.

@@ -216,8 +216,9 @@ class Observed:
 
 
 def judge(observed: Observed, classes: Sequence[object] = ()) -> Verdict:
-    """Return the verdict that the numbers give; of classes with names, it says which is missed
-    most.
+    """Return the verdict that the numbers give.
+
+    Of classes with names, it says which is missed most.
     """
     missed = (
         observed.missed.describe(classes[observed.missed.code])
@@ -273,8 +274,9 @@ def calibration_state(observed: Observed) -> str:
 
 
 def most_missed(hits: Array, codes: Array) -> MissedClass | None:
-    """Return the class of the smallest recall, of several the one with most rows; None where no row
-    is missed.
+    """Return the class of the smallest recall, of several the one with most rows.
+
+    None where no row is missed.
     """
     rows = np.bincount(codes)
     misses = np.bincount(codes, 1 - hits).astype(int)
@@ -311,8 +313,9 @@ def blind_loss(counts: Array, codes: Array) -> Array:
 
 
 def entropy_of(log_proba: Array) -> Array:
-    """Entropy of probabilities, in nats; NaN where a row is impossible under every class, `(r, c)
-    -> (r,)`.
+    """Entropy of probabilities, in nats; NaN where a row is impossible under every class.
+
+    Shapes: `(r, c) -> (r,)`.
     """
     p = np.exp(log_proba)
     return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
@@ -344,8 +347,9 @@ def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> d
 
 
 def error_by_chance(predicted: Array, weight: Array) -> float:
-    """Upper end of the calibration error of bins, were each bin's probability true, `(b,), (b,) ->
-    ()`.
+    """Upper end of the calibration error of bins, were each bin's probability true.
+
+    Shapes: `(b,), (b,) -> ()`.
     """
     p = np.clip(predicted, 0, 1)
     rows = np.round(weight).astype(int)

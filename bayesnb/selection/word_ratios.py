@@ -51,8 +51,9 @@ def word_ratios(prior: DirichletMultinomial, stats: MultinomialStats) -> WordRat
 
 
 def word_shares(concentration: Array) -> Beta:
-    """Belief about the share of each word against all others, a margin of the Dirichlet, `(...,
-    k)`.
+    """Belief about the share of each word against all others, a margin of the Dirichlet.
+
+    Shape: `(..., k)`.
     """
     return Beta(
         concentration, np.maximum(concentration.sum(axis=-1, keepdims=True) - concentration, 0.0)
