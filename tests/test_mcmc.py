@@ -481,6 +481,15 @@ def test_what_makes_no_model_is_refused(what: str) -> None:
 # -------------------
 
 ERRORS = 5  # Monte Carlo standard errors
+
+
+def test_rows_of_one_class_say_nothing_about_how_classes_differ() -> None:
+    rows = [[0.0], [1.0], [2.0]]
+    model = NaiveBayes("gaussian", classes=["ash", "elm"])
+    with pytest.warns(UserWarning, match="all rows are of the class 'elm'"):
+        mcmc.build(model, rows, ["elm"] * 3, hierarchical=True)
+
+
 HOW: dict[str, Any] = {
     "chains": 2,
     "rng": 1,
@@ -530,6 +539,10 @@ def test_a_conjugate_model_is_sampled_as_the_closed_form_says(
     within_errors(found, "mu", own.location, np.sqrt(variance / own.count))
     assert_allclose(conjugate.predict_proba(flowers[0]), exact.predict_proba(flowers[0]), atol=0.02)
     assert (conjugate.classes_ == exact.classes_).all()
+    table = conjugate.summary("class_prob", ci_prob=0.5)
+    assert_allclose(table["mean"], found["class_prob"].mean(("chain", "draw")), rtol=1e-12)
+    assert {"eti50_lb", "eti50_ub", "r_hat"} <= {*table.columns}
+    assert "2 chains of" in repr(table)
 
 
 @pytest.fixture(scope="module")

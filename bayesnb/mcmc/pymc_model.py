@@ -1,5 +1,6 @@
 """A naive Bayes model in PyMC: the same priors and data, and options that have no closed form."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod
@@ -25,6 +26,7 @@ from bayesnb.model.product import Rows
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY
 from bayesnb.results.parameter_names import Layout, coordinate
+from bayesnb.selection.leave_one_out import PACKAGE
 
 MAX_LEVELS_LEARNED = 500  # of a column whose proportions are learned
 SCALES = (None, "half-normal", "log-normal")
@@ -237,6 +239,19 @@ def _check_proper(estimator: NaiveBayes) -> None:
             )
 
 
+def _warn_single_class(estimator: NaiveBayes) -> None:
+    """Warn where all rows are of one class, which says nothing about how classes differ."""
+    present = np.flatnonzero(estimator.stats_.classes.counts)
+    if len(present) == 1:
+        label = estimator.classes_.tolist()[present[0]]
+        warnings.warn(
+            f"all rows are of the class {label!r}: how classes differ is known by the priors of "
+            "the hyperparameters alone. Give rows of several classes, or hierarchical=False.",
+            UserWarning,
+            skip_file_prefixes=(PACKAGE,),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class ModelBuilder:
     """A fitted estimator, the rows that it has learnt, and the prior and names of every block.
@@ -276,6 +291,8 @@ class ModelBuilder:
             schema.check_cells(cells)
         options._check_columns(schema.blocks)
         _check_proper(learner)
+        if options.hierarchical:
+            _warn_single_class(learner)
         priors = []
         posteriors = []
         for b, block in enumerate(schema.blocks):

@@ -47,6 +47,7 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
     """
 
     estimator_: NaiveBayes  # which knows the columns
+    datatree_: Any
     n_jobs: int | None = None
     _methods: ClassVar = {"auto": "draws", "draws": "draws"}
     chains_: int
@@ -166,6 +167,30 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
             probabilities, plan, index, self.classes_, attrs
         )
         return labelled.assign_coords(draw=kept)
+
+    def summary(self, var_names: Any = None, ci_prob: float | None = None) -> Any:
+        """Summarise what was drawn: means, intervals, and whether the chains can be trusted.
+
+        Parameters
+        ----------
+        var_names : str, sequence of str or None, default=None
+            The variables of ``datatree_`` that are summarised. None: all, which takes seconds where
+            they have thousands of entries.
+        ci_prob : float or None, default=None
+            The probability of an interval. None: ``arviz.rcParams["stats.ci_prob"]``, 0.89.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each entry of a variable: ``mean``, ``sd``, the ends of the interval,
+            effective draws, ``r_hat``, and Monte Carlo errors, as ``arviz.summary`` has them.
+
+        See Also
+        --------
+        bayesnb.NaiveBayes.summary : The columns of a model in closed form.
+        """
+        self._check_fitted()
+        return results.drawn_trees.summarise(self.datatree_, var_names, ci_prob)
 
     def save(self, path: Any) -> NoReturn:
         """Raise a TypeError: a sampled model cannot be saved.

@@ -32,6 +32,7 @@ from bayesnb.inference.posterior_draws import (
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.product import Model
 from bayesnb.results.parameter_names import Layout, Variables, coordinate, layout_of
+from bayesnb.results.tables import TitledFrame, add_title
 
 LIBRARY_ATTRS = {
     "inference_library": "bayesnb",
@@ -452,6 +453,15 @@ def draws(tree: Any) -> tuple[Array, Array]:
 
 
 # Diagnostics
+
+
+def summarise(tree: xr.DataTree, var_names: Any, ci_prob: float | None) -> TitledFrame:
+    """Return ArviZ's table of means, intervals and diagnostics of the posterior's variables."""
+    import arviz_stats as azs  # a second of imports
+
+    table = azs.summary(tree, var_names=var_names, ci_prob=ci_prob, round_to="none")
+    sizes = tree["posterior"].sizes
+    return add_title(table, f"Posterior, {sizes['chain']} chains of {sizes['draw']:,} draws")
 
 
 def diagnose(posterior: xr.Dataset) -> pd.DataFrame:
