@@ -29,6 +29,8 @@ FEWEST = 50  # draws that a row should have for its mean and its quantiles
 SHARE = 10  # or one in so many, where there are few at all
 MAX_DRAWS, MIN_DRAWS = 400, 100  # draws that leave-one-out is averaged over
 MAX_SCORES = 1 << 25  # draws times rows of leave-one-out
+ROUNDING = 1e-9  # relative error of a log-density
+MIN_TAIL_DRAWS = 5
 PACKAGE = (str(Path(__file__).parent.parent),)
 
 
@@ -118,6 +120,46 @@ class ImportanceScores(NamedTuple):
     draws: int
 
 
+def good_k(draws: int) -> float:
+    """Return the largest Pareto k for which so many draws are enough (Vehtari et al., 2024)."""
+    return float(min(1 - 1 / np.log10(max(draws, 2)), 0.7))
+
+
+def smooth_weights(log_density: Array) -> tuple[Array, Array]:
+    """Return log weights with a smoothed tail and Pareto k, `(s, r) -> (s, r), (r,)`."""
+    log_weight = np.empty(log_density.shape)
+    k = np.empty(log_density.shape[1])
+    for row, values in enumerate(log_density.T):
+        log_weight[:, row], k[row] = _smooth_row(values)
+    return log_weight, k
+
+
+def _smooth_row(log_density: Array) -> tuple[Array, float]:
+    """Return the smoothed log weights of one row, and their Pareto k.
+
+    Weights whose largest are all the same have no tail; too few draws to fit one have the longest.
+    """
+    least = log_density.min()
+    if np.isnan(least):
+        return np.full(len(log_density), np.nan), float("nan")
+    if np.isneginf(least):  # the row is impossible under these draws, so they have all the weight
+        impossible = log_density == least
+        k = 0.0 if impossible.all() else float("inf")
+        return np.where(impossible, -np.log(impossible.sum()), -np.inf), k
+    plain = -log_density - np.logaddexp.reduce(-log_density)
+    draws = len(log_density)
+    tail = int(3 * draws**0.5 if draws > 225 else draws / 5)
+    end = np.sort(log_density)[max(tail, 1) - 1]
+    if end - least <= ROUNDING * max(1.0, -least):
+        return plain, 0.0
+    if tail < MIN_TAIL_DRAWS:
+        return plain, float("inf")
+    log_weight, k = results.elpd.smooth_tail(log_density)
+    if not np.isfinite(k) or np.isnan(log_weight).any():
+        return plain, float("inf")
+    return log_weight, k
+
+
 def ensemble_loo(
     ensemble: Ensemble,
     rows: Rows,
@@ -146,7 +188,7 @@ def ensemble_loo(
         joint = model.posterior.log_joint(rows.cells, power, n_jobs)
         fitted_label = np.logaddexp(fitted_label, ensemble.log_read(draw, joint, rows.codes))
         fitted_density = np.logaddexp(fitted_density, _logsum(joint, 1))
-    log_weight, k = results.elpd.smoothed(held_out)
+    log_weight, k = smooth_weights(held_out)
     score = _logsum(log_weight + label, 0)
     fitted = fitted_label - np.log(len(draws))
     if target == "label":
@@ -154,7 +196,7 @@ def ensemble_loo(
         fitted = _condition(fitted_label, fitted_density)
     warn_undefined(score)
     pointwise = Pointwise(score, fitted, rows.weight)
-    return ImportanceScores(pointwise, k, results.elpd.good_k(len(draws)), len(draws))
+    return ImportanceScores(pointwise, k, good_k(len(draws)), len(draws))
 
 
 def _condition(joint: Array, density: Array) -> Array:
@@ -179,11 +221,11 @@ def _weighted_held_out(ensemble: Ensemble, model: Model, rows: Rows, draw: int) 
 
 def regression_loo(log_likelihood: Array, rows: Rows) -> ImportanceScores:
     """Score rows by log p(y | x, draw) of their labels, `(s, r)`, which share only the draw."""
-    log_weight, k = results.elpd.smoothed(times(rows.counts, log_likelihood))
+    log_weight, k = smooth_weights(times(rows.counts, log_likelihood))
     score = _logsum(log_weight + log_likelihood, 0) - _logsum(log_weight, 0)
     draws = len(log_likelihood)
     pointwise = Pointwise(score, _logsum(log_likelihood, 0) - np.log(draws), rows.weight)
-    return ImportanceScores(pointwise, k, results.elpd.good_k(draws), draws)
+    return ImportanceScores(pointwise, k, good_k(draws), draws)
 
 
 def draws_for(rows: int) -> int:

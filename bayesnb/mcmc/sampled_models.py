@@ -321,7 +321,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         scores = self._loo_scores(rows, target)
-        return results.elpd.sampled_elpd(scores.pointwise, index, scores.k, scores.draws)
+        return results.elpd.sampled_elpd(index, *scores)
 
     def sample(
         self, n: int, y: Any = None, *, length: Any = None, rng: Rng = None

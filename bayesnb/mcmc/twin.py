@@ -323,7 +323,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
         scores = self._loo_scores(rows, target)
-        return results.elpd.sampled_elpd(scores.pointwise, index, scores.k, scores.draws)
+        return results.elpd.sampled_elpd(index, *scores)
 
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target != "label":
@@ -368,7 +368,9 @@ class Logistic(ChainParameters, DrawsClassifier):
 
     @property
     def _linear(self) -> LinearDraws:
-        return LinearDraws(*results.drawn_trees.draws(self.datatree_))
+        posterior = self.datatree_["posterior"].to_dataset().stack(sample=("chain", "draw"))
+        posterior = posterior.transpose("sample", "class", "feature", ...)
+        return LinearDraws(posterior["intercept"].values, posterior["coefficient"].values)
 
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
         """Return the table and the cells; an invalid cell is an error."""

@@ -182,13 +182,16 @@ class LinkBlock(Block):
             column -= len(reader.names)
         raise IndexError("no such column")
 
-    def texts(self, link: int, codes: Array) -> Array:
-        """Both cells of pairs of levels, in words."""
-        u, v = self.ends[link]
-        codes = np.asarray(codes, np.int64)
-        each = zip(*np.divmod(np.maximum(codes, 0), self.levels_of_columns[v]), strict=True)
-        shown = [f"{self._text(u, a)}, {self._text(v, b)}" for a, b in each]
-        return np.where(codes < 0, "missing", np.array(shown, object))
+    def describe(self, x: Cells, columns: Sequence[int] | Array) -> Array:
+        """Return both cells of the pairs of levels of links as text, `(r, f)`."""
+        codes = np.asarray(x[EVERY], np.int64)
+        texts = np.full((len(codes), len(columns)), "missing", object)
+        for at, link in enumerate(columns):
+            u, v = self.ends[link]
+            for row in np.flatnonzero(codes[:, link] >= 0):
+                a, b = divmod(codes[row, link], self.levels_of_columns[v])
+                texts[row, at] = f"{self._text(u, a)}, {self._text(v, b)}"
+        return texts
 
     def _text(self, column: int, level: int) -> str:
         reader, at = self.reader_of(column)

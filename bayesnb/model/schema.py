@@ -10,6 +10,7 @@ from operator import is_
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 
 from bayesnb.data import Table, TableTemplate
 from bayesnb.data.cells import (
@@ -46,9 +47,10 @@ from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.formatting import list_names
 from bayesnb.model.product import Observer, ProductStats
-from bayesnb.numerics.views import Coded, Lookup, WordCounts
+from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 
 NAMED = 8  # columns of a family
+UNKNOWN_CODE = -2  # of a level that was never learnt
 OTHER_LINKS = (
     "the links between columns are not the same in both parts, as each part finds them in its "
     "first table. Continue one part from the other with partial_fit, or fit both with "
@@ -138,7 +140,8 @@ class Block:
     def _unknown(self) -> Array:
         """Codes of levels that are not known, by column: the reserved one, or -2 for none."""
         reserve = self.family.unseen == "reserve"
-        return np.array([len(levels) if reserve else -2 for levels in self.levels], np.int64)
+        codes = [len(levels) if reserve else UNKNOWN_CODE for levels in self.levels]
+        return np.array(codes, np.int64)
 
     @cached_property
     def _whole(self) -> Lookup | None:
@@ -305,6 +308,40 @@ class Block:
             if self.grid is None
             else self.grid.written(drawn, np.random.default_rng(rng))
         )
+
+    def describe(self, x: Cells, columns: Sequence[int] | Array) -> Array:
+        """Return the contents of cells as text, `(r, f)`."""
+        cells = as_numbers(x)[EVERY][:, columns]
+        numbers = np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
+        texts = np.empty(numbers.shape, object)
+        for at, j in enumerate(columns):
+            values, places = np.unique(numbers[:, at], return_inverse=True)
+            names = [self._describe_cell(j, value) for value in values.tolist()]
+            texts[:, at] = np.array(names, object)[places]
+        return texts
+
+    def _describe_cell(self, j: int, value: float) -> str:
+        if np.isnan(value):
+            return "missing"
+        if not self.family.has_levels:
+            outcomes = self.family.outcomes
+            return outcomes[int(value)] if outcomes else f"{value:.6g}"
+        levels = self.levels[j]
+        if value < 0:
+            return "unknown" if value == UNKNOWN_CODE else "missing"
+        return str(levels[int(value)]) if value < len(levels) else "new"
+
+    def describe_words(self, x: Cells) -> Array:
+        """Return the words of each row, and how often they occur in it, `(r, k) -> (r, 1)`."""
+        entries = sparse.lil_array(x)
+        texts = []
+        for places, counts in zip(entries.rows, entries.data, strict=True):
+            words = []
+            for j, count in zip(places, counts, strict=True):
+                times = "" if count == 1 else f" {count:.6g}"
+                words.append(f"{self.words[j]}{times}")
+            texts.append([", ".join(words)])
+        return np.array(texts, object)
 
     def check(self, x: Cells) -> None:
         """Raise if a cell is bad; asked when the numbers that came of the cells say so."""

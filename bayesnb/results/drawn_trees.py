@@ -442,16 +442,6 @@ def describe_sampler(traces: Any) -> dict[str, Any]:
     return {**add_time(MCMC_ATTRS), "sampler": sampler}
 
 
-# Logistic regression
-
-
-def draws(tree: Any) -> tuple[Array, Array]:
-    """Return the intercepts of all chains, `(s, c)`, and the coefficients, `(s, c, k)`."""
-    posterior = tree["posterior"].to_dataset().stack(sample=("chain", "draw"))
-    posterior = posterior.transpose("sample", "class", "feature", ...)
-    return posterior["intercept"].values, posterior["coefficient"].values
-
-
 # Diagnostics
 
 

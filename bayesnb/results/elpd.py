@@ -16,8 +16,6 @@ from bayesnb.results.tables import add_title
 from bayesnb.selection.leave_one_out import Pointwise
 
 STACKING = "stacking"
-ROUNDING = 1e-9  # relative error of a log-density
-MIN_TAIL_DRAWS = 5
 
 
 class ShownScores(ELPDData):
@@ -75,10 +73,11 @@ def elpd(
     return scores
 
 
-def sampled_elpd(pointwise: Pointwise, index: Array, k: Array, draws: int) -> ShownScores:
+def sampled_elpd(
+    index: Array, pointwise: Pointwise, k: Array, good_k: float, draws: int
+) -> ShownScores:
     """Return scores that were estimated from draws, with the Pareto k of each row's weights."""
-    limit = good_k(draws)
-    fields = {"n_samples": draws, "good_k": limit, "warning": not (k <= limit).all()}
+    fields = {"n_samples": draws, "good_k": good_k, "warning": not (k <= good_k).all()}
     scores = _label(SampledLOO, pointwise, index, **fields)
     scores.pareto_k = scores.elpd_i.copy(data=k).rename("pareto_k")
     return scores
@@ -121,45 +120,8 @@ def compared(
     return add_title(table, title)
 
 
-# Pareto-smoothed importance weights
-
-
-def good_k(draws: int) -> float:
-    """Return the largest Pareto k for which so many draws are enough (Vehtari et al., 2024)."""
-    return float(min(1 - 1 / np.log10(max(draws, 2)), 0.7))
-
-
-def smoothed(log_density: Array) -> tuple[Array, Array]:
-    """Return log weights with a smoothed tail and Pareto k, `(s, r) -> (s, r), (r,)`."""
-    log_weight = np.empty(log_density.shape)
-    k = np.empty(log_density.shape[1])
-    for row, values in enumerate(log_density.T):
-        log_weight[:, row], k[row] = _smooth_row(values)
-    return log_weight, k
-
-
-def _smooth_row(log_density: Array) -> tuple[Array, float]:
-    """Return the smoothed log weights of one row, and their Pareto k.
-
-    Weights whose largest are all the same have no tail; too few draws to fit one have the longest.
-    """
-    least = log_density.min()
-    if np.isnan(least):
-        return np.full(len(log_density), np.nan), float("nan")
-    if np.isneginf(least):  # the row is impossible under these draws, so they have all the weight
-        impossible = log_density == least
-        k = 0.0 if impossible.all() else float("inf")
-        return np.where(impossible, -np.log(impossible.sum()), -np.inf), k
-    plain = -log_density - np.logaddexp.reduce(-log_density)
-    draws = len(log_density)
-    tail = int(3 * draws**0.5 if draws > 225 else draws / 5)
-    end = np.sort(log_density)[max(tail, 1) - 1]
-    if end - least <= ROUNDING * max(1.0, -least):
-        return plain, 0.0
-    if tail < MIN_TAIL_DRAWS:
-        return plain, float("inf")
+def smooth_tail(log_density: Array) -> tuple[Array, float]:
+    """Return log weights of a row's draws with a smoothed tail, and the Pareto k of the tail."""
     with np.errstate(all="ignore"):  # of weights that leave the range of floats
         log_weight, k = array_stats.psislw(log_density)
-    if not np.isfinite(k) or np.isnan(log_weight).any():
-        return plain, float("inf")
     return log_weight, float(k)

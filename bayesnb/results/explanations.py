@@ -8,17 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy import sparse
 
 from bayesnb.data.levels import qualified_names
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import plus_minus, shorten
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
-from bayesnb.model.linked import LinkBlock
 from bayesnb.model.powers import Numbers, feature_exponents
 from bayesnb.model.schema import Block
-from bayesnb.numerics.views import EVERY, as_numbers
 from bayesnb.results.parameter_names import coordinate, level_labels
 from bayesnb.results.tables import MAX_ROWS, Result
 
@@ -35,7 +32,6 @@ MAX_FEATURES = 12  # shown of a row
 TOLERANCE = 1e-6  # of a sum of features, relative
 MAX_LETTERS = 44  # of a feature and its cell
 MAX_CELL_LETTERS = 28  # the cells of a link are seen, if not all of its name
-UNKNOWN_CODE = -2  # of a level that was never learnt
 
 
 class RowExplanations(Result):
@@ -184,11 +180,11 @@ def _list_features_of(
 ) -> tuple[list[Hashable], Array]:
     """Return the features of a block, and the texts of their cells."""
     if columns is not None:
-        return [block.words[j] for j in columns], cell_texts(block, x, columns)
+        return [block.words[j] for j in columns], block.describe(x, columns)
     if block.family.listed:
-        return list(block.names), _join_words(block, x)
+        return list(block.names), block.describe_words(x)
     names = list(block.words)
-    texts = cell_texts(block, x, range(len(names)))
+    texts = block.describe(x, range(len(names)))
     if block.family.multivariate and len(names) > 1:  # one feature
         prefixes = np.array([f"{name}=" for name in names], object)
         lines = [[", ".join(cells)] for cells in prefixes + texts]
@@ -220,51 +216,6 @@ def _first_feature(data: xr.Dataset, terms: Mapping[str, str], name: str) -> xr.
     """Return terms that no feature has as variables of a feature of their own."""
     variables = {variable: data[term] for variable, term in terms.items()}
     return xr.Dataset(variables).expand_dims(feature=[name])
-
-
-# Cells
-
-
-def cell_texts(block: Block, x: Cells, columns: Sequence[int] | Array) -> Array:
-    """Return the contents of cells as text, `(r, f)`."""
-    if isinstance(block, LinkBlock):
-        codes = x[EVERY]
-        links = [block.texts(j, codes[:, j]) for j in columns]
-        return np.stack(links, axis=1)
-    numbers = as_numbers(x)[EVERY][:, columns]
-    if sparse.issparse(numbers):
-        numbers = numbers.toarray()
-    texts = np.empty(numbers.shape, object)
-    for at, j in enumerate(columns):
-        values, places = np.unique(numbers[:, at].astype(float), return_inverse=True)
-        names = [_describe_cell(block, j, value) for value in values.tolist()]
-        texts[:, at] = np.array(names, object)[places]
-    return texts
-
-
-def _join_words(block: Block, x: Cells) -> Array:
-    """Join the words of a row, and how often they occur in it, `(r, f) -> (r, 1)`."""
-    entries = sparse.lil_array(x)
-    texts = []
-    for places, counts in zip(entries.rows, entries.data, strict=True):
-        words = []
-        for j, count in zip(places, counts, strict=True):
-            times = "" if count == 1 else f" {count:.6g}"
-            words.append(f"{block.words[j]}{times}")
-        texts.append([", ".join(words)])
-    return np.array(texts, object)
-
-
-def _describe_cell(block: Block, j: int, value: float) -> str:
-    if np.isnan(value):
-        return "missing"
-    if block.family.has_levels:
-        levels = block.levels[j]
-        if value < 0:
-            return "unknown" if value == UNKNOWN_CODE else "missing"
-        return str(levels[int(value)]) if value < len(levels) else "new"
-    outcomes = block.family.outcomes
-    return outcomes[int(value)] if outcomes else f"{value:.6g}"
 
 
 # Linear forms

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ MAX_ROWS = 20  # shown of a table: half of them from its beginning, half from it
 MAX_COLUMNS = 20  # in a notebook; in a terminal as many as fit
 MAX_LETTERS = 60  # of a cell
 Formats = Mapping[str, Callable[[Any], str]]  # by column; "" of all other numbers
-MIN_WIDTH = 40  # of a line of text in a terminal
+WIDTH = 80  # of a line in a terminal
 MAX_LINES = 12  # of a list below the table in a terminal
 MAX_NAMES = 8  # features that share a line
 MAX_NAME = 60  # letters of each
@@ -34,7 +33,7 @@ def show_text(title: str, frame: pd.DataFrame, formats: Formats, note: str = "")
     if frame.empty:
         return title
     text = format_ends(frame, formats)
-    table = text.to_string(max_rows=MAX_ROWS, max_cols=0, line_width=80)
+    table = text.to_string(max_rows=MAX_ROWS, max_cols=0, line_width=WIDTH)
     lines = [line.rstrip() for line in table.splitlines()]
     parts = [title, "\n".join(lines), *_list_notes(frame, note)]
     return "\n\n".join(parts)
@@ -305,6 +304,5 @@ class ModelSummary:
 
 
 def _wrap(texts: Sequence[str]) -> list[str]:
-    """Return texts as lines that fit into the terminal."""
-    width = max(get_terminal_size().columns, MIN_WIDTH)
-    return [line for text in texts for line in wrap(text, width, subsequent_indent="  ")]
+    """Return texts as lines no longer than those of a table."""
+    return [line for text in texts for line in wrap(text, WIDTH, subsequent_indent="  ")]
