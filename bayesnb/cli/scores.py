@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.cli.output import Console
+from bayesnb.estimators.cross_validation import describe_selection
 from bayesnb.report import Facts
 from bayesnb.report.checks import WARNING, find_copies, find_width
 from bayesnb.selection.leave_one_out import Pointwise
@@ -29,7 +30,7 @@ def describe_scores(facts: Facts) -> list[str]:
         f"Leave-one-out: accuracy {100 * observed.accuracy:.1f} %, "
         f"log score {sums.total:.2f} ± {sums.se:.2f} over {sums.rows:,} rows "
         f"(log loss {observed.log_loss:.4f} a row)",
-        facts.model._selection_note(),
+        describe_selection(facts.model),
         f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most "
         f"frequent class, log loss {observed.shares_loss:.4f} a row by the shares of the classes",
         f"Verdict: {facts.verdict}",

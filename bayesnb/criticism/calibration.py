@@ -7,6 +7,11 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import fit_rows
+from bayesnb.estimators.cross_validation import (
+    describe_selection,
+    leave_rows_out,
+    scoring_rule,
+)
 from bayesnb.families.base import Rng
 from bayesnb.model.product import normalised
 from bayesnb.selection.leave_one_out import fitted_log_proba
@@ -109,17 +114,17 @@ def calibration(
         estimator = fitted.estimator
         rows = fitted.rows
         stages.begin("calibration: leaving rows out")
-        log_proba = normalised(estimator._joint_left_out(rows))
+        log_proba = normalised(leave_rows_out(estimator, rows))
         label_log_proba = log_proba[np.arange(len(log_proba)), rows.codes]
         fitted.refuse_undefined(label_log_proba)
         stages.begin("calibration: bins and bands")
         options = CurveOptions(int(bins), prob, np.random.default_rng(rng))
-        rule = estimator._way("label")
+        rule = scoring_rule(estimator)
         n_jobs = estimator.n_jobs
         tied = tie_rows(fitted_log_proba(estimator.model_, rows, rule, n_jobs))
         result = calibrated(log_proba, rows.codes, rows.counts, options, tied)
     attrs = {
-        "leave_one_out": estimator._selection_note() or "exact",
+        "leave_one_out": describe_selection(estimator) or "exact",
         "estimate": estimator.estimate,
         **estimator.fitted_.temper_attributes,
         "ci_prob": prob,

@@ -8,6 +8,8 @@ import numpy as np
 
 from bayesnb.data import refuse_lazy
 from bayesnb.estimators import check_estimator
+from bayesnb.estimators.base import clone_with, clone_without_links, without_links
+from bayesnb.estimators.cross_validation import scoring_rule
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.formatting import quote
@@ -66,7 +68,7 @@ class FittedRows:
         """Return models that have learnt the rows, which are all, under other priors."""
         estimator = self.estimator
         rows = replace(self.rows, cells=[read(x) for x in self.rows.cells])
-        rule = estimator._way("label")
+        rule = scoring_rule(estimator)
         return PriorVariants(
             self.schema, self.model, rows, rule, estimator.fitted_.joint_exponents, estimator.n_jobs
         )
@@ -81,7 +83,7 @@ def fit_rows(model: Any, X: Any, y: Any, sample_weight: Any = None, **options: A
     check_estimator(model)
     refuse_lazy(X, "X")
     if not hasattr(model, "model_"):
-        model = model._fresh().fit(X, y, sample_weight)
+        model = clone_with(model).fit(X, y, sample_weight)
     return FittedRows.of(model, X, y, sample_weight, **options)
 
 
@@ -89,9 +91,9 @@ def fit_columns(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Fitted
     """Return an estimator without links between columns, and its rows, which have whole weights."""
     check_estimator(model)
     if not hasattr(model, "model_"):
-        model = model._fresh_of_columns()
+        model = clone_without_links(model)
     fitted = fit_rows(model, X, y, sample_weight)
-    alone = fitted.estimator._columns_alone()
+    alone = without_links(fitted.estimator)
     rows = fitted.rows.of_first_blocks(len(alone.schema_.blocks))
     if not alone.schema_.are_whole(rows.cells, rows.weight):
         raise ValueError(

@@ -11,9 +11,8 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
-from bayesnb.estimators.cross_validation import refuse_stuck
+from bayesnb.estimators.cross_validation import refuse_stuck, scoring_rule
 from bayesnb.estimators.model_description import feature_name
-from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.model.product import normalised
@@ -114,7 +113,7 @@ def importance(
         "log_loss": float(np.average(whole, weights=weight)),
         "rows": len(whole),
         "ci_prob": prob,
-        "exponents": "kept" if estimator._temper_rule in (COLUMNS, LOO) else "given",
+        "exponents": "kept" if estimator.fitted_.temper.is_found else "given",
         "estimate": estimator.estimate,
     }
     exponents = np.broadcast_to(temper, len(names))
@@ -132,7 +131,7 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
         16.0 * numbers,
         "Give some of the rows that were learnt.",
     )
-    rule = estimator._way("label")
+    rule = scoring_rule(estimator)
     parts = contributions_left_out(fitted.model, rows, rule, rows.counts, estimator.n_jobs)
     _, log_class, by_row = zip(*parts, strict=True)
     scores = np.ascontiguousarray(np.moveaxis(np.concatenate(by_row), 2, 0))  # `(f, r, c)`

@@ -253,7 +253,7 @@ def _declare(model: NaiveBayes, families: Mapping[Names, Family]) -> NaiveBayes:
         "class_prior": class_prior,
         "dependence": None,
         # what "auto" stands for where nothing is declared stays, now that families are
-        "temper": model._temper_rule,
+        "temper": model.fitted_.temper.rule,
     }
     known = params.keys() & NaiveBayes().get_params(deep=False)
     return NaiveBayes(**{name: params[name] for name in known})

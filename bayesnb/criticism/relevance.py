@@ -11,6 +11,7 @@ from scipy.special import expit, logit
 from bayesnb import results
 from bayesnb.data.levels import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.estimators.base import check_is_fitted, without_links
 from bayesnb.families.base import Array
 from bayesnb.model.powers import of_blocks
 from bayesnb.selection.feature_evidence import (
@@ -97,14 +98,14 @@ def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
     if not (isinstance(prior, Real) and 0 < float(prior) < 1):
         raise ValueError(f"prior must be a probability between 0 and 1, got {prior!r}.")
     check_estimator(model)
-    model._check_fitted()
+    check_is_fitted(model)
     if not model.model_.integer_weights:
         raise ValueError(
             "the model has learnt weights or counts that are not whole numbers. A Bayes factor "
             "compares probabilities of rows, and such rows have none: fit with whole weights and "
             "counts."
         )
-    names, numbers, blocks = _compare_features(model._columns_alone())
+    names, numbers, blocks = _compare_features(without_links(model))
     numbers["inclusion"] = expit(numbers["log_bayes_factor"] + logit(float(prior)))
     return results.datasets.relevant(names, numbers, float(prior), blocks)
 

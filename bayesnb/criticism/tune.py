@@ -9,6 +9,7 @@ from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_rows
 from bayesnb.criticism.wording import describe_end, explain_refusal
 from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.base import clone_with, without_links
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import PER, best_by_evidence
 from bayesnb.selection.leave_one_out import PACKAGE, Pointwise
@@ -153,7 +154,7 @@ def tune(
             families, ends = best_by_evidence(schema.blocks, before.model.stats.blocks, per)
         names = [tuple(block.names) for block in schema.columns_alone.blocks]
         declared = declare_families(schema, dict(zip(names, families, strict=False)))
-        tuned = model._fresh(**model._params_declaring(declared))
+        tuned = clone_with(model, **model._params_declaring(declared))
         stages.begin("tune: scoring labels")
         tuning = _score_labels(before, fit_rows(tuned, X, y, sample_weight))
     diff = tuning.elpd_diff["after"]
@@ -162,7 +163,7 @@ def tune(
     if is_worse and not force:
         warning: Warning = RefusedWarning(explain_refusal(tuning, criterion))
         warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
-        tuned = model._fresh()
+        tuned = clone_with(model)
     elif ends:
         places = " ".join(describe_end(end, before.estimator) for end in ends)
         warning = BoundaryWarning(f"priors at the end of their range: {places}")
@@ -173,7 +174,7 @@ def tune(
 
 def describe_boundaries(model: NaiveBayes) -> list[str]:
     """Return sentences about the priors of a fitted estimator of which `tune` would warn."""
-    columns = model._columns_alone()
+    columns = without_links(model)
     _check_tunable(columns.schema_, "model")
     stats = columns.model_.stats.blocks
     _, ends = best_by_evidence(columns.schema_.blocks, stats, "model")

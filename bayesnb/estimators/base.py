@@ -127,19 +127,11 @@ class ModelHolder(ABC):
         words = [key for key, b, _ in self.schema_.keys if self.schema_.blocks[b].family.words]
         return length[[key in words for key in length.index]]
 
-    def _fresh(self, **changes: Any) -> Self:
-        """Return an unfitted copy with some parameters changed."""
-        return clone(self).set_params(**changes)
-
     def _with_fitted(self, fitted: Fitted, **changes: Any) -> Self:
         """Return a copy that has learnt something else, with some parameters changed."""
-        copy = self._fresh(**changes)
+        copy = clone_with(self, **changes)
         copy.__dict__.update({name: each for name, each in vars(self).items() if name[-1] == "_"})
         return copy._set_fitted(fitted)
-
-    def _fresh_of_columns(self) -> Self:
-        """Return an unfitted copy that looks for no links between columns."""
-        return self._fresh() if self._dependence_rule is None else self._fresh(dependence=None)
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         """Open a table of any container.
@@ -278,6 +270,24 @@ def misspelt(table: Table, names: Any) -> str:
     pairs = [(name, near_columns(name, new)) for name in lacking[:MISSPELT]]
     renamed = {near[0]: name for name, near in pairs if near}
     return f"Are these the same columns? X.rename(columns={renamed}).\n" if renamed else ""
+
+
+def clone_with(estimator: Any, **changes: Any) -> Any:
+    """Return an unfitted copy with some parameters changed."""
+    return clone(estimator).set_params(**changes)
+
+
+def clone_without_links(estimator: Any) -> Any:
+    """Return an unfitted copy that looks for no links between columns."""
+    changes = {} if estimator.dependence is None else {"dependence": None}
+    return clone_with(estimator, **changes)
+
+
+def without_links(estimator: Any) -> Any:
+    """Return a fitted estimator without its links between columns."""
+    if estimator.schema_.links is None:
+        return estimator
+    return estimator._with_fitted(estimator.fitted_.of_columns, dependence=None)
 
 
 def check_estimator(estimator: Any, prefix: str = "") -> None:

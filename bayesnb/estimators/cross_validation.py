@@ -99,7 +99,7 @@ class CrossValidation(ModelHolder):
         return results.elpd.elpd(
             self._left_out(rows, target, exponents),
             index,
-            selection=self._selection_note(exponents),
+            selection=describe_selection(self, exponents),
         )
 
     def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> Any:
@@ -136,10 +136,10 @@ class CrossValidation(ModelHolder):
         [[0.92, 0.08], [0.9, 0.1]]
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
-        log_proba = normalised(self._joint_left_out(rows))
+        log_proba = normalised(leave_rows_out(self, rows))
         warn_undefined(log_proba.max(axis=1))
         return results.datasets.held_out_proba(
-            np.exp(log_proba), index, self.classes_, self._selection_note()
+            np.exp(log_proba), index, self.classes_, describe_selection(self)
         )
 
     def kfold(
@@ -194,61 +194,20 @@ class CrossValidation(ModelHolder):
         index, rows = self._learnt_rows(X, y, sample_weight, "kfold")
         fold = fold_of_rows(folds, rows.codes, rng)
         scores = self._pointwise(
-            rows, k_fold(self.model_, rows, fold, self._way(target), self.n_jobs), target
+            rows, k_fold(self.model_, rows, fold, scoring_rule(self, target), self.n_jobs), target
         )
         warn_undefined(scores.score)
         return results.elpd.elpd(scores, index, len(np.unique(fold)))
 
-    def _way(self, target: str, exponents: str = LEFT) -> PredictiveRule:
-        """Return the estimate and the exponents under which rows are scored."""
-        if target not in TARGETS:
-            raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
-        if exponents not in (LEFT, KEPT):
-            raise ValueError(f"exponents must be 'left' or 'kept', got {exponents!r}.")
-        if target == "joint":
-            return PredictiveRule(self.estimate, self.fitted_.joint_exponents)
-        covariance = self.fitted_.temper.covariance if exponents == LEFT else None
-        return PredictiveRule(self.estimate, self.fitted_.exponents, covariance)
-
     def _left_out(self, rows: Rows, target: str, exponents: str = LEFT) -> Pointwise:
         """Return the scores of `loo`."""
-        scores = self._pointwise(rows, self._joint_left_out(rows, target, exponents), target)
+        scores = self._pointwise(rows, leave_rows_out(self, rows, target, exponents), target)
         warn_undefined(scores.score)
         return scores
 
-    def _joint_left_out(self, rows: Rows, target: str = "label", exponents: str = LEFT) -> Array:
-        """Return log p(x, y | all rows but this one), `(r, c)`.
-
-        NaN where the others leave no distribution.
-        """
-        joint = leave_one_out(self.model_, rows, self._way(target, exponents), n_jobs=self.n_jobs)
-        refuse_stuck(stuck(self.model_, rows, joint))
-        return joint
-
-    def _selection_note(self, exponents: str = LEFT) -> str:
-        """Return in words what rows chose, and which of it those that are held out leave.
-
-        "" if they chose nothing.
-        """
-        covariance = self.fitted_.temper.covariance
-        found = 0 if covariance is None else len(covariance)
-        number = "exponent" if found == 1 else f"{found} exponents"
-        kept = [number] if found and exponents == KEPT else []
-        if self.schema_.choices:
-            kept.append("families")
-        if self.schema_.links is not None:
-            kept.append("links")
-        sentences = []
-        if found and exponents == LEFT:
-            sentences.append(f"Each row leaves the {number}, too, by one Newton step.")
-        if kept:
-            listed = " and ".join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
-            sentences.append(f"The {listed} were chosen by all rows and are kept.")
-        return " ".join(sentences)
-
     def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Return the scores of rows held out, beside those of the model that has seen them."""
-        fitted = self._reader().log_joint(rows.cells, self._way(target).power, self.n_jobs)
+        fitted = self._reader().log_joint(rows.cells, scoring_rule(self, target).power, self.n_jobs)
         if target == "joint":
             joint, fitted = (
                 self._reader().with_base(table, rows.cells) for table in (joint, fitted)
@@ -312,6 +271,53 @@ class CrossValidation(ModelHolder):
                 "left out of it. Give the rows, labels and sample_weight that it was fitted on, "
                 "or an estimator that is not fitted."
             )
+
+
+def scoring_rule(estimator: Any, target: str = "label", exponents: str = LEFT) -> PredictiveRule:
+    """Return the estimate and the exponents under which rows are scored."""
+    if target not in TARGETS:
+        raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
+    if exponents not in (LEFT, KEPT):
+        raise ValueError(f"exponents must be 'left' or 'kept', got {exponents!r}.")
+    if target == "joint":
+        return PredictiveRule(estimator.estimate, estimator.fitted_.joint_exponents)
+    covariance = estimator.fitted_.temper.covariance if exponents == LEFT else None
+    return PredictiveRule(estimator.estimate, estimator.fitted_.exponents, covariance)
+
+
+def leave_rows_out(
+    estimator: Any, rows: Rows, target: str = "label", exponents: str = LEFT
+) -> Array:
+    """Return log p(x, y | all rows but this one), `(r, c)`.
+
+    NaN where the others leave no distribution.
+    """
+    rule = scoring_rule(estimator, target, exponents)
+    joint = leave_one_out(estimator.model_, rows, rule, n_jobs=estimator.n_jobs)
+    refuse_stuck(stuck(estimator.model_, rows, joint))
+    return joint
+
+
+def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
+    """Return in words what rows chose, and which of it those that are held out leave.
+
+    "" if they chose nothing.
+    """
+    covariance = estimator.fitted_.temper.covariance
+    found = 0 if covariance is None else len(covariance)
+    number = "exponent" if found == 1 else f"{found} exponents"
+    kept = [number] if found and exponents == KEPT else []
+    if estimator.schema_.choices:
+        kept.append("families")
+    if estimator.schema_.links is not None:
+        kept.append("links")
+    sentences = []
+    if found and exponents == LEFT:
+        sentences.append(f"Each row leaves the {number}, too, by one Newton step.")
+    if kept:
+        listed = " and ".join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
+        sentences.append(f"The {listed} were chosen by all rows and are kept.")
+    return " ".join(sentences)
 
 
 def refuse_stuck(dominant: Array) -> None:

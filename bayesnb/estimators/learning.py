@@ -432,12 +432,6 @@ class IncrementalMixin(ModelHolder):
             )
         return schema
 
-    def _columns_alone(self) -> Self:
-        """Return the fitted estimator without links between columns."""
-        if self.schema_.links is None:
-            return self
-        return self._with_fitted(self.fitted_.of_columns, dependence=None)
-
     def _shard(
         self,
         rows: tuple[Any, Any, Any],

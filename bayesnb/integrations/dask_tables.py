@@ -22,7 +22,7 @@ import numpy as np
 
 from bayesnb.data import is_lazy
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.base import unchanged_on_error
+from bayesnb.estimators.base import clone_with, unchanged_on_error
 from bayesnb.estimators.labels import known_classes
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.model.schema import Schema
@@ -73,7 +73,7 @@ def learn(
         model._check_columns(heading(rows[0]))
     known = None if grow else declared if before is None else before.classes
     schema = None if before is None else before.schema
-    total = counted(model._fresh(classes=None) if grow else model, rows, known, schema)
+    total = counted(clone_with(model, classes=None) if grow else model, rows, known, schema)
     if total is None:
         raise ValueError(
             "there is no row to learn from: all partitions are empty, or all weights zero."
@@ -91,7 +91,7 @@ def counted(
     None for no row. The model need not be fitted, and does not change.
     """
     model._check_arguments()
-    rows, alone = partitions_of(*table), model._fresh(n_jobs=1)
+    rows, alone = partitions_of(*table), clone_with(model, n_jobs=1)
     if schema is None and model._learns_from_first_rows():
         parts = (part.compute() for part in on_each((alone, None), count_rows, rows, declared))
         schema = next((part.schema for part in parts if part is not None), None)

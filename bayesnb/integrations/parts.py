@@ -7,6 +7,7 @@ from bayesnb import persistence
 from bayesnb.data import is_lazy
 from bayesnb.data.families import declared_families
 from bayesnb.estimators import check_estimator
+from bayesnb.estimators.base import clone_with
 from bayesnb.families import BestOf
 from bayesnb.integrations import dask_tables
 from bayesnb.model.shards import Shard, added, alike
@@ -60,7 +61,7 @@ def shard(
     [1.0, 2.0]
     """
     check_estimator(model, "model: ")
-    counting = model if keep_rows else model._fresh(temper=None)
+    counting = model if keep_rows else clone_with(model, temper=None)
     rows = (X, y, sample_weight)
     if is_lazy(X):
         return dask_tables.counted(counting, rows, None, None)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.estimators.base import clone_without_links
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.certain import Certain, KnownDie
@@ -281,7 +282,7 @@ class ModelBuilder:
     ) -> "ModelBuilder":
         """Fit a copy of an estimator to rows, and choose priors and names."""
         check_estimator(estimator)
-        learner = estimator._fresh_of_columns().fit(X, y, sample_weight)
+        learner = clone_without_links(estimator).fit(X, y, sample_weight)
         index, rows = learner._counting_rows(X, y, sample_weight)
         schema = learner.schema_
         model = learner.model_

@@ -37,6 +37,20 @@ class Temper:
         return not isinstance(self.value, float)
 
     @property
+    def is_found(self) -> bool:
+        """Whether rows chose exponents."""
+        return bool(np.any(self.sd))
+
+    @property
+    def rule(self) -> str | float | None:
+        """What gives such exponents as the parameter `temper`; None where all are 1."""
+        if self.by_feature:
+            return "columns"
+        if self.is_found:
+            return "loo"
+        return None if self.value == 1 else float(self.value)
+
+    @property
     def numbers(self) -> dict[str, Any]:
         """The numbers that there are, by name."""
         named = {"temper": self.value, "temper_sd": self.sd, "temper_length": self.length}

@@ -82,7 +82,7 @@ def plot_dependence(result: Any, X: Any = None, y: Any = None, *, ax: Axes | Non
     """
     if hasattr(result, "predict_proba") and X is None and y is None:
         check_fitted(result)
-        if result._dependence_rule is None:
+        if not hasattr(result, "links_"):
             raise ValueError(
                 "this model takes its columns to be independent, dependence=None, and has no links "
                 "to draw. Fit with dependence='forest' or 'pairs'; or draw the evidence of all "

@@ -24,7 +24,7 @@ from bayesnb.data.checks import (
 )
 from bayesnb.data.levels import UnseenLevelWarning
 from bayesnb.data.tables import FrameTable
-from bayesnb.estimators.tempering import COLUMNS, LOO
+from bayesnb.estimators.tempering import LOO
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, fixed, list_names, percent
 from bayesnb.numerics.views import column
@@ -397,7 +397,7 @@ def find_width(facts: Facts) -> Outcome:
     model = facts.model
     rows = len(facts.codes)
     columns = np.size(model.temper_)
-    if model._temper_rule != COLUMNS or columns <= rows:
+    if not model.fitted_.temper.by_feature or columns <= rows:
         return OK, "no more exponents than rows were chosen"
     return (
         WARNING,
@@ -469,7 +469,7 @@ def advise_temper(facts: Facts) -> str:
 
 def is_tempered_by_rows(facts: Facts) -> bool:
     """Return whether the exponents were chosen by the rows."""
-    return facts.model._temper_rule in (COLUMNS, LOO)
+    return facts.model.fitted_.temper.is_found
 
 
 def advise_possible(facts: Facts) -> str:

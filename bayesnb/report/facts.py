@@ -17,7 +17,8 @@ from bayesnb.criticism.fitted_rows import fit_rows
 from bayesnb.criticism.importance import importance
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
-from bayesnb.estimators.tempering import COLUMNS, LOO, find_one_exponent
+from bayesnb.estimators.cross_validation import leave_rows_out
+from bayesnb.estimators.tempering import find_one_exponent
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names, shorten
 from bayesnb.model.product import Rows, normalised
@@ -169,7 +170,7 @@ class Facts:
         """What temper="loo" gives, where the model has no temper, it is cheap, and all is known."""
         model = self.model
         is_cheap = len(self.codes) * self.row_size < MAX_TEMPERED
-        if model._temper_rule is not None or len(self.classes) < 2 or not is_cheap:
+        if model.fitted_.temper.rule is not None or len(self.classes) < 2 or not is_cheap:
             return None
         if not np.isfinite(self.label_log_proba).all():
             return None
@@ -191,10 +192,11 @@ class Facts:
         if self.tempered is not None:
             power = self.tempered.power
             gain = signed_mean(self.of_labels(self.tempered.log_proba) - self.label_log_proba)
-        if self.model._temper_rule == LOO:
+        temper = self.model.fitted_.temper
+        if temper.by_feature:  # an exponent shrunk to 0 was hardly free
+            choices = float(np.sum(temper.value))
+        elif temper.is_found:
             choices = 1.0
-        elif self.model._temper_rule == COLUMNS:  # an exponent shrunk to 0 was hardly free
-            choices = float(np.sum(self.model.fitted_.temper.value))
         # rows that are the same for the model that has seen them
         tied = tie_rows(self.fitted[defined])
         left_out = self.left_out[defined]
@@ -211,7 +213,7 @@ class Facts:
     def log_density(self) -> Array:
         """log p(x | all other rows) of each row, whatever its class; NaN where it is undefined."""
         with np.errstate(invalid="ignore"):
-            joint = self.model._joint_left_out(self.rows, "joint")
+            joint = leave_rows_out(self.model, self.rows, "joint")
             posterior = self.model.model_.posterior
             return np.logaddexp.reduce(posterior.with_base(joint, self.rows.cells), axis=1)
 
@@ -427,7 +429,7 @@ def gather(
     (stages or Stages(False)).begin("report: predicting each row by the model of all others")
     fitted = fit_rows(model, X, y, needed_by="the report")
     model = fitted.estimator
-    left_out = normalised(model._joint_left_out(fitted.rows))
+    left_out = normalised(leave_rows_out(model, fitted.rows))
     seen = normalised(model.predict_joint_log_proba(X))
     tested = None
     if test is not None:

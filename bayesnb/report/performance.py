@@ -7,6 +7,7 @@ import numpy as np
 
 from bayesnb import plots
 from bayesnb.estimators.baseline import FOLDS, predict_by_logistic_regression
+from bayesnb.estimators.cross_validation import describe_selection
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, fixed, percent
 from bayesnb.plots.ranking_plots import plot_precision_recall, plot_roc, plot_thresholds
@@ -75,7 +76,7 @@ def scores(facts: Facts) -> Section:
             columns.setdefault(title, []).append(estimate)
     content: list = [
         "Held out is the fair test: each row is predicted by the model that has seen all other "
-        f"rows but not this one (leave-one-out, in closed form). {facts.model._selection_note()} "
+        f"rows but not this one (leave-one-out, in closed form). {describe_selection(facts.model)} "
         "On its training rows, every model looks too good.",
         Table(f"Scores, with {show_interval(facts.prob)} intervals", columns, SCORES, "cards"),
         compare_with_guess(facts),
