@@ -32,8 +32,9 @@ FIRST = 8  # rows of a part by which it is distinguished from others
 
 
 def most_scored(classes: int, columns: int, exponents: int | None = None) -> int:
-    """Number of rows whose scores by class and column can be held, and so many exponents found by
-    them.
+    """Number of rows whose scores by class and column can be held.
+
+    So many exponents can be found by them.
 
     By default each column has one.
     """
@@ -54,8 +55,9 @@ def evenly(codes: Array, size: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """What stays of so many `rows`: their cells as a schema reads them, codes of classes, weights
-    and keys.
+    """What stays of `rows` rows: cells, codes of classes, weights and keys.
+
+    Cells are those that a schema reads.
 
     They are in the order of their keys.
     """
@@ -124,8 +126,9 @@ class KeptRows:
         return rows if self.rows == len(self) else rows.where(evenly(self.codes, PART))
 
     def _bounded(self, schema: Schema, classes: int) -> Self:
-        """Keep as many rows as there may be, which depends on how many classes and columns there
-        are, not on rows.
+        """Keep as many rows as there may be, given the numbers of classes and columns.
+
+        The number of rows plays no part.
         """
         joint = [block.family.multivariate or block.family.words for block in schema.blocks]
         columns = sum(
@@ -148,8 +151,9 @@ def _smallest(keys: Array, size: int, bound: int | None = None) -> Array:
 
 
 def _hashed(first: int, rows: int) -> Array:
-    """Hash consecutive numbers: the steps of SplitMix64 (Steele, Lea and Flood 2014), which are a
-    bijection.
+    """Hash consecutive numbers by the steps of SplitMix64, which are a bijection.
+
+    Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators.
     """
     x = (np.arange(rows, dtype=np.uint64) + np.uint64(first)) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

@@ -304,8 +304,9 @@ class Product(Joint):
         )
 
     def estimate(self, kind: str, stats: ProductStats) -> ProductDensity:
-        """The parameters plugged in: posterior `"mean"`, mode `"map"`, or `"mle"`, which no prior
-        enters.
+        """Return the parameters plugged in: posterior "mean", mode "map", or "mle".
+
+        No prior enters the "mle".
         """
         if kind == "mle":
             return ProductDensity(

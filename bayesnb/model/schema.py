@@ -88,8 +88,9 @@ class Block:
 
     @property
     def keys(self) -> tuple[Hashable, ...]:
-        """Names of the block's features: its columns, or all of them at once for a family over the
-        whole block.
+        """Names of the block's features: its columns, or all of them at once.
+
+        The latter for a family over the whole block.
         """
         names = tuple(self.names)
         return (names if len(names) > 1 else names[0],) if self.family.multivariate else names
@@ -108,8 +109,9 @@ class Block:
 
     @property
     def words(self) -> Sequence[Hashable]:
-        """Names of what the block's numbers count or measure: its columns, or the words of its
-        column of lists.
+        """Names of what the block's numbers count or measure.
+
+        These are its columns, or the words of its column of lists.
         """
         if not self.family.listed:
             return self.names
@@ -209,8 +211,9 @@ class Block:
         return self.family.grid_of(x, weight, table.n_jobs)  # type: ignore[attr-defined]
 
     def _contents(self, table: Table) -> Sequence[Any]:
-        """Return what each column holds: its distinct values or words, or where its integers begin
-        and end.
+        """Return the distinct values or words of each column.
+
+        Of integers, where they begin and end.
         """
         if self.family.listed:
             return [table.lists(place).words for place in self.places]
@@ -236,9 +239,7 @@ class Block:
         return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
     def beginning(self, known: Self) -> Self:
-        """Return the block with the levels of another in their places, and after them the others
-        that it has.
-        """
+        """Return the block with another's levels in their places, and its own others after them."""
         if self.grid is not None:
             return self
         pairs = zip(known.levels, self.levels, strict=True)
@@ -250,8 +251,9 @@ class Block:
         return self if block.levels == self.levels else block
 
     def places_in(self, other: Self) -> Array:
-        """Return where the levels of all columns, end to end, stand among those of a block that has
-        them too.
+        """Return the places of the levels of all columns among those of a wider block.
+
+        Levels of all columns lie end to end.
         """
         return places_among(self.levels, other.levels, other.sizes, self.family.unseen == "reserve")
 
@@ -281,9 +283,7 @@ class Block:
         return x if self.grid is None else self.grid.only(feature).read(x)
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
-        """Return the levels in cells that are not known, and how often each occurs, column by
-        column.
-        """
+        """Return unknown levels in cells, and how often each occurs, by column."""
         if not isinstance(x, Coded | WordCounts):
             return {}
         return {
@@ -370,8 +370,9 @@ class Schema:
         weight: Array | None = None,
         grids: Mapping[int, Grid] | None = None,
     ) -> Self:
-        """Learn the levels of a table's columns, and grids that are not known, for which rows count
-        by their weight.
+        """Learn the levels of a table's columns, and grids that are not known.
+
+        Rows count by their weight for grids.
         """
         if not families:
             raise ValueError("all columns are dropped; at least one needs a family.")
@@ -382,8 +383,9 @@ class Schema:
         )
 
     def of_part(self, table: Table) -> Self:
-        """Return the schema of another part of the same table: families and grids are these, levels
-        that part's.
+        """Return the schema of another part of the same table.
+
+        Families and grids are these, levels that part's.
         """
         return replace(
             self, blocks=tuple(replace(block, levels=()).learn(table) for block in self.blocks)
@@ -430,9 +432,7 @@ class Schema:
         return once and all(block.is_whole(x) for block, x in zip(self.blocks, cells, strict=True))
 
     def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
-        """Raise for cells that gave stats that no numbers have, before anything is learnt from
-        them.
-        """
+        """Raise for cells whose stats no numbers can have, before they are learnt."""
         for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
             if block.family.shows_invalid and (columns := seen.invalid_columns()).size:  # type: ignore[attr-defined]
                 block.check(x)

@@ -43,8 +43,9 @@ class Contest:
 
 
 class Chosen(NamedTuple):
-    """Blocks of columns with one family each, how these were chosen, and the grids that they have
-    by place.
+    """Blocks of columns with one family each, and how these were chosen.
+
+    `grids` are those of the columns, by place.
     """
 
     families: FamilyColumns
@@ -113,8 +114,9 @@ def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
 def _label_scores(
     contests: Sequence[Contest], k: int, rows: LabelledTable
 ) -> tuple[Array, dict[int, Grid]]:
-    """Return the label's leave-one-out score by the columns of each contest alone, under their
-    k-th candidates.
+    """Score the label, left out, by the columns of each contest alone.
+
+    They have their k-th candidates as families.
 
     The second value are grids that these have learnt, by the places of columns.
     """
@@ -153,8 +155,9 @@ def _features_by_place(schema: Schema) -> dict[int, int]:
 
 
 def _choice(contest: Contest, elpd: Array, table: Table) -> Choice:
-    """Take the first candidate that can have the cells, unless the best beats it by more than the
-    margin.
+    """Take the first able candidate, unless the best beats it by more than the margin.
+
+    A candidate is able if it can have the cells.
     """
     best_of = contest.best_of
     scores = elpd[: len(contest.best_of.candidates)]

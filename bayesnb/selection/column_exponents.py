@@ -58,8 +58,9 @@ OF_LINKS = 0.25  # the prior mean of a link's exponent, relative to that of colu
 
 
 class ColumnExponents(NamedTuple):
-    """The exponents of all columns, and the lengths at which those of words are half, infinite for
-    others, `(f,)`.
+    """The exponents of all columns, and the lengths at which those of words are half.
+
+    Lengths are infinite for other columns, `(f,)`.
     """
 
     found: FoundExponents
@@ -67,8 +68,7 @@ class ColumnExponents(NamedTuple):
 
 
 def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
-    """One exponent on the features' evidence, by the leave-one-out log score of the labels and
-    the prior.
+    """Find one exponent by the leave-one-out log score of the labels, and its prior.
 
     A row of weight w counts as w rows: one of them is left out, and its score counts w times.
     Where these are only the last of the rows that were learnt, a row without which its class
@@ -97,8 +97,9 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
 
 
 def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExponents:
-    """The exponents of all columns and their standard deviations, by exact leave-one-out of
-    rows that were learnt.
+    """Find an exponent for each column, by leave-one-out of rows that were learnt.
+
+    Standard deviations come with them.
 
     Of many rows it takes a part, spread evenly over every class.
     """
@@ -118,9 +119,7 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
 
 
 def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
-    """The exponents of columns whose prior is around one for all of them, and of links, around a
-    part of it.
-    """
+    """Find exponents whose prior is around one for all columns, and of links a part of it."""
     t, sd = average_one_exponent(scores, ~linked)
     groups, first = groups_of(scores, linked)
     found = average_over_widths(
@@ -130,8 +129,7 @@ def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
 
 
 def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
-    """Return the group of columns, with one exponent, that each column is in, and the first
-    column of each group.
+    """Return the group of each column, which shares an exponent, and each group's first column.
 
     Links, and the columns that alone say most about the label, are by themselves; of a wide
     table, all others are one group, the last one. So second derivatives have at most
@@ -161,8 +159,7 @@ def are_links(model: Model) -> Array:
 def by_batch(
     model: Model, rows: Rows, known: Ridge, length: Array, groups: Array
 ) -> ColumnExponents:
-    """The exponents after rows that the model has not learnt yet, from what was known of them
-    before.
+    """Update exponents by rows that the model has not learnt yet.
 
     Features of one group share an exponent, as they did before.
     """

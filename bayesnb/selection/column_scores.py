@@ -27,8 +27,9 @@ def column_scores(
     gone: Array | None = None,
     kind: str = PREDICTIVE,
 ) -> tuple[Array, Array]:
-    """Log probability of the classes and of each column's cells, `(r, c)` and `(r, c, f)`, the
-    row left out.
+    """Log probability of classes and of each column's cells, the row left out.
+
+    Shapes: `(r, c)` and `(r, c, f)`.
 
     The features are in the order of blocks, blocks end to end. `gone` is the weight that
     leaves: by default a row of weight w counts as w rows, one of which is left out. A missing
@@ -76,8 +77,9 @@ def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
 def count_again(
     model: Model, rows: Rows, b: int, row: int, gone: Array, kind: str, scores: Array
 ) -> None:
-    """Write scores of a row by a block, `(c, f)`, or `(c, 1)` in all, where they are NaN, by
-    counting all others again.
+    """Write scores of a row by a block where they are NaN, counting all other rows again.
+
+    Shapes: `(c, f)`, or `(c, 1)` in all.
 
     For rows whose subtraction would leave too few digits. What has no proper distribution stays
     as it is, and so do classes that do not change.
@@ -110,8 +112,9 @@ def stats_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> An
 
 
 def are_there(model: Model, rows: Rows) -> Array:
-    """Classes of which these rows, with the known stats of others, are all that the model has
-    learnt, `(c,)`.
+    """Return the classes of which these rows are all that the model has learnt, `(c,)`.
+
+    The known stats of other rows count with them.
     """
     known = 0.0 if rows.elsewhere is None else rows.elsewhere.classes.counts
     return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)) + known)
@@ -125,8 +128,9 @@ def are_all(model: Model, counts: Array) -> Array:
 
 
 def chosen_rows(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Array:
-    """Rows by which exponents are found, `(r,)`: all, or PART of them, evenly spaced in every
-    class, always the same.
+    """Return the rows by which exponents are found, `(r,)`.
+
+    All, or PART of them, evenly spaced in every class, always the same.
 
     They are fewer where the table of their scores would be too large, or exponents, by default
     one for each column, take too long to find.

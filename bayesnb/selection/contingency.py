@@ -101,8 +101,9 @@ def count_pairs(
 def _tally(
     x: Array, bounds: Array, group: Array, weight: Array, groups: int
 ) -> tuple[Array, Array]:
-    """Return the cells with rows, levels of all columns end to end, and their weights, by a table
-    of all cells.
+    """Count the cells of tables that have rows, by a table of all cells.
+
+    Levels of all columns lie end to end; weights come with the cells.
     """
     counts = np.zeros((bounds[-1], groups))
     numerics.level_kernels.tally(x, bounds, group, weight, counts)

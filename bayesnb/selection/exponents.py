@@ -97,8 +97,9 @@ class FoundExponents:
 
 @dataclass(frozen=True, eq=False)
 class LabelScores:
-    """Log odds of the other classes against each row's label, of which exponents weigh the
-    columns' parts.
+    """Log odds of the other classes against each row's label, in parts by column.
+
+    Exponents weigh the columns' parts.
 
     A class that a cell makes impossible stays so, whatever the exponent of its column: its odds
     are 0, and the columns' parts are too.
@@ -224,8 +225,9 @@ def compare_with_label(scores: Array, codes: Array) -> Array:
 
 
 def average_one_exponent(scores: LabelScores, which: Array) -> Exponent:
-    """Return the mean of the one exponent around which those of these columns lie, and its standard
-    deviation.
+    """Return the mean of the exponent around which those of these columns lie.
+
+    Its standard deviation comes with it.
     """
     once = scores.combine(which)
     prior = -np.log(which.sum()) / 2
@@ -248,8 +250,9 @@ def average_one_exponent(scores: LabelScores, which: Array) -> Exponent:
 
 
 def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> FoundExponents:
-    """Find exponents with these prior means, `(f,)`, averaged over the width of the ridge by
-    the evidence of each.
+    """Find exponents with these prior means, averaged over the width of the ridge.
+
+    Widths count by the evidence of each.
 
     log width ~ Normal(0, 1), in units of the means. All means have one factor, which is
     `unsure` by so much of itself: the exponents follow it as far as the ridge pulls them.
@@ -348,8 +351,9 @@ def _search_line(
 
 
 def refuse_impossible(log_label: Array, there: Array, parameter: str) -> None:
-    """Raise for a row whose label is impossible without it, or has no distribution though all rows
-    are there.
+    """Raise for a row whose label is impossible, or undefined, without it.
+
+    Undefined scores are passed over where not all rows are there.
     """
     impossible = ~np.isfinite(log_label) & ~(np.isnan(log_label) & ~there)
     if impossible.any():

@@ -67,8 +67,9 @@ def _learnt(seen: Any) -> Array:
 
 
 def word_bayes_factors(prior: DirichletMultinomial, stats: MultinomialStats) -> Array:
-    """Log Bayes factors of each word against all others, `(c, 1, k) -> (k,)`, under Beta(a_j, A -
-    a_j).
+    """Log Bayes factors of each word against all others, under Beta(a_j, A - a_j).
+
+    Shapes: `(c, 1, k) -> (k,)`.
     """
     concentration = prior.concentration[:, 0]
     seen = stats.counts[:, 0]
@@ -79,8 +80,9 @@ def word_bayes_factors(prior: DirichletMultinomial, stats: MultinomialStats) -> 
 
 
 def check_comparable(prior: Belief, keys: Sequence[Hashable], *, alike: bool = True) -> None:
-    """Raise if a feature has no Bayes factor: its prior is improper or, if that matters, not one
-    for all classes.
+    """Raise if a feature has no Bayes factor, as its prior is improper.
+
+    If `alike`, also where the prior is not one for all classes.
     """
     reasons = [(~prior.strictly_proper.all(axis=0), "is improper, so its evidence is undefined")]
     if alike:

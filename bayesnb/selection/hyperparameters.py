@@ -102,8 +102,9 @@ class SimilarBlocks(NamedTuple):
 def best_by_evidence(
     blocks: Sequence[Block], stats: Sequence[Any], per: str
 ) -> tuple[list[Family], list[End]]:
-    """Return families with the priors of the largest evidence, and the hyperparameters that
-    have none within reach.
+    """Return families with the priors of the largest evidence.
+
+    With them come the hyperparameters that have none within reach.
 
     One set of hyperparameters for all columns of a kind in the "model", for each "feature" or
     for each "class". Families that cannot be tuned are as they were; columns whose classes have
@@ -203,9 +204,7 @@ def _search_rates(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
 
 
 def _search_numerically(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    """Search the hyperparameters of any family, by what the log evidence is under its `tuned`
-    prior.
-    """
+    """Search the hyperparameters of any family, by the log evidence of its `tuned` prior."""
     groups = blocks.groups
     if blocks.kind is BLOCK:
         groups = np.where(

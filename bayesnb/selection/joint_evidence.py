@@ -69,8 +69,9 @@ ROUNDING = 1e-12  # of the evidence that a step compares
 
 
 class Step(NamedTuple):
-    """Blocks that are replaced, the blocks that replace them, its log Bayes factor, and the part of
-    it that counts.
+    """Blocks that are replaced, those that replace them, and its log Bayes factor.
+
+    `worth` is the part of the factor that counts.
     """
 
     gone: tuple[Block, ...]
@@ -86,9 +87,7 @@ def union(*blocks: Block) -> Block:
 
 @dataclass(frozen=True, eq=False)
 class BlockEvidence(ABC):
-    """Columns of one kind, any of which may be modelled jointly, and the evidence of blocks of
-    them.
-    """
+    """Columns of one kind, any of which may be joined, and the evidence of blocks of them."""
 
     compared: ClassVar[dict[str, str]]  # fields of the one prior of all blocks, and their words
     labels: LabelledRows
@@ -129,14 +128,16 @@ class BlockEvidence(ABC):
         return np.flatnonzero(self.seen[:, list(complete)].all(axis=1))
 
     def log_evidence(self, block: Block, among: Block | None = None) -> float:
-        """Log evidence of a block in the rows that have all cells of `among`, by default of the
-        block itself.
+        """Log evidence of a block in the rows that have all cells of `among`.
+
+        By default, those of the block itself.
         """
         return self._known(block, self.complete(among or block))
 
     def unearned(self, one: Block, two: Block, among: Block) -> float:
-        """Part of the log Bayes factor for joining two blocks that is owed to a prior that
-        fits neither; 0 for numbers.
+        """Return the part of a log Bayes factor that is owed to a prior that fits neither block.
+
+        It is 0 for numbers.
 
         Both hypotheses are compared in the rows that have all cells of `among`.
         """
@@ -199,8 +200,7 @@ class LevelEvidence(BlockEvidence):
         return self.codes >= 0
 
     def unearned(self, one: Block, two: Block, among: Block) -> float:
-        """Part of the log Bayes factor for joining two blocks that vanishes when each block
-        has its best A.
+        """Return the part of a log Bayes factor that vanishes when each block has its best A.
 
         The best A is one for all classes. A gain that luck explains is not earned either.
         Against a union the declared prior has the last word: with an A for each block, both
@@ -252,8 +252,9 @@ class LevelEvidence(BlockEvidence):
         return float(sum(np.log(self.sizes[place]) for place in block))
 
     def _tallied(self, block: Block, complete: Block) -> tuple[Array, Array, Array]:
-        """Class and count of every combination that occurs in a class, and the number of rows of
-        each class.
+        """Count the combinations of levels that occur in a class.
+
+        Returns the class and count of each, and the number of rows of each class.
         """
         rows = self.rows(complete)
         width = self.labels.classes
@@ -283,16 +284,18 @@ class LevelEvidence(BlockEvidence):
 
 
 def _rises(log_a: Array, number: Array) -> Array:
-    """log Gamma(a + n) / Gamma(a) as a Gamma(a + n) / Gamma(a + 1): where a underflows, its log
-    does not.
+    """Log of Gamma(a + n) / Gamma(a), as a Gamma(a + n) / Gamma(a + 1).
+
+    Where a underflows, its log does not.
     """
     return np.asarray(log_a + log_gamma_ratio(1 + np.exp(log_a), number - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class NumberEvidence(BlockEvidence):
-    """Columns of numbers `(r, d)`, NaN where missing, and their prior: count and shape `(c,)`, m
-    `(c, d)`, Psi.
+    """Columns of numbers, and the parameters of the prior of their blocks.
+
+    Cells are `(r, d)`, NaN where missing; count and shape `(c,)`, m `(c, d)`, Psi `(c, d, d)`.
     """
 
     compared: ClassVar[dict[str, str]] = {
@@ -323,8 +326,9 @@ class NumberEvidence(BlockEvidence):
         return ~np.isnan(self.x)
 
     def _log_evidence(self, block: Block, complete: Block) -> float:
-        """Log evidence by matrix factors: their products would lose the digits of nearly collinear
-        columns.
+        """Log evidence by matrix factors, whose products would lose digits.
+
+        That is so of nearly collinear columns.
         """
         d = len(block)
         places = list(block)
@@ -358,8 +362,9 @@ class NumberEvidence(BlockEvidence):
         return self._spread(range(self.x.shape[1]), ())
 
     def _spread(self, columns: Sequence[int], complete: Block) -> tuple[Array, Array, Array]:
-        """Number of rows of each class, their means `(c, d)`, and roots `(c, k, d)` of
-        their scatter matrices.
+        """Number of rows of each class, their means, and roots of their scatter matrices.
+
+        Shapes: `(c,)`, `(c, d)`, `(c, k, d)`.
 
         In the rows that have all cells of `complete`.
         """
@@ -399,8 +404,9 @@ def level_evidence(units: Sequence[LevelUnit], labels: LabelledRows) -> LevelEvi
 
 
 def number_evidence(units: Sequence[NumberUnit], labels: LabelledRows) -> NumberEvidence:
-    """Put columns of numbers side by side, under the geometric means of their priors' counts
-    and shapes.
+    """Put columns of numbers side by side, under means of their priors' parameters.
+
+    These are the geometric means of counts and shapes.
 
     Each scale keeps its ratio to the shape, which is the expected variance.
     """
@@ -417,8 +423,9 @@ def number_evidence(units: Sequence[NumberUnit], labels: LabelledRows) -> Number
 
 
 def _geometric_mean(values: Sequence[Array]) -> Array:
-    """Geometric mean of each class, exact to the last digit where all are equal: `n of (c,) ->
-    (c,)`.
+    """Geometric mean of each class, exact to the last digit where all are equal.
+
+    Shapes: `n of (c,) -> (c,)`.
     """
     stacked = np.stack(values)
     return np.where(
@@ -465,8 +472,7 @@ def _moves(columns: BlockEvidence, blocks: Sequence[Block]) -> Iterator[Step]:
 def _best(
     candidates: Iterator[Step], blocks: set[Block], been: set[frozenset[Block]]
 ) -> Step | None:
-    """Return the step that is worth most, if any is worth something and leads to blocks that
-    are new.
+    """Return the step that is worth most, if one is worth something and leads to new blocks.
 
     Where cells are missing, steps compare different rows, and the search might go in circles.
     """

@@ -317,8 +317,9 @@ def before_rows(model: Model, stats: ProductStats) -> Model:
 
 
 def fold_of_rows(folds: Any, codes: Array, rng: Rng) -> Array:
-    """Return the fold of each row, 0, 1, ...: as given, or at random, each class spread evenly over
-    the folds.
+    """Return the fold of each row, 0, 1, ...: as given, or at random.
+
+    Random folds have each class spread evenly over them.
     """
     if not isinstance(folds, int | np.integer) or isinstance(folds, bool):
         return _given_folds(folds, len(codes))

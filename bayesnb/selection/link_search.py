@@ -132,8 +132,9 @@ def with_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wo
 
 
 def relink(schema: Schema, stats: Sequence[Stats]) -> Schema:
-    """Return a schema whose links know the priors of its families, which have changed since they
-    were found.
+    """Return a schema whose links know the priors of its families.
+
+    These have changed since the links were found.
     """
     if schema.links is None:
         return schema
@@ -145,8 +146,9 @@ def relink(schema: Schema, stats: Sequence[Stats]) -> Schema:
 
 
 def _prior_counts(block: Block, stats: Stats) -> dict[Hashable, Any]:
-    """Return what priors of levels, by level, or of flags add to each count: the mean over classes,
-    never nothing.
+    """Return what priors add to the count of each level, or flag: the mean over classes.
+
+    It is never nothing.
     """
     prior: Any = block.family.belief(stats)
     if isinstance(block.family, Bernoulli):
@@ -186,8 +188,9 @@ def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | N
 
 
 def _sides(family: Bernoulli, columns: int) -> Grid:
-    """Two levels for each column of flags: zeros, and ones, which are all numbers above a
-    threshold.
+    """Make two levels for each column of flags: zeros, and ones.
+
+    Ones are all numbers above a threshold.
     """
     if family.threshold is None:
         low = np.array([0.0, 1.0])
@@ -251,8 +254,9 @@ def candidates(
 
 
 def _possible_partners(sizes: Array, classes: int) -> list[Array]:
-    """Columns behind each column with which it can be linked: both vary, and their table is not too
-    large.
+    """Return the columns behind each column with which it can be linked.
+
+    Both vary, and their table is not too large.
     """
     partners = []
     for u, size in enumerate(sizes.tolist()):
@@ -319,8 +323,9 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
 def _list_log_gammas(
     cells: PairCells, child: int, parents: Array, mean: Array
 ) -> tuple[Array, ...]:
-    """List the terms times * lnGamma(strength * unit + number) of log evidence: pair, unit,
-    number, times.
+    """List the terms times * lnGamma(strength * unit + number) of log evidence.
+
+    Returns pair, unit, number and times of each.
 
     The cells below one level of a child have one lnGamma(strength * mean) in common, and the
     levels of all parents one lnGamma(strength): less than half as many are evaluated as of
@@ -388,8 +393,9 @@ def span_columns(ranked: Sequence[Candidate], width: int) -> dict[int, list[int]
 def orient_trees(
     neighbours: dict[int, list[int]], directed: dict[tuple[int, int], Candidate]
 ) -> list[tuple[int, int]]:
-    """Let the links of each tree point away from the root for which their evidence is largest,
-    parents before children.
+    """Let links point away from the root for which a tree's evidence is largest.
+
+    Parents come before children.
 
     From one root to the next, along a link, this link alone turns.
     """

@@ -191,8 +191,9 @@ def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, 
 
 
 def pair_terms(cells: PairCells, share: Array, first: int, starts: Array) -> EvidenceTerms:
-    """Return the terms of the log evidence of tables, of both margins, and of classes, by
-    group: `(pairs, 3, c)`.
+    """Return the terms of the log evidence of tables, of both margins, and of classes.
+
+    Groups are numbered as `(pairs, 3, c)`.
 
     Levels have shares, `(c, k)`, of the concentration; those of the columns start at `first`
     and `starts`.
@@ -225,8 +226,9 @@ def pair_terms(cells: PairCells, share: Array, first: int, starts: Array) -> Evi
 
 
 def log_factors(terms: EvidenceTerms, concentration: Array) -> Array:
-    """Log Bayes factors of tables against their margins, under concentrations `(pairs, 1 or 3, c)
-    -> (c, pairs)`.
+    """Log Bayes factors of tables against their margins, under concentrations.
+
+    Shapes: `(pairs, 1 or 3, c) -> (c, pairs)`.
     """
     pairs, _, classes = concentration.shape
     each = np.broadcast_to(concentration, (pairs, 3, classes))
@@ -252,8 +254,9 @@ def best_concentrations(terms: EvidenceTerms, rows: Array) -> Array:
 def _compare_within_levels(
     part: NumberColumns, levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work
 ) -> None:
-    """Compare numbers with each column of levels, into `(c, n, n)`: one theta for each level
-    against one for all.
+    """Compare numbers with each column of levels, into `(c, n, n)`.
+
+    One theta for each level against one for all.
     """
     for d, size in enumerate(levels.sizes.tolist()):
         code = levels.codes[:, d]
@@ -295,8 +298,9 @@ def _compare_within_levels(
 def _evidence_of_groups(
     stats: Any, prior: Belief, owners: Array, classes: int, times: Any = 1.0
 ) -> Array:
-    """Log evidence of each class, `(c, f)`, each of whose groups has a theta, under a prior worth
-    `times` as much.
+    """Log evidence of each class, `(c, f)`, each of whose groups has a theta.
+
+    The prior is worth `times` as much.
     """
     prior = prior if np.ndim(times) == 0 else prior.map(lambda array: times * array)
     total = np.zeros((classes, len(prior.proper[0])))
@@ -305,8 +309,9 @@ def _evidence_of_groups(
 
 
 def _at_best_strength(evidence: Callable[[Array], Array], features: int) -> Array:
-    """Log evidence of each class, `(c, f)`, under the prior's strength that is best for all classes
-    together.
+    """Log evidence of each class, `(c, f)`, under the best strength of its prior.
+
+    One strength is best for all classes together.
     """
     low, high = STRENGTHS
     logs = highest(lambda at: evidence(np.exp(at)).sum(axis=0), low, np.full(features, high))
@@ -327,8 +332,9 @@ def cautious(declared: Array, learnt: Array) -> Array:
 
 
 def highest(height: Callable[[Array], Array], low: float, high: Array) -> Array:
-    """Arguments at which functions are highest, `(f,)`: the best rung of a ladder, then a golden
-    section around it.
+    """Return the arguments at which functions are highest, `(f,)`.
+
+    The best rung of a ladder, then a golden section around it.
     """
     ladder = np.linspace(low, high, RUNGS)
     values = np.stack([height(rung) for rung in ladder])
@@ -387,8 +393,9 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
 
 
 def unexplained_share(sides: Array) -> float:
-    """Share of the squares of one column, `(n, 2)`, that the other leaves, summed without a
-    difference.
+    """Share of one column's squares that the other leaves, `(n, 2) -> ()`.
+
+    It is summed without a difference.
     """
     one, two = sides.T
     slope = (one @ two) / (one @ one)

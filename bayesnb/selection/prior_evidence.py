@@ -63,8 +63,9 @@ def maximise(
     bounds: Sequence[tuple[float, float]],
     starts: int = 1,
 ) -> Array:
-    """Return the hyperparameters of the largest evidence: the best place of a coarse grid, and
-    L-BFGS-B from there.
+    """Return the hyperparameters of the largest evidence.
+
+    The best place of a coarse grid, and L-BFGS-B from there.
 
     With as many `starts` as the first axis of the grid is long, from the best place of each, as
     there may be several local maxima.
@@ -236,8 +237,9 @@ def standardised_poisson(stats: PoissonStats) -> PoissonStats:
 
 
 def unbounded(stats: GaussianStats, shared: bool) -> Array:
-    """Return where rows of one variance are equal, so that their density grows without bound as
-    it goes to 0, `(c, f)`.
+    """Return where rows of one variance are equal, `(c, f)`.
+
+    Their density grows without bound as the variance goes to 0.
 
     Rows of one class, or where classes have their variance in common, of every class.
     """

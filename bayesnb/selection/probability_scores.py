@@ -172,9 +172,7 @@ class Groups:
         return type(self)(at, hits, misses, np.searchsorted(starts, self.member, side="right") - 1)
 
     def brier(self, predicted: Array) -> float:
-        """Mean squared distance of predicted probabilities, `(g,)`, from the label's zeros and
-        ones.
-        """
+        """Mean squared distance of probabilities, `(g,)`, from the label's zeros and ones."""
         return float(
             (self.hits @ (1 - predicted) ** 2 + self.misses @ predicted**2) / self.weight.sum()
         )
@@ -210,8 +208,9 @@ class Corp(NamedTuple):
 
 
 def corp(groups: Groups) -> Corp:
-    """Decompose a Brier score: the loss by miscalibration, the gain by discrimination, and the
-    label's variance.
+    """Decompose a Brier score into miscalibration, discrimination and uncertainty.
+
+    The last is the variance of the label.
     """
     base_rate = np.full(len(groups.at), groups.hits.sum() / groups.weight.sum())
     best = groups.brier(groups.isotonic)
@@ -266,8 +265,9 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Predicted and calibrated probability of each row, and the band of the latter if predictions
-    were true. `(r,)`.
+    """Predicted and calibrated probability of each row, with a band, `(r,)` each.
+
+    The band is that of the latter if predictions were true.
     """
 
     probability: Array
@@ -297,9 +297,7 @@ class Reliability:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Reliability of each label against the others and of the predicted one, and scores of the
-    probabilities.
-    """
+    """Reliability of each label and of the predicted one, and scores of probabilities."""
 
     classes: list[Reliability]
     top: Reliability
@@ -416,8 +414,9 @@ def share_interval(hits: Array, misses: Array, prob: float) -> tuple[Array, Arra
 
 
 def ece_interval(bins: Groups, plan: CurveOptions) -> Estimate:
-    """Expected calibration error with an interval, which reaches 0 where noise could be all of
-    it.
+    """Expected calibration error with an interval.
+
+    It reaches 0 where noise could be all of it.
 
     Noise only adds to a sum of distances, so resampled errors are too large. The upper end is
     their quantile all the same, shares being drawn from their Beta posteriors: it is on the

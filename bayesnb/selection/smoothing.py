@@ -174,8 +174,9 @@ def first_improper(model: Model, estimate: str) -> Place | None:
 def differences_from_best(
     outcomes: Sequence[Outcome], counts: Array
 ) -> tuple[dict[str, Array], int | None]:
-    """Compare settings by the leave-one-out log score of the labels, of rows with these
-    positive weights.
+    """Compare settings by the leave-one-out log score of the labels.
+
+    Rows have these positive weights.
 
     The scores and their differences from the best, with standard errors, `(n,)` each; and the
     place of the best, None if no score is defined.
@@ -210,8 +211,9 @@ def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
 
 
 def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], list[End]]:
-    """Return families with the priors of the best leave-one-out log score, and the factors that
-    end at a bound.
+    """Return families with the priors of the best leave-one-out log score.
+
+    With them come the factors that end at a bound.
 
     One factor serves all columns of a kind: the smoothing, and that of the variance that
     Gaussian priors expect. Families that cannot be tuned stay as they were.
@@ -236,9 +238,7 @@ def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], l
 
 @dataclass(frozen=True, eq=False)
 class SmoothingSearch:
-    """The mean leave-one-out log score of the labels as a function of factors of the priors, in
-    logs.
-    """
+    """The mean leave-one-out log score of the labels by factors of the priors, in logs."""
 
     variants: PriorVariants
     estimate: str
@@ -298,8 +298,9 @@ class SmoothingSearch:
         return grid[np.where(good, far, np.inf).argmin()]
 
     def fine(self, at: Array, free: Array) -> Array:
-        """Return the best place near this one: a bounded search of one free factor, the simplex of
-        several.
+        """Return the best place near this one.
+
+        A bounded search of one free factor, the simplex of several.
         """
 
         def moved(values: Array) -> Array:

@@ -70,8 +70,9 @@ class Difference(NamedTuple):
 
 
 class MissedClass(NamedTuple):
-    """The class with the smallest recall: its place, its rows, and how many of them get another
-    label.
+    """The class with the smallest recall: its place, its rows, and its misses.
+
+    A miss is a row that gets another label.
     """
 
     code: int
@@ -91,8 +92,9 @@ class MissedClass(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Words for labels, for probabilities, and for the class that is missed most, where a row is
-    missed.
+    """Words for labels, for probabilities, and for the class that is missed most.
+
+    The last is empty where no row is missed.
     """
 
     labels: str
@@ -133,8 +135,9 @@ class Observed:
         power: float = 1.0,
         gain: Estimate | None = None,
     ) -> Self:
-        """Score log p(y | x) of held-out rows, `(r, c), (r,)`, after so many exponents were
-        chosen by these rows.
+        """Score log p(y | x) of held-out rows, `(r, c), (r,)`.
+
+        `choices` exponents were chosen by these rows.
 
         Rows with the same cells are `tied`, `(r,)`: see `tie_rows`.
         """
@@ -167,16 +170,16 @@ class Observed:
 
     @property
     def is_slight(self) -> bool:
-        """Whether labels avoid few of a guess's errors, and probabilities remove little of the
-        shares' log loss.
+        """Whether labels avoid few of a guess's errors, and probabilities remove little loss.
+
+        The loss is that of the shares of the classes.
         """
         few = self.more_right.value < HARDLY * (1 - self.majority)
         return few and self.less_loss.value < HARDLY * self.shares_loss
 
     @property
     def labels_may_be_better(self) -> bool:
-        """Whether labels may avoid more of a guess's errors, as far as so many rows can
-        tell.
+        """Whether labels may avoid more of a guess's errors, given so few rows.
 
         Where the labels are nearly those of the guess, their difference hardly varies: the
         error is then that of a share of so many rows.
@@ -186,15 +189,17 @@ class Observed:
 
     @property
     def probabilities_may_be_better(self) -> bool:
-        """Whether probabilities may remove more of the class shares' log loss, as far as so many
-        rows can tell.
+        """Whether probabilities may remove more of the class shares' log loss.
+
+        As far as so many rows can tell.
         """
         return self.less_loss.value + CLEAR * self.less_loss.error > HARDLY * self.shares_loss
 
     @property
     def is_harmful(self) -> bool:
-        """Whether the probabilities are clearly worse than the shares of the classes, and by more
-        than noise costs.
+        """Whether the probabilities are clearly worse than the shares of the classes.
+
+        By more than noise costs.
         """
         worse = self.less_loss.value < -CLEAR * self.less_loss.error
         return worse and self.log_loss > (1 + HARM) * self.shares_loss
@@ -229,8 +234,9 @@ def judge(observed: Observed, classes: Sequence[object] = ()) -> Verdict:
 
 
 def labels_verdict(observed: Observed) -> str:
-    """Judge the labels by the errors of a guess: how many of these they avoid, and whether the rows
-    can tell.
+    """Judge the labels by how many of a guess's errors they avoid.
+
+    And whether the rows can tell.
     """
     if observed.rows < FEW_ROWS:
         return TOO_FEW
@@ -306,8 +312,9 @@ def signed_mean(terms: Array, prob: float = SIGN) -> Estimate:
 
 
 def blind_loss(counts: Array, codes: Array) -> Array:
-    """Log loss of each row, its label guessed from those of the others: Laplace's rule of
-    succession, `(r,)`.
+    """Log loss of each row, its label guessed from those of the others, `(r,)`.
+
+    Laplace's rule of succession.
     """
     return np.log(counts.sum() - 1 + len(counts)) - np.log(counts[codes])
 
@@ -322,8 +329,9 @@ def entropy_of(log_proba: Array) -> Array:
 
 
 def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> dict:
-    """How far the probabilities of the chosen labels are from what came, beside what chance makes
-    of true ones.
+    """How far the probabilities of the chosen labels are from what came.
+
+    Beside it, what chance makes of true ones.
     """
     if not len(codes):
         return {

@@ -103,8 +103,9 @@ def _ends(wide: Beta, narrow: Beta, prob: float) -> tuple[Array, Array]:
 
 
 def _nodes() -> tuple[Array, Array]:
-    """Nodes and weights on (0, 1), dense at its ends, where quantiles diverge: u = v**3 (10 - 15 v
-    + 6 v**2).
+    """Nodes and weights on (0, 1), dense at its ends, where quantiles diverge.
+
+    u = v**3 (10 - 15 v + 6 v**2).
     """
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     v = (1 + nodes) / 2
