@@ -16,7 +16,7 @@ from scipy.stats import chisquare
 
 from bayesnb import Categorical, Gamma, Gaussian, NaiveBayes, NormalInverseGamma, Poisson, mcmc
 from bayesnb.mcmc import SamplingWarning
-from bayesnb.mcmc.hyperpriors import WIDE
+from bayesnb.mcmc.hyperpriors import LOG_SD
 
 pytest.importorskip("pymc")
 Array = np.ndarray
@@ -44,7 +44,7 @@ class Story:
 
 
 def log_normal(rng: np.random.Generator, middle: float) -> Array:
-    return middle * np.exp(WIDE * rng.standard_normal(COLUMNS))
+    return middle * np.exp(LOG_SD * rng.standard_normal(COLUMNS))
 
 
 def labels() -> Array:

@@ -24,7 +24,7 @@ from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
 from bayesnb.selection.link_search import FOREST, PAIRS
 
-MISSPELT = 5  # columns that a table lacks, for which another name is looked for
+MAX_MISSPELT = 5  # columns that a table lacks, for which another name is looked for
 ESTIMATES = ("predictive", "mean", "map", "mle")
 ADVICE = {
     "predictive": "Use a proper prior.",
@@ -267,7 +267,7 @@ def misspelt(table: Table, names: Any) -> str:
         return ""
     lacking = [name for name in names.tolist() if name not in set(table.columns)]
     new = [name for name in table.columns if name not in set(names.tolist())]
-    pairs = [(name, near_columns(name, new)) for name in lacking[:MISSPELT]]
+    pairs = [(name, near_columns(name, new)) for name in lacking[:MAX_MISSPELT]]
     renamed = {near[0]: name for name, near in pairs if near}
     return f"Are these the same columns? X.rename(columns={renamed}).\n" if renamed else ""
 

@@ -31,7 +31,7 @@ from bayesnb.model.product import Product, ProductDensity, ProductStats
 from bayesnb.model.schema import Block
 
 PLUGGED = ("mean", "map", "mle")
-MOST_NAMED = 5  # columns
+MAX_NAMED = 5  # columns
 
 
 class InspectionMixin(ModelHolder):
@@ -467,8 +467,8 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
         )
     names = [repr(name) for block in blocks for name in block.names]
     families = sorted({type(block.family).__name__ for block in blocks})
-    shown = ", ".join(names[:MOST_NAMED]) + (
-        f" and {len(names) - MOST_NAMED} more" if names[MOST_NAMED:] else ""
+    shown = ", ".join(names[:MAX_NAMED]) + (
+        f" and {len(names) - MAX_NAMED} more" if names[MAX_NAMED:] else ""
     )
     raise ValueError(
         f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what "

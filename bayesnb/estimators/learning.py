@@ -43,7 +43,7 @@ from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, chosen_families
 from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.leave_one_out import before_rows
-from bayesnb.selection.link_search import MOST_COLUMNS, with_links
+from bayesnb.selection.link_search import MAX_COLUMNS, with_links
 from bayesnb.selection.pair_evidence import Work
 from bayesnb.stages import PATIENCE
 
@@ -418,7 +418,7 @@ class IncrementalMixin(ModelHolder):
                 codes, np.ones(len(codes)) if weight is None else weight, len(classes)
             )
             with bar("links between columns", None, " pairs", PATIENCE) as shown:
-                width = min(sum(len(block.names) for block in schema.blocks), MOST_COLUMNS)
+                width = min(sum(len(block.names) for block in schema.blocks), MAX_COLUMNS)
                 shown.start(width * (width - 1) // 2)
                 schema = with_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
                 shown.finish()  # some columns cannot be linked

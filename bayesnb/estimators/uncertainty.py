@@ -26,15 +26,15 @@ from bayesnb.inference.intervals import (
     find_smooth,
     intervals,
 )
-from bayesnb.inference.posterior_draws import FALLBACK, warn_drawn, warn_not_closed
+from bayesnb.inference.posterior_draws import FALLBACK_DRAWS, warn_drawn, warn_not_closed
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.inference.two_classes import too_heavy
 from bayesnb.model.product import Observer, normalise
 
-SHARED = 4000  # draws of a distribution without a closed form, or with tails too heavy for it
+SHARED_DRAWS = 4000  # draws of a distribution without a closed form, or with tails too heavy for it
 ROWS = ("observed", "fixed")
 
-DRAWS = 4000  # of theta, where intervals are drawn and the user gives no number
+DEFAULT_DRAWS = 4000  # of theta, where intervals are drawn and the user gives no number
 
 
 class PredictiveUncertainty(ABC):
@@ -472,7 +472,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if method == "draws":
             draws, rng = sampling
             observers = self._observers(observed)
-            result, _ = drawn_intervals(scores, observers, prob, int(draws or DRAWS), rng)
+            result, _ = drawn_intervals(scores, observers, prob, int(draws or DEFAULT_DRAWS), rng)
         else:
             result = self._closed_intervals(scores, prob, observed, method)
         self._draw_heavy(scores, result, prob, observed, method)
@@ -489,8 +489,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         refuse_drawn(method, scores.belief.why_drawn)
         result = Intervals(*np.empty((4, len(scores), scores.classes)))
         observers = self._observers(observed)
-        drawn, error = drawn_intervals(scores[~smooth], observers, prob, SHARED, 0)
-        warn_not_closed(scores.belief.why_drawn, int((~smooth).sum()), SHARED, error)
+        drawn, error = drawn_intervals(scores[~smooth], observers, prob, SHARED_DRAWS, 0)
+        warn_not_closed(scores.belief.why_drawn, int((~smooth).sum()), SHARED_DRAWS, error)
         result.put(~smooth, drawn)
         if smooth.any():
             closed = intervals(scores[smooth], prob, observed, method, self.n_jobs)
@@ -507,7 +507,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if method == "exact":
             raise too_heavy()
         # each row that was observed needs theta of its own
-        draws = SHARED if observed else FALLBACK
+        draws = SHARED_DRAWS if observed else FALLBACK_DRAWS
         drawn, error = drawn_intervals(scores[heavy], self._observers(observed), prob, draws, 0)
         warn_drawn(len(heavy), draws, error)
         result.put(heavy, drawn)
@@ -518,8 +518,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if scores.belief.closed:
             result = entropies(scores, observed, self.n_jobs)
         else:
-            result, error = drawn_entropies(scores, self._observers(observed), SHARED, 0)
-            warn_not_closed(scores.belief.why_drawn, len(scores), SHARED, error)
+            result, error = drawn_entropies(scores, self._observers(observed), SHARED_DRAWS, 0)
+            warn_not_closed(scores.belief.why_drawn, len(scores), SHARED_DRAWS, error)
         self._check_distribution(scores, result.aleatoric[:, None])
         return table.index, result, self._log_density(scores.cells)
 

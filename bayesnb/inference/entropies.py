@@ -22,8 +22,8 @@ from bayesnb.model.product import Observer, normalised
 from bayesnb.numerics.threads import blocks, in_order
 
 # minus the log of an expected probability that is left out: -p log p is 4e-13 there
-HOPELESS = 32.0
-ROWS = 1 << 10  # rows at once
+LOG_NEGLIGIBLE = 32.0
+ROWS_AT_ONCE = 1 << 10  # rows at once
 
 
 class Entropies(NamedTuple):
@@ -49,9 +49,9 @@ def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropi
         return Entropies(probability, aleatoric, aleatoric, aleatoric)
 
     def add_rows(rows: slice) -> None:
-        probability[rows, live], aleatoric[rows] = _of_rows(possible[rows], observed)
+        probability[rows, live], aleatoric[rows] = _compute_rows(possible[rows], observed)
 
-    list(in_order(add_rows, blocks(len(scores), ROWS), n_jobs))
+    list(in_order(add_rows, blocks(len(scores), ROWS_AT_ONCE), n_jobs))
     return split(probability, aleatoric)
 
 
@@ -76,7 +76,7 @@ def split(probability: Array, aleatoric: Array) -> Entropies:
     return Entropies(probability, entropy, aleatoric, entropy - aleatoric)
 
 
-def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
+def _compute_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
     """Means of p(y | x, theta), and expected entropies."""
     log_mean = scores.log_mean()
     good = np.isfinite(log_mean).all(axis=1) & np.isfinite(scores.cumulants()).all(axis=(0, 2))
@@ -85,20 +85,20 @@ def _of_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
         mean = np.full(log_mean.shape, np.nan)
         entropy = np.full(len(log_mean), np.nan)
         if good.any():
-            mean[good], entropy[good] = _of_rows(scores[good], observed)
+            mean[good], entropy[good] = _compute_rows(scores[good], observed)
         return mean, entropy
-    kept = active(scores, log_mean, observed, HOPELESS)
+    kept = active(scores, log_mean, observed, LOG_NEGLIGIBLE)
     few = kept.sum(axis=1) == 2
     mean = np.zeros(kept.shape)
     entropy = np.zeros(len(kept))
-    for rows, of_rows in ((few, _of_pairs), (~few, _of_many)):
+    for rows, of_rows in ((few, _compute_pairs), (~few, _compute_many_classes)):
         if rows.any():
             mean[rows], entropy[rows] = of_rows(scores[rows], kept[rows], observed)
     mean = np.exp(normalised(log_mean)) if observed else np.clip(mean, 0.0, 1.0)
     return mean / mean.sum(axis=1, keepdims=True), entropy
 
 
-def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
+def _compute_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
     """Means and expected entropies of rows with two active classes.
 
     The means are those before the rows were seen.
@@ -120,7 +120,7 @@ def _of_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array
     return mean, entropy
 
 
-def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
+def _compute_many_classes(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
     """Means and expected entropies of rows with any number of active classes.
 
     An entropy is the sum of one for each class.
@@ -134,7 +134,7 @@ def _of_many(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]
         warn_drawn(int((~fine).sum()), len(proba), max(mean_error(proba), mean_error(each)))
         mean[~fine], entropy[~fine] = proba.mean(axis=0), each.mean(axis=0)
         if fine.any():
-            mean[fine], entropy[fine] = _of_many(scores[fine], kept[fine], False)
+            mean[fine], entropy[fine] = _compute_many_classes(scores[fine], kept[fine], False)
         return mean, entropy
     for part in characters(scores, kept, observed, needed):
         kernel = entropy_kernel(0.5 if observed else 0.0, part.t)

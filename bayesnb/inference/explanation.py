@@ -22,8 +22,9 @@ from bayesnb.model.powers import Exponents, is_silent, of_rows
 from bayesnb.model.product import Product
 from bayesnb.numerics.threads import blocks
 
-AT_ONCE = 1 << 20  # numbers that are worked on together
-MOST = 10_000_000  # numbers of a result: rows x classes x features, 80 MB in each of three arrays
+NUMBERS_AT_ONCE = 1 << 20  # numbers that are worked on together
+# numbers of a result: rows x classes x features, 80 MB in each of three arrays
+MAX_NUMBERS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +119,7 @@ def _by_cells(
     """Contributions to powers of the densities, some rows at once."""
     width = x.shape[1] if words is None else len(words)
     parts = []
-    for rows in blocks(x.shape[0], max(AT_ONCE // max(classes * width, 1), 1)):
+    for rows in blocks(x.shape[0], max(NUMBERS_AT_ONCE // max(classes * width, 1), 1)):
         each = power[rows] if is_by_row(power) else power  # type: ignore[index]
         parts.append(block.contributions(_as_read(x[rows], words), each, words))
     return Contributions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
@@ -138,15 +139,15 @@ def _spread(values: Array, live: Array) -> Array:
 
 
 def _refuse_many(cells: Sequence[Cells], words: Sequence[Array | None], classes: int) -> None:
-    """Raise for a result of more than MOST numbers."""
+    """Raise for a result of more than MAX_NUMBERS numbers."""
     rows = cells[0].shape[0]
     features = sum(
         x.shape[1] if shown is None else len(shown) for x, shown in zip(cells, words, strict=True)
     )
-    if rows * classes * features > MOST:
-        most = MOST // (classes * features)
+    if rows * classes * features > MAX_NUMBERS:
+        most = MAX_NUMBERS // (classes * features)
         advice = f"at most {most:,} rows like these at once" if most else "fewer columns"
         raise ValueError(
             f"explain: {rows:,} rows x {classes:,} classes x {features:,} features are "
-            f"{rows * classes * features:,} numbers, more than {MOST:,}. Explain {advice}."
+            f"{rows * classes * features:,} numbers, more than {MAX_NUMBERS:,}. Explain {advice}."
         )

@@ -20,7 +20,7 @@ from bayesnb import numerics
 from bayesnb.families.base import Array, Rng
 from bayesnb.inference.class_scores import Scores, exponent_cumulants
 from bayesnb.inference.many_classes import (
-    LARGEST,
+    MAX_PLACES,
     CharacteristicFunctions,
     active,
     characters,
@@ -35,23 +35,23 @@ from bayesnb.numerics.threads import blocks, in_order
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
 # minus the log of an expected probability, 7e-13, below which a class adds nothing to the others'
 # sums
-HOPELESS = 28.0
+LOG_NEGLIGIBLE = 28.0
 # how far from their middle log-odds are searched for among many classes: exp(-32) = 1e-14 of the
 # other side
-FAR = 32.0
+MAX_LOG_ODDS = 32.0
 # Where a share of the variance of log-odds is between the bins of averaged histograms, the
-# expansion is off by TWICE as much as else plus BETWEEN * share**2 at most. An empirical envelope,
-# of 1,808 rows of 113 random models; in 1,744 rows of others the largest errors were 2.5e-4 under
-# "auto" and 0.018 under "fast".
-TWICE = 2.0
-BETWEEN = 0.05
+# expansion is off by ERROR_FACTOR as much as else plus MIXTURE_ERROR * share**2 at most. An
+# empirical envelope, of 1,808 rows of 113 random models; in 1,744 rows of others the largest errors
+# were 2.5e-4 under "auto" and 0.018 under "fast".
+ERROR_FACTOR = 2.0
+MIXTURE_ERROR = 0.05
 # cumulants of -W by those of W, as if of a difference of scores
-SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])
+NEGATION_SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])
 # places of a ray up to which histograms are transformed in less time than they are drawn
-LONG = 1 << 14
-REACHED = 64  # places at which it is asked whether a transform has died out
+MAX_HISTOGRAM_PLACES = 1 << 14
+PLACES_TRIED = 64  # places at which it is asked whether a transform has died out
 # rows times classes at once: four cumulants of each, before and after, stay in a core's cache
-ROWS = 1 << 15
+CELLS_AT_ONCE = 1 << 15
 
 
 class Intervals(NamedTuple):
@@ -103,7 +103,10 @@ class ScoreCumulants(NamedTuple):
             return error
         largest = np.sort(self.mixed, axis=1)[:, -2:]
         others = np.where(self.mixed == largest[:, 1:], largest[:, :1], largest[:, 1:])
-        return TWICE * error + BETWEEN * numerics.special.ratio(self.mixed + others, variance) ** 2
+        return (
+            ERROR_FACTOR * error
+            + MIXTURE_ERROR * numerics.special.ratio(self.mixed + others, variance) ** 2
+        )
 
     @property
     def finite(self) -> Array:
@@ -140,7 +143,7 @@ def intervals(
     if live.sum() == 1:
         return Intervals(*(array + live for array in result))
     possible = scores if live.all() else scores.of(live)
-    of_rows = _of_two if live.sum() == 2 else _of_many
+    of_rows = _compute_two_classes if live.sum() == 2 else _compute_many_classes
 
     def add_rows(rows: slice) -> None:
         part = possible[rows]
@@ -165,7 +168,7 @@ def intervals(
         for array, value in zip(result, values, strict=True):
             array[rows, live] = value
 
-    list(in_order(add_rows, blocks(len(scores), max(ROWS // possible.classes, 1)), n_jobs))
+    list(in_order(add_rows, blocks(len(scores), max(CELLS_AT_ONCE // possible.classes, 1)), n_jobs))
     return result
 
 
@@ -185,7 +188,8 @@ def find_smooth(scores: Scores, observed: bool) -> Array:
         return np.full(len(scores), belief.closed)
     possible = scores.of(belief.live)
     parts = [
-        possible[rows] for rows in blocks(len(scores), max(ROWS // (REACHED * possible.classes), 1))
+        possible[rows]
+        for rows in blocks(len(scores), max(CELLS_AT_ONCE // (PLACES_TRIED * possible.classes), 1))
     ]
     return np.concatenate([_die_out(part, observed) for part in parts])
 
@@ -198,9 +202,12 @@ def _die_out(scores: Scores, observed: bool) -> Array:
         )
     return (
         rays(
-            scores, active(scores, scores.log_mean(), observed, HOPELESS), observed, narrow=True
+            scores,
+            active(scores, scores.log_mean(), observed, LOG_NEGLIGIBLE),
+            observed,
+            narrow=True,
         ).size
-        <= LONG
+        <= MAX_HISTOGRAM_PLACES
     )
 
 
@@ -223,7 +230,7 @@ def drawn_intervals(
     return result, error
 
 
-def _of_two(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
+def _compute_two_classes(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
     """Intervals of two classes, from the second's log-odds against the first.
 
     The first's are their negatives.
@@ -231,7 +238,7 @@ def _of_two(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
     share = known.log_mean
     numerics.row_kernels.normalise(share, True)
     score, others = ((known.alone[..., c], known.seen[..., c]) for c in (1, 0))
-    ends, error, cumulants = _expanded(score, others, share[:, 1], target, known.common)
+    ends, error, cumulants = _expand(score, others, share[:, 1], target, known.common)
     if not target.observed:
         share[:, 1] = numerics.cornish_fisher.logistic_mean(cumulants)
     error = known.bound(error[:, None], cumulants[1, :, None])[:, 0]
@@ -250,7 +257,7 @@ def _of_two(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
     return Intervals(share, median, lower, upper)
 
 
-def _expanded(
+def _expand(
     score: tuple[Array, Array],
     others: tuple[Array, Array],
     share: Array,
@@ -262,21 +269,24 @@ def _expanded(
     `score` and `others` are cumulants of a class's score and of the others', each before and after
     the row was seen, `(4, r)`; `common`, `(2, 4, r)`, is added to those of the log-odds.
     """
-    one, two = np.stack([score[1] + SIGNS * others[0], score[0] + SIGNS * others[1]]) + common
+    one, two = (
+        np.stack([score[1] + NEGATION_SIGNS * others[0], score[0] + NEGATION_SIGNS * others[1]])
+        + common
+    )
     return numerics.cornish_fisher.quantiles(one, two, share, target.z, target.tolerance)
 
 
-def _of_many(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
+def _compute_many_classes(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
     """Intervals of three or more classes, each against all others."""
     share = np.exp(normalised(known.log_mean))
-    kept = active(scores, known.log_mean, target.observed, HOPELESS)
+    kept = active(scores, known.log_mean, target.observed, LOG_NEGLIGIBLE)
     parts = known.alone, known.seen, share, kept
     others, others_seen, mean, crude = numerics.class_sums.cumulants_of_others(*parts)
     score, rest = (
         [array.reshape(4, -1) for array in pair] for pair in (known[:2], (others, others_seen))
     )
     common = exponent_cumulants(scores.exponent_variance.reshape(-1), target.observed)
-    ends, error, cumulants = _expanded(
+    ends, error, cumulants = _expand(
         (score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target, common
     )
     ends = ends.reshape(-1, *share.shape)
@@ -331,14 +341,18 @@ def _invert_many(
     if not len(many):
         return
     needed = rays(scores[many], kept[many], target.observed, narrow=True)
-    light = needed.light if not target.observed else needed.size <= LARGEST
+    light = needed.light if not target.observed else needed.size <= MAX_PLACES
     result.quantiles[:, many[~light]] = np.nan
     many = many[light]
     needed = needed.of(light)
     for part in characters(scores[many], kept[many], target.observed, needed):
         at = many[part.rows][:, None], part.classes
         part = part.widened(scores.exponent_variance[at], target.observed)
-        middle = np.clip(logit(result.mean[at]), -FAR, FAR) if target.observed else cumulants[0][at]
+        middle = (
+            np.clip(logit(result.mean[at]), -MAX_LOG_ODDS, MAX_LOG_ODDS)
+            if target.observed
+            else cumulants[0][at]
+        )
         below = 1 - result.mean[at] if target.observed else None
         result.quantiles[:, *at] = _search(part, middle, result.quantiles[:, *at], level, below)
         if not target.observed:
@@ -355,7 +369,7 @@ def _search(
     """
     phi = part.phi.reshape(-1, part.phi.shape[-1])
     middle = middle.reshape(-1)
-    reach = np.pi / part.step if below is None else FAR
+    reach = np.pi / part.step if below is None else MAX_LOG_ODDS
     lower = middle - reach
     upper = middle + reach
     near = guess.reshape(len(level), -1)

@@ -19,8 +19,8 @@ from bayesnb.model.linked import LinkBlock, levels_of_written
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Block, Schema
 
-ROUNDS = 1_000  # after which a cell is taken as it comes: ratios are never so extreme
-AT_ONCE = 1 << 12  # cells that are drawn in a round, of few rows several for each
+MAX_ROUNDS = 1_000  # after which a cell is taken as it comes: ratios are never so extreme
+CELLS_AT_ONCE = 1 << 12  # cells that are drawn in a round, of few rows several for each
 Generator = np.random.Generator
 
 
@@ -49,7 +49,7 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
         for c in np.unique(codes[seen >= 0]):
             rows = np.flatnonzero((codes == c) & (seen >= 0))
             of_class = schema.blocks[b], model.posterior.blocks[b][c]
-            cells[b][rows, j] = _accepted(*of_class, j, readers[1], table[c, seen[rows]], rng)
+            cells[b][rows, j] = _draw_accepted(*of_class, j, readers[1], table[c, seen[rows]], rng)
     for b in packed:
         cells[b] = schema.template.pack(cells[b])
 
@@ -62,7 +62,7 @@ def _levels(
     return levels_of_written(*reader, schema.blocks[b], j, np.asarray(cells[b])[:, j])
 
 
-def _accepted(
+def _draw_accepted(
     block: Block, belief: Belief, j: int, reader: tuple[Block, int], ratio: Array, rng: Generator
 ) -> Array:
     """Cells of one column and class, of which those on a level are accepted by its ratio.
@@ -74,8 +74,8 @@ def _accepted(
     chance = of_levels / of_levels.max(axis=1, keepdims=True)
     waiting = np.arange(len(ratio))
     out = None
-    for _ in range(ROUNDS):
-        each = max(AT_ONCE // len(waiting), 1)
+    for _ in range(MAX_ROUNDS):
+        each = max(CELLS_AT_ONCE // len(waiting), 1)
         size = each * len(waiting)
         drawn = np.asarray(
             block.write(belief.sample(rng, size).sample(rng).reshape(size, -1), rng)

@@ -31,8 +31,8 @@ principal value, and half of the residue stays.
 
 The way back divides by a Gamma function that decays like exp(-pi t / 2): on the real axis, angle =
 0, every digit would be lost at t = 23. Turning the ray by an angle multiplies the Gamma functions
-by exp(angle tau), which takes the decay away but for exp(-(pi / 2 - angle) t), see LOSS. A turn by
-pi / 2 itself would leave no decay that cuts the sums off.
+by exp(angle tau), which takes the decay away but for exp(-(pi / 2 - angle) t), see ROUND_TRIP_LOSS.
+A turn by pi / 2 itself would leave no decay that cuts the sums off.
 """
 
 from collections.abc import Iterator
@@ -44,26 +44,35 @@ from scipy.special import loggamma
 
 from bayesnb.families.base import Array
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.two_classes import FINE, HALF_WIDTH, RARE, SPARE, chernoff, too_heavy
+from bayesnb.inference.two_classes import (
+    HALF_WIDTH,
+    LOGISTIC_ROOM,
+    TAIL_PROBABILITY,
+    WIDTH_FACTOR,
+    chernoff,
+    too_heavy,
+)
 from bayesnb.numerics.threads import blocks
 
 # Nats lost on the way back at the last t, half the last tau. exp(13.75) = 9e5 times rounding is
-# 2e-10, about CUT; on the way there terms are cut off at the last tau, where they are exp(-2 LOSS)
-# = 1e-12.
-LOSS = 13.75
+# 2e-10, about TERM_TOLERANCE; on the way there terms are cut off at the last tau, where they are
+# exp(-2 ROUND_TRIP_LOSS) = 1e-12.
+ROUND_TRIP_LOSS = 13.75
 # minus the log of a probability that is taken for 0, 7e-13: S is 0 or 1 to that at the ends of a
 # window
-SURE = 28.0
+LOG_NEGLIGIBLE = 28.0
 # Where log E - U starts on the line 1/2, scores being in units of the row's probability, so that
 # those of the most probable class are around 0: tails are exp(-|v| / 2) whatever the row, 5e-12 at
 # -52 and 1e-17 at 78, where a window of HALF_WIDTH ends.
 HALF_START = -52.0
 # the least t that is reached: the kernels of means and entropies are exp(-pi t), 5e-13
-NEEDED = 9.0
-CUT = 1e-10  # size at which a characteristic function is cut off, beside its 1 at t = 0
-LARGEST = 1 << 18  # places of a ray: a row whose transforms need more is drawn
-LONGEST = 1 << 20  # places times classes: some tenths of a second for a row, longer than drawing it
-AT_ONCE = 1 << 20  # numbers of a transform that are held at once: 16 MiB
+LAST_T = 9.0
+TERM_TOLERANCE = 1e-10  # size at which a characteristic function is cut off, beside its 1 at t = 0
+MAX_PLACES = 1 << 18  # places of a ray: a row whose transforms need more is drawn
+MAX_WORK = (
+    1 << 20
+)  # places times classes: some tenths of a second for a row, longer than drawing it
+NUMBERS_AT_ONCE = 1 << 20  # numbers of a transform that are held at once: 16 MiB
 
 
 class Ray(NamedTuple):
@@ -81,9 +90,10 @@ class Ray(NamedTuple):
     def angle(self) -> float:
         """Turn of the ray.
 
-        It is pi / 2 less what makes exp(-(pi / 2 - angle) tau) = exp(-2 LOSS) at the last tau.
+        It is pi / 2 less what makes exp(-(pi / 2 - angle) tau) = exp(-2 ROUND_TRIP_LOSS) at the
+        last tau.
         """
-        return max(0.0, np.pi / 2 - 2 * LOSS / (self.size / 2 * self.step))
+        return max(0.0, np.pi / 2 - 2 * ROUND_TRIP_LOSS / (self.size / 2 * self.step))
 
     @property
     def tau(self) -> Array:
@@ -224,13 +234,13 @@ class Rays(NamedTuple):
 
     width: Array  # of the window that holds all scores and their differences
     start: Array
-    size: Array  # beyond LARGEST, or infinite, if no transform is small by then
+    size: Array  # beyond MAX_PLACES, or infinite, if no transform is small by then
     work: Array  # size times active classes
 
     @property
     def light(self) -> Array:
         """Whether a row's transforms are inverted, `(r,)`; otherwise draws take less time."""
-        return (self.size <= LARGEST) & (self.work <= LONGEST)
+        return (self.size <= MAX_PLACES) & (self.work <= MAX_WORK)
 
     def of(self, rows: Array) -> "Rays":
         return Rays(*(array[rows] for array in self))
@@ -241,7 +251,7 @@ def rays(scores: Scores, kept: Array, observed: bool, narrow: bool) -> Rays:
 
     `narrow` if its transforms are needed as far as they matter to quantiles, not only to means.
     """
-    reach = last_place(scores, kept, observed) if narrow else np.full(len(scores), NEEDED)
+    reach = last_place(scores, kept, observed) if narrow else np.full(len(scores), LAST_T)
     if observed:
         width = np.full(len(scores), HALF_WIDTH)
         start = np.full(len(scores), HALF_START)
@@ -262,7 +272,7 @@ def characters(
     order = np.argsort(~kept, axis=1, kind="stable")
     keys = np.stack([kept.sum(axis=1), needed.width, needed.size])
     for a, wide, places in np.unique(keys, axis=1).T:
-        if places > LARGEST:
+        if places > MAX_PLACES:
             raise too_heavy()
         group = np.flatnonzero((keys == [[a], [wide], [places]]).all(axis=0))
         size = next_fast_len(int(places), real=False)
@@ -270,7 +280,7 @@ def characters(
         ray = Ray(
             0.5 if observed else 0.0, 2 * np.pi / wide, size, float(needed.start[group].min())
         )
-        for part in blocks(len(group), max(AT_ONCE // (size * scores.classes), 1)):
+        for part in blocks(len(group), max(NUMBERS_AT_ONCE // (size * scores.classes), 1)):
             rows = group[part]
             classes = order[rows, : int(a)]
             yield CharacteristicFunctions(
@@ -284,14 +294,14 @@ def last_place(scores: Scores, kept: Array, observed: bool) -> Array:
     Infinite where transforms are not small at the end of the largest ray.
 
     W_c varies no less than one of its scores, so phi_c is at most the product of the two largest
-    transforms of scores, and small where that is below CUT.
+    transforms of scores, and small where that is below TERM_TOLERANCE.
     """
-    t = NEEDED * FINE ** np.arange(
-        np.log(LARGEST * np.pi / (2 * SPARE * NEEDED)) / np.log(FINE) + 1
+    t = LAST_T * WIDTH_FACTOR ** np.arange(
+        np.log(MAX_PLACES * np.pi / (2 * LOGISTIC_ROOM * LAST_T)) / np.log(WIDTH_FACTOR) + 1
     )
     size = scores.transform((0.5 if observed else 0.0) + 1j * np.append(0.0, t)).real
     size = np.where(kept[..., None], size[..., 1:] - size[..., :1], -np.inf)
-    small = np.sort(size, axis=1)[:, -2:].sum(axis=1) < np.log(CUT)
+    small = np.sort(size, axis=1)[:, -2:].sum(axis=1) < np.log(TERM_TOLERANCE)
     stays_small = np.logical_and.accumulate(small[:, ::-1], axis=1)[:, ::-1]
     return np.where(stays_small[:, -1], t[stays_small.argmax(axis=1)], np.inf)
 
@@ -306,17 +316,19 @@ def _extent(scores: Scores, kept: Array, shift: Array) -> tuple[Array, Array]:
     lower, upper = chernoff(moments, np.where(kept, np.sqrt(scores.cumulants()[1]), 1.0))
     least = np.where(kept, lower, np.inf).min(axis=1)
     most = np.where(kept, upper, -np.inf).max(axis=1)
-    noise = np.sqrt(-2 * np.log(RARE) * scores.exponent_variance.max(axis=1))
-    width = FINE ** np.ceil(np.log(2 * (most - least + noise) + SPARE) / np.log(FINE))
-    # there exp(v + U) is below exp(-SURE), but for the probability of leaving the window
-    first = shift - most - SURE
+    noise = np.sqrt(-2 * np.log(TAIL_PROBABILITY) * scores.exponent_variance.max(axis=1))
+    width = WIDTH_FACTOR ** np.ceil(
+        np.log(2 * (most - least + noise) + LOGISTIC_ROOM) / np.log(WIDTH_FACTOR)
+    )
+    # there exp(v + U) is below exp(-LOG_NEGLIGIBLE), but for the probability of leaving the window
+    first = shift - most - LOG_NEGLIGIBLE
     return width, np.floor(first / 8) * 8  # rounded, so that rows of one width share their start
 
 
 def _on_ray(scores: Scores, classes: Array, shift: Array, ray: Ray) -> Array:
     """phi_c up to half the ray's last tau, `(r, a, n)`.
 
-    Beyond, the way back has lost more than LOSS.
+    Beyond, the way back has lost more than ROUND_TRIP_LOSS.
     """
     s = ray.line + 1j * ray.tau
     terms = (

@@ -36,13 +36,15 @@ from bayesnb.model.product import (
 )
 from bayesnb.numerics.threads import blocks
 
-NUMBERS = 1 << 20  # parameters that are drawn at once: 8 MiB
-CELLS = 1 << 21  # log p(x, y | theta) that are held at once: 16 MiB
-PROBABILITIES = 1 << 24  # p(y | x, theta) that are held at once: 128 MiB
-SIDE_BY_SIDE = 1 << 11  # draws times classes that are scored in one pass through the rows
-MOST_BYTES = 2 << 30  # of a result: more is refused before it is made
+PARAMETERS_AT_ONCE = 1 << 20  # parameters that are drawn at once: 8 MiB
+SCORES_AT_ONCE = 1 << 21  # log p(x, y | theta) that are held at once: 16 MiB
+PROBABILITIES_AT_ONCE = 1 << 24  # p(y | x, theta) that are held at once: 128 MiB
+MAX_DRAWS_TIMES_CLASSES = (
+    1 << 11
+)  # draws times classes that are scored in one pass through the rows
+MAX_BYTES = 2 << 30  # of a result: more is refused before it is made
 # draws where nothing else works: a standard error of a probability is 0.0035 at most
-FALLBACK = 20_000
+FALLBACK_DRAWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ class Theta:
     ) -> Iterator[tuple[slice, Array]]:
         """Yield rows, not too many at once, and their log p(x, y | theta), `(r, s, c)`."""
         draws, classes = self.shape
-        for rows in blocks(cells[0].shape[0], max(CELLS // (draws * classes), 1)):
+        for rows in blocks(cells[0].shape[0], max(SCORES_AT_ONCE // (draws * classes), 1)):
             yield rows, self.log_joint([x[rows] for x in cells], power, n_jobs)
 
     def proba(self, joint: Array, n_jobs: int | None = None) -> Array:
@@ -147,7 +149,11 @@ def repeated(classes: int, draws: int) -> Array:
 
 def at_once(beliefs: Sequence[Belief]) -> int:
     """Number of draws of all classes' parameters that are made and scored together."""
-    return max(min(NUMBERS // max(map(_width, beliefs)), SIDE_BY_SIDE) // len(beliefs[0]), 1)
+    return max(
+        min(PARAMETERS_AT_ONCE // max(map(_width, beliefs)), MAX_DRAWS_TIMES_CLASSES)
+        // len(beliefs[0]),
+        1,
+    )
 
 
 def _width(belief: Belief) -> int:
@@ -241,7 +247,7 @@ class DrawnWarning(UserWarning):
 
 def drawn_proba(scores: Scores) -> Array:
     """Draws of p(y | x, theta) for rows without closed form, `(s, r, c)`, by the same seed."""
-    return draw_proba(scores, FALLBACK, rng=0)
+    return draw_proba(scores, FALLBACK_DRAWS, rng=0)
 
 
 def warn_drawn(rows: int, draws: int, error: float) -> None:
@@ -285,10 +291,10 @@ def mean_error(draws: Array) -> float:
 
 
 def refuse_large(what: str, size: float, advice: str) -> None:
-    """Raise before a result takes more than MOST_BYTES."""
-    if size > MOST_BYTES:
+    """Raise before a result takes more than MAX_BYTES."""
+    if size > MAX_BYTES:
         raise ValueError(
-            f"{what} would take {size / 2**30:.1f} GiB, more than {MOST_BYTES / 2**30:g}. {advice}"
+            f"{what} would take {size / 2**30:.1f} GiB, more than {MAX_BYTES / 2**30:g}. {advice}"
         )
 
 
@@ -301,7 +307,7 @@ def drawn_rows(
     """
     rng = np.random.default_rng(rng)
     share = np.exp(normalised(scores.log_mean()))
-    step = 1 if observers else max(PROBABILITIES // (draws * scores.classes), 1)
+    step = 1 if observers else max(PROBABILITIES_AT_ONCE // (draws * scores.classes), 1)
     seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
     for rows in blocks(len(scores), step):
         part = scores[rows]

@@ -27,7 +27,7 @@ from bayesnb.model.product import Model
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.threads import blocks
 
-MOST_NUMBERS = 1 << 20  # parameters that are drawn at once
+PARAMETERS_AT_ONCE = 1 << 20  # parameters that are drawn at once
 Generator = np.random.Generator
 
 
@@ -109,7 +109,7 @@ def _draw(
     for c in np.unique(codes):
         members = np.flatnonzero(codes == c)
         posterior = belief[c]
-        for part in blocks(len(members), max(MOST_NUMBERS // _width(posterior), 1)):
+        for part in blocks(len(members), max(PARAMETERS_AT_ONCE // _width(posterior), 1)):
             rows = members[part]
             total = () if lengths is None else (lengths[rows, None],)
             with np.errstate(over="ignore"):  # a concentration of 0 is the limit of small ones

@@ -19,31 +19,33 @@ from bayesnb.families.base import Array
 from bayesnb.inference.class_scores import Scores
 from bayesnb.numerics.threads import blocks
 
-RARE = 1e-12  # probability of leaving a window, and so the error of the sum
+TAIL_PROBABILITY = 1e-12  # probability of leaving a window, and so the error of the sum
 # size at which a transform is cut off, beside its place m in the sum, whose terms are phi / m
-CUT = 1e-9
-FINE = 2.0**0.25  # widths are rounded up by this factor at most, so that rows share their nodes
+TERM_TOLERANCE = 1e-9
+WIDTH_FACTOR = (
+    2.0**0.25
+)  # widths are rounded up by this factor at most, so that rows share their nodes
 # the same of averaged histograms: a transform of all their bins takes longer than the rows that
 # share it
-SHARED = 4.0
+HISTOGRAM_WIDTH_FACTOR = 4.0
 # by which a window is wider for a mean of the logistic function, whose tails are exp(-|x|):
 # exp(-40)
-SPARE = 80.0
-FEW = 256  # nodes up to which a mean is taken from the density, which costs nodes**2
-LAST = 12.0  # last t for means of functions whose transforms are exp(-pi t): 4e-17
+LOGISTIC_ROOM = 80.0
+MAX_DENSITY_NODES = 256  # nodes up to which a mean is taken from the density, which costs nodes**2
+LAST_T = 12.0  # last t for means of functions whose transforms are exp(-pi t): 4e-17
 # of a window on the line 1/2, where tails are exp(-|x| / 2) at most: 8e-15 at half of it
 HALF_WIDTH = 130.0
 # window from which log-odds are wider than doubles can show in a probability: panels instead
-WIDE = 4096.0
-FINEST, COARSEST = 0.06, 0.5  # sizes of panels on which exp(i x t) turns 7 and 6 times
-PER_PANEL = 32  # nodes
-FARTHEST = 740.0  # log-odds beyond which a probability is 0 or 1: exp(-745) is the least double
-# nodes of a window, and of one wider than WIDE, before it goes to panels
-MOST_NODES = 1 << 17
-OF_WIDE = 1 << 15
+MAX_WINDOW = 4096.0
+MIN_PANEL, MAX_PANEL = 0.06, 0.5  # sizes of panels on which exp(i x t) turns 7 and 6 times
+NODES_PER_PANEL = 32  # nodes
+MAX_LOG_ODDS = 740.0  # log-odds beyond which a probability is 0 or 1: exp(-745) is the least double
+# nodes of a window, and of one wider than MAX_WINDOW, before it goes to panels
+MAX_NODES = 1 << 17
+MAX_NODES_WIDE = 1 << 15
 # rows times nodes: of a first guess, and at which rows are halved
-AT_ONCE = 1 << 18
-MOST_HELD = 1 << 21
+NODES_AT_ONCE = 1 << 18
+MAX_NODES_HELD = 1 << 21
 
 
 def pairs_of(kept: Array) -> Iterator[tuple[int, int, Array]]:
@@ -77,11 +79,11 @@ def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observe
 
 def _of_equal_width(scores: Scores, width: Array) -> Iterator[tuple[float, Array]]:
     """Yield each width, rounded up, and rows that have it, not too many at once."""
-    factor = SHARED if scores.belief.has_atoms else FINE
+    factor = HISTOGRAM_WIDTH_FACTOR if scores.belief.has_atoms else WIDTH_FACTOR
     width = factor ** np.ceil(np.log(width) / np.log(factor))
     for shared in np.unique(width):
         group = np.flatnonzero(width == shared)
-        for part in blocks(len(group), max(int(AT_ONCE / shared), 1)):
+        for part in blocks(len(group), max(int(NODES_AT_ONCE / shared), 1)):
             yield float(shared), group[part]
 
 
@@ -111,7 +113,7 @@ def _in_window(
     quantiles = numerics.fourier_inversion.search(phi, step, ends, guess - centre, level) + centre
     if observed:
         return LogOdds(quantiles, np.full(len(scores), np.nan))
-    if width < SPARE and phi.shape[1] <= FEW:
+    if width < LOGISTIC_ROOM and phi.shape[1] <= MAX_DENSITY_NODES:
         mean = numerics.fourier_inversion.mean_by_density(phi, step, ends[0], width, centre)
         return LogOdds(quantiles, mean)
     return LogOdds(quantiles, means(spectrum(scores, _room(*(ends + centre)).max())))
@@ -120,25 +122,25 @@ def _in_window(
 def _by_panels(scores: Scores, guess: Array, target: tuple[Array, float, bool]) -> LogOdds:
     """Invert a row of such heavy tails that no window holds it.
 
-    Quantiles beyond FARTHEST are infinite.
+    Quantiles beyond MAX_LOG_ODDS are infinite.
 
     They are NaN, and so is the mean, where the transform does not die out soon enough.
     """
     level, width, observed = target
     last = 16.0
     while True:
-        t, weight = panels(width, last, FINEST)
+        t, weight = panels(width, last, MIN_PANEL)
         each = np.exp(_log_terms(scores, 1j * t, observed) - _log_rows(scores, observed))
-        if (np.abs(each[..., -1]).sum(axis=0) < CUT * len(t)).all():
+        if (np.abs(each[..., -1]).sum(axis=0) < TERM_TOLERANCE * len(t)).all():
             break
-        if len(t) >= OF_WIDE:
+        if len(t) >= MAX_NODES_WIDE:
             return LogOdds(np.full_like(guess, np.nan), np.full(len(scores), np.nan))
         last *= 2
     phi = each.sum(axis=0)
-    limits = np.array([[-FARTHEST], [FARTHEST]])
+    limits = np.array([[-MAX_LOG_ODDS], [MAX_LOG_ODDS]])
     search = numerics.fourier_inversion.search_in_panels
     ends = search(phi, t, weight, limits, np.zeros_like(guess), level)
-    ends = np.where(np.abs(ends) > FARTHEST - 1e-6, np.copysign(np.inf, ends), ends)
+    ends = np.where(np.abs(ends) > MAX_LOG_ODDS - 1e-6, np.copysign(np.inf, ends), ends)
     return LogOdds(ends, means(Spectrum(t, weight, phi)))
 
 
@@ -153,7 +155,7 @@ def spectra(scores: Scores) -> "Iterator[tuple[Array, Spectrum]]":
 
 def _room(lower: Array, upper: Array) -> Array:
     """Width of a window about 0 for log-odds between two ends, and what decays as exp(-|x|)."""
-    return 2 * np.maximum(np.abs(lower), np.abs(upper)) + SPARE
+    return 2 * np.maximum(np.abs(lower), np.abs(upper)) + LOGISTIC_ROOM
 
 
 class Spectrum(NamedTuple):
@@ -172,11 +174,11 @@ def spectrum(scores: Scores, width: float) -> Spectrum:
     Wide distributions have transforms that change fast near 0, and get panels, whose places are
     closer there.
     """
-    if width > WIDE:
-        t, weight = panels(width, LAST, COARSEST)
+    if width > MAX_WINDOW:
+        t, weight = panels(width, LAST_T, MAX_PANEL)
     else:
         step = 2 * np.pi / width
-        t = (np.arange(LAST / step) + 0.5) * step
+        t = (np.arange(LAST_T / step) + 0.5) * step
         weight = np.full(len(t), step)
     return Spectrum(t, weight, np.exp(_log_terms(scores, 1j * t, False)).sum(axis=0))
 
@@ -190,7 +192,7 @@ def half_spectrum(scores: Scores) -> Spectrum:
     row, the log-odds have a density which is 2 cosh(x / 2) times that, and integrates to 1.
     """
     step = 2 * np.pi / HALF_WIDTH
-    t = (np.arange(LAST / step) + 0.5) * step
+    t = (np.arange(LAST_T / step) + 0.5) * step
     s = 0.5 + 1j * t
     alone = scores.transform(s)
     common = scores.pair_transform(s, s.conj())
@@ -216,7 +218,7 @@ def panels(width: float, last: float, coarsest: float) -> tuple[Array, Array]:
     edges = [0.0, 1 / width]
     while edges[-1] < last:
         edges.append(edges[-1] + min(edges[-1], coarsest))
-    x, w = np.polynomial.legendre.leggauss(PER_PANEL)
+    x, w = np.polynomial.legendre.leggauss(NODES_PER_PANEL)
     left = np.array(edges[:-1])[:, None]
     size = np.diff(edges)[:, None]
     return (left + size * (x + 1) / 2).ravel(), (size * w / 2).ravel()
@@ -249,10 +251,10 @@ def _transform(scores: Scores, step: float, centre: Array, observed: bool) -> Ar
         each = np.exp(_log_terms(scores, 1j * t, observed) - log_rows - 1j * centre[:, None] * t)
         parts.append(each.sum(axis=0))
         done += n
-        if (np.abs(each[..., -1]).sum(axis=0) < CUT * done).all():
+        if (np.abs(each[..., -1]).sum(axis=0) < TERM_TOLERANCE * done).all():
             return np.concatenate(parts, axis=1)
-        if done >= (OF_WIDE if step * WIDE < 2 * np.pi else MOST_NODES) or (
-            len(scores) > 1 and done * len(scores) > MOST_HELD
+        if done >= (MAX_NODES_WIDE if step * MAX_WINDOW < 2 * np.pi else MAX_NODES) or (
+            len(scores) > 1 and done * len(scores) > MAX_NODES_HELD
         ):
             return None
 
@@ -273,21 +275,21 @@ def _log_terms(scores: Scores, s: Array, observed: bool) -> Array:
 
 
 def _window(scores: Scores, cumulants: Array, observed: bool) -> tuple[Array, Array]:
-    """Ends beyond which the log-odds are with a probability of RARE at most, `(r,)` each."""
+    """Return ends beyond which log-odds are with TAIL_PROBABILITY at most, `(r,)` each."""
     return chernoff(lambda s: _real_moments(scores, s, observed), np.sqrt(cumulants[1]))
 
 
 def chernoff(moments: Callable[[Array], tuple[Array, Array]], spread: Array) -> tuple[Array, Array]:
-    """Bounds that variables pass with a probability of RARE at most.
+    """Bounds that variables pass with a probability of TAIL_PROBABILITY at most.
 
-    (log E exp(s X) - log RARE) / s, for any s > 0.
+    (log E exp(s X) - log TAIL_PROBABILITY) / s, for any s > 0.
 
     Chernoff (1952), A measure of asymptotic efficiency. `moments` gives the logs of E exp(-s X) and
     E exp(s X), `(n,) -> (..., n)`, of variables with standard deviations `spread`, `(...)`. The
     best s of a normal one is tried, with neighbours by factors of root 2, and smaller ones as long
     as no moment exists.
     """
-    reach = -np.log(RARE)
+    reach = -np.log(TAIL_PROBABILITY)
     best = np.sqrt(2 * reach) / np.maximum(spread, 1e-4)  # of a normal variable
     s = 2.0 ** np.arange(np.log2(best.min()) - 1, np.log2(best.max()) + 1.5, 0.5)
     ends = np.full((2, *spread.shape), np.inf)

@@ -35,7 +35,7 @@ from bayesnb.mcmc.likelihood import tensors
 from bayesnb.mcmc.variable_names import BlockNames
 from bayesnb.numerics import special
 
-WIDE = 1.5  # standard deviation of the log of what is learned
+LOG_SD = 1.5  # standard deviation of the log of what is learned
 Draws = Mapping[str, Array]  # name -> `(s, ...)`
 
 
@@ -116,7 +116,7 @@ class LearnedDirichlet(BlockPrior):
         unit = self.family.of_levels(self.seen.unit, self.stats)
         one, declared = (next(iter(each.parts().values())) for each in (unit, self.declared))
         smoothing = declared.flat[0] / one.flat[0]
-        return {"alpha": pm.LogNormal(**args, mu=np.log(smoothing), sigma=WIDE)}
+        return {"alpha": pm.LogNormal(**args, mu=np.log(smoothing), sigma=LOG_SD)}
 
     def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         return (self._spread_alpha(values["alpha"]) * self.seen.unit,)
@@ -259,7 +259,7 @@ class LearnedDeviations(DeviationPrior):
     def _add_sigma(self, pm: Any, names: BlockNames, args: dict[str, Any], width: Array) -> Any:
         if self.kind == "half-normal":
             return pm.HalfNormal(**args, sigma=add_positive(pm, names, "sigma_width", width))
-        centre = pm.Normal(**names.hyper("log_sigma_mean"), mu=np.log(width), sigma=WIDE)
+        centre = pm.Normal(**names.hyper("log_sigma_mean"), mu=np.log(width), sigma=LOG_SD)
         spread = pm.HalfNormal(**names.hyper("log_sigma_spread"), sigma=1.0)
         # a spread near 0 is no dead end
         variate = pm.Normal(f"{args['name']}_variate", 0.0, 1.0, dims=args["dims"])
@@ -294,7 +294,7 @@ def choose_prior(
 
 def add_positive(pm: Any, names: BlockNames, symbol: str, centre: Array) -> Any:
     """Add a positive hyperparameter of every feature, given the median of its prior."""
-    return pm.LogNormal(**names.hyper(symbol), mu=np.log(centre), sigma=WIDE)
+    return pm.LogNormal(**names.hyper(symbol), mu=np.log(centre), sigma=LOG_SD)
 
 
 def add_mean_hyperparameters(

@@ -25,8 +25,8 @@ from bayesnb.model.product import Model, Rows
 from bayesnb.numerics.special import log, times
 from bayesnb.selection.leave_one_out import Pointwise, PredictiveRule, leave_one_out, warn_undefined
 
-FEWEST = 50  # draws that a row should have for its mean and its quantiles
-SHARE = 10  # or one in so many, where there are few at all
+MIN_DRAWS_OF_ROW = 50  # draws that a row should have for its mean and its quantiles
+MIN_SHARE_OF_DRAWS = 10  # or one in so many, where there are few at all
 MAX_DRAWS, MIN_DRAWS = 400, 100  # draws that leave-one-out is averaged over
 MAX_SCORES = 1 << 25  # draws times rows of leave-one-out
 ROUNDING = 1e-9  # relative error of a log-density
@@ -93,7 +93,7 @@ def quantiles(values: Array, share: Array, levels: Array) -> Array:
 
 def few(effective_draws: Array, draws: int) -> Array:
     """Return whether the draws are worth too few for a row, `(r,)`."""
-    return effective_draws < min(FEWEST, draws / SHARE)
+    return effective_draws < min(MIN_DRAWS_OF_ROW, draws / MIN_SHARE_OF_DRAWS)
 
 
 def warn_degenerate(effective_draws: Array, draws: int) -> None:

@@ -40,7 +40,7 @@ from bayesnb.model.product import Rows
 from bayesnb.numerics.threads import blocks
 from bayesnb.results.parameter_names import Variables
 
-EXPLAINED = 200  # draws
+MAX_EXPLAINED_DRAWS = 200  # draws
 
 
 @dataclass(eq=False, repr=False)
@@ -260,7 +260,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         self._check_fitted()
         table, cells = self.estimator_._read(X)
         self.estimator_.schema_.check_cells(cells)
-        draws = thin(self.ensemble_.size, EXPLAINED)
+        draws = thin(self.ensemble_.size, MAX_EXPLAINED_DRAWS)
         explanation = explain(self.ensemble_, draws, cells, self.estimator_.fitted_.exponents)
         return results.explanations.explained(
             explanation,

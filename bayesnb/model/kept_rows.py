@@ -5,8 +5,8 @@
 
 So the same rows stay however the table is cut into parts, and what stays of two parts together is
 what stays of the rows that stay of each: bottom-k sampling (Cohen and Kaplan 2007, Summarizing data
-using bottom-k sketches). What stays holds at most MOST_ROWS rows, and NUMBERS numbers or
-FEWEST_ROWS rows; of cells that are sparse, or words, MOST_ROWS rows, however long. Of at most so
+using bottom-k sketches). What stays holds at most MAX_ROWS rows, and MAX_NUMBERS numbers or
+MIN_ROWS rows; of cells that are sparse, or words, MAX_ROWS rows, however long. Of at most so
 many rows all stay.
 """
 
@@ -22,13 +22,13 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Block, Schema
 
-MOST_ROWS, PART = 10_000, 4_000  # that are all scored, and how many are of more
-FEWEST_ROWS = 200
-NUMBERS = 1 << 24  # of a table that is kept, above which rows are fewer
+MAX_ROWS, ROWS_SCORED = 10_000, 4_000  # that are all scored, and how many are of more
+MIN_ROWS = 200
+MAX_NUMBERS = 1 << 24  # of a table that is kept, above which rows are fewer
 # by class and column, and multiplications of a step, above which fewer rows are scored
-SCORES = 1 << 22
-WORK = 2e9
-FIRST = 8  # rows of a part by which it is distinguished from others
+MAX_SCORES = 1 << 22
+MAX_WORK = 2e9
+ROWS_HASHED = 8  # rows of a part by which it is distinguished from others
 
 
 def most_scored(classes: int, columns: int, exponents: int | None = None) -> int:
@@ -39,8 +39,10 @@ def most_scored(classes: int, columns: int, exponents: int | None = None) -> int
     By default each column has one.
     """
     f = columns if exponents is None else exponents
-    by_work = WORK / f**2 if f**3 <= WORK else (WORK / f) ** 0.5  # of `selection.exponents`
-    return max(int(min(SCORES / columns, by_work) / classes), FEWEST_ROWS)
+    by_work = (
+        MAX_WORK / f**2 if f**3 <= MAX_WORK else (MAX_WORK / f) ** 0.5
+    )  # of `selection.exponents`
+    return max(int(min(MAX_SCORES / columns, by_work) / classes), MIN_ROWS)
 
 
 def evenly(codes: Array, size: int) -> Array:
@@ -81,7 +83,7 @@ class KeptRows:
         beside them.
         """
         keys = _hashed(_place_of(rows) if first is None else first, len(rows.codes))
-        order = _smallest(keys, MOST_ROWS, bound)
+        order = _smallest(keys, MAX_ROWS, bound)
         cells = tuple(_plain(x[order]) for x in rows.cells)
         kept = cls(cells, rows.codes[order], rows.counts[order], keys[order], len(rows.codes))
         return kept._bounded(schema, classes)
@@ -103,7 +105,7 @@ class KeptRows:
         codes, weight, keys = (
             np.concatenate([getattr(self, name), getattr(other, name)]) for name in arrays
         )
-        order = _smallest(keys, MOST_ROWS)
+        order = _smallest(keys, MAX_ROWS)
         cells = tuple(_stacked(pair)[order] for pair in zip(self.cells, other.cells, strict=True))
         rows = self.rows + other.rows
         return type(self)(cells, codes[order], weight[order], keys[order], rows)._bounded(
@@ -121,9 +123,9 @@ class KeptRows:
         )
 
     def labelled(self, schema: Schema) -> Rows:
-        """Rows to score: all, if none is missing, else PART of them."""
+        """Rows to score: all, if none is missing, else ROWS_SCORED of them."""
         rows = Rows(schema.observers, self.cells, self.codes, self.weight)
-        return rows if self.rows == len(self) else rows.where(evenly(self.codes, PART))
+        return rows if self.rows == len(self) else rows.where(evenly(self.codes, ROWS_SCORED))
 
     def _bounded(self, schema: Schema, classes: int) -> Self:
         """Keep as many rows as there may be, given the numbers of classes and columns.
@@ -135,7 +137,7 @@ class KeptRows:
             1 if one else len(block.places) for one, block in zip(joint, schema.blocks, strict=True)
         )
         width = sum(1 if sparse.issparse(x) else x.shape[1] for x in self.cells)
-        size = min(MOST_ROWS, most_scored(classes, columns), max(NUMBERS // width, FEWEST_ROWS))
+        size = min(MAX_ROWS, most_scored(classes, columns), max(MAX_NUMBERS // width, MIN_ROWS))
         if size >= len(self):
             return self
         cells = tuple(x[:size] for x in self.cells)
@@ -163,9 +165,9 @@ def _hashed(first: int, rows: int) -> Array:
 
 def _place_of(rows: Rows) -> int:
     """Place that stands for an unknown one, far from that of parts which begin with other cells."""
-    place = crc32(np.ascontiguousarray(rows.codes[:FIRST]))
+    place = crc32(np.ascontiguousarray(rows.codes[:ROWS_HASHED]))
     for x in rows.cells:
-        part = _plain(x[:FIRST])
+        part = _plain(x[:ROWS_HASHED])
         arrays = (part.data, part.indices) if sparse.issparse(part) else (part,)
         for array in arrays:
             place = crc32(np.ascontiguousarray(array), place)

@@ -49,7 +49,7 @@ from bayesnb.formatting import list_names
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 
-NAMED = 8  # columns of a family
+MAX_NAMED = 8  # columns of a family
 UNKNOWN_CODE = -2  # of a level that was never learnt
 OTHER_LINKS = (
     "the links between columns are not the same in both parts, as each part finds them in its "
@@ -66,9 +66,8 @@ class Block:
     names: Sequence[Hashable]
     places: Sequence[int]
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
-    grid: Grid | None = (
-        None  # of numbers that are read as codes of levels; learnt once, from the first table
-    )
+    # of numbers that are read as codes of levels; learnt once, from the first table
+    grid: Grid | None = None
     is_linked: ClassVar[bool] = False  # it is about pairs of other blocks' columns
 
     def __post_init__(self) -> None:
@@ -163,7 +162,7 @@ class Block:
             return self.family.belief(stats)
         except ValueError as error:
             what = "column" if len(self.names) == 1 else "columns"
-            raise ValueError(f"{what} {list_names(self.names, NAMED, repr)}: {error}") from None
+            raise ValueError(f"{what} {list_names(self.names, MAX_NAMED, repr)}: {error}") from None
 
     def is_whole(self, x: Cells) -> bool:
         """Return whether everything that was counted is a whole number."""
@@ -499,7 +498,7 @@ class Schema:
         names: dict[str, list[str]] = {}
         for key, family in self.declared.items():
             names.setdefault(family.option, []).append(str(key))
-        return "; ".join(f"{word}: {list_names(each, NAMED)}" for word, each in names.items())
+        return "; ".join(f"{word}: {list_names(each, MAX_NAMED)}" for word, each in names.items())
 
     @property
     def declared(self) -> dict[Hashable, Family]:

@@ -16,7 +16,7 @@ from bayesnb.families.base import Array, Stats
 from bayesnb.families.links import LinkStats
 from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
-from bayesnb.model.kept_rows import MOST_ROWS, KeptRows
+from bayesnb.model.kept_rows import MAX_ROWS, KeptRows
 from bayesnb.model.linked import LinkBlock
 from bayesnb.model.powers import ExponentCovariance
 from bayesnb.model.schema import Block, Schema
@@ -278,7 +278,7 @@ def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> No
         is_right = array.dtype == dtype and array.shape == (size,)
         require(is_right, f"the {name} of the rows that stay are not one for each")
     check_numbers(kept.weight, (size,), "weights of the rows that stay", least=TINY)
-    require(0 < size <= min(MOST_ROWS, kept.rows), "rows that stay are more than they can be")
+    require(0 < size <= min(MAX_ROWS, kept.rows), "rows that stay are more than they can be")
     has_class = (kept.codes >= 0) & (kept.codes < classes)
     require(has_class.all(), "a row that stays has no class")
     is_sorted = (kept.keys[1:] >= kept.keys[:-1]).all()

@@ -35,7 +35,7 @@ from bayesnb.selection.column_scores import (
     stratified,
 )
 from bayesnb.selection.exponents import (
-    NEGLIGIBLE,
+    LOG_NEGLIGIBLE,
     SPREAD,
     Exponent,
     FoundExponents,
@@ -48,13 +48,12 @@ from bayesnb.selection.exponents import (
 )
 from bayesnb.selection.leave_one_out import are_there, leave_one_out
 
-MARGIN = 1.0  # nats by which a finite length must be better
-STEP = 1e-2  # of log t, for its second derivative
-COARSE = 1e-2  # of log t: the height is flat there
-MOST_EXPONENTS = (
-    500  # of columns: of more columns, those that alone say least about the label share one
-)
-OF_LINKS = 0.25  # the prior mean of a link's exponent, relative to that of columns
+LENGTH_MARGIN = 1.0  # nats by which a finite length must be better
+DIFFERENCE_STEP = 1e-2  # of log t, for its second derivative
+COARSE_TOLERANCE = 1e-2  # of log t: the height is flat there
+# of columns: of more columns, those that alone say least about the label share one
+MAX_EXPONENTS = 500
+LINK_SHARE = 0.25  # the prior mean of a link's exponent, relative to that of columns
 
 
 class ColumnExponents(NamedTuple):
@@ -89,10 +88,10 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
         return scores.total(np.exp([log_t])) - (log_t / SPREAD) ** 2 / 2
 
     best = maximise_one(height)
-    bend = 2 * height(best) - height(best - STEP) - height(best + STEP)
+    bend = 2 * height(best) - height(best - DIFFERENCE_STEP) - height(best + DIFFERENCE_STEP)
     return Exponent(
         float(np.exp(best)),
-        float(np.exp(best) * STEP / np.sqrt(bend)) if bend > 0 else float("inf"),
+        float(np.exp(best) * DIFFERENCE_STEP / np.sqrt(bend)) if bend > 0 else float("inf"),
     )
 
 
@@ -123,7 +122,7 @@ def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
     t, sd = average_one_exponent(scores, ~linked)
     groups, first = groups_of(scores, linked)
     found = average_over_widths(
-        scores.add_up(groups), np.where(linked, OF_LINKS * t, t)[first], sd / t
+        scores.add_up(groups), np.where(linked, LINK_SHARE * t, t)[first], sd / t
     )
     return found.of_features(groups)
 
@@ -133,15 +132,15 @@ def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
 
     Links, and the columns that alone say most about the label, are by themselves; of a wide
     table, all others are one group, the last one. So second derivatives have at most
-    MOST_EXPONENTS rows, and as many as there are links.
+    MAX_EXPONENTS rows, and as many as there are links.
     """
     columns = np.arange(len(linked))
-    if len(columns) <= MOST_EXPONENTS:
+    if len(columns) <= MAX_EXPONENTS:
         return columns, columns
     is_alone = linked.copy()
     is_alone[
         np.argsort(np.where(linked, np.inf, -scores.total_by_column), kind="stable")[
-            : MOST_EXPONENTS - 1
+            : MAX_EXPONENTS - 1
         ]
     ] = True
     groups = np.where(is_alone, np.cumsum(is_alone) - 1, is_alone.sum())
@@ -175,7 +174,7 @@ def by_batch(
 
 def _part(model: Model, rows: Rows) -> Rows:
     columns = sum(features_of(block) for block in model.prior.blocks)
-    return stratified(rows, len(model.stats.classes), columns, min(columns, MOST_EXPONENTS))
+    return stratified(rows, len(model.stats.classes), columns, min(columns, MAX_EXPONENTS))
 
 
 def words_of_rows(model: Model, rows: Rows) -> Array:
@@ -209,10 +208,10 @@ def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
     length = np.full(len(w), np.inf)
     for j in np.flatnonzero(words.any(axis=0)).tolist():
         block = scores.isolate(j, np.where(np.arange(len(w)) == j, 0.0, w))
-        best = height(block) + MARGIN
+        best = height(block) + LENGTH_MARGIN
         for n0 in 2.0 ** np.arange(np.ceil(np.log2(words[:, j].max())), -1.0, -1.0):
             value = height(block.scale(shares_at(words[:, [j]], n0)))
-            if value < best - NEGLIGIBLE:
+            if value < best - LOG_NEGLIGIBLE:
                 break
             length[j], best = (n0, value) if value > best else (length[j], best)
     return length
@@ -224,4 +223,4 @@ def height(block: LabelScores) -> float:
     def total(log_t: float) -> float:
         return block.total(np.exp([log_t]))
 
-    return total(maximise_one(total, COARSE))
+    return total(maximise_one(total, COARSE_TOLERANCE))

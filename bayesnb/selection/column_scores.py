@@ -15,7 +15,7 @@ import numpy as np
 from bayesnb.families.base import Array
 from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, reader_of
 from bayesnb.families.weight import one_hot
-from bayesnb.model.kept_rows import MOST_ROWS, PART, evenly, most_scored
+from bayesnb.model.kept_rows import MAX_ROWS, ROWS_SCORED, evenly, most_scored
 from bayesnb.model.product import Model, Rows, column_of, feature_scores, features_of
 from bayesnb.numerics.threads import blocks
 
@@ -130,15 +130,15 @@ def are_all(model: Model, counts: Array) -> Array:
 def chosen_rows(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Array:
     """Return the rows by which exponents are found, `(r,)`.
 
-    All, or PART of them, evenly spaced in every class, always the same.
+    All, or ROWS_SCORED of them, evenly spaced in every class, always the same.
 
     They are fewer where the table of their scores would be too large, or exponents, by default
     one for each column, take too long to find.
     """
     most = most_scored(classes, columns, exponents)
-    if len(rows.codes) <= min(MOST_ROWS, most):
+    if len(rows.codes) <= min(MAX_ROWS, most):
         return np.ones(len(rows.codes), bool)
-    return evenly(rows.codes, min(PART, most))
+    return evenly(rows.codes, min(ROWS_SCORED, most))
 
 
 def stratified(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Rows:

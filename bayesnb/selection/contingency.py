@@ -14,8 +14,9 @@ from bayesnb import numerics
 from bayesnb.families.base import Array
 from bayesnb.numerics.threads import blocks
 
-CELLS = 1 << 17  # of tables that are counted at once, in a cache
-SPARSE = 4  # cells for each pair of levels in the rows, above which these are sorted, not tallied
+CELLS_AT_ONCE = 1 << 17  # of tables that are counted at once, in a cache
+# cells for each pair of levels in the rows, above which these are sorted, not tallied
+MAX_CELLS_PER_PAIR = 4
 
 
 class LabelledRows(NamedTuple):
@@ -83,13 +84,13 @@ def count_pairs(
     group = labels.codes[rows] * size + first[rows]
     weight = labels.counts[rows].astype(float)
     groups = labels.classes * size
-    step = CELLS // (groups * int(sizes[others].max()))
+    step = CELLS_AT_ONCE // (groups * int(sizes[others].max()))
     for part in blocks(len(others), max(step, 1)):
         few = others[part]
         widths = sizes[few]
         bounds = np.append(0, np.cumsum(widths))
         x = np.ascontiguousarray(columns[few].T, np.int32)
-        count = _tally if groups * bounds[-1] <= SPARSE * x.size else _sort
+        count = _tally if groups * bounds[-1] <= MAX_CELLS_PER_PAIR * x.size else _sort
         at, number = count(x, bounds, group, weight, groups)
         place, row = np.divmod(at, groups)
         owner, one = np.divmod(row, size)

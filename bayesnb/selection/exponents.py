@@ -45,21 +45,21 @@ from bayesnb.model.product import Rows, normalised
 from bayesnb.numerics.special import ratio
 
 SPREAD = 0.5  # standard deviation of the log of the one exponent
-LEAST_EXPONENT = 1e-3  # the smallest one that is tried
+MIN_EXPONENT = 1e-3  # the smallest one that is tried
 # Standard deviations of the ridge, in units of its mean, in the order in which they are tried; and
 # the one beside each, from whose exponents it starts.
 WIDTHS = {1.0: 1.0, 2.0: 1.0, 4.0: 2.0, 8.0: 4.0, 0.5: 1.0, 0.25: 0.5}
 # Nats by which one width, or length, is worse than another, so that those beyond it are not tried.
-NEGLIGIBLE = 12.0
+LOG_NEGLIGIBLE = 12.0
 MAX_STEPS = 200
-SHORTEST_STEP = 1e-12
+MIN_STEP = 1e-12
 TOLERANCE = 1e-9
 POINTS = 40  # of log t, over which it is averaged, twice
 LOG_TOLERANCE = 1e-6  # of log t
 # S is averaged over ridges, so that a row may seem to have told more than is known: at most so much
 # is taken back.
 MAX_TOLD = 0.95
-IMPOSSIBLE = 1e3  # nats below another class: exp(-1e3) is 0
+LOG_IMPOSSIBLE = 1e3  # nats below another class: exp(-1e3) is 0
 
 
 class Exponent(NamedTuple):
@@ -235,9 +235,9 @@ def average_one_exponent(scores: LabelScores, which: Array) -> Exponent:
     def log_posterior(log_t: float) -> float:
         return once.total(np.exp([log_t])) - ((log_t - prior) / SPREAD) ** 2 / 2
 
-    points = np.linspace(np.log(LEAST_EXPONENT), 0.0, POINTS)
+    points = np.linspace(np.log(MIN_EXPONENT), 0.0, POINTS)
     heights = np.array([log_posterior(point) for point in points])
-    near = np.flatnonzero(heights > heights.max() - NEGLIGIBLE)
+    near = np.flatnonzero(heights > heights.max() - LOG_NEGLIGIBLE)
     first = max(near[0] - 1, 0)
     last = min(near[-1] + 1, POINTS - 1)
     points = np.linspace(points[first], points[last], POINTS)
@@ -265,7 +265,7 @@ def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) 
     best = -np.inf
     for width, neighbour in WIDTHS.items():
         nearby = maxima.get(neighbour)
-        if nearby is not None and nearby.log_evidence < best - NEGLIGIBLE:
+        if nearby is not None and nearby.log_evidence < best - LOG_NEGLIGIBLE:
             continue
         start = None if nearby is None else nearby.exponents.mean
         maximum = maximise_exponents(scores, Ridge(means, width * means), start)
@@ -342,7 +342,7 @@ def _search_line(
     """Return the point on the projected path that climbs enough, or `w` if none does."""
     now = log_posterior(w)
     size = 1.0
-    while size > SHORTEST_STEP:
+    while size > MIN_STEP:
         after = np.maximum(w + size * direction, 0.0)
         if log_posterior(after) >= now + 1e-4 * float(slope @ (after - w)):
             return after
@@ -368,7 +368,7 @@ def maximise_one(function: Callable[[float], float], tolerance: float = LOG_TOLE
     """Return the log of the exponent, at most 1, at which a function of it is largest."""
     result = minimize_scalar(
         lambda log_t: -function(log_t),
-        bounds=(np.log(LEAST_EXPONENT), 0.0),
+        bounds=(np.log(MIN_EXPONENT), 0.0),
         method="bounded",
         options={"xatol": tolerance},
     )
@@ -395,7 +395,7 @@ def leave_exponents(
     total = log_class + table @ w
     label = np.arange(len(codes)), codes
     # A label that is impossible without its row has no odds: it is as good as impossible.
-    total[label] = np.maximum(total[label], total.max(axis=1) - IMPOSSIBLE)
+    total[label] = np.maximum(total[label], total.max(axis=1) - LOG_IMPOSSIBLE)
     odds = compare_with_label(total, codes)
     odds[np.isnan(odds)] = 0.0  # of rows without a score, whatever the exponents
     parts = compare_with_label(covariance.add_up(table), codes)

@@ -32,7 +32,7 @@ from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import RATE
 from bayesnb.model.schema import Block
 from bayesnb.selection.prior_evidence import (
-    EDGE,
+    EDGE_TOLERANCE,
     GaussianEvidence,
     PoissonEvidence,
     maximise_numerically,
@@ -254,8 +254,8 @@ def _ends(
     ends = []
     for name, values in zip(kind.names, np.log(best).T, strict=True):
         for infinite, at in (
-            (False, values <= np.log(LEAST) + EDGE),
-            (True, values >= np.log(MOST) - EDGE),
+            (False, values <= np.log(LEAST) + EDGE_TOLERANCE),
+            (True, values >= np.log(MOST) - EDGE_TOLERANCE),
         ):
             for group in np.flatnonzero(at).tolist() if per == "class" else []:
                 ends.append(End(kind, name, infinite, tuple(columns), group))

@@ -52,10 +52,10 @@ from bayesnb.selection.contingency import LabelledRows
 Block = tuple[int, ...]  # places of columns, ascending
 Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
 LOG_PI = float(np.log(np.pi))
-MOST_FOLDED = 1 << 62  # combinations that an integer can tell apart
+MAX_FOLDED = 1 << 62  # combinations that an integer can tell apart
 # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
-LEAST = 1e-3
-LARGEST = 1e4
+MIN_CONCENTRATION = 1e-3
+MAX_CONCENTRATION = 1e4
 # of the search for the best: places of a ladder, and ladders, each within the last
 RUNGS = 25
 ROUNDS = 4
@@ -63,8 +63,8 @@ ROUNDS = 4
 # reach the lesser of
 # the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be
 # lost.
-LUCK = 2.0
-SHARE = 0.1
+MAX_LUCK = 2.0
+MIN_SHARE = 0.1
 ROUNDING = 1e-12  # of the evidence that a step compares
 
 
@@ -219,7 +219,11 @@ class LevelEvidence(BlockEvidence):
         learnt = (
             self.highest(both, complete) - self.highest(one, complete) - self.highest(two, complete)
         )
-        return max(declared - learnt, 0.0) if learnt > min(LUCK, SHARE * declared) else declared
+        return (
+            max(declared - learnt, 0.0)
+            if learnt > min(MAX_LUCK, MIN_SHARE * declared)
+            else declared
+        )
 
     def _log_evidence(self, block: Block, complete: Block) -> float:
         owner, seen, total = self._tallied(block, complete)
@@ -237,7 +241,7 @@ class LevelEvidence(BlockEvidence):
         """Return the top of a ladder, then of finer ladders around it."""
         _, seen, total = self._tallied(block, complete)
         number, times = np.unique(seen, return_counts=True)
-        low, high = np.log([LEAST, LARGEST * max(total.sum(), 1.0) ** 2])
+        low, high = np.log([MIN_CONCENTRATION, MAX_CONCENTRATION * max(total.sum(), 1.0) ** 2])
         for _ in range(ROUNDS):
             rungs = np.linspace(low, high, RUNGS)[:, None]
             cells = times * _rises(rungs - self._log_size(block), number)
@@ -275,7 +279,7 @@ class LevelEvidence(BlockEvidence):
         code = np.zeros(len(rows), np.int64)
         size = 1
         for place in block:
-            if size * self.sizes[place] * self.labels.classes >= MOST_FOLDED:
+            if size * self.sizes[place] * self.labels.classes >= MAX_FOLDED:
                 distinct, code = np.unique(code, return_inverse=True)
                 size = len(distinct)
             code = code * self.sizes[place] + self.codes[rows, place]

@@ -47,7 +47,7 @@ from bayesnb.selection.column_scores import (
 from bayesnb.selection.exponents import leave_exponents
 
 PACKAGE = str(Path(__file__).parent.parent)
-CELLS = 1 << 22  # of a table of scores by row, class and feature, at once
+CELLS_AT_ONCE = 1 << 22  # of a table of scores by row, class and feature, at once
 
 
 class PredictiveRule(NamedTuple):
@@ -58,9 +58,8 @@ class PredictiveRule(NamedTuple):
 
     kind: str = PREDICTIVE
     power: Exponents = 1.0
-    covariance: ExponentCovariance | None = (
-        None  # of exponents that held-out rows leave; None: they are kept
-    )
+    # of exponents that held-out rows leave; None: they are kept
+    covariance: ExponentCovariance | None = None
 
 
 PREDICT = PredictiveRule()
@@ -236,7 +235,7 @@ def contributions_left_out(
     """
     classes = len(model.stats.classes)
     widths = [features_of(block) for block in model.prior.blocks]
-    at_once = max(CELLS // (classes * sum(widths)), 1)
+    at_once = max(CELLS_AT_ONCE // (classes * sum(widths)), 1)
     w = feature_exponents(way.power, widths)
     chose = chosen_rows(
         rows, classes, sum(widths), None if way.covariance is None else len(way.covariance)

@@ -1,14 +1,15 @@
 """Which columns of a table depend on each other given the class, found by evidence: see
 families/links.py.
 
-A link is a candidate where its log Bayes factor against independence is above FACTOR log(d + 1)
-nats, d the number of columns that vary. Of 200 tables of 2, 6 or 20 columns that are independent
-given the class, at most 5 % have a link, with 60, 300 or 2,000 rows, of levels or numbers; log d is
-too little for two columns of rare levels. Under either hypothesis the levels of the child have the
-shares that they have in the rows of a class: under a declared prior that disagrees with these,
-independent columns would seem linked. The maximum spanning forest of the candidates is a joint
-distribution once each tree has a root, from which its links point away: the root whose links have
-the most evidence. Further links, the strongest first, are experts that exponents weigh.
+A link is a candidate where its log Bayes factor against independence is above THRESHOLD_FACTOR
+log(d + 1) nats, d the number of columns that vary. Of 200 tables of 2, 6 or 20 columns that are
+independent given the class, at most 5 % have a link, with 60, 300 or 2,000 rows, of levels or
+numbers; log d is too little for two columns of rare levels. Under either hypothesis the levels of
+the child have the shares that they have in the rows of a class: under a declared prior that
+disagrees with these, independent columns would seem linked. The maximum spanning forest of the
+candidates is a joint distribution once each tree has a root, from which its links point away: the
+root whose links have the most evidence. Further links, the strongest first, are experts that
+exponents weigh.
 """
 
 import warnings
@@ -36,20 +37,21 @@ FOREST = "forest"
 PAIRS = "pairs"
 DEPTH = 3  # of the grid on which numbers are linked: 8 levels
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
-STEP = 3  # between the strengths that are tried first: the evidence is smooth in their logs
-TIE = 1e-9  # nats: of strengths with the same evidence the least is taken, whatever was rounded
-FACTOR = 3.0
+# between the strengths that are tried first: the evidence is smooth in their logs
+STRENGTH_STEP = 3
+# nats: of strengths with the same evidence the least is taken, whatever was rounded
+TIE_TOLERANCE = 1e-9
+THRESHOLD_FACTOR = 3.0
 # that a prior adds to a count of a child's level: under 0 nothing would be known of an empty one
-LEAST = 1e-3
-MOST_LINKS = 60
-MOST_CELLS = 1 << 16  # of a table of pairs of levels, all classes together
-MOST_COLUMNS = (
-    600  # that are compared with one another: of more, those that say most about the label
-)
-MOST_PAIRS = 5_000  # that are compared at full length: of more, the best are screened
-PARTNERS = 10  # of each column that a screening keeps
+MIN_PRIOR_COUNT = 1e-3
+MAX_LINKS = 60
+MAX_CELLS = 1 << 16  # of a table of pairs of levels, all classes together
+# that are compared with one another: of more, those that say most about the label
+MAX_COLUMNS = 600
+MAX_PAIRS = 5_000  # that are compared at full length: of more, the best are screened
+MAX_PARTNERS = 10  # of each column that a screening keeps
 ROWS_SCREENED = 4_000
-ONE, TWO = 2, 3  # the columns of a pair, as axes of their table
+FIRST_COLUMN, SECOND_COLUMN = 2, 3  # the columns of a pair, as axes of their table
 
 
 class Candidate(NamedTuple):
@@ -153,10 +155,10 @@ def _prior_counts(block: Block, stats: Stats) -> dict[Hashable, Any]:
     prior: Any = block.family.belief(stats)
     if isinstance(block.family, Bernoulli):
         flags = np.stack([prior.b, prior.a], axis=-1).mean(axis=0)
-        return dict(zip(block.names, np.maximum(flags, LEAST), strict=True))
+        return dict(zip(block.names, np.maximum(flags, MIN_PRIOR_COUNT), strict=True))
     if not isinstance(block.family, Categorical):
         return {}
-    counts = np.maximum(prior.concentration.mean(axis=0), LEAST)
+    counts = np.maximum(prior.concentration.mean(axis=0), MIN_PRIOR_COUNT)
     parts = np.split(counts, np.cumsum(prior.sizes)[:-1])
     added = {}
     for name, levels, part in zip(block.names, block.levels, parts, strict=True):
@@ -209,7 +211,7 @@ def _sides(family: Bernoulli, columns: int) -> Grid:
 def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns:
     """Return the columns, of very many those whose levels alone say most about the label."""
     width = len(columns.sizes)
-    if width <= MOST_COLUMNS:
+    if width <= MAX_COLUMNS:
         return columns
     codes = np.column_stack([columns.codes, labels.codes])
     sizes = np.append(columns.sizes, labels.classes)
@@ -217,7 +219,7 @@ def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns
     rows = LabelledRows(np.zeros_like(labels.codes), labels.counts, 1)
     for part, cells in count_pairs(codes, sizes, width, np.arange(width), rows):
         worth[part] = screen(cells)
-    return columns.select(np.sort(np.argsort(-worth, kind="stable")[:MOST_COLUMNS]).tolist())
+    return columns.select(np.sort(np.argsort(-worth, kind="stable")[:MAX_COLUMNS]).tolist())
 
 
 def candidates(
@@ -229,8 +231,8 @@ def candidates(
     """
     width = len(columns.sizes)
     partners = _possible_partners(columns.sizes, labels.classes)
-    threshold = FACTOR * np.log(varying + 1)
-    is_long = sum(map(len, partners)) > MOST_PAIRS
+    threshold = THRESHOLD_FACTOR * np.log(varying + 1)
+    is_long = sum(map(len, partners)) > MAX_PAIRS
     if is_long:
         partners = _screen_partners(columns, partners, labels, work)
 
@@ -239,8 +241,8 @@ def candidates(
         for part, cells in count_pairs(columns.codes, columns.sizes, u, partners[u], labels):
             ways = zip(
                 partners[u][part].tolist(),
-                strongest(cells, ONE, TWO),
-                strongest(cells, TWO, ONE),
+                strongest(cells, FIRST_COLUMN, SECOND_COLUMN),
+                strongest(cells, SECOND_COLUMN, FIRST_COLUMN),
                 strict=True,
             )
             for v, forth, back in ways:
@@ -262,7 +264,7 @@ def _possible_partners(sizes: Array, classes: int) -> list[Array]:
     for u, size in enumerate(sizes.tolist()):
         behind = sizes[u + 1 :]
         partners.append(
-            np.flatnonzero((size > 1) & (behind > 1) & (size * behind * classes <= MOST_CELLS))
+            np.flatnonzero((size > 1) & (behind > 1) & (size * behind * classes <= MAX_CELLS))
             + u
             + 1
         )
@@ -287,7 +289,7 @@ def _screen_partners(
         work.done(width - u - 1)
 
     list(in_order(measure, range(width), work.n_jobs))
-    best = np.argsort(-gains, axis=1, kind="stable")[:, :PARTNERS]
+    best = np.argsort(-gains, axis=1, kind="stable")[:, :MAX_PARTNERS]
     keep = np.zeros((width, width), bool)
     np.put_along_axis(keep, best, True, axis=1)
     keep &= gains > 0
@@ -309,13 +311,13 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     pair, unit, number, times = _list_log_gammas(cells, child, parents, mean)
     each = np.arange(n)
     values = np.full((n, len(STRENGTHS)), -np.inf)
-    tried = np.arange(1, len(STRENGTHS), STEP)[:, None]
+    tried = np.arange(1, len(STRENGTHS), STRENGTH_STEP)[:, None]
     for _ in range(2):
         for k in np.broadcast_to(tried, (len(tried), n)):
             log_gammas = gammaln(STRENGTHS[k][pair] * unit + number)
             values[each, k] = np.bincount(pair, times * log_gammas, n)
-        best = (values >= values.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
-        around = np.array([step for step in range(1 - STEP, STEP) if step != 0])
+        best = (values >= values.max(axis=1, keepdims=True) - TIE_TOLERANCE).argmax(axis=1)
+        around = np.array([step for step in range(1 - STRENGTH_STEP, STRENGTH_STEP) if step != 0])
         tried = np.clip(best + around[:, None], 0, len(STRENGTHS) - 1)
     return np.stack([values[each, best] - alone, STRENGTHS[best]], axis=1)
 
@@ -369,7 +371,7 @@ def chosen_links(
     number = len(chosen)
     tied = {frozenset(link[:2]) for link in chosen}
     for link in ranked if kind == PAIRS else ():
-        if frozenset(link[:2]) not in tied and len(chosen) < MOST_LINKS:
+        if frozenset(link[:2]) not in tied and len(chosen) < MAX_LINKS:
             tied.add(frozenset(link[:2]))
             chosen.append(link)
     return chosen, [k < number for k in range(len(chosen))]

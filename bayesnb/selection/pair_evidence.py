@@ -56,15 +56,14 @@ from bayesnb.numerics.special import log_gamma_ratio, ratio
 from bayesnb.numerics.threads import blocks, in_order
 from bayesnb.selection.contingency import LabelledRows, PairCells, count_pairs
 
-NUMBERS = 1 << 20  # numbers that are held at once
-NEARLY_ONE = (
-    1e-6  # share of unexplained variance below which it is summed again, without a difference
-)
+NUMBERS_AT_ONCE = 1 << 20  # numbers that are held at once
+# share of unexplained variance below which it is summed again, without a difference
+MIN_UNEXPLAINED = 1e-6
 # of a prior of rates, relative to the declared one: hardly any, and nearly certain
 STRENGTHS = np.log([1e-3, 1e8])
 # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
-LEAST = 1e-3
-LARGEST = 1e4
+MIN_CONCENTRATION = 1e-3
+MAX_CONCENTRATION = 1e4
 RUNGS, SECTIONS = 25, 24  # of the search for the best: places of a ladder, and steps that follow
 GOLDEN = float((np.sqrt(5) - 1) / 2)
 
@@ -246,8 +245,8 @@ def best_concentrations(terms: EvidenceTerms, rows: Array) -> Array:
     def height(at: Array) -> Array:
         return log_evidence(terms, np.repeat(np.exp(at), classes)).reshape(-1, classes).sum(axis=1)
 
-    largest = np.log(LARGEST * rows.sum(axis=1) ** 2)
-    at = highest(height, np.log(LEAST), np.repeat(largest, 3))
+    largest = np.log(MAX_CONCENTRATION * rows.sum(axis=1) ** 2)
+    at = highest(height, np.log(MIN_CONCENTRATION), np.repeat(largest, 3))
     return np.repeat(np.exp(at), classes).reshape(pairs, 3, classes)
 
 
@@ -273,7 +272,7 @@ def _compare_within_levels(
             one_hot(labels.codes[seen], labels.classes, labels.counts[seen]),
             np.arange(labels.classes),
         )
-        width = max(1, NUMBERS // max(len(seen), len(places)))
+        width = max(1, NUMBERS_AT_ONCE // max(len(seen), len(places)))
         for span in blocks(len(part.places), width):
             cells = part.x[seen, span]
             prior = part.prior[:, span]
@@ -376,7 +375,7 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
     cross = heavy.T @ x - n * mean * mean.T + share * gap * gap.T
     left = 1 - (cross / 2) ** 2 / (after * after.T)
     np.fill_diagonal(left, 1.0)
-    for i, j in np.argwhere(np.triu(left < NEARLY_ONE)):
+    for i, j in np.argwhere(np.triu(left < MIN_UNEXPLAINED)):
         pair = [i, j]
         back = [j, i]
         both = seen[:, pair].all(axis=1)[:, None]

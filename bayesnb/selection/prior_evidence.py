@@ -43,8 +43,8 @@ from bayesnb.families.poisson import Gamma, PoissonStats, pooled_rate
 from bayesnb.families.vectors import VectorStats, factor
 from bayesnb.numerics.special import psi_rise
 
-EDGE = 1e-6  # how near to an end, in logs, is at the end
-FLAT = 1e-6  # of a log evidence: as good as none
+EDGE_TOLERANCE = 1e-6  # how near to an end, in logs, is at the end
+FLAT_TOLERANCE = 1e-6  # of a log evidence: as good as none
 
 
 class PriorEvidence(Protocol):
@@ -104,7 +104,7 @@ def maximise_numerically(
     at = min(results, key=lambda result: result.fun).x
     for axis in range(len(at)):  # where nothing changes any more, as far out as the range goes
         ends = [np.where(np.arange(len(at)) == axis, edge, at) for edge in BOUNDS]
-        losses = np.array([loss(at) + FLAT, *map(loss, ends)])
+        losses = np.array([loss(at) + FLAT_TOLERANCE, *map(loss, ends)])
         at = [at, *ends][int(losses.argmin())]
     return np.asarray(positive(at))
 

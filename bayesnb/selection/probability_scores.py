@@ -39,10 +39,10 @@ from bayesnb.families.base import Array
 
 # draws of labels; cells of neighbouring probabilities, for each of which they are drawn
 DRAWS = 500
-CELLS = 400
+MAX_CELLS = 400
 IMPOSSIBLE = 1.0  # stands for a log probability of minus infinity; no log probability is so large
 DIGITS = 12  # to which log probabilities of rows with the same cells agree
-LEAST_SKEW = 1e-8  # below, the transformation is the identity
+MIN_SKEW = 1e-8  # below, the transformation is the identity
 
 
 class Estimate(NamedTuple):
@@ -129,7 +129,7 @@ def skewness(terms: Array) -> float:
 
 def _undone(at: float, skew: float, n: int) -> float:
     """Return w, given g(w)."""
-    if abs(skew) < LEAST_SKEW:
+    if abs(skew) < MIN_SKEW:
         return at
     return float(3 / skew * (np.cbrt(1 + skew * (at - skew / (6 * n))) - 1))
 
@@ -380,7 +380,9 @@ def reliability(
     points = Groups.of(probability, hit, weight)
     groups = Groups.of(mean_of_tied(probability, weight, tied), hit, weight)
     starts = split(groups.weight, plan.bins)
-    cells = np.union1d(starts, split(groups.weight, max(1, min(CELLS, int(groups.weight.sum())))))
+    cells = np.union1d(
+        starts, split(groups.weight, max(1, min(MAX_CELLS, int(groups.weight.sum()))))
+    )
     bins = groups.joined(starts)
     fine = groups.joined(cells)
     drawn = _drawn(fine, plan.rng)

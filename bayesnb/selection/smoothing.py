@@ -34,17 +34,20 @@ from bayesnb.selection.leave_one_out import (
     loo_log_proba,
 )
 from bayesnb.selection.link_search import relink
-from bayesnb.selection.prior_evidence import EDGE
+from bayesnb.selection.prior_evidence import EDGE_TOLERANCE
 from bayesnb.selection.probability_scores import accuracy, brier, ece, tie_rows
 
 BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
 PREFERRED = ("predictive", "mean", "map", "mle")  # of equally good estimates, the first
-EQUAL = 1e-10  # scores this near to each other, relative to their size, are equal
+SCORE_TOLERANCE = 1e-10  # scores this near to each other, relative to their size, are equal
 SIZES = np.linspace(*BOUNDS, 17)
 SCALES = np.log(10.0) * np.arange(-2.0, 3.0)
-ALIKE = 1e-9  # mean log scores this near are equal
-NEAR, MOST_STEPS = 1e-3, 300  # of the fine search: how near in logs, and how many scores at most
+MEAN_TOLERANCE = 1e-9  # mean log scores this near are equal
+LOG_TOLERANCE, MAX_STEPS = (
+    1e-3,
+    300,
+)  # of the fine search: how near in logs, and how many scores at most
 Place = tuple[int, int, int]  # a block, a column there, and a class or a level
 
 
@@ -82,9 +85,8 @@ class PriorVariants:
     learnt: Model
     rows: Rows
     rule: PredictiveRule
-    once: Exponents = (
-        1.0  # those of a joint distribution, which has an evidence: 0 of links beyond a forest
-    )
+    # those of a joint distribution, which has an evidence: 0 of links beyond a forest
+    once: Exponents = 1.0
     n_jobs: int | None = None
 
     @property
@@ -206,7 +208,9 @@ def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
     if np.isnan(elpd).all():
         return None
     top = np.nanmax(elpd)
-    good = np.flatnonzero(elpd >= top - EQUAL * abs(top) if np.isfinite(top) else elpd == top)
+    good = np.flatnonzero(
+        elpd >= top - SCORE_TOLERANCE * abs(top) if np.isfinite(top) else elpd == top
+    )
     return int(min(good, key=lambda n: (PREFERRED.index(outcomes[int(n)].setting.estimate), n)))
 
 
@@ -232,7 +236,7 @@ def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], l
             f"is defined, under estimate={estimate!r} once they are left out, such as the only row "
             "of a class. Use estimate='predictive', or another class_prior."
         )
-    at = search.fine(at, np.flatnonzero(at < BOUNDS[1] - EDGE))
+    at = search.fine(at, np.flatnonzero(at < BOUNDS[1] - EDGE_TOLERANCE))
     return search.families(at), search.ends(at)
 
 
@@ -290,7 +294,7 @@ class SmoothingSearch:
         top = values.max()
         if top == -np.inf:
             return at
-        good = values >= top - ALIKE * max(1.0, abs(top))
+        good = values >= top - MEAN_TOLERANCE * max(1.0, abs(top))
         far = np.abs(candidates).sum(axis=1)
         endless = good & (candidates[:, 0] == SIZES[-1])
         if endless.any() and not good[far == 0].any():
@@ -317,22 +321,24 @@ class SmoothingSearch:
         if len(free) == 1:
             now = float(at[free[0]])
             near = max(now - step, BOUNDS[0]), min(now + step, BOUNDS[1])
-            result = minimize_scalar(loss, bounds=near, method="bounded", options={"xatol": NEAR})
+            result = minimize_scalar(
+                loss, bounds=near, method="bounded", options={"xatol": LOG_TOLERANCE}
+            )
         else:
             corners = at[free] + np.vstack(
                 [np.zeros(len(free)), np.diag(np.where(at[free] > 0, -1.0, 1.0))]
             )
             options = {
                 "initial_simplex": corners,
-                "xatol": NEAR,
-                "fatol": ALIKE,
-                "maxfev": MOST_STEPS,
+                "xatol": LOG_TOLERANCE,
+                "fatol": MEAN_TOLERANCE,
+                "maxfev": MAX_STEPS,
             }
             result = minimize(
                 loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options
             )
-        low = np.asarray(result.x) < BOUNDS[0] + NEAR
-        high = np.asarray(result.x) > BOUNDS[1] - NEAR
+        low = np.asarray(result.x) < BOUNDS[0] + LOG_TOLERANCE
+        high = np.asarray(result.x) > BOUNDS[1] - LOG_TOLERANCE
         # a bounded search stops short of the ends
         there = moved(np.select([low, high], BOUNDS, result.x))
         return there if self.score(there) > self.score(at) else at
@@ -341,7 +347,7 @@ class SmoothingSearch:
         """Return the factors that are at a bound, with their columns."""
         ends = []
         for (kind, name), log in zip(self.factors, at, strict=True):
-            if not BOUNDS[0] + EDGE < log < BOUNDS[1] - EDGE:
+            if not BOUNDS[0] + EDGE_TOLERANCE < log < BOUNDS[1] - EDGE_TOLERANCE:
                 columns = []
                 for b, block in enumerate(self.variants.schema.blocks):
                     if block.family.hyperparameters is kind:

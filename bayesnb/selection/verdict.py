@@ -3,10 +3,10 @@ be used?
 
 Every number is of rows that were held out. Labels are compared with those of a guess that always
 names the most frequent class, and probabilities with the shares of the classes, row by row: a
-paired difference counts where it is more than `CLEAR` standard errors. That they are no better is
-said only where the rows are enough to see that. Exponents that were chosen by the log score of the
-same rows make it a little too good, by about a nat for each that is free (Akaike 1974), so that
-many are taken off.
+paired difference counts where it is more than `CLEAR_ERRORS` standard errors. That they are no
+better is said only where the rows are enough to see that. Exponents that were chosen by the log
+score of the same rows make it a little too good, by about a nat for each that is free (Akaike
+1974), so that many are taken off.
 """
 
 from collections.abc import Sequence
@@ -29,17 +29,17 @@ from bayesnb.selection.probability_scores import (
 
 # standard errors: there are two comparisons with a guess, each by chance once in 80 tables of
 # noise
-CLEAR = 2.25
-BEYOND = 2.0  # standard errors of the share of right labels, were the probabilities true
-HALF = (
-    0.5  # of the errors of a guess that names the most frequent class: labels with fewer are good
-)
+CLEAR_ERRORS = 2.25
+SURPLUS_ERRORS = 2.0  # standard errors of the share of right labels, were the probabilities true
+# of the errors of a guess that names the most frequent class: labels with fewer are good
+GOOD_SHARE = 0.5
 # of these errors, or of the log loss of the class shares: less than that is hardly a gain
-HARDLY = 0.125
+SLIGHT_SHARE = 0.125
 FEW_ROWS = 20  # with fewer, a standard error says little, and so does any verdict
-HARM = 0.05  # of the log loss of the class shares: any model of noise loses as much
-COARSE = 0.1  # a calibration error that is possible, above which the rows are too few to tell
-SIGN, FEWEST = 0.95, 5  # an interval of so many rows or more that leaves out 0 has a sign
+HARM_SHARE = 0.05  # of the log loss of the class shares: any model of noise loses as much
+# a calibration error that is possible, above which the rows are too few to tell
+MAX_CALIBRATION_ERROR = 0.1
+SIGN_PROB, MIN_TERMS = 0.95, 5  # an interval of so many rows or more that leaves out 0 has a sign
 BINS, BAND, DRAWS = 10, 0.89, 2000  # of the calibration error
 
 GOOD = "good"
@@ -66,7 +66,7 @@ class Difference(NamedTuple):
     @property
     def is_clear(self) -> bool:
         """Whether it is positive, by more than chance."""
-        return self.value > CLEAR * self.error and self.value > 0
+        return self.value > CLEAR_ERRORS * self.error and self.value > 0
 
 
 class MissedClass(NamedTuple):
@@ -174,8 +174,8 @@ class Observed:
 
         The loss is that of the shares of the classes.
         """
-        few = self.more_right.value < HARDLY * (1 - self.majority)
-        return few and self.less_loss.value < HARDLY * self.shares_loss
+        few = self.more_right.value < SLIGHT_SHARE * (1 - self.majority)
+        return few and self.less_loss.value < SLIGHT_SHARE * self.shares_loss
 
     @property
     def labels_may_be_better(self) -> bool:
@@ -185,7 +185,9 @@ class Observed:
         error is then that of a share of so many rows.
         """
         error = max(self.more_right.error, np.sqrt(self.majority * (1 - self.majority) / self.rows))
-        return max(self.more_right.value, 0.0) + CLEAR * error > HARDLY * (1 - self.majority)
+        return max(self.more_right.value, 0.0) + CLEAR_ERRORS * error > SLIGHT_SHARE * (
+            1 - self.majority
+        )
 
     @property
     def probabilities_may_be_better(self) -> bool:
@@ -193,7 +195,10 @@ class Observed:
 
         As far as so many rows can tell.
         """
-        return self.less_loss.value + CLEAR * self.less_loss.error > HARDLY * self.shares_loss
+        return (
+            self.less_loss.value + CLEAR_ERRORS * self.less_loss.error
+            > SLIGHT_SHARE * self.shares_loss
+        )
 
     @property
     def is_harmful(self) -> bool:
@@ -201,13 +206,13 @@ class Observed:
 
         By more than noise costs.
         """
-        worse = self.less_loss.value < -CLEAR * self.less_loss.error
-        return worse and self.log_loss > (1 + HARM) * self.shares_loss
+        worse = self.less_loss.value < -CLEAR_ERRORS * self.less_loss.error
+        return worse and self.log_loss > (1 + HARM_SHARE) * self.shares_loss
 
     @property
     def is_too_sure(self) -> bool:
         """Whether answers are right less often than their probabilities say, beyond chance."""
-        return self.surplus.value > self.surplus.error * BEYOND
+        return self.surplus.value > self.surplus.error * SURPLUS_ERRORS
 
     @property
     def is_miscalibrated(self) -> bool:
@@ -246,7 +251,7 @@ def labels_verdict(observed: Observed) -> str:
         return NOT_SHOWN if is_open and not is_worse else GUESSING
     if observed.is_slight:
         return SLIGHT
-    few = 1 - observed.accuracy <= HALF * (1 - observed.majority)
+    few = 1 - observed.accuracy <= GOOD_SHARE * (1 - observed.majority)
     return GOOD if few and observed.more_right.is_clear else FAIR
 
 
@@ -273,10 +278,14 @@ def calibration_state(observed: Observed) -> str:
     if observed.is_too_sure:
         return TOO_SURE
     if observed.is_miscalibrated:
-        return TOO_CAUTIOUS if observed.surplus.value < -BEYOND * observed.surplus.error else UNEVEN
+        return (
+            TOO_CAUTIOUS
+            if observed.surplus.value < -SURPLUS_ERRORS * observed.surplus.error
+            else UNEVEN
+        )
     if observed.unforeseen.lower > 0 or observed.unforeseen.value == np.inf:
         return TOO_SURE
-    return UNSETTLED if observed.calibration.upper > COARSE else USABLE
+    return UNSETTLED if observed.calibration.upper > MAX_CALIBRATION_ERROR else USABLE
 
 
 def most_missed(hits: Array, codes: Array) -> MissedClass | None:
@@ -300,12 +309,12 @@ def paired(terms: Array) -> Difference:
     return Difference(float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms))))
 
 
-def signed_mean(terms: Array, prob: float = SIGN) -> Estimate:
+def signed_mean(terms: Array, prob: float = SIGN_PROB) -> Estimate:
     """Mean of terms, with an interval that leaves out 0 where the mean clearly has a sign."""
     if not np.isfinite(terms).all():
         total = float(np.sum(terms[~np.isfinite(terms)]))
         return Estimate(total, total, total)
-    if len(terms) < FEWEST:
+    if len(terms) < MIN_TERMS:
         return Estimate(float(np.mean(terms)) if len(terms) else 0.0, -np.inf, np.inf)
     least = float(np.min(terms))
     return Estimate(*(least + end for end in mean_interval(terms - least, prob)))

@@ -22,7 +22,7 @@ from bayesnb.families.bernoulli import Beta
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
 
 NODES = 128  # of the average over quantiles
-TINY = -650.0  # logs below which a Beta variate is taken from the first term of its series
+SERIES_LOG = -650.0  # logs below which a Beta variate is taken from the first term of its series
 
 
 class WordRatios(NamedTuple):
@@ -124,10 +124,10 @@ def _log_quantile(a: Array, b: Array, share: Array | float) -> Array:
     """Log of a Beta quantile, which itself may underflow."""
     series = (np.log(share) + np.log(a) + betaln(a, b)) / a
     with np.errstate(divide="ignore"):
-        return np.where(series < TINY, series, np.log(betaincinv(a, b, share)))
+        return np.where(series < SERIES_LOG, series, np.log(betaincinv(a, b, share)))
 
 
 def _cdf_at_log(a: Array, b: Array, x: Array) -> Array:
     """Cumulative distribution function of a Beta variate at exp(x)."""
     series = np.exp(np.minimum(a * x - np.log(a) - betaln(a, b), 0.0))
-    return np.where(x < TINY, series, betainc(a, b, np.exp(np.minimum(x, 0.0))))
+    return np.where(x < SERIES_LOG, series, betainc(a, b, np.exp(np.minimum(x, 0.0))))
