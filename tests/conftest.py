@@ -39,7 +39,8 @@ from bayesnb.families.weight import one_hot
 from tests.waiting import WaitingBelief, WaitingStats
 
 Array = np.ndarray
-CLASSES, ROWS = 3, 40
+CLASSES = 3
+ROWS = 40
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -188,18 +189,18 @@ def binning_by_binning(
     belief: AveragedHistogram, c: int, f: int
 ) -> list[tuple[float, list[tuple[int, int]]]]:
     """Log evidence and prior of each binning, and its bins, of the definition."""
-    span, total = belief.span(f), belief.concentration[c, f]
-    counts, share = belief.counts[c, span], belief.grid.share[span]
+    span = belief.span(f)
+    total = belief.concentration[c, f]
+    counts = belief.counts[c, span]
+    share = belief.grid.share[span]
     cut = 1 / (1 + np.exp(-belief.log_odds[c, f]))
     weighed = []
     for bins in binnings(len(share)):
         log = (len(bins) - 1) * np.log(cut) + (len(share) - len(bins)) * np.log1p(-cut)
         log += gammaln(total) - gammaln(total + counts.sum())
         for low, high in bins:
-            n, q = (
-                counts[low : high + 1].sum(),
-                share[low : high + 1].sum() if len(bins) > 1 else 1.0,
-            )
+            n = counts[low : high + 1].sum()
+            q = share[low : high + 1].sum() if len(bins) > 1 else 1.0
             log += gammaln(total * q + n) - gammaln(total * q) - n * np.log(q)
         weighed.append((log, bins))
     return weighed
@@ -207,17 +208,17 @@ def binning_by_binning(
 
 def averaged_ratio(belief: AveragedHistogram, c: int, f: int, level: Array) -> Array:
     """The log of each level's expected ratio: the sum over all binnings."""
-    weighed, span = binning_by_binning(belief, c, f), belief.span(f)
-    counts, share, total = (
-        belief.counts[c, span],
-        belief.grid.share[span],
-        belief.concentration[c, f],
-    )
+    weighed = binning_by_binning(belief, c, f)
+    span = belief.span(f)
+    counts = belief.counts[c, span]
+    share = belief.grid.share[span]
+    total = belief.concentration[c, f]
     chance = np.exp([log for log, _ in weighed] - np.logaddexp.reduce([log for log, _ in weighed]))
     ratios = np.zeros(len(share))
     for p, (_, bins) in zip(chance, weighed, strict=True):
         for low, high in bins:
-            n, q = counts[low : high + 1].sum(), share[low : high + 1].sum()
+            n = counts[low : high + 1].sum()
+            q = share[low : high + 1].sum()
             ratios[low : high + 1] += p * (total * q + n) / (total + counts.sum()) / q
     return np.log(ratios)[level]
 
@@ -362,7 +363,8 @@ def word_after_word(x: Array, concentration: Array) -> Array:
     """
     found = []
     for row in x:
-        urn, total = concentration.copy(), 0.0
+        urn = concentration.copy()
+        total = 0.0
         for level in np.repeat(np.arange(len(row)), row.astype(int)):
             total += np.log(urn[level] / urn.sum())
             urn[level] += 1

@@ -22,7 +22,8 @@ import numpy as np
 from bayesnb import load
 from bayesnb.scale import dumps, loads
 
-MAX_BYTES, MAX_SECONDS = 300 << 20, 2.0
+MAX_BYTES = 300 << 20
+MAX_SECONDS = 2.0
 DOCUMENTS = {".bnb": "model.json", ".shard": "shard.json"}
 VALUES = """
 0 1 -1 2 7 0.5 -0.0 1e308 5e-324 1048576 1000000000000 -18446744073709551616 true null "1" "" "$"
@@ -76,7 +77,8 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[An
 
 def mutate(members: dict[str, bytes], document: str, rng: np.random.Generator) -> bytes:
     """The file with one to three changes: of numbers, of values, or of the length of lists."""
-    members, values = dict(members), VALUES.split()
+    members = dict(members)
+    values = VALUES.split()
     arrays = [name for name in members if name.endswith(".npy")]
     for _ in range(rng.integers(1, 4)):
         if rng.random() < 0.3 and arrays:
@@ -105,7 +107,8 @@ def mutate(members: dict[str, bytes], document: str, rng: np.random.Generator) -
 
 def fault_of(path: Path, rows: Path) -> tuple[str | None, bool]:
     """What is wrong with how a file is read, and whether it was."""
-    data, start = path.read_bytes(), time.process_time()
+    data = path.read_bytes()
+    start = time.process_time()
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (used + MAX_BYTES, hard))
@@ -140,7 +143,8 @@ def main(folder: Path, times: int) -> dict[str, Any]:
     sources = sorted(path for path in folder.iterdir() if path.suffix in DOCUMENTS)
     for path in sources:  # what is imported, and threads that are started, are not a changed file's
         assert load(path) if path.suffix == ".bnb" else loads(path.read_bytes())
-    faults, loaded = [], 0
+    faults = []
+    loaded = 0
     for change in range(times):
         source = sources[rng.integers(len(sources))]
         path = folder / f"changed{source.suffix}"
@@ -148,7 +152,8 @@ def main(folder: Path, times: int) -> dict[str, Any]:
         try:
             fault, is_loaded = fault_of(path, source.with_suffix(".rows"))
         except Exception as error:
-            fault, is_loaded = f"{error!r:.300}", False
+            fault = f"{error!r:.300}"
+            is_loaded = False
         loaded += is_loaded
         if fault is not None:
             faults.append(f"{source.name}, change {change}: {fault}")

@@ -37,12 +37,14 @@ def few(table: Any) -> Any:
     """Four of each species, at the middles of the quarters of its lengths."""
     ordered = table.sort_values(["species", "bill_length_mm", "bill_depth_mm"])
     species = ordered.groupby("species")["species"]
-    place, size = species.cumcount(), species.transform("size")
+    place = species.cumcount()
+    size = species.transform("size")
     return ordered[sum(place == (2 * k + 1) * size // (2 * FEW) for k in range(FEW)) > 0]
 
 
 def draw(ax: Axes, table: Any) -> None:
-    X, y = table[["bill_length_mm", "bill_depth_mm"]].to_numpy(), table["species"].to_numpy()
+    X = table[["bill_length_mm", "bill_depth_mm"]].to_numpy()
+    y = table["species"].to_numpy()
     rows = np.column_stack([GRID, np.full_like(GRID, DEPTH)])
     law = (
         GaussianNB()

@@ -10,7 +10,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-PACKAGE, MEMBER = "palmerpenguins==0.1.6", "palmerpenguins/data/penguins.csv"
+PACKAGE = "palmerpenguins==0.1.6"
+MEMBER = "palmerpenguins/data/penguins.csv"
 GOAL = Path(__file__).parents[1] / "bayesnb" / "datasets" / "penguins.csv"
 
 

@@ -14,14 +14,16 @@ from bayesnb.cli import main as bayesnb
 from tests.browser import Tab, chromium
 
 GOAL = Path(__file__).parents[1] / "notebooks" / "report-page.png"
-WIDTH, HEIGHT = 1000, 900
+WIDTH = 1000
+HEIGHT = 900
 COLOURS = 64  # of the picture: a third of the bytes, and hardly a difference to the eye
 
 
 def main() -> None:
     """Write the page, open it in a browser, and store what shows without scrolling."""
     with tempfile.TemporaryDirectory() as name, chromium() as browser, Tab(browser, WIDTH) as tab:
-        page, picture = Path(name) / "report.html", Path(name) / "report.png"
+        page = Path(name) / "report.html"
+        picture = Path(name) / "report.png"
         bayesnb(["report", "--quiet", "-o", str(page)])
         tab.resize(WIDTH, HEIGHT)
         tab.open(page).picture(picture, whole=False)

@@ -43,7 +43,8 @@ def log_moment(belief: Any, x: Any, s: Any) -> Any:
     if isinstance(belief, NormalInverseGamma):
         return gaussian_log_moment(belief, float(x), s)
     if isinstance(belief, Gamma):  # E[rate**(s x) exp(-s rate)]
-        a, b = float(belief.shape), float(belief.rate)
+        a = float(belief.shape)
+        b = float(belief.rate)
         return loggamma(a + s * x) - loggamma(a) + a * np.log(b) - (a + s * x) * np.log(b + s)
     if isinstance(belief, Beta):
         return dirichlet_log_moment(np.array([belief.a, belief.b]), np.array([x, 1 - x]), s)
@@ -58,8 +59,10 @@ def gaussian_log_moment(belief: NormalInverseGamma, x: float, s: Any) -> Any:
     Its noncentrality is tau k (x - m)**2, its transform at u exp(noncentrality u / (1 - 2u))
     / sqrt(1 - 2u). What is left is an integral of tau**(a + s/2 - 1) exp(-tau (b - c)).
     """
-    a, b = float(belief.shape), float(belief.scale)
-    k, m = float(belief.count), float(belief.location)
+    a = float(belief.shape)
+    b = float(belief.scale)
+    k = float(belief.count)
+    m = float(belief.location)
     u = -s / (2 * k)
     c = k * (x - m) ** 2 * u / (1 - 2 * u)
     over_tau = loggamma(a + s / 2) - loggamma(a) + a * np.log(b) - (a + s / 2) * np.log(b - c)
@@ -68,7 +71,8 @@ def gaussian_log_moment(belief: NormalInverseGamma, x: float, s: Any) -> Any:
 
 def dirichlet_log_moment(concentration: Array, counts: Array, s: Any) -> Any:
     """log E[prod probability**(s counts)]: one Dirichlet normalizer over another."""
-    total, size = float(concentration.sum()), float(counts.sum())
+    total = float(concentration.sum())
+    size = float(counts.sum())
     value = loggamma(total) - loggamma(total + s * size)
     pairs = np.column_stack([concentration, counts])[counts > 0]
     for (a, n), times in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
@@ -152,7 +156,8 @@ class Fitted:
         return Row(self._scores(self.model, row, 0.0), self._scores(wiser, row, 1.0))
 
     def _scores(self, model: Any, row: int, extra: float) -> list[Score]:
-        prior, temper = self.model.class_posterior_, self.model.temper_
+        prior = self.model.class_posterior_
+        temper = self.model.temper_
         x = self.table[[row]]
         x = np.ravel(x.toarray() if sparse.issparse(x) else x).astype(float)
         known = not hasattr(prior, "concentration")
@@ -160,7 +165,8 @@ class Fitted:
         for c in range(len(self.model.classes_)):
             log_known = float(np.log(prior.probability[c])) if known else 0.0
             concentration = None if known else float(prior.concentration[c]) + extra
-            shift, terms = 0.0, []
+            shift = 0.0
+            terms = []
             for key, before in self.model.posterior_.items():
                 cell = x[list(key)] if isinstance(key, tuple) else x[key]
                 if not np.isnan(cell).any():
@@ -204,7 +210,8 @@ class TwoClasses:
 
     def cdf_log_odds(self, x: Array) -> Array:
         """P(log odds <= x), absolute error about 1e-11; x may be infinite."""
-        value, finite = np.where(x > 0, 1.0, 0.0), np.isfinite(x)
+        value = np.where(x > 0, 1.0, 0.0)
+        finite = np.isfinite(x)
         if finite.any():
             value[finite] = invert(self.transform, self.top, x[finite], np.zeros(1))
         return value
@@ -236,13 +243,15 @@ class TwoClasses:
 
 def last_digits(p: Array, least: float = TINY) -> tuple[Array, Array]:
     """p, a little smaller and a little larger; what is nearer than `least` to 0 is as good as 0."""
-    below, above = np.clip(p * (1 - ULPS), 0, 1), np.clip(p * (1 + ULPS), 0, 1)
+    below = np.clip(p * (1 - ULPS), 0, 1)
+    above = np.clip(p * (1 + ULPS), 0, 1)
     return np.where(p < least, 0.0, below), np.maximum(above, least)
 
 
 def panels(edges: Array) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights between consecutive edges."""
-    left, width = edges[:-1, None], np.diff(edges)[:, None]
+    left = edges[:-1, None]
+    width = np.diff(edges)[:, None]
     x, w = LEGENDRE
     return (left + width * (x + 1) / 2).ravel(), (width * w / 2).ravel()
 
@@ -301,7 +310,8 @@ class Sample:
 
     def error(self, p: Array, level: Array, least: float = TINY) -> float:
         """Greatest |F(p) - level| beyond five standard errors, of quantiles `(q, c)`."""
-        size, worst = len(self.log_p), 0.0
+        size = len(self.log_p)
+        worst = 0.0
         allowed = 5 * np.sqrt(level * (1 - level) / size)
         for odds, ends in zip(self.log_odds, p.T, strict=True):
             below, above = (

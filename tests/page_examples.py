@@ -102,7 +102,8 @@ def shell(command: str) -> str:
         done = subprocess.run(
             command, shell=True, env={**os.environ, "PATH": path}, capture_output=True, text=True
         )
-        code, shown = done.returncode, done.stderr + done.stdout
+        code = done.returncode
+        shown = done.stderr + done.stdout
     else:
         file = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         with contextlib.redirect_stdout(file), contextlib.redirect_stderr(file):

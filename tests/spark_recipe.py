@@ -124,7 +124,8 @@ def main(master: str = "local[2]") -> None:
 
     from bayesnb import NaiveBayes
 
-    table, spark = made(), SparkSession.builder.master(master).getOrCreate()
+    table = made()
+    spark = SparkSession.builder.master(master).getOrCreate()
     declared = NaiveBayes(
         {"id": None, "size": "gaussian", "rooms": "poisson", "town": "categorical"}
     )

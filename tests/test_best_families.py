@@ -78,7 +78,8 @@ def test_where_no_candidate_can_have_the_cells_its_error_is_raised() -> None:
 @pytest.mark.parametrize("rows", [6, 60])
 def test_prices_are_not_counts_even_where_a_poisson_tells_the_classes_apart(rows: int) -> None:
     """Six prices once gave a probability of 4e-166."""
-    rng, y = np.random.default_rng(0), np.arange(rows) % 2
+    rng = np.random.default_rng(0)
+    y = np.arange(rows) % 2
     prices = pd.DataFrame({"price": (rng.lognormal(7 + 0.8 * y, 0.2) // 10 * 10).astype(int)})
     model = NaiveBayes().fit(prices, y)
     assert not isinstance(model.families_["price"], Poisson)
@@ -87,7 +88,8 @@ def test_prices_are_not_counts_even_where_a_poisson_tells_the_classes_apart(rows
 
 def test_what_was_chosen_by_the_first_batch_stays_and_is_saved(tmp_path: Any) -> None:
     model = NaiveBayes(BestOf(*CANDIDATES)).partial_fit(X, Y, classes=["no", "yes"])
-    families, choices = model.families_, model.choices_
+    families = model.families_
+    choices = model.choices_
     model.partial_fit(X.assign(levels=X["noise"].to_numpy()), Y)
     assert model.families_ == families
     model.save(tmp_path / "model.bnb")

@@ -27,7 +27,8 @@ HOW: dict[str, Any] = {
     "sampler": "pymc",
     "sampling": {"cores": 1},
 }
-ERRORS, TESTED = 3, 2000
+ERRORS = 3
+TESTED = 2000
 
 
 def fitted(model: Any, *given: Any, **options: Any) -> Sampled:
@@ -39,7 +40,8 @@ def fitted(model: Any, *given: Any, **options: Any) -> Sampled:
 
 def task(rng: np.random.Generator, classes: int, rows: int, draw: Callable[[Array], Array]) -> Task:
     """So many rows of each class, and new rows of any."""
-    code, new = np.repeat(np.arange(classes), rows), rng.integers(0, classes, TESTED)
+    code = np.repeat(np.arange(classes), rows)
+    new = rng.integers(0, classes, TESTED)
     return draw(code), code, draw(new), new
 
 
@@ -62,9 +64,11 @@ def normals(rng: np.random.Generator, mean: Array, sd: Array | float) -> Callabl
 @pytest.mark.slow
 def test_many_classes_of_few_rows_learn_from_each_other_how_means_and_variances_lie() -> None:
     rng = np.random.default_rng(12)
-    mean, sd = rng.normal(0, 2.0, (20, 4)), np.exp(rng.normal(0, 0.2, (20, 4)))
+    mean = rng.normal(0, 2.0, (20, 4))
+    sd = np.exp(rng.normal(0, 0.2, (20, 4)))
     X, y, new, truth = task(rng, 20, 4, normals(rng, mean, sd))
-    closed, drawn = GaussianNB().fit(X, y), fitted(GaussianNB(), X, y, hierarchical=True)
+    closed = GaussianNB().fit(X, y)
+    drawn = fitted(GaussianNB(), X, y, hierarchical=True)
     assert gain("hierarchical=True, Gaussian", closed, drawn, new, truth) > ERRORS
 
 
@@ -73,7 +77,8 @@ def test_a_concentration_that_was_declared_far_too_large_is_learned_for_words() 
     rng = np.random.default_rng(11)
     theta = rng.dirichlet(np.full(200, 0.05), 5)
     X, y, new, truth = task(rng, 5, 4, lambda code: rng.multinomial(4, theta[code]))
-    closed, drawn = MultinomialNB().fit(X, y), fitted(MultinomialNB(), X, y, hierarchical=True)
+    closed = MultinomialNB().fit(X, y)
+    drawn = fitted(MultinomialNB(), X, y, hierarchical=True)
     assert gain("hierarchical=True, words", closed, drawn, new, truth) > ERRORS
     low, high = (
         drawn.datatree_["posterior"]["alpha"].quantile([0.01, 0.99], ("chain", "draw")).values
@@ -87,7 +92,8 @@ def test_classes_of_few_rows_share_proportions_that_are_far_from_even() -> None:
     zipf = 1 / np.arange(1, 101)
     theta = rng.dirichlet(30 * zipf / zipf.sum(), 20)
     X, y, new, truth = task(rng, 20, 2, lambda code: rng.multinomial(15, theta[code]))
-    closed, drawn = MultinomialNB().fit(X, y), fitted(MultinomialNB(), X, y, hierarchical="base")
+    closed = MultinomialNB().fit(X, y)
+    drawn = fitted(MultinomialNB(), X, y, hierarchical="base")
     assert gain("hierarchical='base', words", closed, drawn, new, truth) > ERRORS
 
 
@@ -96,7 +102,8 @@ def test_classes_of_few_rows_share_proportions_that_are_far_from_even() -> None:
 def test_standard_deviations_far_below_a_columns_own_are_found_in_few_rows(prior: str) -> None:
     rng = np.random.default_rng(11)
     X, y, new, truth = task(rng, 12, 5, normals(rng, rng.normal(0, 1, (12, 2)), 0.05))
-    closed, drawn = GaussianNB().fit(X, y), fitted(GaussianNB(), X, y, scale_prior=prior)
+    closed = GaussianNB().fit(X, y)
+    drawn = fitted(GaussianNB(), X, y, scale_prior=prior)
     assert gain(f"scale_prior={prior!r}", closed, drawn, new, truth) > ERRORS
 
 
@@ -105,7 +112,8 @@ def test_outliers_do_not_move_students_t() -> None:
     rng = np.random.default_rng(11)
     mean = rng.normal(0, 1.5, (3, 4))
     X, y, new, truth = task(rng, 3, 20, lambda code: mean[code] + rng.standard_t(2, (len(code), 4)))
-    closed, drawn = GaussianNB().fit(X, y), fitted(GaussianNB(), X, y, student=True)
+    closed = GaussianNB().fit(X, y)
+    drawn = fitted(GaussianNB(), X, y, student=True)
     assert gain("student=True", closed, drawn, new, truth) > ERRORS
 
 
@@ -115,7 +123,8 @@ def test_rows_without_labels_tell_where_the_clusters_of_six_labelled_rows_lie() 
     draw = normals(rng, np.array([[0.0, 0.0], [2.5, 2.5]]), 1.0)
     X, y, new, truth = task(rng, 2, 3, draw)
     unlabelled = draw(rng.integers(0, 2, 300))
-    closed, drawn = GaussianNB().fit(X, y), fitted(GaussianNB(), X, y, unlabelled=unlabelled)
+    closed = GaussianNB().fit(X, y)
+    drawn = fitted(GaussianNB(), X, y, unlabelled=unlabelled)
     assert gain("unlabelled=", closed, drawn, new, truth) > ERRORS
 
 
@@ -129,7 +138,8 @@ def test_labels_of_which_a_fifth_are_wrong_are_read_as_such_on_any_scale(scale: 
     draw = normals(rng, scale * np.array([[0.0] * 3, [1.5] * 3]), scale)
     X, y, new, truth = task(rng, 2, 100, draw)
     read = np.where(rng.random(len(y)) < 0.2, 1 - y, y)
-    closed, drawn = GaussianNB().fit(X, read), fitted(GaussianNB(), X, read, label_noise=Beta(1, 4))
+    closed = GaussianNB().fit(X, read)
+    drawn = fitted(GaussianNB(), X, read, label_noise=Beta(1, 4))
     assert gain("label_noise=Beta(1, 4)", closed, drawn, new, truth) > ERRORS
     low, high = drawn.datatree_["posterior"]["label_noise"].quantile([0.025, 0.975]).values
     assert low < 0.2 < high < 0.5

@@ -105,10 +105,12 @@ def test_ellipses_hold_as_many_new_rows_as_they_say(model: Any, prob: float) -> 
 
 
 def test_columns_of_blocks_are_paired_by_the_margins_of_their_priors(model: Any) -> None:
-    vector, w = model.prior_[VECTOR], model.prior_["w"]
+    vector = model.prior_[VECTOR]
+    w = model.prior_["w"]
     alone = {"a": nb.Categorical(SMOOTHING * 3), "b": nb.Categorical(SMOOTHING * 2)}
     for j, name in enumerate(VECTOR):
-        shape, scale = (vector.dof[0] - 2) / 2, vector.scale[0, j, j] / 2
+        shape = (vector.dof[0] - 2) / 2
+        scale = vector.scale[0, j, j] / 2
         prior = nb.NormalInverseGamma(vector.location[0, j], vector.count[0], shape, scale)
         alone[name] = nb.Gaussian(prior)
     parts = (getattr(w, name)[0] for name in ("location", "count", "shape", "scale"))

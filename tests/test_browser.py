@@ -14,7 +14,8 @@ from tests.browser import Browser, Tab, chromium
 from tests.test_page import hostile
 
 pytestmark = pytest.mark.browser
-PHONE, DESKTOP = 390, 1280
+PHONE = 390
+DESKTOP = 1280
 UNREADABLE = (Path(__file__).parent / "unreadable.js").read_text(encoding="utf-8")
 OPEN_ALL = "document.querySelectorAll('details').forEach((part) => (part.open = true))"
 CELLS = (
@@ -31,7 +32,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder, table = tmp_path_factory.mktemp("pages"), penguins()
+    folder = tmp_path_factory.mktemp("pages")
+    table = penguins()
     birds = report(nb.NaiveBayes(), table.drop(columns="species"), table["species"])
     found = {"birds": birds, "hostile": report(*hostile())}
     return {name: page.save(folder / f"{name}.html") for name, page in found.items()}

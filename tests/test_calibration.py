@@ -11,7 +11,10 @@ from bayesnb.families.multinomial import MultinomialDensity
 from bayesnb.families.weight import one_hot
 from tests.conftest import CASES, Case
 
-REPLICATES, DRAWS, ROWS, BINS = 4000, 79, 12, 20
+REPLICATES = 4000
+DRAWS = 79
+ROWS = 12
+BINS = 20
 
 
 def least_p_value(case: Case, seed: int, times: float) -> float:
@@ -32,7 +35,8 @@ def least_p_value(case: Case, seed: int, times: float) -> float:
         x[rng.random(x.shape) < 0.1] = np.nan
     seen = case.of(x, one_hot(np.tile(np.arange(len(prior)), ROWS), len(prior)))
     drawn = prior.update(times * seen).sample(rng, DRAWS)
-    least, draws = 1.0, drawn.parts()
+    least = 1.0
+    draws = drawn.parts()
     for key, truth in theta.parts().items():
         ties = (draws[key] == truth).sum(
             axis=0

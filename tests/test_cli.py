@@ -69,7 +69,8 @@ def files_in(folder: Path) -> dict[str, bytes]:
 def test_a_fitted_model_is_that_of_python(capsys: pytest.CaptureFixture) -> None:
     penguins()[::3].to_csv("birds.csv", index=False)
     model = fit("birds.csv", "--family", "year=drop", target="species")
-    X, y = BIRDS[::3].drop(columns="year"), SPECIES[::3]
+    X = BIRDS[::3].drop(columns="year")
+    y = SPECIES[::3]
     expected = NaiveBayes().fit(X, y)
     assert model.log_evidence_ == expected.log_evidence_
     assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
@@ -409,7 +410,8 @@ def test_a_failure_is_one_line_and_a_code_and_leaves_every_file(
 ) -> None:
     code, table, words, message = failure.split(" | ")
     monkeypatch.setattr(sys, "stdin", None)  # as Python has it after <&-
-    X, y = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "z"]}), ["u", "v"]
+    X = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "z"]})
+    y = ["u", "v"]
     NaiveBayes().fit(X, y).save("m.bnb")
     NaiveBayes(estimate="mean").fit(X, y).save("mean.bnb")
     for name in ("goal", "goal.csv"):
@@ -458,7 +460,8 @@ def test_whatever_stops_a_file_half_written_leaves_the_old_one(
     write("goal", "the old one")
     monkeypatch.setattr(os, "fsync", stop)
     monkeypatch.setattr(sys, "argv", shlex.split("bayesnb fit t.csv --target y -o goal -q"))
-    before, handler = files_in(folder), signal.getsignal(signal.SIGTERM)
+    before = files_in(folder)
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         found = main()
     except SystemExit as stopped:
@@ -523,7 +526,8 @@ def test_a_pipe_is_written_to_a_link_stays_and_a_file_keeps_its_mode(folder: Pat
 
 
 def test_no_control_character_of_a_table_reaches_a_terminal(capsys: pytest.CaptureFixture) -> None:
-    name, labels = "x\x1b]0;t\x07.csv", ["u\x1b[31m", "v\u202e", "w\x9b2J"]
+    name = "x\x1b]0;t\x07.csv"
+    labels = ["u\x1b[31m", "v\u202e", "w\x9b2J"]
     rows = [f'{n},p\x1b[0m{n % 3},"{labels[n % 3]}"\n' for n in range(12)]
     fit(write(name, 'a,"b\nerror: \x7f",y\n' + "".join(rows)))
     assert main(["predict", "model.bnb", name]) == 0

@@ -35,7 +35,8 @@ def test_explain_prints_the_probabilities_of_a_row_and_what_columns_add(
     table = str(saved.parent / "penguins.csv")
     assert main(["explain", str(saved), table, "--row", "7"]) == 0
     out = capsys.readouterr().out
-    model, row = load(saved), penguins().iloc[[7]]
+    model = load(saved)
+    row = penguins().iloc[[7]]
     assert str(model.explain(row[list(model.feature_names_in_)])) in out
     assert f"{model.predict_proba(row[list(model.feature_names_in_)]).max():.4g}" in out
     assert main(["explain", str(saved), table, "--row", "344"]) == 1
@@ -58,7 +59,8 @@ def test_a_saved_model_is_reported_without_a_fit(saved: Path) -> None:
 def test_labels_in_the_table_are_scored_under_the_name_that_the_model_remembers(
     saved: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    out, table = str(saved.parent / "out.csv"), penguins()
+    out = str(saved.parent / "out.csv")
+    table = penguins()
     table[:9].assign(species=["Adelie"] * 7 + ["Gentoo", "?"]).to_csv(out, index=False)
     model = load(saved)
     assert model.target_name_ == "species"

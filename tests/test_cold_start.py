@@ -53,7 +53,8 @@ def settings(package: Path, cache: Path, **more: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A copy of the package, and a folder with what it compiled at its first use."""
-    package, cache = tmp_path_factory.mktemp("package"), tmp_path_factory.mktemp("cache")
+    package = tmp_path_factory.mktemp("package")
+    cache = tmp_path_factory.mktemp("cache")
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(bayesnb.__file__).parent, package / "bayesnb", ignore=ignored)
     assert run(USE, **settings(package, cache)) == f"{RIGHT} compiled"
@@ -101,7 +102,8 @@ def test_nothing_is_compiled_for_a_small_table(used: tuple[Path, Path], tmp_path
 def test_a_command_that_compiles_prints_nothing_of_packages_that_extend_numba(
     tmp_path: Path,
 ) -> None:
-    rng, table = np.random.default_rng(0), tmp_path / "table.csv"
+    rng = np.random.default_rng(0)
+    table = tmp_path / "table.csv"
     pd.DataFrame({"y": rng.integers(0, 2, 20_000), "x": rng.normal(size=20_000)}).to_csv(
         table, index=False
     )
@@ -173,7 +175,8 @@ def test_first_runs_at_once_of_two_dtypes_sources_and_processors_do_not_mix(
         file.write("\n\n@compiled\ndef exp(x: float) -> float:\n    return 0.5\n")
     right = {used[0]: [[0.25, 0.75], [0.5, 0.5]], other: [[0.5, 0.5], [0.5, 0.5]]}
     for attempt in range(2):
-        ready, cache = tmp_path / f"ready{attempt}", tmp_path / f"cache{attempt // 2}"
+        ready = tmp_path / f"ready{attempt}"
+        cache = tmp_path / f"cache{attempt // 2}"
         ready.mkdir()
         runs = list(product(right, ("fi", "if"), ({}, {"NUMBA_CPU_NAME": "generic"})))
         how = {"READY": str(ready), "TOGETHER": str(len(runs))}
@@ -190,9 +193,11 @@ def test_first_runs_at_once_of_two_dtypes_sources_and_processors_do_not_mix(
 
 @pytest.mark.slow
 def test_a_change_in_a_file_of_helpers_is_noticed(used: tuple[Path, Path], tmp_path: Path) -> None:
-    package, cache = used[0], shutil.copytree(used[1], tmp_path / "cache")
+    package = used[0]
+    cache = shutil.copytree(used[1], tmp_path / "cache")
     helpers = package / "bayesnb" / "numerics" / "elementary.py"
-    before, earlier = helpers.read_text(), {*cache.rglob("*.*.*")}
+    before = helpers.read_text()
+    earlier = {*cache.rglob("*.*.*")}
     assert earlier
     try:
         helpers.write_text(before + "\n\n@compiled\ndef exp(x: float) -> float:\n    return 0.5\n")

@@ -26,7 +26,8 @@ STRONG = 3.0
 def table() -> tuple[pd.DataFrame, np.ndarray]:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, ROWS)
-    a, c = rng.integers(0, 3, ROWS), rng.normal(size=ROWS)
+    a = rng.integers(0, 3, ROWS)
+    c = rng.normal(size=ROWS)
     b = np.where(rng.random(ROWS) < 0.8, (a + y) % 3, rng.integers(0, 3, ROWS))
     d = c * (2 * y - 1) + 0.3 * rng.normal(size=ROWS)
     return pd.DataFrame({"a": a.astype(str), "b": b.astype(str), "c": c, "d": d}), y
@@ -95,7 +96,8 @@ def test_smoothings_are_compared_with_the_links_that_models_of_these_priors_have
 def test_noise_of_any_number_of_levels_is_no_evidence_and_planted_effects_are_kept(
     rows: int, rows_per_level: int
 ) -> None:
-    size, kept = rows // rows_per_level, []
+    size = rows // rows_per_level
+    kept = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
         y = rng.integers(0, 2, rows)
@@ -106,10 +108,8 @@ def test_noise_of_any_number_of_levels_is_no_evidence_and_planted_effects_are_ke
         twin = np.where(rng.random(rows) < 0.5, effect, rng.integers(0, 6, rows))
         x = pd.DataFrame(noise | {"effect": effect.astype(str), "twin": twin.astype(str)})
         model = NaiveBayes("categorical").fit(x, y)
-        factors, pairs = (
-            relevance(model).log_bayes_factor.to_series(),
-            dependence(model, x, y).log_bayes_factor,
-        )
+        factors = relevance(model).log_bayes_factor.to_series()
+        pairs = dependence(model, x, y).log_bayes_factor
         assert factors[list(noise)].max() < STRONG
         assert float(pairs.sel(feature=list(noise)).max()) < STRONG
         kept.append(

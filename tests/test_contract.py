@@ -197,7 +197,8 @@ def test_batches_in_any_order_are_one_fit(case: Case) -> None:
 
 @every(EXACT)
 def test_two_models_merge_into_that_of_all_rows(case: Case) -> None:
-    one, two = case.fit(slice(0, 15)), case.fit(slice(15, None))
+    one = case.fit(slice(0, 15))
+    two = case.fit(slice(15, None))
     assert_same_model(one.merge(two), case.fit(), case.x)
 
 
@@ -235,7 +236,8 @@ def test_a_whole_weight_is_so_many_copies_and_none_is_no_row(case: Case) -> None
 @every()
 def test_the_order_of_rows_says_nothing(case: Case) -> None:
     order = RNG.permutation(ROWS)
-    one, two = case.fit(), case.fit(order)
+    one = case.fit()
+    two = case.fit(order)
     assert_allclose(one.predict_proba(case.x), two.predict_proba(case.x), rtol=1e-6, atol=1e-9)
 
 
@@ -276,7 +278,8 @@ def test_a_failed_call_leaves_the_model_as_it_was(case: Case) -> None:
 @every()
 def test_probabilities_are_joint_ones_that_were_normalised(case: Case) -> None:
     model = case.fit()
-    joint, proba = numbers_of(model, case.x), model.predict_proba(case.x)
+    joint = numbers_of(model, case.x)
+    proba = model.predict_proba(case.x)
     assert_allclose(
         proba, np.exp(joint - logsumexp(joint, axis=1, keepdims=True)), rtol=1e-9, atol=1e-12
     )
@@ -301,7 +304,8 @@ def test_a_row_alone_is_answered_as_among_others(case: Case) -> None:
     ]
 )
 def test_a_row_without_cells_has_the_probabilities_of_the_classes(case: Case) -> None:
-    model, empty = case.fit(), take(case.x, [0, 1]).copy()
+    model = case.fit()
+    empty = take(case.x, [0, 1]).copy()
     for column in set(empty) - {"leaves", "twigs"}:
         empty[column] = [[], []] if column == "songs" else None
     if "leaves" in empty:
@@ -351,7 +355,8 @@ def test_leave_one_out_is_a_model_without_the_row(case: Case, target: str) -> No
 @every()
 def test_held_out_probabilities_and_scores_are_one_thing(case: Case) -> None:
     model = case.fit()
-    proba, scores = model.loo_proba(case.x, Y), model.loo(case.x, Y)
+    proba = model.loo_proba(case.x, Y)
+    scores = model.loo(case.x, Y)
     assert_allclose(proba.sum("class"), 1.0)
     own = proba.values[np.arange(ROWS), np.searchsorted(model.classes_, Y)]
     assert_allclose(scores.elpd_i, np.log(own), rtol=1e-7, atol=1e-9)
@@ -365,7 +370,8 @@ def test_held_out_probabilities_and_scores_are_one_thing(case: Case) -> None:
 
 @every()
 def test_an_interval_is_of_the_distribution_whose_mean_is_shown(case: Case) -> None:
-    model, x = case.fit(), take(case.x, slice(0, 6))
+    model = case.fit()
+    x = take(case.x, slice(0, 6))
     observed = model.predict_interval(x, 0.8)
     assert_allclose(observed["probability"], model.predict_proba(x), rtol=0, atol=1e-6)
     fixed = model.predict_interval(x, 0.8, rows="fixed")
@@ -380,7 +386,8 @@ def test_an_interval_is_of_the_distribution_whose_mean_is_shown(case: Case) -> N
 
 @every()
 def test_entropy_has_two_parts_of_which_none_is_negative(case: Case) -> None:
-    model, x = case.fit(), take(case.x, slice(0, 6))
+    model = case.fit()
+    x = take(case.x, slice(0, 6))
     parts = model.uncertainty(x)
     proba = model.predict_proba(x)
     entropy = -np.sum(proba * np.log(np.maximum(proba, 1e-300)), axis=1)
@@ -392,7 +399,8 @@ def test_entropy_has_two_parts_of_which_none_is_negative(case: Case) -> None:
 
 @every()
 def test_what_features_say_adds_up_to_the_prediction(case: Case) -> None:
-    model, x = case.fit(), take(case.x, slice(0, 6))
+    model = case.fit()
+    x = take(case.x, slice(0, 6))
     explained = model.explain(x)
     score = explained["predictive"].sum("feature") + explained["predictive_class_term"]
     score = score.transpose("obs_id", "class").values
@@ -402,7 +410,8 @@ def test_what_features_say_adds_up_to_the_prediction(case: Case) -> None:
 
 @every()
 def test_the_best_action_loses_least(case: Case) -> None:
-    model, x = case.fit(), take(case.x, slice(0, 8))
+    model = case.fit()
+    x = take(case.x, slice(0, 8))
     loss = 1.0 - np.eye(len(model.classes_))
     loss[0] *= 3
     expected = model.predict_proba(x) @ loss

@@ -95,7 +95,8 @@ def test_an_array_in_any_chunks_is_learnt_as_a_whole_one(kind: str, chunks: Any)
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=6).filter(any), st.booleans())
 def test_partitions_of_any_length_are_one_table(lengths: list[int], weighted: bool) -> None:
     rows = sum(lengths)
-    cells, weight = FRAME[:rows].assign(label=Y[:rows]), None
+    cells = FRAME[:rows].assign(label=Y[:rows])
+    weight = None
     lazy_weight = None
     if weighted:
         weight = 0.5 * (np.arange(rows) % 4 + (rows < 4))
@@ -110,8 +111,10 @@ def test_partitions_of_any_length_are_one_table(lengths: list[int], weighted: bo
 def test_partitions_that_a_filter_has_emptied_say_nothing() -> None:
     cells = FRAME.assign(row=np.arange(ROWS))
     X, y = part(cells)
-    kept, rest = X[X.row >= 250].drop(columns="row"), FRAME[250:]
-    lazy, plain = clone(PLAIN).fit(kept, y[X.row >= 250]), clone(PLAIN).fit(rest, Y[250:])
+    kept = X[X.row >= 250].drop(columns="row")
+    rest = FRAME[250:]
+    lazy = clone(PLAIN).fit(kept, y[X.row >= 250])
+    plain = clone(PLAIN).fit(rest, Y[250:])
     assert_same(lazy, plain, rest)
     assert_array_equal(lazy.predict_proba(kept).compute(), lazy.predict_proba(rest))
     none = X.drop(columns="row")[X.row > ROWS], y[X.row > ROWS]
@@ -129,18 +132,22 @@ def test_categories_that_each_partition_has_for_itself_are_united_by_name() -> N
 
 
 def test_rows_of_weight_zero_are_no_rows_even_where_a_partition_has_no_others() -> None:
-    y, weight = Y.astype(object), np.arange(ROWS) % 3.0
+    y = Y.astype(object)
+    weight = np.arange(ROWS) % 3.0
     weight[:120], y[:100] = 0, "nowhere else"
     lazy = GaussianNB().fit(chunk(NUMBERS, (50, 4)), chunk(y, 50), chunk(weight, 50))
     assert_same(lazy, GaussianNB().fit(NUMBERS, y, weight), NUMBERS)
-    x, y, weight = NUMBERS[100:], y[100:], weight[100:]
+    x = NUMBERS[100:]
+    y = y[100:]
+    weight = weight[100:]
     rows = chunk(x, (50, 4)), chunk(y, 50)
     assert_allclose(lazy.score(*rows, chunk(weight, 50)), lazy.score(x, y, weight), rtol=1e-14)
 
 
 def test_lazy_rows_and_those_in_memory_follow_each_other() -> None:
     """Levels and classes that come later are learnt too."""
-    first, rest = FRAME[:90], FRAME[90:].assign(word=FRAME["word"][90:].replace("r", "new"))
+    first = FRAME[:90]
+    rest = FRAME[90:].assign(word=FRAME["word"][90:].replace("r", "new"))
     y = np.where((np.arange(ROWS) < 90) & (Y == "c"), "a", Y)
     words = {"word": nb.Categorical(), "grade": nb.Categorical()} | dict.fromkeys("uvwx")
     plain = NaiveBayes(words)
@@ -160,7 +167,8 @@ def test_lazy_rows_and_those_in_memory_follow_each_other() -> None:
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_joint_log_proba"])
 def test_lazy_predictions_are_those_of_rows_in_memory(method: str) -> None:
     model = clone(PLAIN).fit(FRAME, Y)
-    lazy, plain = getattr(model, method)(part()[0]), getattr(model, method)(FRAME)
+    lazy = getattr(model, method)(part()[0])
+    plain = getattr(model, method)(FRAME)
     assert np.isnan(lazy.shape[0])  # lengths of a dataframe's partitions are not known yet
     assert lazy.shape[1:] == plain.shape[1:]
     assert lazy.dtype == plain.dtype
@@ -180,7 +188,9 @@ def test_nothing_is_read_before_it_is_asked_for_and_everything_once() -> None:
         return FRAME[["u", "v"]].assign(y=Y)[number * 100 : number * 100 + 100]
 
     lazy = dd.from_map(load, range(4), meta=FRAME[["u", "v"]].assign(y=Y)[:0])
-    X, y, model = lazy[["u", "v"]], lazy["y"], GaussianNB()
+    X = lazy[["u", "v"]]
+    y = lazy["y"]
+    model = GaussianNB()
     model.fit(X, y)
     assert sorted(read) == [0, 1, 2, 3]
     read.clear()
@@ -191,7 +201,8 @@ def test_nothing_is_read_before_it_is_asked_for_and_everything_once() -> None:
 
 
 def test_threads_in_any_order_change_no_digit() -> None:
-    x, y = np.tile(np.nan_to_num(NUMBERS), (5, 1)), np.tile(Y, 5)
+    x = np.tile(np.nan_to_num(NUMBERS), (5, 1))
+    y = np.tile(Y, 5)
     expected = GaussianNB().fit(chunk(x, (60, 4)), y)
 
     def wait(block: Array, seed: int) -> Array:
@@ -276,7 +287,8 @@ def test_what_is_known_to_fail_fails_before_a_row_is_read() -> None:
         raise AssertionError("it was read")
 
     X = da.zeros((100, 4), chunks=(50, 4)).map_blocks(read, dtype=float, meta=np.empty((0, 0)))
-    y, model = np.arange(100) % 3, GaussianNB().fit(np.arange(6.0).reshape(3, 2), [0, 1, 2])
+    y = np.arange(100) % 3
+    model = GaussianNB().fit(np.arange(6.0).reshape(3, 2), [0, 1, 2])
     with pytest.raises(ValueError, match="estimate must be one of"):
         GaussianNB(estimate="best").fit(X, y)
     for ask in (model.predict_proba, lambda X: model.partial_fit(X, y)):
@@ -332,7 +344,8 @@ def test_a_cluster_learns_and_answers_bit_by_bit_as_one_thread(client: Any) -> N
     X, y = part()
     with dask.config.set(scheduler="synchronous"):
         alone = clone(PLAIN).fit(X, y)
-        expected, score = alone.predict_proba(X).compute(), alone.score(X, y)
+        expected = alone.predict_proba(X).compute()
+        score = alone.score(X, y)
     model = clone(PLAIN).fit(X, y)
     assert_array_equal(model.predict_proba(X).compute(), expected)
     assert model.score(X, y) == score
@@ -351,9 +364,11 @@ def mark(block: Array, folder: Path) -> Array:
 @pytest.mark.slow
 @pytest.mark.parametrize("done", [3, 20])
 def test_a_worker_that_is_killed_changes_no_digit(client: Any, tmp_path: Path, done: int) -> None:
-    x, y = np.tile(np.nan_to_num(NUMBERS), (6, 1)), np.tile(Y, 6)
+    x = np.tile(np.nan_to_num(NUMBERS), (6, 1))
+    y = np.tile(Y, 6)
     X = chunk(x, (100, 4))
-    expected, fitted = GaussianNB().fit(X, y), []
+    expected = GaussianNB().fit(X, y)
+    fitted = []
     slow = X.map_blocks(mark, tmp_path, dtype=float, meta=np.empty((0, 0)))
     work = threading.Thread(target=lambda: fitted.append(GaussianNB().fit(slow, y)), daemon=True)
     work.start()

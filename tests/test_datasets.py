@@ -58,7 +58,8 @@ def test_spam_has_2000_mails_of_small_counts_and_two_labels() -> None:
 @pytest.mark.slow
 def test_spam_goes_into_each_model_of_words_as_it_is() -> None:
     table = datasets.spam()
-    words, label = table.drop(columns="label"), table["label"]
+    words = table.drop(columns="label")
+    label = table["label"]
     for model in (MultinomialNB(), BernoulliNB(), NaiveBayes(Multinomial())):
         assert (
             model.fit(words, label).score(words, label) > 0.8
@@ -74,7 +75,8 @@ def test_every_example_has_a_loader_that_names_its_source_and_licence(name: str)
 
 @pytest.mark.parametrize("name", datasets.EXAMPLES)
 def test_the_text_of_an_example_is_its_table(name: str) -> None:
-    table, text = getattr(datasets, name)(), datasets.text(name)
+    table = getattr(datasets, name)()
+    text = datasets.text(name)
     again = pd.read_csv(io.StringIO(text))
     pd.testing.assert_frame_equal(again.astype(table.dtypes), table)
 

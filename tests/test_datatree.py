@@ -28,7 +28,8 @@ from bayesnb import (
 
 Array = np.ndarray
 DRAWS = ("chain", "draw")
-ROWS, RNG = 60, np.random.default_rng(20261121)
+ROWS = 60
+RNG = np.random.default_rng(20261121)
 CODES = np.arange(ROWS) % 3
 Y = np.array(["cat", "dog", "eel"])[CODES]
 FRAME = pd.DataFrame(
@@ -102,7 +103,8 @@ def test_probabilities_are_those_of_the_drawn_parameters_by_scipy(temper: float)
                 levels = theta[f"{name}_level"].values.tolist()
                 logs = np.log(theta[f"theta_{name}"].sel({f"{name}_level": x}))
                 x = levels.index(x)
-            belief, cell = model.posterior_[name], np.array(x, int if name == "eats" else float)
+            belief = model.posterior_[name]
+            cell = np.array(x, int if name == "eats" else float)
             cell = cell.astype(int) if name == "colour" else cell
             once, tempered = (belief.log_moment(cell, s) for s in (1.0, temper))
             joint[i] += temper * np.asarray(logs) + temper * once - tempered
@@ -144,8 +146,10 @@ def test_a_flag_that_can_only_be_one_thing_is_drawn_so() -> None:
 def test_prior_times_likelihood_over_posterior_is_the_evidence_whatever_theta_is(
     mixed: NaiveBayes, tree: xr.DataTree
 ) -> None:
-    theta, belief = tree["posterior"].dataset, mixed.posterior_
-    flag, rate = belief["tame"], belief["legs"]
+    theta = tree["posterior"].dataset
+    belief = mixed.posterior_
+    flag = belief["tame"]
+    rate = belief["legs"]
     densities = [
         stats.beta.logpdf(theta["theta"][..., 0], flag.a, flag.b),
         stats.gamma.logpdf(theta["rate"][..., 0], rate.shape, scale=1 / rate.rate),
@@ -174,21 +178,25 @@ def test_prior_times_likelihood_over_posterior_is_the_evidence_whatever_theta_is
 
 
 def test_draws_have_the_moments_of_the_closed_form(mixed: NaiveBayes, tree: xr.DataTree) -> None:
-    theta, prior, belief = tree["posterior"].dataset, tree["prior"].dataset, mixed.posterior_
+    theta = tree["posterior"].dataset
+    prior = tree["prior"].dataset
+    belief = mixed.posterior_
     assert_mean(theta["class_prob"], mixed.class_posterior_.mean())
     for place, name in enumerate(("height", "weight")):
         moments = belief[name].mean()
         assert_mean(theta["mu"][..., place], moments.mean)
         assert_mean(theta["sigma2"][..., place], moments.variance)
     assert_mean(theta["theta_colour"], belief["colour"].mean())
-    a, b = belief["tame"].a, belief["tame"].b
+    a = belief["tame"].a
+    b = belief["tame"].b
     variance = a * b / ((a + b) ** 2 * (a + b + 1))
     assert_mean((theta["theta"][..., 0] - a / (a + b)) ** 2, variance)
     rate = belief["legs"]
     assert_mean((theta["rate"][..., 0] - rate.mean()) ** 2, rate.shape / rate.rate**2)
     assert_mean(prior["theta_eats"], np.full((3, 2), 0.5))
     assert_mean(prior["rate"], mixed.prior_["legs"].mean()[:, None])
-    thrown, p = tree["posterior_predictive"]["y"], mixed.draw_proba(FRAME, rng=1)
+    thrown = tree["posterior_predictive"]["y"]
+    p = mixed.draw_proba(FRAME, rng=1)
     for c in range(3):
         assert_mean((thrown == c).mean("obs_id") - p.isel({"class": c}).mean("obs_id"), 0.0)
 

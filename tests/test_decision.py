@@ -24,7 +24,8 @@ ROWS = np.random.default_rng(4).normal(1.0, 2.0, (200, 2))
 
 @pytest.fixture(scope="module")
 def model() -> GaussianNB:
-    rng, y = np.random.default_rng(3), np.arange(60) % 3
+    rng = np.random.default_rng(3)
+    y = np.arange(60) % 3
     return GaussianNB().fit(rng.normal(y[:, None], 1.0, (60, 2)), np.array(LABELS)[y])
 
 
@@ -49,7 +50,8 @@ def test_a_frame_a_mapping_and_an_array_say_the_same_loss(model: GaussianNB) -> 
 
 
 def test_a_row_is_undecided_where_that_costs_less(model: GaussianNB) -> None:
-    plain, made = model.decide(ROWS), model.decide(ROWS, abstain=0.3)
+    plain = model.decide(ROWS)
+    made = model.decide(ROWS, abstain=0.3)
     costly = plain["expected_loss"].values > 0.3
     assert 0 < costly.sum() < len(ROWS)
     assert_array_equal(made["abstained"], costly)

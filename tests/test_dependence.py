@@ -30,7 +30,8 @@ from bayesnb import (
 
 Array = np.ndarray
 RNG = np.random.default_rng(21)
-ROWS, STRONG = 36, 3.0
+ROWS = 36
+STRONG = 3.0
 Y = np.arange(ROWS) % 3
 WORDS = ("the", "a", "of")
 X = pd.DataFrame(
@@ -59,7 +60,8 @@ MODEL = NaiveBayes(
 
 def of_levels(counts: Array, concentration: Any) -> float:
     """log p of rows in their order, by SciPy's distribution of their counts."""
-    n, concentration = counts.sum(), np.broadcast_to(concentration, counts.shape)
+    n = counts.sum()
+    concentration = np.broadcast_to(concentration, counts.shape)
     if n == 0:
         return 0.0
     orders = gammaln(n + 1) - gammaln(counts + 1).sum()
@@ -78,7 +80,8 @@ def of_counts(x: Array, shape: float, rate: float) -> float:
     total = 0.0
     for cell in x:
         total += stats.nbinom.logpmf(cell, shape, rate / (rate + 1))
-        shape, rate = shape + cell, rate + 1
+        shape = shape + cell
+        rate = rate + 1
     return total
 
 
@@ -111,7 +114,8 @@ def test_the_relevance_of_every_column_is_the_ratio_of_its_evidences() -> None:
         assert factors[name] == pytest.approx(expected, rel=1e-9, abs=1e-9)
     words = X[[*WORDS]].to_numpy()
     for j, word in enumerate(WORDS):
-        ones, others = words[:, j], np.delete(words, j, 1).sum(axis=1)
+        ones = words[:, j]
+        others = np.delete(words, j, 1).sum(axis=1)
         expected = betaln(0.6, 1.2) - betaln(0.6 + ones.sum(), 1.2 + others.sum())
         for c in range(3):
             own = c == Y
@@ -131,7 +135,8 @@ def best_of(log_evidence: Callable[[float], float]) -> float:
 
 @pytest.mark.parametrize("family", [Categorical(1.0), Categorical(Dirichlet(0.9))])
 def test_evidence_of_many_levels_is_no_more_than_under_learnt_concentrations(family: Any) -> None:
-    rng, y = np.random.default_rng(8), np.arange(300) % 3
+    rng = np.random.default_rng(8)
+    y = np.arange(300) % 3
     x = np.floor(150 * rng.random(300) ** 1.5) + 30 * y  # some levels more often than others
     codes = np.unique(x, return_inverse=True)[1]
     tables = [tally(codes[y == c], codes.max() + 1) for c in range(3)]
@@ -192,12 +197,14 @@ def pair_of(model: Any, x: Any, y: Any, i: Any = 0, j: Any = 1) -> Array:
 def test_a_table_against_its_margins_is_the_ratio_of_three_evidences() -> None:
     x = np.column_stack([RNG.integers(0, size, 60) for size in (3, 5, 2)]).astype(float)
     x[RNG.random(x.shape) < 0.1] = np.nan
-    y, flag = np.arange(60) % 2, Bernoulli(Beta(0.5, 2.0))
+    y = np.arange(60) % 2
+    flag = Bernoulli(Beta(0.5, 2.0))
     model = NaiveBayes({0: Categorical(0.7), 1: Categorical(0.7), 2: flag})
     priors = [np.full(3, 0.7), np.full(5, 0.7), np.array([2.0, 0.5])]
     for i, j in ((0, 1), (0, 2), (1, 2)):
         total = np.sqrt(priors[i].sum() * priors[j].sum())
-        p, q = priors[i] / priors[i].sum(), priors[j] / priors[j].sum()
+        p = priors[i] / priors[i].sum()
+        q = priors[j] / priors[j].sum()
         found = pair_of(model, x, y, i, j)
         for c in range(2):
             both = (y == c) & ~np.isnan(x[:, [i, j]]).any(axis=1)
@@ -221,8 +228,11 @@ def test_one_row_says_nothing_about_a_dependence(concentration: float) -> None:
 def log_bayes_factor_of_normals(x: Array, prior: list[tuple[float, ...]]) -> float:
     """A bivariate normal against two normals, in sixty digits; priors are (mean, count, a, b)."""
     with mp.workdps(60):
-        n, k, a = len(x), mp.mpf(prior[0][1]), mp.mpf(prior[0][2])
-        scale, cells = [mp.mpf(p[3]) for p in prior], mp.matrix(x.tolist())
+        n = len(x)
+        k = mp.mpf(prior[0][1])
+        a = mp.mpf(prior[0][2])
+        scale = [mp.mpf(p[3]) for p in prior]
+        cells = mp.matrix(x.tolist())
         psi = mp.diag([2 * b for b in scale])
         mean = [mp.fsum(cells[:, j]) / n for j in range(2)]
         for i in range(2):
@@ -230,7 +240,8 @@ def log_bayes_factor_of_normals(x: Array, prior: list[tuple[float, ...]]) -> flo
                 gaps = [(cells[r, i] - mean[i]) * (cells[r, j] - mean[j]) for r in range(n)]
                 gap = (mean[i] - prior[i][0]) * (mean[j] - prior[j][0])
                 psi[i, j] += mp.fsum(gaps) + k * n / (k + n) * gap
-        value, a_after = mp.mpf(0), a + mp.mpf(n) / 2
+        value = mp.mpf(0)
+        a_after = a + mp.mpf(n) / 2
         for sign, shape in ((1, a_after), (-1, a)):
             nu = 2 * shape + 1
             value += sign * (mp.loggamma(nu / 2) + mp.loggamma((nu - 1) / 2))

@@ -66,7 +66,8 @@ def test_means_and_variances_have_their_digits(
     spread = 1 if dtype == "d" else 100  # single precision ends at 1e8
     x = HARD[hard](spread * rng.normal(size=(rows, columns))).astype(dtype)
     x[rng.random(x.shape) < missing] = np.nan
-    y, weight = rng.integers(0, 2, rows), rng.random(rows) if weighted else np.ones(rows)
+    y = rng.integers(0, 2, rows)
+    weight = rng.random(rows) if weighted else np.ones(rows)
     model = GaussianNB(estimate="mle").fit(x, y, weight)
     for c, j in ((0, 0), (1, columns - 1)):
         present = (y == c) & ~np.isnan(x[:, j])
@@ -79,7 +80,8 @@ def test_means_and_variances_have_their_digits(
 def test_a_constant_column_has_no_spread_whatever_the_rows_weigh() -> None:
     rng = np.random.default_rng(0)
     x = np.column_stack([np.full(100_000, 0.1), rng.normal(size=100_000)])
-    y, weight = rng.integers(0, 2, 100_000), rng.random(100_000)
+    y = rng.integers(0, 2, 100_000)
+    weight = rng.random(100_000)
     assert (GaussianNB().fit(x, y, weight).prior_[0].scale == 1).all()
 
 
@@ -115,7 +117,8 @@ LENGTHS = np.array([*range(21), 64, 1000, 1e6, 0.3, 2.5, 15.5, 17.25])
 
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 0.5, 7.7, 15.99, 16, 300, 1e6, 1e15, 1e25])
 def test_scores_of_counts_have_their_digits(size: float) -> None:
-    rng, a = np.random.default_rng(4), size * np.array([1e-3, 1.0, 30.0])
+    rng = np.random.default_rng(4)
+    a = size * np.array([1e-3, 1.0, 30.0])
     one_word = np.eye(3)[rng.integers(0, 3, len(LENGTHS))] * LENGTHS[:, None]
     x = np.vstack([one_word, rng.choice(LENGTHS, (20, 3))])
     family = Multinomial(Dirichlet(a), fractional=True)
@@ -125,7 +128,8 @@ def test_scores_of_counts_have_their_digits(size: float) -> None:
     with mpmath.workdps(60):
         half_log = mpmath.log(mpmath.mpf(1.5))
         for row, log_words, log_rates in zip(x, words, rates, strict=True):
-            terms, total = [mpmath.log(0.5), mpmath.loggamma(sum(row) + 1)], sum(map(mpmath.mpf, a))
+            terms = [mpmath.log(0.5), mpmath.loggamma(sum(row) + 1)]
+            total = sum(map(mpmath.mpf, a))
             terms.append(mpmath.loggamma(total) - mpmath.loggamma(total + mpmath.mpf(sum(row))))
             for p, n, log_rate in zip(
                 map(mpmath.mpf, a), map(mpmath.mpf, row), log_rates, strict=True
@@ -139,7 +143,8 @@ def test_scores_of_counts_have_their_digits(size: float) -> None:
 def test_texts_of_ten_thousand_lengths_do_not_share_a_normaliser() -> None:
     rng = np.random.default_rng(5)
     lengths = np.concatenate([np.arange(5000.0), np.arange(5000) + rng.random(5000)])
-    x, a = np.column_stack([rng.permutation(lengths), np.ones(10_000)]), np.array([2.3, 4.1])
+    x = np.column_stack([rng.permutation(lengths), np.ones(10_000)])
+    a = np.array([2.3, 4.1])
     family = Multinomial(Dirichlet(a), fractional=True, ordered=True)
     model = NaiveBayes(family, class_prior="uniform", classes=[0, 1]).fit(np.zeros((1, 2)), [0])
     rising = gammaln(a + x) - gammaln(a)
@@ -149,7 +154,8 @@ def test_texts_of_ten_thousand_lengths_do_not_share_a_normaliser() -> None:
 
 
 def test_a_row_keeps_its_evidence_after_a_trillion_others() -> None:
-    seen, one = NormalInverseGamma(3.0, 1e12, 5e11, 5e11), GaussianNB().fit([[4.0]], [0])
+    seen = NormalInverseGamma(3.0, 1e12, 5e11, 5e11)
+    one = GaussianNB().fit([[4.0]], [0])
     assert seen.log_evidence(one.stats_.blocks[0])[0, 0] == pytest.approx(
         norm(3, 1).logpdf(4), rel=1e-11
     )
@@ -223,11 +229,13 @@ def test_a_table_says_the_same_in_any_layout_and_type(
     x = np.abs(x) if dtype == "B" else x
     if dtype in "fd" and kind in ("real", "rates", "signs"):
         x[rng.random(x.shape) < rng.choice([0, 0.1])] = np.nan
-    y, weight = np.arange(rows) % classes, rng.integers(0, 30, rows) / 8
+    y = np.arange(rows) % classes
+    weight = rng.integers(0, 30, rows) / 8
     table = x.astype(dtype)
     if not (sparse.issparse(LAYOUTS[layout](table)) and kind in ("codes", "real")):
         table = LAYOUTS[layout](table)
-    plain, other = made().fit(x, y, weight), made().fit(table, y, weight)
+    plain = made().fit(x, y, weight)
+    other = made().fit(table, y, weight)
     expected = plain.predict_joint_log_proba(x)
     assert_allclose(other.predict_joint_log_proba(table), expected, rtol=1e-10, atol=1e-10)
     assert_allclose(other.log_evidence_, plain.log_evidence_, rtol=1e-10)
@@ -239,7 +247,9 @@ def test_no_digit_depends_on_threads_or_memory_and_the_users_arrays_stay_as_they
 ) -> None:
     made, draw = PRESETS[kind]
     rng, rows = np.random.default_rng(8), 150_000  # enough for work in several pieces
-    x, y, weight = draw(rng, (rows, 8)), rng.integers(0, 3, rows), rng.random(rows)
+    x = draw(rng, (rows, 8))
+    y = rng.integers(0, 3, rows)
+    weight = rng.random(rows)
     expected = made(n_jobs=1).fit(x, y, weight)
     for n_jobs, order in ((2, "C"), (3, "F"), (1, "F")):
         arrays = [np.array(x, order=order), y.copy(), weight.copy()]

@@ -16,7 +16,8 @@ import bayesnb as nb
 from bayesnb.datasets import penguins
 
 TABLE = penguins()
-X, Y = TABLE.drop(columns="species"), TABLE["species"]
+X = TABLE.drop(columns="species")
+Y = TABLE["species"]
 CLASSES = ["Adelie", "Chinstrap", "Gentoo"]
 
 
@@ -63,7 +64,8 @@ OTHERS: dict[str, Any] = {
 def test_every_result_is_a_dataset_that_shows_a_short_table(results: dict[str, Any]) -> None:
     for name, result in results.items():
         assert isinstance(result, xr.Dataset), name
-        text, page = repr(result), result._repr_html_()
+        text = repr(result)
+        page = result._repr_html_()
         assert len(text.splitlines()) < 70, name
         assert "Dimensions:" not in text, name
         assert "<table" in page, name
@@ -103,14 +105,16 @@ def test_frames_have_the_numbers_of_the_datasets(
     for (one, other), value in pairs["log_bayes_factor"].items():
         factors = results["dependence"]["log_bayes_factor"]
         assert value == factors.sel(feature=one, feature_2=other)
-    bins, found = results["calibration"].to_frame(), results["calibration"]["observed"]
+    bins = results["calibration"].to_frame()
+    found = results["calibration"]["observed"]
     assert bins.loc[("Gentoo", 3), "observed"] == found.sel({"class": "Gentoo", "bin": 3})
     scores = model.loo(X, Y)
     assert scores.to_frame()["elpd_i"].sum() == pytest.approx(scores.elpd)
 
 
 def test_calibration_and_held_out_probabilities_are_those_of_the_same_rows() -> None:
-    rows, labels = X[["body_mass_g"]].iloc[::-7], Y.iloc[::-7]
+    rows = X[["body_mass_g"]].iloc[::-7]
+    labels = Y.iloc[::-7]
     model = nb.NaiveBayes("gaussian").fit(rows, labels)
     found = nb.calibration(model, rows, labels)["probability"]
     exact = model.loo_proba(rows, labels)
@@ -210,7 +214,8 @@ SUMMARISED = {
 def test_a_summary_has_the_numbers_of_the_model(name: str) -> None:
     estimator, rows = SUMMARISED[name]
     model = estimator.fit(rows, Y)
-    summary, frame = model.summary(), model.summary().to_frame()
+    summary = model.summary()
+    frame = model.summary().to_frame()
     terms = {}
     for key, value in model.log_evidence_by_feature().items():
         terms[", ".join(map(str, key)) if isinstance(key, tuple) else key] = value

@@ -137,7 +137,8 @@ def test_a_public_docstring_is_complete(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_documented_parameters_are_those_of_the_signature(name: str) -> None:
     for path in (name, *public_methods(name)):
-        value, owner = object_at(path), documented(path)
+        value = object_at(path)
+        owner = documented(path)
         if isinstance(value, property) or path in RESULTS:
             continue
         if inspect.isclass(value) and issubclass(value, Warning):

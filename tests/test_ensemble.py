@@ -28,7 +28,8 @@ from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.mcmc.sampled_models import Sampled
 
 Array = np.ndarray
-CLASSES, DRAWS = 3, 1000
+CLASSES = 3
+DRAWS = 1000
 FAMILIES = {
     "gaussian": {0: Gaussian(), 1: Gaussian()},
     "bernoulli": {2: Bernoulli(), 3: Bernoulli()},
@@ -195,7 +196,8 @@ def of_smoothing(
     smoothing: float, weight: Array | None = None, rows: Any = slice(None), **said: Any
 ) -> NaiveBayes:
     """The model under one of two priors; all levels are declared, as rows are left out."""
-    gaussian, poisson = NormalInverseGamma(1.0, smoothing, 2.0, 1.0), Gamma(smoothing, smoothing)
+    gaussian = NormalInverseGamma(1.0, smoothing, 2.0, 1.0)
+    poisson = Gamma(smoothing, smoothing)
     families = {
         0: Gaussian(gaussian),
         1: None,
@@ -268,7 +270,8 @@ def near(found: tuple[Array, Array], exact: Any, least: float = 1e-12) -> None:
 @pytest.mark.parametrize("law", ["observed", "fixed"])
 @pytest.mark.parametrize("families", FAMILIES.values(), ids=FAMILIES)
 def test_laws_are_those_of_the_closed_form(families: dict[Any, Any], law: str) -> None:
-    model, rows = fitted(families), X[:6]
+    model = fitted(families)
+    rows = X[:6]
     exact = model.predict_interval(rows, 0.8, law)
     found = of_parts(lambda own: own.predict_interval(rows, 0.8, law).to_dataarray(), model)
     near(found, exact.to_dataarray(), 3e-3)  # a quantile's bias
@@ -288,20 +291,21 @@ def test_labels_that_are_read_with_errors_are_judged_as_read() -> None:
     y = np.repeat(["a", "b"], 15)
     x = rng.normal(np.repeat([0.0, 1.5], 15), 1.0)[:, None]
     model = NaiveBayes("gaussian").fit(x, y)
-    means, class_prob = np.array([[0.0, 1.0], [0.2, 2.0]]), np.array([[0.5, 0.5], [0.3, 0.7]])
-    confusion, which = (
-        np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]]),
-        np.arange(50) % 5 // 3,
-    )
+    means = np.array([[0.0, 1.0], [0.2, 2.0]])
+    class_prob = np.array([[0.5, 0.5], [0.3, 0.7]])
+    confusion = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.3, 0.7]]])
+    which = np.arange(50) % 5 // 3
     theta = GaussianDensity(means[which].reshape(-1, 1), np.ones((100, 1)))
     given = [lambda draws: Certain(theta.moved(lambda array: array[places(draws, 2)]))]
-    die, stats = KnownDie(np.array([0.5, 0.5])), model.model_.stats
+    die = KnownDie(np.array([0.5, 0.5]))
+    stats = model.model_.stats
     ensemble = Ensemble(die, given, stats, 50, class_prob[which], confusion[which])
     found = answers(model, ensemble).loo(x, y)
     code = (y == "b").astype(int)
     joint = np.log(class_prob)[:, None] + norm.logpdf(x[None], means[:, None], 1.0)  # (2, r, c)
     read = np.exp(joint)[..., None] * confusion[:, None]  # (2, r, c, label)
-    own, every = read.sum(axis=2)[:, np.arange(30), code], np.exp(joint).sum(axis=2)
+    own = read.sum(axis=2)[:, np.arange(30), code]
+    every = np.exp(joint).sum(axis=2)
     share = np.array([0.6, 0.4])[:, None] / own
     share /= share.sum(axis=0)
     assert_allclose(
@@ -312,7 +316,8 @@ def test_labels_that_are_read_with_errors_are_judged_as_read() -> None:
 def test_new_rows_are_those_of_the_mixture() -> None:
     """Two thetas, of which the second has more of class b: rows of b are more often of it."""
     model = NaiveBayes("gaussian").fit([[0.0], [1.0], [2.0], [4.0]], ["a", "a", "b", "b"])
-    mean, class_prob = np.array([[0.0], [10.0], [0.0], [20.0]]), np.array([[0.9, 0.1], [0.4, 0.6]])
+    mean = np.array([[0.0], [10.0], [0.0], [20.0]])
+    class_prob = np.array([[0.9, 0.1], [0.4, 0.6]])
     theta = GaussianDensity(mean, np.ones((4, 1)))
     given = [lambda draws: Certain(theta.moved(lambda array: array[places(draws, 2)]))]
     own = answers(

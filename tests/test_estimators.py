@@ -446,11 +446,10 @@ def test_a_search_over_a_concentration_is_the_search_by_hand() -> None:
 
 
 def test_none_may_be_written_as_a_word() -> None:
-    plain, words = (
-        NaiveBayes(temper=None, dependence=None),
-        NaiveBayes(temper="none", dependence="none"),
-    )
-    one, two = plain.fit(X, Y), words.fit(X, Y)
+    plain = NaiveBayes(temper=None, dependence=None)
+    words = NaiveBayes(temper="none", dependence="none")
+    one = plain.fit(X, Y)
+    two = words.fit(X, Y)
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
     assert two.temper_ == 1
     assert (NaiveBayes().fit(X, Y).predict_proba(X) != two.predict_proba(X)).any()

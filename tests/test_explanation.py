@@ -20,7 +20,8 @@ DRAWS = 20_000
 
 def table_of_trees() -> tuple[pd.DataFrame, Array]:
     """Every family, words here and there in the table, and missing cells where they may be."""
-    rng, y = np.random.default_rng(0), np.arange(60) % 3
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
     table = pd.DataFrame(
         {
             "free": rng.poisson(0.5 + y),
@@ -60,10 +61,12 @@ def assert_moments(mean: Array, sd: Array, draws: Array) -> None:
 def test_means_and_sds_are_those_of_draws_from_the_posterior(temper: float | None) -> None:
     """Under an exponent t, draws of t log p are shifted so that their exp has the mean E[p]**t."""
     model, x = fit(temper=temper)
-    found, rng = model.explain(x.iloc[:5]), np.random.default_rng(1)
+    found = model.explain(x.iloc[:5])
+    rng = np.random.default_rng(1)
     levels = {"blue": 0, "green": 1, "red": 2}
     for name in ("size", "calls", "member", "colour"):
-        belief, cells = model.posterior_[name], x[name].iloc[:5]
+        belief = model.posterior_[name]
+        cells = x[name].iloc[:5]
         for row, cell in enumerate(cells):
             if pd.isna(cell):
                 continue
@@ -81,7 +84,8 @@ def test_means_and_sds_are_those_of_draws_from_the_posterior(temper: float | Non
 def test_a_word_adds_its_counts_times_the_expected_log_of_its_probability() -> None:
     counts = np.random.default_rng(2).poisson(1.0, (40, 6))
     model = nb.MultinomialNB().fit(counts, np.arange(40) % 2)
-    found, x = model.explain(counts), counts[:, None].astype(float)
+    found = model.explain(counts)
+    x = counts[:, None].astype(float)
     a = model.posterior_[tuple(range(6))].concentration
     total = a.sum(axis=1, keepdims=True)
     expected = x * (psi(a) - psi(total))  # but for factors that both classes share
@@ -98,7 +102,8 @@ def test_a_words_log_predictive_is_what_it_adds_on_average_over_all_orders_of_re
     model = nb.MultinomialNB(alpha=0.7).fit(counts, [0, 0, 1, 1])
     found = model.explain([[2, 1, 2]]).isel(obs_id=0)
     a = model.posterior_[(0, 1, 2)].concentration
-    added, orders = np.zeros((2, 3)), list(permutations([0, 0, 1, 2, 2]))
+    added = np.zeros((2, 3))
+    orders = list(permutations([0, 0, 1, 2, 2]))
     for order in orders:
         seen = np.zeros(3)
         for word in order:

@@ -128,7 +128,10 @@ def exponents_of(scores: Scores) -> Found:
     t = weight @ np.exp(one)
     unsure = np.sqrt(weight @ (np.exp(one) - t) ** 2) / t
 
-    modes, covariances, evidences, moved = [], [], [], []
+    modes = []
+    covariances = []
+    evidences = []
+    moved = []
     for width in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
         variance = (width * t) ** 2
 
@@ -138,7 +141,8 @@ def exponents_of(scores: Scores) -> Found:
         def slope(w: np.ndarray, variance: float = variance) -> np.ndarray:
             return (w - t) / variance - scores.slope(w)
 
-        start, bounds = np.full(columns, t), [(0.0, None)] * columns
+        start = np.full(columns, t)
+        bounds = [(0.0, None)] * columns
         mode = minimize(loss, start, jac=slope, method="L-BFGS-B", bounds=bounds, tol=1e-12).x
         free = np.flatnonzero(mode > 0)
         precision = scores.curvature(mode)[np.ix_(free, free)] + np.eye(len(free)) / variance
@@ -184,8 +188,10 @@ def test_exponents_and_their_deviations_are_those_of_the_definition() -> None:
 
 def test_each_row_leaves_the_exponents_by_one_step_of_newton() -> None:
     scores, found = by_definition()
-    model, w = fitted(), fitted().temper_.to_numpy()
-    left, kept = (np.log(model.loo_proba(TABLE, LABEL)), model.loo(TABLE, LABEL, exponents="kept"))
+    model = fitted()
+    w = fitted().temper_.to_numpy()
+    left = np.log(model.loo_proba(TABLE, LABEL))
+    kept = model.loo(TABLE, LABEL, exponents="kept")
     for i in range(ROWS):
         slope, curvature = scores.row(i, w)
         rest = np.linalg.inv(found.covariance) - curvature
@@ -198,7 +204,8 @@ def test_each_row_leaves_the_exponents_by_one_step_of_newton() -> None:
 
 
 def test_one_exponent_is_the_most_probable_one_and_at_most_1() -> None:
-    rng, label = np.random.default_rng(6), np.arange(40) % 2
+    rng = np.random.default_rng(6)
+    label = np.arange(40) % 2
     far_apart = rng.normal(6.0 * label, 1.0)[:, None]  # larger exponents would predict better
     assert NaiveBayes(NUMBER, temper="loo").fit(far_apart, label).temper_ == 1.0
     x = rng.normal(label, 1.0)[:, None] + rng.normal(0, 0.3, (40, 8))
@@ -208,14 +215,18 @@ def test_one_exponent_is_the_most_probable_one_and_at_most_1() -> None:
         elpd = NaiveBayes(NUMBER, temper=t).fit(x, label).loo(x, label).elpd
         return elpd - (np.log(t) / 0.5) ** 2 / 2
 
-    t, h = model.temper_, 0.02
-    below, at, above = height(t * np.exp(-h)), height(t), height(t * np.exp(h))
+    t = model.temper_
+    h = 0.02
+    below = height(t * np.exp(-h))
+    at = height(t)
+    above = height(t * np.exp(h))
     assert at > max(below, above)
     assert model.temper_sd_ == pytest.approx(t * h / np.sqrt(2 * at - below - above), rel=0.02)
 
 
 def test_noise_hardly_counts_copies_share_and_independent_columns_count_1() -> None:
-    rng, label = np.random.default_rng(3), np.arange(2000) % 2
+    rng = np.random.default_rng(3)
+    label = np.arange(2000) % 2
     twice = rng.normal(label, 1.0)
     x = np.column_stack([twice, twice, rng.normal(label, 1.0), rng.normal(size=2000)])
     exponents = NaiveBayes("gaussian", temper="columns").fit(x, label).temper_
@@ -227,9 +238,11 @@ def test_noise_hardly_counts_copies_share_and_independent_columns_count_1() -> N
 
 
 def test_a_batch_is_scored_before_it_is_learnt_and_earlier_ones_are_its_prior() -> None:
-    first, second = np.arange(0, 30), np.arange(30, ROWS)
+    first = np.arange(0, 30)
+    second = np.arange(30, ROWS)
     model = clone(fitted()).partial_fit(TABLE.iloc[first], LABEL[first], classes=[0, 1, 2])
-    before, sd = model.temper_.to_numpy(), model.temper_sd_.to_numpy()
+    before = model.temper_.to_numpy()
+    sd = model.temper_sd_.to_numpy()
     log_class = np.log(np.full((30, 3), 1 / 3))
     columns = np.empty((30, 3, len(FAMILIES)))
     for place, (name, family) in enumerate(FAMILIES.items()):
@@ -243,7 +256,8 @@ def test_a_batch_is_scored_before_it_is_learnt_and_earlier_ones_are_its_prior() 
     def height(w: np.ndarray) -> float:
         return scores.total(w) - (((w - before) / sd) ** 2).sum() / 2
 
-    best, rng = model.temper_.to_numpy(), np.random.default_rng(0)
+    best = model.temper_.to_numpy()
+    rng = np.random.default_rng(0)
     for step in rng.normal(0, 0.01, (50, 7)):
         assert height(np.maximum(best + step, 0.0)) <= height(best)
     assert (model.temper_sd_ < sd).all()
@@ -253,7 +267,8 @@ def test_a_batch_is_scored_before_it_is_learnt_and_earlier_ones_are_its_prior() 
 
 
 def test_the_scores_of_columns_and_links_are_multiplied_by_their_exponents() -> None:
-    rng, y = np.random.default_rng(1), np.arange(300) % 2
+    rng = np.random.default_rng(1)
+    y = np.arange(300) % 2
     u = rng.integers(0, 3, 300)
     v = np.where(rng.random(300) < 0.8, (u + y) % 3, rng.integers(0, 3, 300))
     table = pd.DataFrame({"u": u, "v": v, "w": rng.integers(0, 3, 300)}).astype(str)
@@ -287,7 +302,8 @@ def test_explanations_relevance_and_later_rows_keep_the_exponents() -> None:
 def test_columns_are_weighted_by_default_only_where_nothing_is_declared() -> None:
     x = TABLE[["length", "colour"]]
     assert isinstance(NaiveBayes().fit(x, LABEL).temper_, pd.Series)
-    dropped, absent = NaiveBayes({"length": "drop"}).fit(x, LABEL), x[["colour"]]
+    dropped = NaiveBayes({"length": "drop"}).fit(x, LABEL)
+    absent = x[["colour"]]
     assert_array_equal(
         dropped.predict_proba(x), NaiveBayes().fit(absent, LABEL).predict_proba(absent)
     )
@@ -304,7 +320,8 @@ def test_columns_are_weighted_by_default_only_where_nothing_is_declared() -> Non
 
 def repeating(seed: int, rows: int = 60) -> tuple[np.ndarray, np.ndarray]:
     """Six columns, three of which tell two classes apart, and one of which nearly repeats them."""
-    rng, y = np.random.default_rng(seed), np.arange(rows) % 2
+    rng = np.random.default_rng(seed)
+    y = np.arange(rows) % 2
     x = rng.normal(size=(rows, 6)) + 0.5 * y[:, None] * np.array([1, 1, 0.5, 0, 0, 0])
     x[:, 3] = x[:, 0] + 0.1 * rng.normal(size=rows)
     return x, y
@@ -316,9 +333,11 @@ def test_what_is_reported_of_held_out_rows_is_what_refits_give(name: str) -> Non
     """Everything is chosen anew in ten folds; with exponents kept the loss is .45 and .75 of it."""
     x, label = load_wine(return_X_y=True, as_frame=True)
     if name == "penguins":
-        x, label = penguins().drop(columns=["year", "species"]), penguins()["species"]
+        x = penguins().drop(columns=["year", "species"])
+        label = penguins()["species"]
     y = np.unique(label, return_inverse=True)[1]
-    model, folds = NaiveBayes().fit(x, y), StratifiedKFold(10)
+    model = NaiveBayes().fit(x, y)
+    folds = StratifiedKFold(10)
     refits = cross_val_predict(NaiveBayes(), x, y, cv=folds, method="predict_log_proba")
     truth = refits[np.arange(len(y)), y].sum()
     assert 0.8 < model.loo(x, y).elpd / truth < 1.25
@@ -389,6 +408,7 @@ def test_what_no_exponent_is_is_refused(temper: Any) -> None:
 
 
 def test_a_label_that_its_cells_make_impossible_is_an_error() -> None:
-    x, label = np.array([[0], [0], [1], [1], [2], [2], [0]]), np.array([0, 0, 0, 1, 1, 1, 1])
+    x = np.array([[0], [0], [1], [1], [2], [2], [0]])
+    label = np.array([0, 0, 0, 1, 1, 1, 1])
     with pytest.raises(ValueError, match="without row 2 its own cells"):
         NaiveBayes(Categorical(Dirichlet(0.0)), temper="columns").fit(x, label)

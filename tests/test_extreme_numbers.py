@@ -67,7 +67,8 @@ def test_weights_of_1e200_are_certainty_and_weights_of_1e_310_are_the_prior() ->
 @pytest.mark.parametrize("preset", [GaussianNB, MultinomialNB, PoissonNB])
 def test_sums_of_int64_do_not_overflow(preset: Any) -> None:
     x = np.array([[2**62, 1], [2**62, 0], [2**62, 2], [3, 2**62]])
-    whole, real = preset().fit(x, [0, 0, 0, 1]), preset().fit(x.astype(float), [0, 0, 0, 1])
+    whole = preset().fit(x, [0, 0, 0, 1])
+    real = preset().fit(x.astype(float), [0, 0, 0, 1])
     new = np.array([[1, 1], [2, 0], [2**62, 2**62]])
     expected = real.predict_joint_log_proba(new.astype(float))
     assert_allclose(whole.predict_joint_log_proba(new), expected, rtol=1e-12)
@@ -114,12 +115,14 @@ def test_predictions_do_not_change_when_columns_are_shifted_and_rescaled() -> No
     y = np.arange(150) % 3
     x = rng.normal(size=(150, 3)) + y[:, None]
     moved = x * [1e-4, 1e3, 7.0] + [1e3, -1e6, 0.0]
-    one, two = GaussianNB().fit(x, y), GaussianNB().fit(moved, y)
+    one = GaussianNB().fit(x, y)
+    two = GaussianNB().fit(moved, y)
     assert_allclose(one.predict_proba(x), two.predict_proba(moved), rtol=1e-6, atol=1e-12)
 
 
 def test_a_fitted_model_does_not_change_with_the_users_arrays() -> None:
-    share, location = np.array([0.5, 0.5]), np.zeros(2)
+    share = np.array([0.5, 0.5])
+    location = np.zeros(2)
     x = np.array([[1.0, 2], [2, 3], [5, 1], [6, 2]])
     model = NaiveBayes(
         Gaussian(NormalInverseGamma(location, 1, 1, 1)), class_prior={0: 0.5, 1: 0.5}

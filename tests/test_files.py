@@ -269,7 +269,8 @@ def test_a_cell_that_is_not_of_the_kind_that_is_asked_for_is_named() -> None:
 def test_every_format_holds_the_same_penguins_by_its_name_and_by_its_bytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    frame, table = penguins(), pa.Table.from_pandas(penguins())
+    frame = penguins()
+    table = pa.Table.from_pandas(penguins())
     frame.to_parquet("p.parquet")
     feather.write_feather(frame, "p.feather")
     with ipc.new_stream("p.arrows", table.schema) as stream:

@@ -307,13 +307,15 @@ def test_columns_are_read_as_their_families_need_them() -> None:
     ("column", "empty"), [("age", 0), ("town", 0), ("town", 1), ("count", 1), ("sent", 0)]
 )
 def test_a_column_of_nothing_in_one_file_is_what_it_is_in_others(column: str, empty: int) -> None:
-    frame, halves = mixed(), [slice(0, 299), slice(300, ROWS)]
+    frame = mixed()
+    halves = [slice(0, 299), slice(300, ROWS)]
     frame.loc[halves[empty], column] = None
     for place, half in enumerate(halves):
         part = frame.loc[half]
         write(part.assign(**{column: None}) if place == empty else part, f"{place}.parquet")
     X, y = rows_of(frame)
-    model, paths = declared(X), ["0.parquet", "1.parquet"]
+    model = declared(X)
+    paths = ["0.parquet", "1.parquet"]
     assert_same(fit_files(clone(model), paths, "label", batch_rows=50), model.fit(X, y), X)
     assert predict_files(model, paths, "out.parquet", columns=[column]) == ROWS
     carried = pd.read_parquet("out.parquet")[column]
@@ -327,7 +329,8 @@ def test_columns_that_are_not_needed_hold_anything_or_are_of_some_files_only() -
     extra = {"days": pd.date_range("2020", periods=ROWS), "lists": [[1, 2]] * ROWS}
     write(frame.assign(**extra)[:300].assign(first=1.0), "0.parquet")
     write(frame.assign(**extra)[300:][[*extra, *reversed(list(frame))]], "1.parquet")
-    model, paths = declared(X).fit(X, y), ["0.parquet", "1.parquet"]
+    model = declared(X).fit(X, y)
+    paths = ["0.parquet", "1.parquet"]
     assert_same(fit_files(clone(model), paths, "label", columns=list(X)), model, X)
     dropped = declared(X, days=None, lists=None)
     assert not set(extra) & set(fit_files(dropped, paths[1], "label").posterior_)
@@ -475,7 +478,8 @@ def test_what_cannot_be_predicted_leaves_no_file(
 
 
 def several_files(rows: int = ROWS, files: int = 9) -> list[str]:
-    frame, names = mixed(rows).drop(columns=["count", "sent"]), []
+    frame = mixed(rows).drop(columns=["count", "sent"])
+    names = []
     for part in range(files):
         name = f"{part}.{('parquet', 'csv', 'feather')[part % 3]}"
         names.append(write(frame[part * rows // files : (part + 1) * rows // files], name))
@@ -484,7 +488,8 @@ def several_files(rows: int = ROWS, files: int = 9) -> list[str]:
 
 def interrupt(checkpoints: int, model: Any, paths: list[str], **asked: Any) -> None:
     """Fit, and be interrupted when so many checkpoints were written."""
-    replace, left = os.replace, iter(range(checkpoints))
+    replace = os.replace
+    left = iter(range(checkpoints))
 
     def replace_once_more(*names: Any, **more: Any) -> None:
         if next(left, None) is None:

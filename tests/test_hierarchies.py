@@ -20,7 +20,10 @@ from bayesnb.mcmc.hyperpriors import LOG_SD
 
 pytest.importorskip("pymc")
 Array = np.ndarray
-COLUMNS, CLASSES, ROWS, LEVELS = 100, 4, 4, 4
+COLUMNS = 100
+CLASSES = 4
+ROWS = 4
+LEVELS = 4
 KEPT, BINS = 59, 6  # draws that are nearly independent; the bins that ranks are counted in
 HOW: dict[str, Any] = {
     "draws": 236,
@@ -60,7 +63,8 @@ def levels(rng: np.random.Generator) -> Story:
 
 
 def rates(rng: np.random.Generator) -> Story:
-    shape, mean = log_normal(rng, 2.0), log_normal(rng, 4.0)
+    shape = log_normal(rng, 2.0)
+    mean = log_normal(rng, 4.0)
     rate = rng.gamma(shape, mean / shape, (CLASSES, COLUMNS))
     return Story(
         Poisson(Gamma(2.0, 0.5)),
@@ -70,10 +74,13 @@ def rates(rng: np.random.Generator) -> Story:
 
 
 def normals(rng: np.random.Generator) -> Story:
-    count, shape, scale = 0.5, 2.0, 6.0
+    count = 0.5
+    shape = 2.0
+    scale = 6.0
     middle = rng.normal(1.0, np.sqrt(scale / shape / count), COLUMNS)
     spread = np.abs(rng.normal(0, count**-0.5, COLUMNS))
-    like, typical = log_normal(rng, shape), log_normal(rng, scale / shape)
+    like = log_normal(rng, shape)
+    typical = log_normal(rng, scale / shape)
     variance = like * typical / rng.gamma(like, size=(CLASSES, COLUMNS))
     mean = rng.normal(middle, spread * np.sqrt(variance))
     truth = {

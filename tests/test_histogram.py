@@ -129,8 +129,11 @@ def test_the_mode_is_that_of_the_most_probable_bins() -> None:
 @pytest.mark.slow
 def test_ranks_of_what_was_drawn_are_uniform() -> None:
     """Simulation-based calibration of each level's ratio: prior draw, data, posterior draws."""
-    rng, ranks = np.random.default_rng(7), []
-    prior, seen, of = FEW_BINS.prior_[0], FEW_BINS.stats_.blocks[0], type(FEW_BINS.stats_.blocks[0])
+    rng = np.random.default_rng(7)
+    ranks = []
+    prior = FEW_BINS.prior_[0]
+    seen = FEW_BINS.stats_.blocks[0]
+    of = type(FEW_BINS.stats_.blocks[0])
     for _ in range(1_000):
         truth = prior.sample(rng)
         share = truth.ratio * prior.grid.share
@@ -249,7 +252,8 @@ def test_the_name_that_it_had_says_which_it_has() -> None:
     ],
 )
 def test_numbers_at_the_ends_of_floats_are_told_apart(values: Array) -> None:
-    x, y = np.repeat(values, 5)[:, None], np.repeat(np.arange(6) >= 3, 5)
+    x = np.repeat(values, 5)[:, None]
+    y = np.repeat(np.arange(6) >= 3, 5)
     model = fit(x, y)
     assert_array_equal(model.predict(x), y)
     assert np.isfinite(model.log_density(x)).all()
@@ -262,7 +266,8 @@ def test_many_levels_and_a_billion_rows_keep_their_digits() -> None:
     x = np.repeat(np.arange(256.0), 4)
     y = np.tile(np.arange(4), 256) < np.where(x < 128, 3, 1)  # three of four rows, then one
     model = NaiveBayes(Histogram(depth=8)).fit(x[:, None], y, np.full(1024, 1e6))
-    belief, cells = model.posterior_[0], np.arange(256)[:, None, None]
+    belief = model.posterior_[0]
+    cells = np.arange(256)[:, None, None]
     expected = np.where(np.arange(256) < 128, 1.5, 0.5)
     assert_allclose(np.exp(belief.log_moment(cells, 1.0))[:, 1, 0], expected, rtol=1e-6)
     assert_allclose(belief.mean() @ belief.grid.share, 1.0, rtol=1e-12)
@@ -293,7 +298,8 @@ def test_rows_leave_a_class_without_a_cell_in_a_column(estimate: str, weight: Ar
 
 
 def test_an_outlier_costs_no_more_than_its_level() -> None:
-    far, edge = X[:1].copy(), X[:1].copy()
+    far = X[:1].copy()
+    edge = X[:1].copy()
     far[0, 1], edge[0, 1] = 1e300, X[:, 1].max()
     assert_array_equal(MODEL.predict_proba(far), MODEL.predict_proba(edge))
     assert MODEL.log_density(far)[0] == MODEL.log_density(edge)[0]
@@ -335,10 +341,8 @@ def test_smoothings_scale_its_concentration() -> None:
 
 
 def test_relevance_is_the_evidence_of_a_density_for_each_class_against_one() -> None:
-    apart, together = (
-        MODEL.log_evidence_by_feature(),
-        fit(y=np.zeros(ROWS)).log_evidence_by_feature(),
-    )
+    apart = MODEL.log_evidence_by_feature()
+    together = fit(y=np.zeros(ROWS)).log_evidence_by_feature()
     found = relevance(MODEL).set_index(feature="feature")["log_bayes_factor"]
     for column in range(5):
         expected = apart[column] - together[column]
@@ -350,7 +354,8 @@ def test_relevance_is_the_evidence_of_a_density_for_each_class_against_one() -> 
 
 def of_noise(seed: int, shift: Any, rows: int = ROWS, **options: Any) -> tuple[NaiveBayes, Array]:
     """A model of two classes of so many rows, and ten of the rows."""
-    rng, y = np.random.default_rng(seed), np.repeat([0, 1], rows)
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], rows)
     x = rng.normal(size=(2 * rows, len(shift))) + np.outer(y, shift)
     return NaiveBayes(Histogram(depth=3), **options).fit(x, y), x[:: rows // 5]
 
@@ -390,7 +395,8 @@ def test_under_a_known_class_prior_rows_of_noise_alone_are_drawn_and_a_warning_s
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_rows_with_a_density_are_inverted_beside_rows_that_are_drawn(classes: int) -> None:
-    rng, y = np.random.default_rng(3), np.repeat(np.arange(classes), 5 * ROWS)
+    rng = np.random.default_rng(3)
+    y = np.repeat(np.arange(classes), 5 * ROWS)
     x = np.column_stack([rng.normal(size=len(y)), rng.normal(size=len(y)) + 0.5 * y])
     families = {0: Histogram(depth=2), 1: "gaussian"}
     model = NaiveBayes(families, class_prior="uniform").fit(x, y)
@@ -413,7 +419,8 @@ def test_a_single_class_is_certain_whatever_may_be_known() -> None:
 def test_shared_variances_beside_a_tree_are_drawn_for_three_classes_with_known_probabilities() -> (
     None
 ):
-    rng, y = np.random.default_rng(4), np.arange(900) % 3
+    rng = np.random.default_rng(4)
+    y = np.arange(900) % 3
     x = rng.normal(size=(900, 5)) + y[:, None]
     families = {(0, 1, 2, 3): Histogram(depth=2), 4: "gaussian:shared"}
     model = NaiveBayes(families, class_prior="uniform").fit(x, y)

@@ -74,10 +74,8 @@ def test_in_the_plain_model_it_is_what_a_refit_without_the_column_loses(
 
 
 def test_exponents_and_links_are_kept_and_a_column_takes_its_own_links_with_it() -> None:
-    X, y = (
-        TABLE[["colour", "u", "v"]].assign(u=TABLE["colour"], w=RNG.choice(["x", "y"], ROWS)),
-        LABEL,
-    )
+    X = TABLE[["colour", "u", "v"]].assign(u=TABLE["colour"], w=RNG.choice(["x", "y"], ROWS))
+    y = LABEL
     model = nb.NaiveBayes("categorical", dependence="forest", temper=0.5).fit(X, y)
     (link,) = model.links_.to_frame()[["first", "second"]].values.tolist()
     assert {*link} == {"colour", "u"}
@@ -102,7 +100,8 @@ def _numbers() -> np.ndarray:
 
 
 def test_a_copy_makes_a_column_unimportant_however_strongly_both_depend_on_the_class() -> None:
-    X, y = penguins()[["flipper_length_mm", "bill_length_mm", "species"]].dropna(), "species"
+    X = penguins()[["flipper_length_mm", "bill_length_mm", "species"]].dropna()
+    y = "species"
     X = X.assign(copy=X["flipper_length_mm"])
     model = nb.NaiveBayes("gaussian").fit(X.drop(columns=y), X[y])
     result = nb.importance(model, X.drop(columns=y), X[y]).to_frame()
@@ -113,7 +112,9 @@ def test_a_copy_makes_a_column_unimportant_however_strongly_both_depend_on_the_c
 @pytest.mark.slow
 def test_intervals_hold_the_mean_over_many_new_rows_about_as_often_as_they_say() -> None:
     """One model of known densities, as its prior is worth a million rows: only the rows vary."""
-    rng, hits, tables = np.random.default_rng(0), 0, 400
+    rng = np.random.default_rng(0)
+    hits = 0
+    tables = 400
 
     def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
         y = rng.integers(0, 2, n)

@@ -126,13 +126,17 @@ def any_model(seed: int) -> Fitted:
         family = Gaussian(NormalInverseGamma(0.0, a, 0.3 + b, c))
         x = rng.normal(y[:, None] * rng.normal(0, 2, d + 1), size, shape)
     elif kind == 1:
-        family, x = Poisson(Gamma(a, b)), rng.poisson(3 * size * (1 + y[:, None]), shape)
+        family = Poisson(Gamma(a, b))
+        x = rng.poisson(3 * size * (1 + y[:, None]), shape)
     elif kind == 2:
-        family, x = Bernoulli(Beta(a, b)), rng.random(shape) < rng.random((2, d + 1))[y]
+        family = Bernoulli(Beta(a, b))
+        x = rng.random(shape) < rng.random((2, d + 1))[y]
     elif kind == 3:
-        family, x = Categorical(float(a), levels=range(4)), rng.integers(0, 4, shape)
+        family = Categorical(float(a), levels=range(4))
+        x = rng.integers(0, 4, shape)
     else:
-        family, x = Multinomial(float(a)), rng.poisson(size, shape)
+        family = Multinomial(float(a))
+        x = rng.poisson(size, shape)
     x = x.astype(float)
     model = NaiveBayes(family, temper=temper, class_prior=class_prior)
     return Fitted(model.fit(x[:n], y[:n]), x[n:])
@@ -201,7 +205,8 @@ def test_two_classes_are_as_quadrature_has_them(name: str, rows: str) -> None:
         oracle = TwoClasses(fitted.row(row), rows)
         exact = 1e-6
         if oracle.top > 200:  # of few columns with a known class prior quadrature is slow
-            oracle, exact = draw(fitted.row(row), rows, 20_000), 1e-3
+            oracle = draw(fitted.row(row), rows, 20_000)
+            exact = 1e-3
         assert oracle.error(found["exact"][row], LEVELS) < exact, row
         assert oracle.error(found["auto"][row], LEVELS) < 1e-3, row
         if row == 0 and exact == 1e-6:
@@ -240,7 +245,8 @@ BLOCKS: dict[str, Any] = {
 
 def holes(kind: str, classes: int, temper: float | None) -> Fitted:
     """Twelve rows of three columns that belong together, and rows that lack one or two cells."""
-    rng, y = np.random.default_rng(20261123), np.arange(12) % 3
+    rng = np.random.default_rng(20261123)
+    y = np.arange(12) % 3
     if kind == "joint table":
         x = np.minimum(rng.geometric(0.25 + 0.25 * y[:, None], (12, 3)), [2, 3, 2]) - 1.0
         x[:3] = [[1, 2, 1], [0, 0, 0], [1, 0, 1]]  # so that every column has seen all its levels
@@ -260,7 +266,8 @@ def test_intervals_of_observed_rows_are_those_of_draws_weighed_by_how_probable_t
 ) -> None:
     """That weight is p(x | theta) = p(x, y | theta) / p(y | x, theta)."""
     fitted = holes(kind, 3, None)
-    model, x = fitted.model, fitted.table
+    model = fitted.model
+    x = fitted.table
     found = model.predict_interval(x, 0.8)
     tree = model.to_datatree(x, [0, 0, 0], draws=1500, rng=4, groups="log_likelihood")
     log_p = tree["log_likelihood"]["row"] - tree["log_likelihood"]["y"]
@@ -364,7 +371,8 @@ def test_order_scale_company_threads_and_absent_columns_change_nothing(
     classes: int, rows: str
 ) -> None:
     x, y = some_classes(IRIS, classes)
-    x, y = x[::3], y[::3]
+    x = x[::3]
+    y = y[::3]
     new = least_sure(GaussianNB().fit(x, y), x, 4).table
     new[3, 2] = np.nan
     expected = answers(GaussianNB(n_jobs=1).fit(x, y), new, rows)
@@ -405,12 +413,14 @@ def test_one_class_is_certain() -> None:
 def test_with_endless_data_the_interval_closes_on_the_prediction(
     method: str, weight: float, classes: int
 ) -> None:
-    rng, y = np.random.default_rng(0), np.arange(30) % classes
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % classes
     x = rng.normal(size=(30, 2)) + y[:, None]
     model = GaussianNB().fit(x, y, sample_weight=np.full(30, weight))
     found = model.predict_interval(x[:3], 0.9, method=method)
     assert_allclose(found["median"], found.probability, atol=20 / weight)
-    width, unit = found.upper - found.lower, found.probability / np.sqrt(weight)
+    width = found.upper - found.lower
+    unit = found.probability / np.sqrt(weight)
     assert (width > 0).all()
     assert (width < 16 * unit).all()
 
@@ -423,7 +433,8 @@ def assert_as_drawn(model: Any, table: Any, found: Any) -> None:
     theta = model.draw_proba(table, draws=2000, rng=1).stack(sample=("chain", "draw"))
     theta = theta.transpose("sample", "obs_id", "class").values
     for name, level in zip(ENDS, LEVELS, strict=True):
-        end, error = found[name].values, 5 * np.sqrt(2 * level * (1 - level) / len(theta)) + 5e-3
+        end = found[name].values
+        error = 5 * np.sqrt(2 * level * (1 - level) / len(theta)) + 5e-3
         assert ((theta < end - 1e-9).mean(axis=0) <= level + error).all()
         assert ((theta <= end + 1e-9).mean(axis=0) >= level - error).all()
     error = 5 * theta.std(axis=0) * np.sqrt(2 / len(theta)) + 1e-3
@@ -441,7 +452,8 @@ def test_a_grid_far_beyond_the_data_is_as_draws_have_it(classes: int) -> None:
 @pytest.mark.parametrize("smoothing", [0.001, 0.008, 0.025])
 def test_a_chosen_row_has_an_interval_at_any_smoothing(classes: int, smoothing: float) -> None:
     letters = "ababa" + "bbbbb" + "bbabb" + "aabbb"
-    x, y = np.array(list(letters))[: 5 * classes, None], np.repeat(range(classes), 5)
+    x = np.array(list(letters))[: 5 * classes, None]
+    y = np.repeat(range(classes), 5)
     model = NaiveBayes(Categorical(smoothing), class_prior="uniform").fit(x, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nb.DrawnWarning)
@@ -493,7 +505,8 @@ def test_a_row_that_no_class_explains_without_smoothing_is_refused(rows: str) ->
 
 def world_of_levels(rng: np.random.Generator, chosen: bool) -> tuple[Any, Array, Array]:
     """Ten rows of six columns; new rows from the population, or chosen without looking."""
-    share, theta = rng.dirichlet([1.0, 1.0]), rng.dirichlet([1.0, 1.0, 1.0], (2, 6))
+    share = rng.dirichlet([1.0, 1.0])
+    theta = rng.dirichlet([1.0, 1.0, 1.0], (2, 6))
     y = (rng.random(16) < share[1]).astype(int)
     x = (rng.random((16, 6, 1)) > theta[y].cumsum(-1)).sum(-1).clip(0, 2)
     model = CategoricalNB(min_categories=3, classes=[0, 1]).fit(x[:10], y[:10])

@@ -103,15 +103,18 @@ def test_one_column_of_all_combinations_is_the_same_model(kind: str, prior: floa
 @pytest.mark.parametrize("temper", [None, 0.6])
 def test_its_uncertainty_is_that_of_one_column(temper: float | None) -> None:
     table, column = twins(temper=temper)
-    cells, levels = CELLS[::5], combination(CELLS[::5])
+    cells = CELLS[::5]
+    levels = combination(CELLS[::5])
     for rows in ("observed", "fixed"):
         one = table.predict_interval(cells, rows=rows)
         two = column.predict_interval(levels, rows=rows)
         for name in ("probability", "median", "lower", "upper"):
             close(one[name], two[name], 1e-9)
-        one, two = table.uncertainty(cells, rows), column.uncertainty(levels, rows)
+        one = table.uncertainty(cells, rows)
+        two = column.uncertainty(levels, rows)
         close(one.epistemic, two.epistemic, 1e-8)
-    one, two = table.explain(cells), column.explain(levels)
+    one = table.explain(cells)
+    two = column.explain(levels)
     for name in ("evidence", "sd", "predictive"):
         close(one[name], two[name])
 
@@ -133,7 +136,8 @@ def test_draws_at_rows_never_seen_are_distributed_as_those_of_one_column() -> No
     [JointTable(1.4), nb.MultivariateGaussian(NormalInverseWishart(0.0, 1.0, 4.0, 2.0))],
 )
 def test_a_row_that_was_not_learnt_is_left_out(family: Any) -> None:
-    x, y = X[:20].astype(float), Y[:20]
+    x = X[:20].astype(float)
+    y = Y[:20]
     x[3, 1] = x[8, 0] = x[8, 2] = x[9] = np.nan
     scores = NaiveBayes(family).fit(x, y).loo(x, y, target="joint").elpd_i
     for row in (2, 3, 8, 9):
@@ -146,7 +150,8 @@ def test_a_row_that_was_not_learnt_is_left_out(family: Any) -> None:
 
 
 def test_more_combinations_than_integers_are_told_apart() -> None:
-    x, y = RNG.integers(0, 5, (40, 60)), RNG.integers(0, 2, 40)
+    x = RNG.integers(0, 5, (40, 60))
+    y = RNG.integers(0, 2, 40)
     last = np.arange(60) == 59
     x = np.concatenate([x, x[::2], np.where(last, (x + 1) % 5, x)])
     y = np.concatenate([y, y[::2], 1 - y])
@@ -160,7 +165,8 @@ def test_more_combinations_than_integers_are_told_apart() -> None:
 
 
 def test_a_row_that_may_be_too_many_combinations_is_not_drawn_for() -> None:
-    x, y = RNG.integers(0, 2, (20, 30)), RNG.integers(0, 2, 20)
+    x = RNG.integers(0, 2, (20, 30))
+    y = RNG.integers(0, 2, 20)
     model = NaiveBayes(JointTable()).fit(x, y)
     hidden = np.where(np.arange(30) < 20, np.nan, x[:1])
     with pytest.raises(ValueError, match="lacks 20 of the 30 columns of a joint table"):
@@ -225,7 +231,8 @@ def test_a_concentration_for_each_class_stands_when_levels_are_new() -> None:
 
 
 def test_levels_that_training_never_saw_follow_the_policy() -> None:
-    x, y = [["a", "u"], ["b", "v"], ["b", "u"]], [0, 1, 1]
+    x = [["a", "u"], ["b", "v"], ["b", "u"]]
+    y = [0, 1, 1]
     ignoring = NaiveBayes(JointTable()).fit(x, y)
     with pytest.warns(nb.UnseenLevelWarning, match="'c'"):
         close(ignoring.predict_proba([["c", "u"]]), ignoring.predict_proba([[None, "u"]]))

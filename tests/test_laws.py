@@ -10,7 +10,8 @@ from scipy import sparse
 from bayesnb.families.base import Belief, Stats
 from tests.conftest import CASES, CLASSES, Array, Case, names, one_hot, same
 
-HALF, REST = slice(0, 17), slice(17, None)
+HALF = slice(0, 17)
+REST = slice(17, None)
 WITH_ROWS = slice(0, CLASSES - 1)  # the last class has none
 DRAWS = 100_000
 OF_SINGLE_CELLS = [case for case in CASES if not case.whole]
@@ -25,14 +26,16 @@ def stats_of_row(case: Case, row: int, label: int, weight: float = 1.0) -> Stats
 
 
 def test_statistics_of_two_tables_add_up_and_can_be_taken_back(case: Case) -> None:
-    one, two = case.stats(HALF), case.stats(REST)
+    one = case.stats(HALF)
+    two = case.stats(REST)
     same(one + two, case.stats(), atol=1e-9)
     same(one + two - two, one, rtol=1e-9, atol=1e-6)
 
 
 def test_scaled_statistics_are_those_of_scaled_weights_and_of_repeated_rows(case: Case) -> None:
     same(3 * case.stats(), case.stats(weight=3.0), atol=1e-9)
-    codes, x = case.codes, case.x
+    codes = case.codes
+    x = case.x
     twice = case.of(np.concatenate([x, x]), one_hot(np.concatenate([codes, codes]), CLASSES))
     same(case.of(x, one_hot(codes, CLASSES, np.full(len(x), 2.0))), twice, atol=1e-9)
 
@@ -57,7 +60,8 @@ def test_the_likelihood_of_the_statistics_is_that_of_the_rows(case: Case) -> Non
 
 
 def test_updates_in_turn_are_one_update_and_no_rows_change_nothing(case: Case) -> None:
-    one, two = case.stats(HALF), case.stats(REST)
+    one = case.stats(HALF)
+    two = case.stats(REST)
     same(case.prior.update(one).update(two), case.prior.update(one + two), rtol=1e-11, atol=1e-9)
     same(case.prior.update(0 * one), case.prior)
     if case.prior.independent_classes:
@@ -65,7 +69,8 @@ def test_updates_in_turn_are_one_update_and_no_rows_change_nothing(case: Case) -
 
 
 def test_evidence_is_the_product_of_predictives_row_after_row(case: Case) -> None:
-    belief, total = case.prior, 0.0
+    belief = case.prior
+    total = 0.0
     for row, label in enumerate(case.codes):
         cell = case.spread(case.x[[row]])
         total += belief.log_predictive(cell)[0, label].sum()
@@ -116,7 +121,8 @@ def test_moments_and_cumulants_at_a_tilt_are_those_after_the_row_was_seen(
 ) -> None:
     belief = case.posterior
     for row in ROWS_SEEN:
-        cell, after = case.spread(case.x[[row]]), with_row(case, row, times)
+        cell = case.spread(case.x[[row]])
+        after = with_row(case, row, times)
         assert_allclose(
             belief.cumulants(cell, 4, times), after.cumulants(cell, 4), rtol=1e-9, atol=1e-9
         )
@@ -128,7 +134,8 @@ def test_moments_and_cumulants_at_a_tilt_are_those_after_the_row_was_seen(
 def test_minus_the_log_moment_at_minus_one_is_the_predictive_without_the_row(case: Case) -> None:
     whole = case.of(case.x, one_hot(case.codes, CLASSES))
     for row in range(6):
-        cell, label = case.spread(case.x[[row]]), case.codes[row]
+        cell = case.spread(case.x[[row]])
+        label = case.codes[row]
         rest = case.prior.update(whole - stats_of_row(case, row, label))
         left_out = -case.prior.update(whole).log_moment(cell, -1.0)[0, label]
         assert_allclose(left_out, rest.log_predictive(cell)[0, label], rtol=1e-8, atol=1e-9)
@@ -139,7 +146,8 @@ def test_cumulants_are_the_derivatives_of_the_log_moment_at_zero(case: Case) -> 
 
     Half of the circle is enough: at conjugate points the values are conjugate.
     """
-    belief, points = case.posterior, 16
+    belief = case.posterior
+    points = 16
     x = case.spread(case.x[[0, 3, 7]])  # with both rows that lack a cell
     found = belief.cumulants(x, 4)
     radius = np.where(found[1] > 0, 0.2 / np.sqrt(np.maximum(found[1], 1e-30)), 0.2)
@@ -157,7 +165,8 @@ def test_moments_that_do_not_exist_are_infinite(case: Case) -> None:
 
 
 def test_rows_have_the_sums_of_their_cells(case: Case) -> None:
-    belief, s = case.prior.update(20 * case.stats()), np.array([0.3j, 40j, 0.5 + 3j, 0.7, -0.05])
+    belief = case.prior.update(20 * case.stats())
+    s = np.array([0.3j, 40j, 0.5 + 3j, 0.7, -0.05])
     x = case.spread()
     moments = [belief.log_moment(x, each).sum(axis=-1) for each in s]
     assert_allclose(belief.score(case.x), belief.log_predictive(x).sum(axis=-1), rtol=1e-12)
@@ -175,7 +184,8 @@ def test_rows_have_the_sums_of_their_cells(case: Case) -> None:
 @pytest.mark.slow
 def test_draws_have_the_moments_that_are_computed(case: Case) -> None:
     """Within five standard errors: predictive, three cumulants, characteristic function."""
-    belief, cell = case.posterior, case.spread(case.x[[11]])
+    belief = case.posterior
+    cell = case.spread(case.x[[11]])
     logs = belief.sample(np.random.default_rng(5), DRAWS).log_density(cell)
     mean = logs.mean(axis=0)
 
@@ -187,7 +197,8 @@ def test_draws_have_the_moments_that_are_computed(case: Case) -> None:
     for n, cumulant in enumerate(belief.cumulants(cell, 3)[:, 0]):
         assert_mean(logs if n == 0 else (logs - mean) ** (n + 1), cumulant)
     for t in (0.3, 1.1):
-        wave, truth = np.exp(1j * t * logs), np.exp(belief.log_moment(cell, 1j * t)[0])
+        wave = np.exp(1j * t * logs)
+        truth = np.exp(belief.log_moment(cell, 1j * t)[0])
         assert_mean(wave.real, truth.real)
         assert_mean(wave.imag, truth.imag)
 
@@ -198,7 +209,8 @@ def test_intervals_hold_their_share_of_draws(case: Case) -> None:
     lower, upper = case.posterior.interval(0.8)
     if not isinstance(lower, np.ndarray):
         lower, upper = lower[0], upper[0]  # of several parameters, the first
-    theta, error = getattr(drawn, names(drawn)[0]), np.sqrt(0.16 / 20_000)
+    theta = getattr(drawn, names(drawn)[0])
+    error = np.sqrt(0.16 / 20_000)
     inside = ((theta > lower) & (theta < upper)).mean(axis=0)
     if case.name == "joint":
         inside = inside[..., :-1]  # the last is what the combinations never seen have in common
@@ -213,7 +225,8 @@ def test_intervals_hold_their_share_of_draws(case: Case) -> None:
 
 
 def test_the_maximum_likelihood_estimate_has_no_better_neighbour(case: Case) -> None:
-    seen, rng = case.stats()[WITH_ROWS], np.random.default_rng(0)
+    seen = case.stats()[WITH_ROWS]
+    rng = np.random.default_rng(0)
     best = seen.mle().log_likelihood(seen)
     belief = case.posterior[WITH_ROWS]
     for _ in range(50):
@@ -230,7 +243,8 @@ def test_under_ever_more_data_mean_and_mode_become_the_maximum_likelihood(
 ) -> None:
     seen = case.stats()[WITH_ROWS]
     estimate = case.prior[WITH_ROWS].update(1e7 * seen).estimate(kind)
-    x, present = case.spread(), case.codes
+    x = case.spread()
+    present = case.codes
     one, two = (density.log_density(x).sum(axis=-1) for density in (estimate, seen.mle()))
     rows = np.arange(len(x))
     assert_allclose(one[rows, present], two[rows, present], rtol=1e-4, atol=1e-4)

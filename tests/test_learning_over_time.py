@@ -82,7 +82,8 @@ def assert_refused(call: Callable[[], Any], model: Any, match: str) -> None:
 
 @EVERY
 def test_rounding_leaves_nothing_of_nothing_and_one_row_of_many(preset: Any) -> None:
-    x, y = [[1.0], [1.0], [5.0]], [0, 0, 1]
+    x = [[1.0], [1.0], [5.0]]
+    y = [0, 0, 1]
     model = clone(preset).fit(x, y, [0.1, 0.2, 1.0]).forget(x[:1], y[:1], [0.3])
     alone = clone(preset).set_params(classes=[0, 1]).fit(x[2:], y[2:])
     assert model.log_evidence_ == pytest.approx(alone.log_evidence_, rel=1e-12)
@@ -98,7 +99,9 @@ def test_a_tenth_of_a_row_so_often_that_sums_are_off_leaves_nothing(
 ) -> None:
     """0.1 added up 20,000 times is not 2,000: sums of parts add up to another number."""
     rows = np.arange(20_000)
-    x, y, weight = np.stack([rows % 2, rows > 2], axis=1).astype(float), 0 * rows, 0 * rows + 0.1
+    x = np.stack([rows % 2, rows > 2], axis=1).astype(float)
+    y = 0 * rows
+    weight = 0 * rows + 0.1
     model = clone(preset).fit(x, y, weight)
     for part in np.array_split(np.random.default_rng(0).permutation(rows), pieces):
         model.forget(x[part], y[part], weight[part])
@@ -128,10 +131,14 @@ def test_what_stays_of_a_constant_column_and_of_a_single_row_has_no_spread() -> 
 
 def test_outliers_leave_correct_digits_or_cannot_leave() -> None:
     """The belief that stays is within 1e-8 of its scale of a refit in extended precision."""
-    rng, refused = np.random.default_rng(5), 0
+    rng = np.random.default_rng(5)
+    refused = 0
     for _ in range(200):
-        n, far, spread = rng.integers(3, 100), 10 ** rng.uniform(-2, 6), 10 ** rng.uniform(0, 9)
-        x, gone = rng.normal(far, 1, n)[:, None], rng.integers(1, n)
+        n = rng.integers(3, 100)
+        far = 10 ** rng.uniform(-2, 6)
+        spread = 10 ** rng.uniform(0, 9)
+        x = rng.normal(far, 1, n)[:, None]
+        gone = rng.integers(1, n)
         x[:gone] += spread * rng.normal(size=(gone, 1))
         prior = NormalInverseGamma(far, 1, 1, 1)
         model = GaussianNB(prior=prior).fit(x, np.zeros(n))
@@ -152,7 +159,8 @@ def test_outliers_leave_correct_digits_or_cannot_leave() -> None:
 
 
 def test_an_outlier_is_no_harm_to_a_prior_of_its_own_scale() -> None:
-    x, y = np.r_[REAL[:20, 0], 1e9][:, None], np.zeros(21)
+    x = np.r_[REAL[:20, 0], 1e9][:, None]
+    y = np.zeros(21)
     model = GaussianNB().fit(x, y).forget(x[20:], y[20:])
     again = GaussianNB(prior=model.prior_[0]).fit(x[:20], y[:20])
     assert_allclose(model.posterior_[0].location, again.posterior_[0].location, rtol=1e-8)
@@ -161,7 +169,8 @@ def test_an_outlier_is_no_harm_to_a_prior_of_its_own_scale() -> None:
 
 
 def test_what_has_faded_away_leaves_the_prior_and_learns_again() -> None:
-    faded, model = GaussianNB(prior=PRIOR).fit(REAL, Y), GaussianNB(prior=PRIOR).fit(REAL, Y)
+    faded = GaussianNB(prior=PRIOR).fit(REAL, Y)
+    model = GaussianNB(prior=PRIOR).fit(REAL, Y)
     for _ in range(3):
         faded.decay(1e-200)
     assert_allclose(faded.posterior_[1].location, 0.5, rtol=1e-15)
@@ -169,7 +178,8 @@ def test_what_has_faded_away_leaves_the_prior_and_learns_again() -> None:
 
 
 def test_what_was_found_from_the_first_rows_stays() -> None:
-    first, last = (REAL[:25], Y[:25]), (5 * REAL[25:], Y[25:])
+    first = (REAL[:25], Y[:25])
+    last = (5 * REAL[25:], Y[25:])
     one, two = (GaussianNB(temper="loo").fit(*rows) for rows in (first, last))
     merged = one.merge(two)
     assert merged.temper_ == one.temper_ != two.temper_
@@ -335,7 +345,8 @@ def test_levels_that_come_later_are_learnt_by_name(contain: Any, unseen: str, ho
             if how == "partial_fit"
             else model.merge(clone(declared).fit(*rows))
         )
-    levels, size = np.array([*"abcde"]), 5 + (unseen == "reserve")
+    levels = np.array([*"abcde"])
+    size = 5 + (unseen == "reserve")
     for level in levels:
         seen = np.bincount(SIDES[LEVELS[:, 0] == level], minlength=2)
         odds = (seen + 0.5) / (4 + 0.5 * size)
@@ -347,10 +358,12 @@ def test_levels_that_come_later_are_learnt_by_name(contain: Any, unseen: str, ho
 @pytest.mark.parametrize("unseen", ["ignore", "reserve"])
 def test_declared_levels_stay_as_they_are_declared(how: str, unseen: str) -> None:
     declared = NaiveBayes(Categorical(levels=["b", "a"], unseen=unseen), classes=[0, 1])
-    first, last = (LEVELS[[0, 2]], SIDES[[0, 2]]), (LEVELS[3:6], SIDES[3:6])
+    first = (LEVELS[[0, 2]], SIDES[[0, 2]])
+    last = (LEVELS[3:6], SIDES[3:6])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLevelWarning)
-        model, whole = clone(declared).fit(*first), clone(declared)
+        model = clone(declared).fit(*first)
+        whole = clone(declared)
         whole.fit(np.concatenate([first[0], last[0]]), np.concatenate([first[1], last[1]]))
         if how == "partial_fit":
             model.partial_fit(*last)

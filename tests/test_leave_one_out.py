@@ -62,7 +62,8 @@ def refits(
     model: Any, x: Any, folds: Any, target: str = "label", weight: Any = None, y: Any = Y
 ) -> np.ndarray:
     """The score of every row by a model that was fitted without its fold."""
-    score, weight = np.empty(len(y)), np.ones(len(y)) if weight is None else weight
+    score = np.empty(len(y))
+    weight = np.ones(len(y)) if weight is None else weight
     for fold in np.unique(folds):
         held = folds == fold
         fitted = model.fit(x[~held], y[~held], weight[~held])
@@ -168,7 +169,8 @@ def test_a_prior_of_any_strength_leaves_the_score_to_the_labels(strength: float)
 
 
 def test_a_row_without_which_its_class_has_no_distribution_is_nan_and_told() -> None:
-    x, y = [[1.0], [2.0], [3.0], [3.5], [7.0]], ["a", "a", "b", "b", "b"]
+    x = [[1.0], [2.0], [3.0], [3.5], [7.0]]
+    y = ["a", "a", "b", "b", "b"]
     flat = GaussianNB(prior=NormalInverseGamma(0.0, 0.0, -0.5, 0.0)).fit(x, y)
     with pytest.warns(UndefinedWarning, match="2 rows, first row 0, cannot be held out"):
         found = flat.loo(x, y)
@@ -223,7 +225,9 @@ def test_what_leaves_rows_out_refuses_others_and_warns_of_some(name: str) -> Non
 
 @pytest.mark.parametrize("changed", ["cell", "label", "weight", "more", "level"])
 def test_rows_that_were_never_learnt_are_refused(changed: str) -> None:
-    model, x, y = GaussianNB(prior=PRIOR).fit(X, Y), X.copy(), Y.copy()
+    model = GaussianNB(prior=PRIOR).fit(X, Y)
+    x = X.copy()
+    y = Y.copy()
     if changed == "level":
         x = COUNTS.astype(int) % 3
         model = CategoricalNB().fit(x, Y)
@@ -232,7 +236,8 @@ def test_rows_that_were_never_learnt_are_refused(changed: str) -> None:
     if changed == "label":
         y[4] = "a"
     if changed == "more":
-        x, y = np.concatenate([x, x[:1]]), np.concatenate([y, y[:1]])
+        x = np.concatenate([x, x[:1]])
+        y = np.concatenate([y, y[:1]])
     with pytest.raises(ValueError, match="not among those that the model has learnt"):
         model.loo(x, y, sample_weight=WEIGHT if changed == "weight" else None)
 
@@ -250,7 +255,8 @@ def test_a_row_that_carries_its_class_is_not_left_out_of_rows_that_are_not_there
 
 
 def test_one_row_missing_of_very_many_is_missed() -> None:
-    x, y = np.arange(600_000) % 7 < 3, np.arange(600_000) % 2
+    x = np.arange(600_000) % 7 < 3
+    y = np.arange(600_000) % 2
     model = BernoulliNB(binarize=None).fit(x[:, None], y)
     with pytest.raises(ValueError, match="given are 599999 of 600000"):
         model.kfold(x[1:, None], y[1:], 2)
@@ -332,7 +338,8 @@ def test_what_cannot_be_compared_or_folded_is_refused(call: Any, words: str) -> 
 
 
 def test_a_model_that_finds_a_row_impossible_is_not_compared() -> None:
-    x, y = np.array([[0], [0], [1], [0], [1], [1]]), np.array([0, 0, 0, 1, 1, 1])
+    x = np.array([[0], [0], [1], [0], [1], [1]])
+    y = np.array([0, 0, 0, 1, 1, 1])
     found = CategoricalNB(alpha=0.0).fit(x, y).loo(x, y)
     assert np.flatnonzero(np.isneginf(found.elpd_i)).tolist() == [2, 3]
     with pytest.raises(ValueError, match=r"model 'none': 2 rows .* without row 2"):

@@ -145,8 +145,10 @@ class Lifetime(RuleBasedStateMachine):
 
     def from_scratch(self) -> nb.NaiveBayes:
         """It knows the labels and levels that have ever been there, of which rows may be gone."""
-        families, rows = dict(FAMILIES), self.weight > 0
-        table, ever = FRAME[rows].copy(), FRAME[self.ever]
+        families = dict(FAMILIES)
+        rows = self.weight > 0
+        table = FRAME[rows].copy()
+        ever = FRAME[self.ever]
         for name in ("bark", "soil", "songs"):
             levels = sorted(ever[name].explode().dropna().unique())
             families[name] = replace(FAMILIES[name], levels=levels)

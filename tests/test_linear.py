@@ -96,7 +96,8 @@ def draw(name: str, model: Any, rng: Any, draws: int) -> tuple[np.ndarray, np.nd
         mean = belief.location + noise @ np.linalg.cholesky(cov).swapaxes(1, 2)
         w = mean @ np.linalg.inv(cov)
         return w, -(w * mean).sum(axis=-1) / 2
-    weights, offsets = [], []
+    weights = []
+    offsets = []
     for belief in beliefs:
         if name == "bernoulli":
             theta = rng.beta(belief.a, belief.b, (draws, 3))
@@ -117,7 +118,8 @@ def test_sds_are_those_of_draws(name: str) -> None:
     (model, _), rng, draws = fitted(name, temper=0.5), np.random.default_rng(1), 20_000
     w, b = draw(name, model, rng, draws)
     shares = rng.dirichlet(model.class_posterior_.concentration, draws)
-    w, b = 0.5 * w, 0.5 * b + np.log(shares)
+    w = 0.5 * w
+    b = 0.5 * b + np.log(shares)
     for against in (None, "bee"):
         form = model.linear_form(against=against)
         for values, sd in ((w, form.w_sd.values), (b, form.b_sd.values)):
@@ -137,7 +139,8 @@ def test_far_from_zero_differences_keep_their_digits(family: Any) -> None:
 def test_levels_are_features_beside_their_columns() -> None:
     model, _ = fitted("all kinds")
     form = model.linear_form()
-    colours, sizes = ["colour=blue", "colour=green", "colour=red"], ["size=m", "size=s"]
+    colours = ["colour=blue", "colour=green", "colour=red"]
+    sizes = ["size=m", "size=s"]
     assert form.feature.values.tolist() == [*colours, "legs", "flies", *sizes, "weight"]
     assert form.column.values.tolist()[2:6] == ["colour", "legs", "flies", "size"]
     assert form.level.values.tolist()[2:6] == ["red", "", "", "m"]

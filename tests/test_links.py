@@ -31,7 +31,8 @@ def levels(
 ) -> tuple[pd.DataFrame, Array]:
     """Return columns of levels, each of which is likely to follow the one before, and labels."""
     y = rng.integers(0, classes, rows)
-    table, before = pd.DataFrame(), y
+    table = pd.DataFrame()
+    before = y
     for place, size in enumerate(sizes):
         follows = rng.random(rows) < (0.7 if place else 0.0)
         before = np.where(follows, (before + y) % size, rng.integers(0, size, rows))
@@ -155,7 +156,8 @@ def test_the_probabilities_of_all_rows_sum_to_one_in_each_class(family: Any) -> 
 @pytest.mark.parametrize("family", [Gaussian(), Histogram()], ids=["gaussian", "histogram"])
 def test_linked_numbers_have_a_density_and_rows_are_drawn_from_it(family: Any) -> None:
     rng = np.random.default_rng(3)
-    y, u = rng.integers(0, 2, 400), rng.normal(size=400)
+    y = rng.integers(0, 2, 400)
+    u = rng.normal(size=400)
     table = np.column_stack([u, u * (2 * y - 1) + 0.5 * rng.normal(size=400)])
     model = NaiveBayes(family, dependence="forest", temper=None).fit(table, y)
     assert model.links_.sizes["link"] == 1
@@ -173,7 +175,8 @@ def test_linked_numbers_have_a_density_and_rows_are_drawn_from_it(family: Any) -
 
 def test_a_flag_is_linked_by_the_sides_of_its_threshold() -> None:
     rng = np.random.default_rng(2)
-    y, table = rng.integers(0, 2, 200), rng.normal(size=(200, 2)) + 3
+    y = rng.integers(0, 2, 200)
+    table = rng.normal(size=(200, 2)) + 3
     table[:, 1] = np.where(rng.random(200) < 0.9, table[:, 0], table[:, 1])
     table[:9, 0] = 2.5
     flags = (table > 2.5).astype(float)
@@ -196,7 +199,8 @@ def test_predictions_are_those_of_counts_made_anew_without_a_row_or_a_fold(
     model.fit(table, y, weight)
     counted = Counted(model, table, y, weight)
     assert counted.in_forest.all() == (dependence == "forest")
-    folds, every = rng.integers(0, 5, len(y)), np.ones(len(y), bool)
+    folds = rng.integers(0, 5, len(y))
+    every = np.ones(len(y), bool)
     scores = {
         target: (
             model.loo(table, y, target, sample_weight=weight, exponents="kept").elpd_i.values,
@@ -204,10 +208,12 @@ def test_predictions_are_those_of_counts_made_anew_without_a_row_or_a_fold(
         )
         for target in ("label", "joint")
     }
-    joint, evidence = model.predict_joint_log_proba(table), np.append(np.ones(4), counted.in_forest)
+    joint = model.predict_joint_log_proba(table)
+    evidence = np.append(np.ones(4), counted.in_forest)
     found = np.append(counted.power, counted.link_power)
     for i in range(0, len(y), 6):
-        x, own = counted.x[i], counted.y[i]
+        x = counted.x[i]
+        own = counted.y[i]
         np.testing.assert_allclose(joint[i], counted.log_joint(x, every, found), rtol=1e-9)
         for at, keep in enumerate((np.arange(len(y)) != i, folds != folds[i])):
             score = counted.log_joint(x, keep, found)
@@ -234,10 +240,12 @@ def test_rows_drawn_have_the_pairs_of_levels_that_the_model_expects() -> None:
 def test_a_level_and_a_class_that_come_later_are_left_out_exactly() -> None:
     table, y = mixed(np.random.default_rng(14))
     model = NaiveBayes().fit(table, y)
-    more, labels = table[:60].copy(), y[:60].astype(object)
+    more = table[:60].copy()
+    labels = y[:60].astype(object)
     more.iloc[:30, 0], labels[10:40] = "new", "late"
     model.partial_fit(more, labels, grow_classes=True)
-    every, labels = pd.concat([table, more], ignore_index=True), np.append(y, labels).astype(str)
+    every = pd.concat([table, more], ignore_index=True)
+    labels = np.append(y, labels).astype(str)
     score = model.loo(every, labels, exponents="kept").elpd_i.values
     for i in (0, 100, 305, 315, 335):
         rest = copy.deepcopy(model).forget(every.iloc[[i]], labels[[i]])
@@ -266,10 +274,12 @@ def test_the_forest_is_the_best_of_all_by_the_evidence_of_the_definition(
 ) -> None:
     rng = np.random.default_rng(seed)
     table, y = levels(rng, 250, 2, sizes)
-    table, weight = table.mask(rng.random(table.shape) < 0.05), rng.integers(1, 4, 250)
+    table = table.mask(rng.random(table.shape) < 0.05)
+    weight = rng.integers(1, 4, 250)
     model = NaiveBayes(Categorical(1.0), dependence="pairs").fit(table, y, weight)
     counted = Counted(model, table, y, weight)
-    evidence, threshold = {}, 3 * np.log(5)
+    evidence = {}
+    threshold = 3 * np.log(5)
     for u, v in itertools.permutations(range(4), 2):
         evidence[u, v] = max(counted.factors(u, v))
     strongest = {(u, v): max(evidence[u, v], evidence[v, u]) for u, v in evidence}
@@ -300,7 +310,8 @@ def test_the_forest_is_the_best_of_all_by_the_evidence_of_the_definition(
 @pytest.mark.parametrize("rows", [30, 1500])
 def test_a_planted_forest_is_recovered_and_nothing_besides(rows: int) -> None:
     rng = np.random.default_rng(rows)
-    y, hidden = rng.integers(0, 2, rows), rng.normal(size=(rows, 6))
+    y = rng.integers(0, 2, rows)
+    hidden = rng.normal(size=(rows, 6))
     for child, parent in ((1, 0), (2, 1), (3, 1)):
         hidden[:, child] = 0.8 * (2 * y - 1) * hidden[:, parent] + 0.6 * hidden[:, child]
     table = pd.DataFrame(hidden, columns=list("abcdef"))
@@ -338,7 +349,8 @@ def count_linked(times: int, make: Callable[[np.random.Generator], tuple[Any, An
 )
 def test_independent_columns_have_no_link(sizes: tuple[int, ...], rows: int, times: int) -> None:
     def make(rng: np.random.Generator) -> tuple[Any, pd.DataFrame]:
-        table, y = pd.DataFrame(), rng.integers(0, 2, rows)
+        table = pd.DataFrame()
+        y = rng.integers(0, 2, rows)
         for j, size in enumerate(sizes):
             if size:
                 ends = rng.dirichlet(np.full(size, 0.5), 2).cumsum(axis=1)[y, :-1]
@@ -387,7 +399,8 @@ def test_copies_of_a_column_are_linked_and_predictions_stay_calm() -> None:
     y = rng.integers(0, 2, 300)
     one = (rng.normal(size=300) + y)[:, None]
     copies = np.hstack([one, one, one])
-    alone, model = NaiveBayes().fit(one, y), NaiveBayes().fit(copies, y)
+    alone = NaiveBayes().fit(one, y)
+    model = NaiveBayes().fit(copies, y)
     assert model.links_.in_forest.values.sum() == 2
     assert model.loo(copies, y).elpd > 1.1 * alone.loo(one, y).elpd
 

@@ -37,7 +37,8 @@ def threads_take_turns_often() -> Iterator[None]:
 
 def run_at_once(*works: Callable[[], Any]) -> None:
     """Each on a thread of its own, all starting together; the first error is raised."""
-    barrier, errors = Barrier(len(works)), []
+    barrier = Barrier(len(works))
+    errors = []
 
     def run(work: Callable[[], Any]) -> None:
         barrier.wait()
@@ -96,7 +97,9 @@ def assert_same(one: Any, two: Any, x: Any = X) -> None:
 def test_no_answer_is_of_half_a_change() -> None:
     """Every answer is, to the last bit, that of a model that learnt a beginning of the stream."""
     questions = pd.concat([batch(number)[0].head(1) for number in (0, 9, 20)])
-    live, done, seen = Live(NaiveBayes({"size": "gaussian", "rate": None}), at=0), Event(), []
+    live = Live(NaiveBayes({"size": "gaussian", "rate": None}), at=0)
+    done = Event()
+    seen = []
     live.learn(*batch(0), grow_classes=True, at=1)
 
     def write() -> None:
@@ -115,7 +118,8 @@ def test_no_answer_is_of_half_a_change() -> None:
             seen.append((at, model.predict_proba(questions)))
 
     run_at_once(write, ask, ask, ask)
-    model, expected = NaiveBayes({"size": "gaussian", "rate": None}), {}
+    model = NaiveBayes({"size": "gaussian", "rate": None})
+    expected = {}
     for number in range(24):
         model.partial_fit(*batch(number), grow_classes=True)
         expected[number + 1] = model.predict_proba(questions)
@@ -139,7 +143,9 @@ def test_changes_of_several_threads_are_all_there() -> None:
 
 
 def test_nobody_waits_for_a_change() -> None:
-    live, begun, go_on = Live(GaussianNB().fit(X, Y), at=1), Event(), Event()
+    live = Live(GaussianNB().fit(X, Y), at=1)
+    begun = Event()
+    go_on = Event()
 
     def wait(model: Any) -> Any:
         begun.set()
@@ -230,7 +236,8 @@ def test_a_model_is_made_ready_before_anybody_sees_it_or_is_refused() -> None:
 
 
 def test_what_is_done_to_a_model_that_was_given_or_taken_does_not_reach_it() -> None:
-    given, at = GaussianNB().fit(X, Y), {0: 17}
+    given = GaussianNB().fit(X, Y)
+    at = {0: 17}
     live = Live(given, at)
     given.partial_fit(X, Y)
     live.model.set_params(estimate="mle").fit(X[:6], Y[:6])
@@ -245,7 +252,8 @@ def test_what_is_done_to_a_model_that_was_given_or_taken_does_not_reach_it() -> 
 
 @pytest.mark.parametrize("at", [0, -1, 2**63, "2026-11-22", {"topic": {0: 17}}, ("a", 1.5, None)])
 def test_a_position_of_any_kind_is_saved_with_the_model(at: Any, tmp_path: Path) -> None:
-    live, path = Live(GaussianNB().fit(X, Y), at), tmp_path / "live.bnb"
+    live = Live(GaussianNB().fit(X, Y), at)
+    path = tmp_path / "live.bnb"
     live.save(path)
     again = Live.open(path)
     assert again.at == at
@@ -255,7 +263,8 @@ def test_a_position_of_any_kind_is_saved_with_the_model(at: Any, tmp_path: Path)
 
 
 def test_what_cannot_be_saved_or_held_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    path, model = tmp_path / "live.bnb", GaussianNB().fit(X, Y)
+    path = tmp_path / "live.bnb"
+    model = GaussianNB().fit(X, Y)
     Live(model, 1).save(path)
     with pytest.raises(ValueError, match=r"note\['at'\]: Timestamp.* cannot be saved"):
         Live(model, pd.Timestamp("2026-11-22")).save(path)
@@ -269,7 +278,10 @@ def test_what_cannot_be_saved_or_held_leaves_the_file_as_it_was(tmp_path: Path) 
 
 
 def test_every_file_that_is_written_while_it_learns_is_of_one_moment(tmp_path: Path) -> None:
-    live, path, done, found = Live(GaussianNB(), at=0), tmp_path / "live.bnb", Event(), []
+    live = Live(GaussianNB(), at=0)
+    path = tmp_path / "live.bnb"
+    done = Event()
+    found = []
     live.learn(X[:1], Y[:1], grow_classes=True, at=1)
     live.save(path)
 
@@ -313,7 +325,9 @@ def forks() -> Any:
 def test_a_service_that_is_killed_again_and_again_learns_every_row_once(
     every: int, tmp_path: Path, forks: Any
 ) -> None:
-    path, model, rng = write_stream(tmp_path), tmp_path / "model.bnb", np.random.default_rng(every)
+    path = write_stream(tmp_path)
+    model = tmp_path / "model.bnb"
+    rng = np.random.default_rng(every)
     known = [0]
     for kill in (True, True, True, False):
         heard, sent = forks.Pipe(duplex=False)
@@ -335,7 +349,8 @@ def test_a_service_that_is_killed_again_and_again_learns_every_row_once(
 
 
 def test_a_service_answers_while_it_learns(tmp_path: Path) -> None:
-    path, given = write_stream(tmp_path), []
+    path = write_stream(tmp_path)
+    given = []
     service = Service.started(path, tmp_path / "model.bnb", every=7, keep=KEEP)
     rows, labels, first = next(batches(path, 0))
     service.live.update(lambda model: service.learn(model, rows, labels), at=first)

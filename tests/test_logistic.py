@@ -68,10 +68,8 @@ def three() -> Logistic:
 
 def thrown(model: Any, parameters: Any, rng: Any) -> xr.DataTree:
     """Intercepts and coefficients near 0 that sum to 0 over the classes."""
-    rng, coords = (
-        np.random.default_rng(2),
-        {name: list(model.coords[name]) for name in ("feature", "class")},
-    )
+    rng = np.random.default_rng(2)
+    coords = {name: list(model.coords[name]) for name in ("feature", "class")}
 
     def values(*dims: str) -> tuple[tuple[str, ...], Array]:
         own = rng.normal(0.0, 0.4, (2, 200, *(len(coords[dim]) for dim in dims)))
@@ -128,7 +126,8 @@ def standardised(x: Array, weight: Array | None = None) -> Array:
 @pytest.mark.slow
 def test_the_log_density_is_that_of_softmax_regression_whose_effects_sum_to_zero() -> None:
     rng = np.random.default_rng(0)
-    x, y = rng.normal([1e3, -2.0], [10.0, 0.1], (12, 2)), rng.integers(0, 3, 12)
+    x = rng.normal([1e3, -2.0], [10.0, 0.1], (12, 2))
+    y = rng.integers(0, 3, 12)
     z, basis = (
         standardised(x),
         np.linalg.svd(np.eye(3) - 1 / 3)[0][:, :2],
@@ -230,7 +229,8 @@ def test_probabilities_intervals_and_loo_are_those_of_the_grid(
     assert (np.abs(two.predict_proba(new)[:, 1] - mean) < error).all()
     found = two.predict_interval(new, ci_prob=0.8).sel({"class": True})
     for j in range(3):
-        own, order = law[..., j].ravel(), np.argsort(law[..., j].ravel())
+        own = law[..., j].ravel()
+        order = np.argsort(law[..., j].ravel())
         below = np.cumsum(weight.ravel()[order])
         for level, name in ((0.1, "lower"), (0.5, "median"), (0.9, "upper")):
             share = float(np.interp(found[name].values[j], own[order], below))
@@ -252,7 +252,8 @@ def test_probabilities_intervals_and_loo_are_those_of_the_grid(
 def test_a_probability_too_small_for_a_float_keeps_its_log(
     two: Logistic, line: tuple[Array, Array]
 ) -> None:
-    far, x = 2e4, line[0]
+    far = 2e4
+    x = line[0]
     intercept, coefficient = of_draws(two)
     odds = (
         np.diff(intercept)[:, 0] + np.diff(coefficient[..., 0])[:, 0] * (far - x.mean()) / x.std()
@@ -285,7 +286,8 @@ def test_terms_are_named_and_standardised_whatever_the_columns_hold(three: Logis
 def test_the_linear_form_has_the_units_of_the_columns(three: Logistic) -> None:
     table, _ = dogs()
     whole = table.dropna()
-    form, score = three.linear_form(), three.explain(whole).score
+    form = three.linear_form()
+    score = three.explain(whole).score
     w = form["w"].to_pandas()
     for label in ("beagle", "collie", "poodle"):
         own = w.loc[label]
@@ -310,6 +312,7 @@ def test_pymc_and_arviz_score_the_draws_alike() -> None:
     with three.build(table, y), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         tree = pm.compute_log_likelihood(three.datatree_.copy(), progressbar=False)
-        own, other = three.loo(table, y), arviz_stats.loo(tree, reff=1.0, pointwise=True)
+        own = three.loo(table, y)
+        other = arviz_stats.loo(tree, reff=1.0, pointwise=True)
     np.testing.assert_allclose(own.elpd_i, other.elpd_i, rtol=1e-6)
     np.testing.assert_allclose(own.pareto_k, other.pareto_k, atol=1e-6)

@@ -98,7 +98,8 @@ COLUMNS = [*[*EVERY][:-1], *WORDS]
 # What has no closed form: the whole story told again in SciPy
 # -------------------------------------------------------
 
-MIXED, MIXED_X = NaiveBayes(EVERY, classes=CLASSES), TABLE[COLUMNS]
+MIXED = NaiveBayes(EVERY, classes=CLASSES)
+MIXED_X = TABLE[COLUMNS]
 MIXED.fit(MIXED_X, LABEL, WEIGHT)
 CODE = np.searchsorted(CLASSES, LABEL)
 NORMALS = {"": "girth", "_2": "height"}
@@ -160,8 +161,12 @@ class Story:
         )
 
     def _of_normals(self, number: str) -> Array | float:
-        at, own = lambda name: self.at[f"{name}{number}"], MIXED.prior_[NORMALS[number]]
-        typical, total = np.sqrt(own.scale[0] / own.shape[0]), 0.0
+        def at(name: str) -> Any:
+            return self.at[f"{name}{number}"]
+
+        own = MIXED.prior_[NORMALS[number]]
+        typical = np.sqrt(own.scale[0] / own.shape[0])
+        total = 0.0
         if self.student is True:
             total += stats.gamma.logpdf(at("nu"), 2.0, scale=10.0)
         if self.hierarchical:
@@ -227,7 +232,8 @@ class Story:
 
     def log_theta(self, seen: bool = False) -> float:
         """log p(theta | phi), or log p(theta | phi, D) once the weighted rows were seen."""
-        at, total = self.at, 0.0
+        at = self.at
+        total = 0.0
         total += stats.dirichlet.logpdf(
             at["class_prob"], 1.0 + seen * np.bincount(CODE, WEIGHT, len(CLASSES))
         )
@@ -237,7 +243,8 @@ class Story:
             total += sum(map(stats.dirichlet.logpdf, theta, concentration))
         cells = TABLE[["nests"]].to_numpy(float)
         there, (shape, rate) = ~np.isnan(cells), self.rate()
-        shape, rate = shape + seen * by_class(np.nan_to_num(cells)), rate + seen * by_class(there)
+        shape = shape + seen * by_class(np.nan_to_num(cells))
+        rate = rate + seen * by_class(there)
         total += stats.gamma.logpdf(at["rate"], shape, scale=1 / rate).sum()
         return float(total + sum(self._log_normal(number, seen) for number in NORMALS))
 
@@ -245,15 +252,14 @@ class Story:
         (location, count, shape, scale), total = self.normal(number), 0.0
         if seen:
             cells = TABLE[[NORMALS[number]]].to_numpy(float)
-            rows, first = by_class(~np.isnan(cells)), by_class(np.nan_to_num(cells - cells[0]))
+            rows = by_class(~np.isnan(cells))
+            first = by_class(np.nan_to_num(cells - cells[0]))
             mean = np.divide(first, rows, out=np.zeros_like(first), where=rows > 0) + cells[0]
             ssd = by_class(np.nan_to_num(cells - mean[CODE]) ** 2)
             scale = scale + (ssd + count * rows / (count + rows) * (mean - location) ** 2) / 2
-            location, count, shape = (
-                (count * location + rows * mean) / (count + rows),
-                count + rows,
-                shape + rows / 2,
-            )
+            location = (count * location + rows * mean) / (count + rows)
+            count = count + rows
+            shape = shape + rows / 2
         variance = self.variance(number) if self.scale_prior else self.at[f"sigma2{number}"]
         if not self.scale_prior:
             total += stats.invgamma.logpdf(variance, shape, scale=scale).sum()
@@ -264,14 +270,13 @@ class Story:
 
     def log_joint(self, table: pd.DataFrame = TABLE) -> Array:
         """log p(x, y | theta) of every row and class, `(r, c)`; missing cells are silent."""
-        at, total = self.at, np.log(self.at["class_prob"])
+        at = self.at
+        total = np.log(self.at["class_prob"])
         for number, column in NORMALS.items():
             variance = self.variance(number) if self.scale_prior else at[f"sigma2{number}"]
-            x, mean, sd = (
-                table[[column]].to_numpy(float),
-                at[f"mu{number}"][:, 0],
-                np.sqrt(variance[:, 0]),
-            )
+            x = table[[column]].to_numpy(float)
+            mean = at[f"mu{number}"][:, 0]
+            sd = np.sqrt(variance[:, 0])
             freedom = at[f"nu{number}"] if self.student is True else self.student
             own = (
                 stats.t.logpdf(x, freedom, mean, sd)
@@ -322,9 +327,11 @@ def hyper(name: str, symbol: str) -> str:
 
 def anywhere(model: Any, seed: int) -> Point:
     """A point of all free variables, each of about the size that it should have."""
-    rng, found = np.random.default_rng(seed), {}
+    rng = np.random.default_rng(seed)
+    found = {}
     for variable in model.free_RVs:
-        name, shape = variable.name, shape_of(model, variable.name)
+        name = variable.name
+        shape = shape_of(model, variable.name)
         scale = (
             500.0
             if name in ("height", "sigma_2", "sigma_width_2")
@@ -379,7 +386,8 @@ def test_the_log_density_is_the_story_told_in_scipy(name: str) -> None:
     options = {key: value for key, value in options.items() if key != "likelihood"}
     for seed in range(5):
         at = anywhere(model, seed)
-        story, noise = Story(at, **options), 0.0
+        story = Story(at, **options)
+        noise = 0.0
         if isinstance(story.label_noise, Beta):
             noise = stats.beta.logpdf(at["label_noise"], 2, 20)
         expected = story.log_hyper() + story.log_theta() + story.log_likelihood() + noise
@@ -407,12 +415,14 @@ def test_theta_is_integrated_out_whatever_it_is(name: str) -> None:
 
 @pytest.mark.slow
 def test_rows_without_labels_are_summed_over_the_classes() -> None:
-    some, rest = MIXED_X[:40], MIXED_X[40:]
+    some = MIXED_X[:40]
+    rest = MIXED_X[40:]
     model = mcmc.build(
         MIXED, some, LABEL[:40], unlabelled=rest, hierarchical=True, sample_weight=WEIGHT[:40]
     )
     plain = mcmc.build(MIXED, some, LABEL[:40], hierarchical=True, sample_weight=WEIGHT[:40])
-    own, without = log_density(model), log_density(plain)
+    own = log_density(model)
+    without = log_density(plain)
     for seed in range(5):
         at = anywhere(model, seed)
         expected = logsumexp(Story(at, hierarchical=True).log_joint(TABLE[40:]), axis=1).sum()
@@ -424,7 +434,8 @@ def test_rows_without_labels_are_summed_over_the_classes() -> None:
 
 
 def test_a_row_of_weight_zero_is_no_row_and_the_estimate_plays_no_part() -> None:
-    X, y = np.array([[1.0, 5.0], [2.0, 5.0], [1.5, 5.0], [2.5, 5.0]]), ["a", "b", "a", "b"]
+    X = np.array([[1.0, 5.0], [2.0, 5.0], [1.5, 5.0], [2.5, 5.0]])
+    y = ["a", "b", "a", "b"]
     plain = log_density(mcmc.build(NaiveBayes(Gaussian()), X, y))
     more = np.vstack([X, [[9.0, 9.0]]])
     own = mcmc.build(
@@ -438,7 +449,8 @@ def test_a_row_of_weight_zero_is_no_row_and_the_estimate_plays_no_part() -> None
     assert_allclose(log_density(own)(point), plain(point), rtol=1e-12)
 
 
-GIRTH, SOIL = TABLE[["girth"]], TABLE[["soil"]]
+GIRTH = TABLE[["girth"]]
+SOIL = TABLE[["soil"]]
 REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "hierarchy": (Gaussian(), GIRTH, {"hierarchical": "yes"}, "hierarchical must be True, False"),
     "scale": (Gaussian(), GIRTH, {"scale_prior": "cauchy"}, "scale_prior must be None"),
@@ -512,7 +524,8 @@ def within_errors(found: xr.Dataset, name: str, mean: Array, sd: Array) -> None:
 @pytest.fixture(scope="module")
 def flowers() -> tuple[Array, Array]:
     """Two numbers of three kinds, with a missing cell."""
-    rng, code = np.random.default_rng(5), np.arange(45) % 3
+    rng = np.random.default_rng(5)
+    code = np.arange(45) % 3
     x = rng.normal(code[:, None] * [0.7, -30.0], [1.0, 40.0])
     x[4, 1] = np.nan
     return x, np.array(["setosa", "versicolor", "virginica"])[code]
@@ -530,9 +543,12 @@ def conjugate(flowers: tuple[Array, Array]) -> mcmc.Sampled:
 def test_a_conjugate_model_is_sampled_as_the_closed_form_says(
     conjugate: mcmc.Sampled, flowers: tuple[Array, Array]
 ) -> None:
-    exact, found = conjugate.estimator_, conjugate.datatree_["posterior"].to_dataset()
-    die, own = exact.class_posterior_.concentration, exact.model_.posterior.blocks[0]
-    share, size = die / die.sum(), die.sum()
+    exact = conjugate.estimator_
+    found = conjugate.datatree_["posterior"].to_dataset()
+    die = exact.class_posterior_.concentration
+    own = exact.model_.posterior.blocks[0]
+    share = die / die.sum()
+    size = die.sum()
     within_errors(found, "class_prob", share, np.sqrt(share * (1 - share) / (size + 1)))
     variance = own.scale / (own.shape - 1)
     within_errors(found, "sigma2", variance, variance / np.sqrt(own.shape - 2))
@@ -550,7 +566,8 @@ def birds() -> tuple[pd.DataFrame, Array, Array]:
     """One column of three levels, six kinds with few rows each, and how often each kind saw each
     level.
     """
-    rng, code = np.random.default_rng(8), np.arange(48) % 6
+    rng = np.random.default_rng(8)
+    code = np.arange(48) % 6
     share = rng.dirichlet([2.0, 3.0, 4.0], 6)
     level = np.array([rng.choice(3, p=share[c]) for c in code])
     counts = np.zeros((6, 3))
@@ -571,8 +588,10 @@ def hierarchy(birds: tuple[pd.DataFrame, Array, Array]) -> mcmc.Sampled:
 def test_a_hierarchy_is_what_a_grid_of_concentrations_says(
     hierarchy: mcmc.Sampled, birds: tuple[pd.DataFrame, Array, Array]
 ) -> None:
-    alpha, counts = np.exp(np.linspace(-9.0, 12.0, 4001)), birds[2]
-    own, total = alpha[:, None, None] + counts, 3 * alpha[:, None] + counts.sum(axis=1)
+    alpha = np.exp(np.linspace(-9.0, 12.0, 4001))
+    counts = birds[2]
+    own = alpha[:, None, None] + counts
+    total = 3 * alpha[:, None] + counts.sum(axis=1)
     evidence = (gammaln(own) - gammaln(alpha)[:, None, None]).sum(axis=(1, 2))
     evidence += (gammaln(3 * alpha)[:, None] - gammaln(total)).sum(axis=1)
     weight = np.exp(evidence - evidence.max()) * stats.norm.pdf(np.log(alpha), np.log(2.0), 1.5)
@@ -584,7 +603,8 @@ def test_a_hierarchy_is_what_a_grid_of_concentrations_says(
     spread = np.einsum("g,gck->ck", weight, own * (own + 1) / (total * (total + 1))[:, :, None])
     within_errors(found, "theta_song", theta, np.sqrt(spread - theta**2))
 
-    die, t = (1 + counts.sum(axis=1)) / (6 + counts.sum()), 0.5
+    die = (1 + counts.sum(axis=1)) / (6 + counts.sum())
+    t = 0.5
     levels = pd.DataFrame({"song": ["low", "mid", "shrill"]})
     assert_allclose(hierarchy.log_density(levels), np.log(die @ theta), atol=0.02)
     gain = gammaln(own + t) - gammaln(own) - (gammaln(total + t) - gammaln(total))[:, :, None]

@@ -39,7 +39,8 @@ def conjugate(x: np.ndarray, y: np.ndarray, shared: bool) -> Any:
     squares = [own.T @ own for own in rows] + 0.5 * np.outer(mean, mean)
     scatter = squares - count[:, None, None] * location[:, :, None] * location[:, None]
     if shared:
-        n, scatter = np.full(3, len(x)), np.tile(scatter.sum(axis=0), (3, 1, 1))
+        n = np.full(3, len(x))
+        scatter = np.tile(scatter.sum(axis=0), (3, 1, 1))
     return zip(location, count, 5.0 + n, 2 * np.eye(3) + scatter, strict=True)
 
 
@@ -98,7 +99,8 @@ def test_predictions_do_not_change_under_an_affine_map(shared: bool, kind: str) 
 
 
 def test_the_default_prior_of_each_column_is_that_of_a_gaussian_column() -> None:
-    block, plain = model().fit(X, Y).prior_[ALL], NaiveBayes(Gaussian()).fit(X, Y).prior_
+    block = model().fit(X, Y).prior_[ALL]
+    plain = NaiveBayes(Gaussian()).fit(X, Y).prior_
     for j in ALL:
         assert_allclose(block.dof - 2, 2 * plain[j].shape, rtol=1e-12)
         assert_allclose(block.scale[:, j, j], 2 * plain[j].scale, rtol=1e-12)

@@ -61,7 +61,8 @@ def test_its_prior_is_tuned_to_the_largest_evidence(per: str) -> None:
 
 def test_the_command_line_files_and_draws_know_it(tmp_path: Path) -> None:
     X.assign(label=Y).to_csv(tmp_path / "table.csv", index=False)
-    table, path = str(tmp_path / "table.csv"), str(tmp_path / "model.bnb")
+    table = str(tmp_path / "table.csv")
+    path = str(tmp_path / "model.bnb")
     families = ["--family", "u,v=waiting", "--family", "size=gaussian"]
     prior = ["--prior", "u,v=WaitingBelief(2, 1.5)"]
     assert main(["fit", table, "--target", "label", *families, *prior, "-o", path]) == 0

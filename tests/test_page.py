@@ -78,9 +78,12 @@ def regress(it: Reported) -> np.ndarray:
 
 def scores(it: Reported) -> Columns:
     found = nb.calibration(it.model, it.X, it.y)
-    fitted, regression = it.model.predict_proba(it.X), regress(it)
-    one, share = np.eye(2), np.bincount(it.codes) / len(it.y)
-    high, low = (100 * found.accuracy_upper, 100 * found.accuracy_lower)
+    fitted = it.model.predict_proba(it.X)
+    regression = regress(it)
+    one = np.eye(2)
+    share = np.bincount(it.codes) / len(it.y)
+    high = 100 * found.accuracy_upper
+    low = 100 * found.accuracy_lower
     return {
         "Accuracy": [
             (100 * found.accuracy, low, high),
@@ -114,9 +117,12 @@ def reliability(it: Reported) -> Columns:
 
 
 def confusion(it: Reported) -> Columns:
-    best, recalls, taken = it.held_out.argmax(axis=1), [], []
+    best = it.held_out.argmax(axis=1)
+    recalls = []
+    taken = []
     for c, label in enumerate(it.model.classes_):
-        right, rows = ((it.y == label) & (best == c)).sum(), (it.y == label).sum()
+        right = ((it.y == label) & (best == c)).sum()
+        rows = (it.y == label).sum()
         low, high = stats.beta(right + 0.5, rows - right + 0.5).interval(0.89)
         recalls.append((100 * right / rows, 100 * low, 100 * high))
         taken.append(f"{it.model.classes_[1 - c]} ({rows - right})" if rows > right else "")
@@ -130,9 +136,12 @@ def confusion(it: Reported) -> Columns:
 
 
 def thresholds(it: Reported) -> Columns:
-    costs, p, default = np.array([0.1, 0.2, 0.5, 1, 2, 5, 10]), it.held_out[:, 1], it.y == "yes"
+    costs = np.array([0.1, 0.2, 0.5, 1, 2, 5, 10])
+    p = it.held_out[:, 1]
+    default = it.y == "yes"
     called = p > 1 / (1 + costs[:, None])
-    missed, alarms = (default & ~called).sum(axis=1), (called & ~default).sum(axis=1)
+    missed = (default & ~called).sum(axis=1)
+    alarms = (called & ~default).sum(axis=1)
     return {
         "A miss costs": costs,
         "Threshold": 100 / (1 + costs),
@@ -231,7 +240,8 @@ def predictions(it: Reported) -> Columns:
     """Of the rows whose labels are least probable, by refits without them."""
     columns: dict[str, list] = {"Row": [], "Probabilities": [], "Evidence": []}
     for row in np.argsort(it.label_proba, kind="stable")[:4]:
-        other, cells = it.without(row), it.X.iloc[[row]]
+        other = it.without(row)
+        cells = it.X.iloc[[row]]
         law = other.predict_interval(cells, ci_prob=0.89).isel(obs_id=0)
         best = law.isel({"class": int(law.probability.values.argmax())})
         columns["Row"].append(row)
@@ -239,7 +249,8 @@ def predictions(it: Reported) -> Columns:
             [100 * float(best[end]) for end in ("probability", "lower", "upper")]
         )
         why = other.explain(cells).isel(obs_id=0)
-        a, b = why.sel({"class": best["class"]}), why.sel({"class": it.y[row]})
+        a = why.sel({"class": best["class"]})
+        b = why.sel({"class": it.y[row]})
         columns["Evidence"].append((a.predictive - b.predictive).values.max())
     return columns
 
@@ -296,7 +307,8 @@ def test_a_table_of_the_page_has_the_numbers_of_refits_without_the_row(
 
 @pytest.mark.slow
 def test_the_parts_of_the_uncertainty_are_those_of_refits_without_the_rows(birds: Reported) -> None:
-    rows, parts = np.linspace(0, len(birds.y) - 1, 60).round().astype(int), []
+    rows = np.linspace(0, len(birds.y) - 1, 60).round().astype(int)
+    parts = []
     for start in range(10):
         group = np.sort(rows[start::10])
         other = copy.deepcopy(birds.model).forget(birds.X.iloc[group], birds.y[group])
@@ -329,7 +341,8 @@ def test_calls_and_code_on_the_page_do_what_they_say(loans: Reported) -> None:
     ],
 )
 def test_the_code_on_the_page_makes_the_same_model(model: nb.NaiveBayes) -> None:
-    rng, y = np.random.default_rng(0), np.array(["u", "v"] * 30)
+    rng = np.random.default_rng(0)
+    y = np.array(["u", "v"] * 30)
     X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"]).assign(flag=y == "u")
     X["kind"] = rng.choice(["m", "n"], 60)
     html = report(model, X, y, brief=True)
@@ -343,7 +356,8 @@ def test_the_code_on_the_page_makes_the_same_model(model: nb.NaiveBayes) -> None
 
 
 def test_the_page_loads_nothing_and_runs_its_own_style_and_script_alone(loans: Reported) -> None:
-    html, page = loans.html, loans.page
+    html = loans.html
+    page = loans.page
     assert not page.open
     assert not {"link", "img", "iframe", "object", "embed"} & set(page.tags)
     names = ("src", "href", "xlink:href", "srcset", "data")
@@ -358,7 +372,8 @@ def test_the_page_loads_nothing_and_runs_its_own_style_and_script_alone(loans: R
 
 
 def test_the_page_can_be_read_aloud(loans: Reported) -> None:
-    html, page = loans.html, loans.page
+    html = loans.html
+    page = loans.page
     levels = [int(level) for level in re.findall(r"<h(\d)", html)]
     assert levels[0] == 1
     assert max(np.diff(levels)) == 1
@@ -392,7 +407,8 @@ def test_every_colour_of_text_can_be_read_on_every_ground(loans: Reported) -> No
 
 def hostile() -> tuple[nb.NaiveBayes, pd.DataFrame, np.ndarray]:
     """Every family, every odd column, and names, levels and labels that are markup or endless."""
-    rng, rows = np.random.default_rng(1), 90
+    rng = np.random.default_rng(1)
+    rows = 90
     k = rng.integers(0, 3, rows)
     X = pd.DataFrame(
         {
@@ -471,7 +487,8 @@ def test_odd_models_have_a_page(case: tuple) -> None:
 @pytest.mark.slow
 def test_a_test_table_is_scored_by_the_model_of_the_other_rows() -> None:
     X, y = five_tables.penguin_rows()
-    train, model = np.arange(len(X)) % 3 > 0, nb.NaiveBayes()
+    train = np.arange(len(X)) % 3 > 0
+    model = nb.NaiveBayes()
     other = X[~train], np.random.default_rng(0).permutation(y[~train])
     page = Page(report(model, X[train], y[train], test=other, brief=True))
     assert not hasattr(model, "classes_")
@@ -496,7 +513,8 @@ def test_an_interval_has_the_probability_that_was_asked_for() -> None:
     ],
 )
 def test_what_has_no_page_is_an_error_that_says_why(changes: dict[str, Any], words: str) -> None:
-    X, y = [[1.0], [2.0], [3.0], [4.0]], ["bad", "good", "bad", "good"]
+    X = [[1.0], [2.0], [3.0], [4.0]]
+    y = ["bad", "good", "bad", "good"]
     given = {"model": nb.GaussianNB().fit(X, y), "X": X, "y": y} | changes
     with pytest.raises(ValueError, match=words):
         report(**given)

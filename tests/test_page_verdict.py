@@ -23,7 +23,8 @@ TABLES = {  # rows, the verdict on labels, and that on probabilities
     "junk": (five_tables.junk_rows, "fair", "too few rows to tell"),
     "20 classes": (five_tables.twenty_classes, "good", "can be used as they are"),
 }
-NOT_SHOWN, GUESSING = "not shown to be better with so few rows", "no better than guessing"
+NOT_SHOWN = "not shown to be better with so few rows"
+GUESSING = "no better than guessing"
 
 
 @cache
@@ -51,11 +52,14 @@ def remedied(facts: Facts) -> tuple[str, Any]:
 def test_the_words_agree_with_the_scores_and_their_baselines(name: str) -> None:
     """Every number is computed again, by scikit-learn where it has it."""
     facts, (_, labels, probabilities) = facts_of(name), TABLES[name]
-    text, y, classes = headline(facts), np.asarray(facts.y), facts.model.classes_
+    text = headline(facts)
+    y = np.asarray(facts.y)
+    classes = facts.model.classes_
     p = facts.model.loo_proba(facts.X, y).values
     best = classes[p.argmax(axis=1)]
     _, counts = np.unique(y, return_counts=True)
-    accuracy, majority = metrics.accuracy_score(y, best), max(counts) / len(y)
+    accuracy = metrics.accuracy_score(y, best)
+    majority = max(counts) / len(y)
     own = p[np.arange(len(y)), np.searchsorted(classes, y)]
     loss = -np.log(own).mean()  # scikit-learn clips probabilities
     shares = metrics.log_loss(y, [counts / len(y)] * len(y))
@@ -66,7 +70,8 @@ def test_the_words_agree_with_the_scores_and_their_baselines(name: str) -> None:
     assert f"{100 * majority:.1f} % by always answering" in text
     assert f"{loss:.3f}" in text
     assert f"{shares:.3f} by the shares of the classes" in text
-    avoided, removed = (accuracy - majority) / (1 - majority), 1 - loss / shares
+    avoided = (accuracy - majority) / (1 - majority)
+    removed = 1 - loss / shares
     assert (labels == "good") == (avoided >= 0.5)
     assert (labels == "hardly better than guessing") == (max(avoided, removed) < 1 / 8)
     surplus = p.max(axis=1).mean() - accuracy
@@ -95,14 +100,13 @@ def test_no_model_that_is_better_on_new_rows_is_called_no_better_than_guessing()
         rng = np.random.default_rng(seed)
         y = (rng.random(10_000) < rng.choice([0.3, 0.5])).astype(int)
         gap = rng.choice([0.15, 0.3, 0.5]) * np.outer(y, [1, 1, 1, 0, 0])
-        X, rows = rng.normal(size=(10_000, 5)) + gap, 80 if seed % 2 else 400
+        X = rng.normal(size=(10_000, 5)) + gap
+        rows = 80 if seed % 2 else 400
         facts = gather(nb.GaussianNB(), X[:rows], y[:rows])
         (label,) = re.findall(r"Labels: (.*?)\.", headline(facts))
         guess = np.bincount(y[:rows]).argmax()
-        wrong, guessed = (
-            (facts.model.predict(X[rows:]) != y[rows:]).mean(),
-            (guess != y[rows:]).mean(),
-        )
+        wrong = (facts.model.predict(X[rows:]) != y[rows:]).mean()
+        guessed = (guess != y[rows:]).mean()
         assert label != GUESSING or guessed - wrong < guessed / 8
         assert label not in ("fair", "good") or wrong < guessed
         words.append(label)
@@ -270,9 +274,13 @@ CHECKS: dict[
 
 def problems(changes: dict[str, Any]) -> str:
     """What the page finds in a table with these changes."""
-    X, y, changes = fine(), LABELS, dict(changes)
+    X = fine()
+    y = LABELS
+    changes = dict(changes)
     model = changes.pop("model", nb.NaiveBayes(dependence=None, temper=None))
-    y, rows, test = changes.pop("y", y), changes.pop("rows", COUNTER), changes.pop("test", None)
+    y = changes.pop("y", y)
+    rows = changes.pop("rows", COUNTER)
+    test = changes.pop("test", None)
     other = None if test is None else (X.assign(**test), LABELS)
     X = pd.concat([X, pd.DataFrame(changes, index=X.index)], axis=1) if changes else X
     facts = gather(model, X.iloc[rows].reset_index(drop=True), y[rows], other)

@@ -28,7 +28,9 @@ from bayesnb import (
 RNG = np.random.default_rng(5)
 ROWS = 240
 Y = RNG.integers(0, 2, ROWS)
-A, FLAG, LATENT = RNG.integers(0, 3, ROWS), RNG.random(ROWS) < 0.4, RNG.normal(size=ROWS)
+A = RNG.integers(0, 3, ROWS)
+FLAG = RNG.random(ROWS) < 0.4
+LATENT = RNG.normal(size=ROWS)
 X = pd.DataFrame(
     {
         "a": A.astype(str),
@@ -41,7 +43,8 @@ X = pd.DataFrame(
         "w": RNG.normal(size=ROWS),
     }
 )
-LEVELS, NUMBERS = ["a", "b", "c", "f"], ["u", "v", "w"]
+LEVELS = ["a", "b", "c", "f"]
+NUMBERS = ["u", "v", "w"]
 SIZES = {"a": 3, "b": 3, "c": 3, "f": 2}
 GAUSSIANS = dict.fromkeys(NUMBERS, "gaussian")
 PLAIN = NaiveBayes(GAUSSIANS | dict.fromkeys("abc", "categorical"), temper=None)
@@ -132,7 +135,8 @@ MODELS = {
 def test_the_estimator_that_is_found_has_the_evidence_of_the_last_step(name: str) -> None:
     model = MODELS[name]
     found = partition(model, X, Y)
-    fitted, last = found.estimator.fit(X, Y), found.table.log_evidence.iloc[-1]
+    fitted = found.estimator.fit(X, Y)
+    last = found.table.log_evidence.iloc[-1]
     assert fitted.log_evidence_ == pytest.approx(last, abs=1e-8)
     assert (found.table.log_bayes_factor[1:] > 0).all()
     keys = [key if isinstance(key, tuple) else (key,) for key in fitted.families_]
@@ -182,7 +186,8 @@ def test_two_columns_of_many_levels_that_are_noise_are_not_joined(kind: str) -> 
 def test_steps_over_missing_cells_compare_the_same_rows() -> None:
     x = X[LEVELS].astype(object).mask(RNG.random((ROWS, 4)) < 0.3)
     found = partition(EVEN, x, Y)
-    both, expected = x[["a", "b"]].notna().all(axis=1), 0.0
+    both = x[["a", "b"]].notna().all(axis=1)
+    expected = 0.0
     for c in (0, 1):
         own = x.loc[both & (c == Y), ["a", "b"]]
         expected += of_levels(own, 2.0) - of_levels(own[["a"]], 2.0) - of_levels(own[["b"]], 2.0)
@@ -192,7 +197,8 @@ def test_steps_over_missing_cells_compare_the_same_rows() -> None:
 
 
 def test_rows_are_compared_under_the_priors_that_a_fitted_model_has() -> None:
-    fitted, some = clone(PLAIN).fit(X, Y), np.arange(ROWS) < 150
+    fitted = clone(PLAIN).fit(X, Y)
+    some = np.arange(ROWS) < 150
     with pytest.warns(UnverifiedWarning):
         found = partition(fitted, X[some], Y[some])
     again = found.estimator.fit(X[some], Y[some])

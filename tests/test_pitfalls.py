@@ -133,7 +133,8 @@ def test_B06_a_row_of_weight_zero_adds_no_level() -> None:
 
 
 def test_B07_a_row_of_weight_zero_has_no_say_in_the_prior_scale() -> None:
-    x, y = np.array([[-1.0], [1.0], [1e6], [9.0], [11.0]]), np.array([0, 0, 0, 1, 1])
+    x = np.array([[-1.0], [1.0], [1e6], [9.0], [11.0]])
+    y = np.array([0, 0, 0, 1, 1])
     model = GaussianNB().fit(x, y, [1, 1, 0, 1, 1])
     assert_allclose(model.prior_[0].scale, np.var([-1, 1, 9, 11]))
     absent = GaussianNB().fit(x[y + x[:, 0] < 1e5], [0, 0, 1, 1])
@@ -162,7 +163,8 @@ def test_B09_a_column_of_large_scale_does_not_drown_a_small_one() -> None:
 
 
 def test_B10_a_constant_column_changes_no_odds() -> None:
-    x, y = np.array([[0.0, 5], [1, 5], [9, 5], [10, 5]]), [0, 0, 1, 1]
+    x = np.array([[0.0, 5], [1, 5], [9, 5], [10, 5]])
+    y = [0, 0, 1, 1]
     assert_allclose(
         GaussianNB().fit(x, y).predict_proba(x),
         GaussianNB().fit(x[:, :1], y).predict_proba(x[:, :1]),
@@ -193,7 +195,8 @@ def test_B11_without_smoothing_no_words_say_nothing() -> None:
 
 
 def test_B12_a_million_ones_leave_an_exact_chance_for_a_zero() -> None:
-    x, y = np.ones((1_000_001, 1), np.uint8), np.zeros(1_000_001, int)
+    x = np.ones((1_000_001, 1), np.uint8)
+    y = np.zeros(1_000_001, int)
     x[-1], y[-1] = 0, 1
     joint = BernoulliNB(alpha=1e-12).fit(x, y).predict_joint_log_proba([[0]])
     zero = [math.log(1e-12) - math.log(1e6 + 2e-12), math.log(1 + 1e-12) - math.log(1 + 2e-12)]
@@ -308,7 +311,8 @@ def test_B24_a_row_of_missing_cells_returns_the_class_prior() -> None:
 def test_B24_B26_B31_thousands_of_features_add_up_without_underflow(
     model: Any, copies: int
 ) -> None:
-    x, y = np.array([[0.0], [1], [1], [0], [1]]), [0, 0, 0, 1, 1]
+    x = np.array([[0.0], [1], [1], [0], [1]])
+    y = [0, 0, 0, 1, 1]
     log_class = np.log([4 / 7, 3 / 7])
     one = model.fit(x, y).predict_joint_log_proba(x) - log_class
     wide = clone(model).fit(np.repeat(x, copies, axis=1), y)
@@ -338,7 +342,8 @@ def test_B26_fit_leaves_the_constructor_arguments_alone() -> None:
 
 
 def test_B26_the_size_of_category_codes_means_nothing() -> None:
-    x, y = np.array([[1, 0.5], [2, 1.5], [2, 9.0], [3, 8.0]]), [0, 0, 1, 1]
+    x = np.array([[1, 0.5], [2, 1.5], [2, 9.0], [3, 8.0]])
+    y = [0, 0, 1, 1]
     plain, large = (
         NaiveBayes({0: Categorical()}).fit(x * [by, 1], y).predict_proba(x * [by, 1])
         for by in (1, 10**6)
@@ -352,7 +357,8 @@ def test_B26_a_column_of_one_level_says_nothing() -> None:
 
 
 def test_B27_two_tuples_of_one_family_keep_all_their_columns() -> None:
-    x, y = np.random.default_rng(27).integers(0, 3, (30, 4)), np.arange(30) % 2
+    x = np.random.default_rng(27).integers(0, 3, (30, 4))
+    y = np.arange(30) % 2
     split = NaiveBayes({(0, 1): Categorical(), (2, 3): Categorical()}).fit(x, y)
     assert [type(split.families_[column]) for column in range(4)] == [Categorical] * 4
     assert_allclose(
@@ -397,7 +403,8 @@ def test_B30_four_points_at_a_billion_have_their_own_spread() -> None:
 
 
 def test_B31_labels_need_no_alphabetical_order() -> None:
-    x, y = [[0.0], [0.5], [9.0], [9.5]], ["z", "z", "a", "a"]
+    x = [[0.0], [0.5], [9.0], [9.5]]
+    y = ["z", "z", "a", "a"]
     assert GaussianNB().fit(x, y).predict([[0.2], [9.2]]).tolist() == ["z", "a"]
     known = GaussianNB(class_prior=[0.75, 0.25], classes=["z", "a"]).fit(x, y)
     assert known.classes_.tolist() == ["a", "z"]
@@ -431,7 +438,9 @@ def test_B33_predicting_changes_nothing() -> None:
         pd.DataFrame({"a": [1.0, 2, 5], "b": ["u", "v", "u"], "c": ["k", "l", "k"]}), [0, 0, 1]
     )
     new = pd.DataFrame({"a": [math.nan, 9.0], "b": ["new", "u"], "c": ["newer", None]})
-    before, held, first = arrays(model), dict(vars(model)), model.predict_proba(new)
+    before = arrays(model)
+    held = dict(vars(model))
+    first = model.predict_proba(new)
     for _ in range(3):
         assert_array_equal(model.predict_proba(new), first)
     for was, now in zip(before, arrays(model), strict=True):
@@ -449,7 +458,8 @@ def test_B34_a_value_that_never_came_keeps_its_pseudocount() -> None:
 
 
 def test_B34_levels_that_come_in_a_later_batch_are_as_good_as_early_ones() -> None:
-    x, y = np.array([["a"], ["b"], ["c"], ["a"], ["d"]]), np.array([0, 1, 0, 1, 1])
+    x = np.array([["a"], ["b"], ["c"], ["a"], ["d"]])
+    y = np.array([0, 1, 0, 1, 1])
     parts = NaiveBayes(Categorical(0.5), classes=[0, 1])
     for rows in ([0, 1], [2], [3, 4]):
         parts.partial_fit(x[rows], y[rows])
@@ -464,7 +474,8 @@ def test_B34_levels_that_come_in_a_later_batch_are_as_good_as_early_ones() -> No
 
 
 def test_B34_numbers_in_an_object_array_are_numbers() -> None:
-    x, y = [[1, 2.5], [2, None], [7, 9.0]], [0, 0, 1]
+    x = [[1, 2.5], [2, None], [7, 9.0]]
+    y = [0, 0, 1]
     clean = np.array([[1, 2.5], [2, math.nan], [7, 9.0]])
     objects = NaiveBayes("gaussian").fit(np.array(x, object), y)
     assert {type(family) for family in objects.families_.values()} == {Gaussian}
@@ -637,7 +648,8 @@ def test_statement_students_t_differs_most_from_a_gaussian_with_few_rows() -> No
 
 @pytest.mark.parametrize("family", [Categorical(), Bernoulli(), Gaussian(), Poisson()])
 def test_statement_copies_of_a_column_count_as_news_and_a_temper_undoes_it(family: Any) -> None:
-    x, y = np.array([[0], [1], [1], [1], [0]]), [0, 0, 1, 1, 1]
+    x = np.array([[0], [1], [1], [1], [0]])
+    y = [0, 0, 1, 1, 1]
     copies = np.repeat(x, 8, axis=1)
     one = odds(NaiveBayes(family, class_prior="uniform").fit(x, y).predict_log_proba(x))
     confident = NaiveBayes(family, class_prior="uniform").fit(copies, y).predict_log_proba(copies)
@@ -669,9 +681,11 @@ def test_B43_a_file_in_which_a_generator_stands_is_refused(tmp_path: Path) -> No
 
 
 def test_ask15_parts_learnt_apart_merge_into_the_whole() -> None:
-    x, y = np.random.default_rng(1).poisson(2.0, (90, 4)), np.arange(90) % 3
+    x = np.random.default_rng(1).poisson(2.0, (90, 4))
+    y = np.arange(90) % 3
     parts = [MultinomialNB().fit(x[rows], y[rows]) for rows in np.array_split(np.arange(90), 4)]
-    streamed, whole = MultinomialNB(), MultinomialNB().fit(x, y)
+    streamed = MultinomialNB()
+    whole = MultinomialNB().fit(x, y)
     for rows in np.array_split(np.arange(90), 7):
         streamed.partial_fit(x[rows], y[rows], classes=[0, 1, 2])
     a, b, c, d = parts
@@ -687,8 +701,10 @@ def test_ask15_parts_learnt_apart_merge_into_the_whole() -> None:
 
 
 def test_ask16_a_mail_that_was_marked_by_mistake_is_unlearnt() -> None:
-    x, y = [[3, 0, 1], [0, 2, 2], [5, 1, 0]], ["spam", "ham", "ham"]
-    model, fresh = MultinomialNB().fit(x, y), MultinomialNB().fit(x[:2], y[:2])
+    x = [[3, 0, 1], [0, 2, 2], [5, 1, 0]]
+    y = ["spam", "ham", "ham"]
+    model = MultinomialNB().fit(x, y)
+    fresh = MultinomialNB().fit(x[:2], y[:2])
     assert_array_equal(model.forget(x[2:], y[2:]).predict_proba(x), fresh.predict_proba(x))
     for what in ((x[2:], ["ham"]), (x[2:], ["spam"]), (x[2:], ["eggs"])):
         before = arrays(model)
@@ -700,7 +716,8 @@ def test_ask16_a_mail_that_was_marked_by_mistake_is_unlearnt() -> None:
 
 def test_ask16_old_rows_fade_so_that_a_drift_is_followed() -> None:
     rng = np.random.default_rng(3)
-    kept, fading = BernoulliNB(), BernoulliNB()
+    kept = BernoulliNB()
+    fading = BernoulliNB()
     for day in range(60):
         side = rng.integers(0, 2, 40)
         x = np.where(rng.random(40) < 0.9, side, 1 - side)[:, None] ^ (
@@ -756,7 +773,8 @@ EXTREMES: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("name", EXTREMES)
 def test_priors_at_the_ends_of_floats_give_numbers_or_one_error_in_words(name: str) -> None:
     family, cells = EXTREMES[name]
-    rng, y = np.random.default_rng(0), np.arange(24) % 2
+    rng = np.random.default_rng(0)
+    y = np.arange(24) % 2
     X = {
         "levels": rng.integers(0, 3, (24, 2)),
         "flags": rng.integers(0, 2, (24, 2)),
@@ -767,7 +785,8 @@ def test_priors_at_the_ends_of_floats_give_numbers_or_one_error_in_words(name: s
         with pytest.raises(ValueError, match=r"would overflow|no digit left|2.2"):
             nb.NaiveBayes(family()).fit(X, y)
         return
-    model, few = nb.NaiveBayes(family()).fit(X, y), X[:3]
+    model = nb.NaiveBayes(family()).fit(X, y)
+    few = X[:3]
     results = [
         model.predict_proba(X),
         model.loo(X, y).elpd_i,

@@ -25,7 +25,8 @@ from bayesnb.datasets import penguins
 EVIL = "$x^ <b> & _"
 LONG = "the name of a column that nobody ever wanted to be as long as this"
 PENGUINS = penguins().drop(columns="year")
-X, SPECIES = PENGUINS.drop(columns="species"), PENGUINS["species"]
+X = PENGUINS.drop(columns="species")
+SPECIES = PENGUINS["species"]
 IRIS, KINDS = load_iris(return_X_y=True)
 PLAIN: dict[str, Any] = {"dependence": None, "temper": None}
 
@@ -51,7 +52,8 @@ def words(classes: int = 3) -> tuple[nb.NaiveBayes, pd.DataFrame]:
 @cache
 def wide(features: int, classes: int = 2) -> tuple[nb.NaiveBayes, pd.DataFrame, np.ndarray]:
     """Long names and markup; numbers, levels, counts and flags by turns, one row far out."""
-    rng, y = np.random.default_rng(0), np.arange(240) % classes
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % classes
     table: dict[str, Any] = {
         EVIL: np.where(np.arange(240) == 7, 1e9, rng.normal(y, 1)),
         LONG: np.array([f"{LONG} {k}" for k in range(30)])[rng.integers(0, 30, 240)],
@@ -86,7 +88,8 @@ def labelled(classes: int) -> tuple[np.ndarray, np.ndarray]:
 def assert_readable(figure: Any) -> None:
     """No two texts of a figure overlap, and none leaves it."""
     FigureCanvasAgg(figure).draw()
-    page, shown = figure.bbox.padded(1), []
+    page = figure.bbox.padded(1)
+    shown = []
     for text in figure.findobj(Text):
         box = text.get_window_extent()
         if text.get_visible() and text.get_text().strip() and box.width and _is_drawn(text, figure):
@@ -166,7 +169,9 @@ def test_no_text_of_a_picture_lies_on_another_or_is_cut_off(draw: Any) -> None:
 
 
 def test_pictures_are_drawn_in_given_axes_and_leave_settings_as_they_were() -> None:
-    before, model, mails = dict(matplotlib.rcParams), birds()[0], words()[0]
+    before = dict(matplotlib.rcParams)
+    model = birds()[0]
+    mails = words()[0]
     for draw, *given in (
         (nb.plot_relevance, model),
         (nb.plot_dependence, model, X, SPECIES),
@@ -211,8 +216,10 @@ def test_a_waterfall_is_the_difference_of_two_classes_column_by_column() -> None
     explained = model.explain(X)
     ax = nb.plot_waterfall(explained, row=200, classes=("Adelie", "Gentoo"))
     row = explained.sel(obs_id=200)
-    a, b = row.sel({"class": "Adelie"}), row.sel({"class": "Gentoo"})
-    gap, sd = (a.evidence - b.evidence).values, np.hypot(a.sd, b.sd).values
+    a = row.sel({"class": "Adelie"})
+    b = row.sel({"class": "Gentoo"})
+    gap = (a.evidence - b.evidence).values
+    sd = np.hypot(a.sd, b.sd).values
     order = np.argsort(-np.abs(gap), kind="stable")
     *steps, total = bars(ax)
     widths = [bar.get_width() for bar in steps]
@@ -243,7 +250,8 @@ def test_small_features_are_one_bar_and_the_sum_is_the_prediction(table: Any) ->
 
 @pytest.mark.parametrize("temper", [None, 0.3])
 def test_the_points_of_a_nomogram_add_up_to_the_prediction(temper: float | None) -> None:
-    rng, y = np.random.default_rng(0), np.arange(300) % 2
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
     x = pd.DataFrame(
         {
             "colour": np.array(["red", "green", "blue"])[
@@ -267,7 +275,8 @@ def test_the_points_of_a_nomogram_add_up_to_the_prediction(temper: float | None)
             said = [text.get_text() for text in labels]
             points[rows[height]] = dict(zip(said, np.sort(offsets[:, 0]), strict=True))
     (start,) = points.pop("class frequency").values()
-    joint, drawn = model.predict_joint_log_proba(x), 0
+    joint = model.predict_joint_log_proba(x)
+    drawn = 0
     for row, (none, one) in zip(x.to_dict("records"), joint, strict=True):
         row["member"] = "yes" if row["member"] else "no"
         if all(str(cell) in points[name] for name, cell in row.items()):
@@ -310,7 +319,8 @@ BOUNDARIES: dict[str, dict[str, Any]] = {
 def test_the_colour_of_a_place_is_what_predict_says_where_other_cells_are_missing(
     kind: str,
 ) -> None:
-    model, features = iris(3, **BOUNDARIES[kind]), (2, 1)
+    model = iris(3, **BOUNDARIES[kind])
+    features = (2, 1)
     ax = nb.plot_boundary(model, features=features)
     rows = plane(ax, features)
     contours = [part for part in ax.collections if isinstance(part, QuadContourSet)]
@@ -334,7 +344,8 @@ def test_the_colour_of_a_place_is_what_predict_says_where_other_cells_are_missin
 @pytest.mark.parametrize(("classes", "rows"), [(2, 50), pytest.param(3, 8, marks=pytest.mark.slow)])
 def test_the_band_is_what_the_posterior_leaves_open(classes: int, rows: int) -> None:
     """Between two classes the interval of a place holds 1/2; among three, draws disagree."""
-    model, features = iris(classes, rows, families=nb.Gaussian()), (0, 1)
+    model = iris(classes, rows, families=nb.Gaussian())
+    features = (0, 1)
     ax = nb.plot_boundary(model, features=features, ci_prob=0.8)
     at = plane(ax, features)
     *_, band = [part for part in ax.collections if isinstance(part, QuadContourSet) and part.filled]
@@ -353,7 +364,8 @@ def test_the_band_is_what_the_posterior_leaves_open(classes: int, rows: int) -> 
 
 
 def test_curves_and_bars_of_a_column_are_its_predictive_densities() -> None:
-    rng, y = np.random.default_rng(0), np.arange(300) % 2
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 2
     table = pd.DataFrame(
         {"size": rng.normal(y), "nests": rng.poisson(2 + y), "kind": y.astype(str)}
     )
@@ -374,7 +386,8 @@ def test_curves_and_bars_of_a_column_are_its_predictive_densities() -> None:
     heights = np.array([bar.get_height() for bar in nb.plot_column(model, "nests").patches])
     heights = heights.reshape(2, -1)
     assert_allclose(heights.T, np.exp(log_density("nests", np.arange(heights.shape[1]))), atol=1e-9)
-    ax, belief = nb.plot_column(model, "kind", ci_prob=0.5), model.posterior_["kind"]
+    ax = nb.plot_column(model, "kind", ci_prob=0.5)
+    belief = model.posterior_["kind"]
     assert_allclose([bar.get_width() for bar in ax.patches], belief.mean().ravel())
     assert_allclose(segments(ax).T, [end.ravel() for end in belief.interval(0.5)])
     mails = words()[0]
@@ -388,8 +401,10 @@ COLUMNS = ["smooth", "skewed", "far", "zeros", "rounded", "years", "grades", "co
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("with_rows", [True, False])
 def test_what_is_drawn_of_a_tree_are_shares_of_each_class(name: str, with_rows: bool) -> None:
-    rng, y = np.random.default_rng(0), np.arange(400) % 2
-    smooth, amount = rng.normal(2 * y, 1), np.exp(rng.normal(5 + y, 1.3))
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    smooth = rng.normal(2 * y, 1)
+    amount = np.exp(rng.normal(5 + y, 1.3))
     table = pd.DataFrame(
         {
             "smooth": smooth,

@@ -172,8 +172,10 @@ def test_the_dogs_of_the_lecture_by_every_parameter_integrated_out() -> None:
     for rows in (slice(3, 6), slice(0, 3)):
         score = np.log((3 + 1) / (6 + 2)) + np.log((2 + 1) / (3 + 2))
         for column in (0, 1):
-            x, whole = DOGS[rows, column], DOGS[:, column]
-            count, shape = 3.01, 1 + 1.5
+            x = DOGS[rows, column]
+            whole = DOGS[:, column]
+            count = 3.01
+            shape = 1 + 1.5
             location = (0.01 * whole.mean() + x.sum()) / count
             shrunk = 0.01 * 3 / count * (x.mean() - whole.mean()) ** 2
             scale = whole.var() + (((x - x.mean()) ** 2).sum() + shrunk) / 2
@@ -251,9 +253,11 @@ def test_an_exponent_is_a_power_of_the_predictive_of_the_features_alone() -> Non
 @pytest.mark.parametrize("made", [GaussianNB, MultinomialNB, BernoulliNB, CategoricalNB, PoissonNB])
 def test_one_exponent_has_the_best_leave_one_out_score_under_its_prior(made: Any) -> None:
     """By refits without each row of a model without exponents, under the same prior."""
-    x, y = (REAL if made is GaussianNB else COUNTS)[:60, :3], Y[:60]
+    x = (REAL if made is GaussianNB else COUNTS)[:60, :3]
+    y = Y[:60]
     chosen = made(temper="loo").fit(x, y).temper_
-    joint, log_class = np.empty((60, 3)), np.empty((60, 3))
+    joint = np.empty((60, 3))
+    log_class = np.empty((60, 3))
     for row in range(60):
         rest = made(temper=None).fit(x, y).forget(x[[row]], y[[row]])
         joint[row] = rest.predict_joint_log_proba(x[[row]])[0]

@@ -46,7 +46,8 @@ def assert_follows(cells: Any, support: Any, probability: Any) -> None:
     expected = np.append(expected[common], max(len(cells) - expected[common].sum(), 1e-9))
     if expected[-1] < 1e-6:
         assert seen[-1] == 0
-        seen, expected = seen[:-1], expected[:-1]
+        seen = seen[:-1]
+        expected = expected[:-1]
     expected *= seen.sum() / expected.sum()
     assert stats.chisquare(seen, expected).pvalue > FIVE_SE
 
@@ -256,7 +257,8 @@ def test_lengths_are_given_by_a_number_or_by_one_for_each_row() -> None:
 def test_lengths_are_by_default_those_of_a_poisson_column_of_lengths() -> None:
     """Whatever the scale of weights and the batches are; a class without texts has those of all."""
     x, y = texts()
-    lengths, counts = x.sum(axis=1), np.arange(100)
+    lengths = x.sum(axis=1)
+    counts = np.arange(100)
     belief = NaiveBayes(Poisson()).fit(lengths[:, None], y).posterior_[0]
     whole = MultinomialNB(classes=[0, 1, 2]).fit(x, y)
     parts = MultinomialNB().partial_fit(x[:20], y[:20], classes=[0, 1]).partial_fit(x[20:], y[20:])

@@ -53,7 +53,8 @@ def test_scores_and_curves_are_those_of_scikit_learn(x: Array, weight: Array | N
     theirs = brier_score_loss(Y, p, scale_by_half=False, **by_weight)
     assert float(found.brier) == pytest.approx(theirs, rel=1e-12)
     for c in range(3):
-        hit, own = c == Y, found.isel({"class": c})
+        hit = c == Y
+        own = found.isel({"class": c})
         isotonic = IsotonicRegression().fit(p[:, c], hit, weight).predict(p[:, c])
         assert_allclose(own.calibrated, isotonic, atol=1e-12)
 
@@ -119,7 +120,8 @@ def test_rows_of_equal_probability_are_one_bin_with_the_interval_of_its_beta() -
 
 
 def test_a_row_of_weight_three_is_three_rows_and_one_of_weight_zero_is_none() -> None:
-    weight, frame = np.tile([3.0, 1.0, 0.0], 50), pd.DataFrame(X)
+    weight = np.tile([3.0, 1.0, 0.0], 50)
+    frame = pd.DataFrame(X)
     model = known(means=[[5.0], [6.0], [6.5]])
     found = calibration(model, frame, Y, sample_weight=weight)
     keep = weight > 0
@@ -138,7 +140,9 @@ def test_intervals_and_bands_cover_and_excess_is_found(slope: float) -> None:
 
     Bands hold whole counts, so they may hold more than they say, but hardly less.
     """
-    rng, tables, rows = np.random.default_rng(1), 25, 300
+    rng = np.random.default_rng(1)
+    tables = 25
+    rows = 300
     model = known([[-1.0], [1.0]], 1 / slope)
     many = rng.normal(rng.choice([-1, 1], 400_000))
     truth, said = (1 / (1 + np.exp(-2 * s * np.abs(many))) for s in (1.0, slope))
@@ -148,7 +152,9 @@ def test_intervals_and_bands_cover_and_excess_is_found(slope: float) -> None:
         "log_loss": -(truth * np.log(said) + (1 - truth) * np.log1p(-said)).mean(),
         "ece": (said - truth).mean(),
     }
-    covered, excess, shares = [], [], []
+    covered = []
+    excess = []
+    shares = []
     for _ in range(tables):
         y = rng.integers(0, 2, rows)
         found = calibration(model, rng.normal(2 * y - 1)[:, None], y, ci_prob=PROB, rng=rng)
@@ -159,7 +165,8 @@ def test_intervals_and_bands_cover_and_excess_is_found(slope: float) -> None:
             )
         covered.append(inside)
         own = found.isel({"class": 1})
-        low, high = own.curve_band_lower - 1e-12, own.curve_band_upper + 1e-12
+        low = own.curve_band_lower - 1e-12
+        high = own.curve_band_upper + 1e-12
         shares.append(
             [
                 ((own.band_lower <= own.observed) & (own.observed <= own.band_upper)).mean(),
@@ -170,7 +177,8 @@ def test_intervals_and_bands_cover_and_excess_is_found(slope: float) -> None:
         excess.append(float(found.ece - found.ece_if_calibrated))
     slip = np.sqrt(PROB * (1 - PROB) / tables)
     assert (np.mean(covered, axis=0) > PROB - 4 * slip).all()
-    share, error = np.mean(shares, axis=0), np.std(shares, axis=0) / np.sqrt(tables)
+    share = np.mean(shares, axis=0)
+    error = np.std(shares, axis=0) / np.sqrt(tables)
     if slope == 1:
         assert (share > PROB - 4 * error).all()
         assert (share < 0.97).all()

@@ -28,7 +28,8 @@ def sensitivity(
     at: np.ndarray,
 ) -> float:
     """What ArviZ estimates from draws, from the distributions at powers 0.99, 1 and 1.01."""
-    width, found = np.diff(at), []
+    width = np.diff(at)
+    found = []
     for scaled, power in ((lower, 0.99), (upper, 1.01)):
         both = [(own.cdf(at[:-1]), own.sf(at[1:])) for own in (base, scaled)]
         larger = max(
@@ -43,14 +44,16 @@ def sensitivity(
 def test_a_scaled_priors_or_likelihoods_effect_is_that_of_the_scaled_conjugate_posterior(
     group: str,
 ) -> None:
-    x, y = RNG.random((14, 1)) < 0.3, np.arange(14) % 2
+    x = RNG.random((14, 1)) < 0.3
+    y = np.arange(14) % 2
     model = NaiveBayes(Bernoulli(Beta(9.0, 4.0)), class_prior="uniform").fit(x, y)
     tree = model.to_datatree(x, y, draws=10_000, rng=0)
     row = ["row"] if group == "likelihood" else None
     found = az.psense(tree, var_names=["theta"], group=group, group_var_names=row)["theta"]
     seen = model.stats_.blocks[0]
     for c in range(2):
-        ones, zeros = seen.ones[c, 0], seen.zeros[c, 0]
+        ones = seen.ones[c, 0]
+        zeros = seen.zeros[c, 0]
 
         def posterior(
             power: float, ones: float = ones, zeros: float = zeros
@@ -65,7 +68,8 @@ def test_a_scaled_priors_or_likelihoods_effect_is_that_of_the_scaled_conjugate_p
 
 
 def test_a_prior_that_the_data_contradict_is_told_from_one_that_they_outweigh() -> None:
-    x, y = RNG.normal(10.0, 1.0, (60, 1)), np.arange(60) % 2
+    x = RNG.normal(10.0, 1.0, (60, 1))
+    y = np.arange(60) % 2
     said = {}
     for name, prior in (
         ("weak", NormalInverseGamma(0.0, 1e-3, 1.0, 1.0)),

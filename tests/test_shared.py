@@ -66,7 +66,8 @@ def test_leave_one_out_is_a_refit_even_of_a_row_that_is_most_of_the_spread(estim
 def test_a_class_that_is_new_has_the_variance_of_all() -> None:
     x, y = table(30)
     estimator = GaussianNB(shared=True, prior=HAND)
-    x_new, y_new = np.concatenate([x, x[:3] + 9]), np.append(y, [7, 7, 7])
+    x_new = np.concatenate([x, x[:3] + 9])
+    y_new = np.append(y, [7, 7, 7])
     expected = estimator.fit(x_new, y_new).predict_joint_log_proba(x)
     grown = GaussianNB(shared=True, prior=HAND).partial_fit(x, y, grow_classes=True)
     grown.partial_fit(x[:3] + 9, [7, 7, 7], grow_classes=True)
@@ -139,7 +140,8 @@ def test_exact_intervals_and_entropies_are_those_of_draws(kind: str, temper: flo
     x, y = table(16)
     model = NaiveBayes(FAMILIES[kind], temper=temper).fit(x, y)
     cells = np.array([x[2], [1.0, -3.0, 2.0], [-3.0, 4.0, 0.0]])
-    rng, draws = np.random.default_rng(3), 60_000
+    rng = np.random.default_rng(3)
+    draws = 60_000
     u = np.log(rng.dirichlet(model.class_posterior_.concentration, (1, draws)))
     for key, belief in model.posterior_.items():
         own = cells[:, np.atleast_1d(key)]

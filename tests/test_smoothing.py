@@ -46,7 +46,8 @@ WEIGHT = RNG.choice([0.5, 1.0, 2.5], ROWS)
 def smoothed(size: float, estimate: str, weight: Any = None) -> dict[Any, Any]:
     """The families with the priors that a smoothing stands for, spelled out."""
     weight = np.ones(ROWS) if weight is None else weight
-    more, events = float(estimate == "map"), TABLE["events"]
+    more = float(estimate == "map")
+    events = TABLE["events"]
     mean = np.average(TABLE["size"], weights=weight)
     variance = np.average((TABLE["size"] - mean) ** 2, weights=weight)
     return {
@@ -60,7 +61,8 @@ def smoothed(size: float, estimate: str, weight: Any = None) -> dict[Any, Any]:
 
 def refitted(families: Any, weight: Any = None, **said: Any) -> np.ndarray:
     """log p(y | x, all other rows), by as many fits as there are rows."""
-    weight, found = np.ones(ROWS) if weight is None else weight, []
+    weight = np.ones(ROWS) if weight is None else weight
+    found = []
     for i in range(ROWS):
         others = np.arange(ROWS) != i
         model = nb.NaiveBayes(families, classes=["a", "b", "c"], **said)
@@ -132,7 +134,8 @@ def test_the_calibration_error_is_the_mean_gap_of_ten_equal_bins() -> None:
     y = np.arange(200) % 2
     table = nb.compare_smoothing(nb.GaussianNB(), X, y, (1,), ("predictive",)).table
     each = np.exp(nb.GaussianNB().fit(X, y).loo(X, y).elpd_i.values)
-    top, right = np.maximum(each, 1 - each), each > 0.5
+    top = np.maximum(each, 1 - each)
+    right = each > 0.5
     bins = np.array_split(np.argsort(top), 10)
     expected = np.mean([abs(top[own].mean() - right[own].mean()) for own in bins])
     assert table.loc[0, "ece"] == pytest.approx(expected, rel=1e-10)
@@ -179,7 +182,8 @@ def test_a_declared_class_without_rows_has_no_score_and_no_warning(family: str) 
 
 def test_a_best_setting_at_an_end_of_those_tried_is_named_as_such() -> None:
     y = np.arange(60) % 2
-    sure, noise = y[:, None], RNG.integers(0, 2, (60, 3))
+    sure = y[:, None]
+    noise = RNG.integers(0, 2, (60, 3))
     for X, end in ((sure, "smallest"), (noise, "largest")):
         found = nb.compare_smoothing(nb.CategoricalNB(), X, y, (0.5, 1, 2), ("predictive",))
         (told,) = [note for note in found.notes if "that was tried" in note]

@@ -131,12 +131,14 @@ def test_names_of_columns_of_every_type_come_back(names: Any, tmp_path: Path) ->
     model = NaiveBayes("gaussian").fit(X, Y)
     loaded = save_and_load(model, tmp_path)
     assert_alike(model, loaded, X)
-    one, two = model.sample(3, rng=1)[0], loaded.sample(3, rng=1)[0]
+    one = model.sample(3, rng=1)[0]
+    two = loaded.sample(3, rng=1)[0]
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
 def pandas_types() -> pd.DataFrame:
-    texts, numbers = np.array(["a", "b", "c"])[Y], np.arange(ROWS) % 5
+    texts = np.array(["a", "b", "c"])[Y]
+    numbers = np.arange(ROWS) % 5
     frame = pd.DataFrame({name: numbers.astype(name) for name in ("int8", "float16", "bool")})
     for name in ("Int8", "Float64", "boolean", "int64[pyarrow]", "bool[pyarrow]"):
         frame[name] = pd.array((numbers > 2) if name.startswith("bool") else numbers, dtype=name)
@@ -161,7 +163,8 @@ def polars_types() -> pl.DataFrame:
 
 
 def arrow_types() -> pa.Table:
-    texts, numbers = pa.array(list("abc") * (ROWS // 3)), pa.array(np.arange(ROWS) % 5)
+    texts = pa.array(list("abc") * (ROWS // 3))
+    numbers = pa.array(np.arange(ROWS) % 5)
     columns = {str(kind): numbers.cast(kind) for kind in (pa.int8(), pa.uint64(), pa.float32())}
     columns |= {"text": texts, "large": texts.cast(pa.large_string()), "flag": pa.array(Y == 0)}
     columns |= {"dictionary": texts.dictionary_encode(), "date": pa.nulls(ROWS, pa.date32())}
@@ -175,17 +178,20 @@ def test_types_of_columns_come_back(make: Callable[[], Any], tmp_path: Path) -> 
     model = NaiveBayes({"date": None}, dependence=None).fit(X, Y)
     loaded = save_and_load(model, tmp_path)
     assert_alike(model, loaded, X)
-    one, two = model.sample(5, rng=1)[0], loaded.sample(5, rng=1)[0]
+    one = model.sample(5, rng=1)[0]
+    two = loaded.sample(5, rng=1)[0]
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
 def test_a_zip_tool_and_a_reader_of_json_are_enough_to_use_a_model(tmp_path: Path) -> None:
-    X, y = REAL[:, :2], np.array(["no", "yes"])[Y // 2]
+    X = REAL[:, :2]
+    y = np.array(["no", "yes"])[Y // 2]
     model = nb.GaussianNB().fit(X, y)
     model.save(tmp_path / "model.bnb")
     members = members_of((tmp_path / "model.bnb").read_bytes())
     saved = json.loads(members["model.json"])["content"]["model"]["$Saved"]
-    seen, prior = saved["shard"]["$Shard"], saved["prior"]["$Product"]
+    seen = saved["shard"]["$Shard"]
+    prior = saved["prior"]["$Product"]
     stats = seen["stats"]["$ProductStats"]
 
     def array_of(reference: dict[str, Any]) -> np.ndarray:
@@ -195,7 +201,8 @@ def test_a_zip_tool_and_a_reader_of_json_are_enough_to_use_a_model(tmp_path: Pat
         return array if shape is None else np.broadcast_to(array, shape)
 
     (belief,), (counts,) = prior["blocks"]["$tuple"], stats["blocks"]["$tuple"]
-    belief, counts = belief["$NormalInverseGamma"], counts["$GaussianStats"]
+    belief = belief["$NormalInverseGamma"]
+    counts = counts["$GaussianStats"]
     m, k, a, b = (array_of(belief[name]) for name in ("location", "count", "shape", "scale"))
     n, mean, ssd = (array_of(counts[name]) for name in ("count", "mean", "ssd"))
     scale = b + ssd / 2 + k * n / (k + n) * (mean - m) ** 2 / 2
@@ -271,7 +278,9 @@ def test_what_is_no_fitted_model_or_has_no_place_is_refused(tmp_path: Path) -> N
 
 
 def test_a_link_stays_and_a_file_has_the_rights_of_any_file_or_its_own(tmp_path: Path) -> None:
-    model, path, link = nb.GaussianNB().fit(REAL, Y), tmp_path / "model.bnb", tmp_path / "link.bnb"
+    model = nb.GaussianNB().fit(REAL, Y)
+    path = tmp_path / "model.bnb"
+    link = tmp_path / "link.bnb"
     before = os.umask(0o027)
     try:
         model.save(path)
@@ -302,7 +311,8 @@ while True:
 
 @pytest.mark.slow
 def test_a_kill_in_the_middle_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> None:
-    X, path = RNG.poisson(1.0, (20, 30_000)), tmp_path / "model.bnb"
+    X = RNG.poisson(1.0, (20, 30_000))
+    path = tmp_path / "model.bnb"
     names = [str(tmp_path / name) for name in ("one.bnb", "two.bnb")]
     for alpha, name in zip((0.5, 2.0), names, strict=True):
         nb.MultinomialNB(alpha=alpha).fit(X, np.arange(20) % 10).save(name)
@@ -351,7 +361,8 @@ def with_json(data: bytes, document: Any) -> bytes:
 def test_a_file_that_was_cut_off_or_of_which_a_byte_changed_is_refused_or_the_same(
     whole: bytes, tmp_path: Path
 ) -> None:
-    refused, places = 0, range(0, len(whole), 61)
+    refused = 0
+    places = range(0, len(whole), 61)
     for place in places:
         assert load_bytes(whole[:place], tmp_path) is None
         data = bytearray(whole)
@@ -480,7 +491,8 @@ def test_bombs_are_refused_in_little_memory_and_time(whole: bytes, tmp_path: Pat
         tracemalloc.start()
         start = time.process_time()
         model = load_bytes(data, tmp_path)
-        seconds, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1]
+        seconds = time.process_time() - start
+        peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert model is None, name
         assert peak < 10_000_000, name
@@ -618,7 +630,8 @@ def test_shards_that_were_sent_make_the_model_of_all_rows() -> None:
             loads(dumps(shard(model, X[rows], Y[rows]))) for rows in (slice(9), slice(9, None))
         ]
         total = loads(dumps(parts[0] + parts[1]))
-        learnt, whole = fit_shards(model, [total]), clone(model).fit(X, Y)
+        learnt = fit_shards(model, [total])
+        whole = clone(model).fit(X, Y)
         assert_allclose(
             learnt.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-12
         )

@@ -95,17 +95,16 @@ def test_collections_of_dask_give_the_exponents_of_their_rows(temper: str) -> No
     same_exponents(
         clone(model).fit(lazy.drop(columns="label"), lazy["label"]), clone(model).fit(X, y)
     )
-    x, numbers = X[["size", "again"]].to_numpy(), GaussianNB(temper=temper)
+    x = X[["size", "again"]].to_numpy()
+    numbers = GaussianNB(temper=temper)
     array = da.from_array(x, chunks=(64, 2))
     same_exponents(clone(numbers).fit(array, da.from_array(y, chunks=64)), clone(numbers).fit(x, y))
 
 
 def test_more_partitions_go_on_from_what_was_known_as_more_rows_do() -> None:
     X, y = parts_of(table())
-    families, classes = (
-        {"size": "gaussian", "again": "gaussian", "town": "categorical"},
-        ["late", "no", "yes"],
-    )
+    families = {"size": "gaussian", "again": "gaussian", "town": "categorical"}
+    classes = ["late", "no", "yes"]
     model = NaiveBayes(families, temper="columns").partial_fit(X[:150], y[:150], classes=classes)
     lazy = dd.from_pandas(X[150:].assign(label=y[150:]), npartitions=3)
     other = clone(model).partial_fit(X[:150], y[:150], classes=classes)

@@ -49,11 +49,13 @@ def score_by_hand(size: Any, flag: Any, colour: Any, levels: int = 2) -> list[fl
             [column[i] for i in range(6) if CLASSES[i] == label and column[i] is not None]
             for column in (SIZE, FLAG, COLOUR)
         )
-        n, mean = len(sizes), np.mean(sizes)
+        n = len(sizes)
+        mean = np.mean(sizes)
         count = 0.01 + n
         scale = pooled.var() + n * np.var(sizes) / 2
         scale += 0.01 * n / count * (mean - pooled.mean()) ** 2 / 2
-        shape, location = 1 + n / 2, (0.01 * pooled.mean() + n * mean) / count
+        shape = 1 + n / 2
+        location = (0.01 * pooled.mean() + n * mean) / count
         score = math.log(0.5)
         if size is not None:
             width = math.sqrt(scale * (1 + 1 / count) / shape)
@@ -212,7 +214,8 @@ def test_levels_of_later_batches_and_merged_models_are_those_of_all_rows() -> No
     x = np.array([[0, 3], [1, 1], [4, 0], [2, 2], [1, 6], [0, 0]])
     y = [0, 1, 0, 1, 1, 0]
     whole = CategoricalNB().fit(x, y).predict_proba(x)
-    one, two = CategoricalNB().fit(x[:3], y[:3]), CategoricalNB().fit(x[3:], y[3:])
+    one = CategoricalNB().fit(x[:3], y[:3])
+    two = CategoricalNB().fit(x[3:], y[3:])
     for model in (one.merge(two), two.merge(one), one.partial_fit(x[3:], y[3:])):
         assert_array_equal(model.predict_proba(x), whole)
 
@@ -259,7 +262,8 @@ def test_unusual_types_of_columns_are_read_and_saved(
     column: Any, plain: list, tmp_path: Path
 ) -> None:
     library = {pl.Series: pl.DataFrame, pd.Series: pd.DataFrame}.get(type(column), pa.table)
-    x, usual = library({"x": column}), pd.DataFrame({"x": plain})
+    x = library({"x": column})
+    usual = pd.DataFrame({"x": plain})
     families = {"x": "categorical" if plain is TEXT else "gaussian"}
     expected = NaiveBayes(families).fit(usual, [0, 0, 1, 1]).predict_proba(usual)
     NaiveBayes(families).fit(x, [0, 0, 1, 1]).save(tmp_path / "model.bnb")
@@ -268,7 +272,8 @@ def test_unusual_types_of_columns_are_read_and_saved(
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_column_without_any_cell_is_one_of_levels(library: Any, tmp_path: Path) -> None:
-    x, y = library({"x": [1.0, 2.0, 3.0, 5.0], "empty": [None] * 4}), [0, 0, 1, 1]
+    x = library({"x": [1.0, 2.0, 3.0, 5.0], "empty": [None] * 4})
+    y = [0, 0, 1, 1]
     model = NaiveBayes(temper=None).fit(x, y)
     assert type(model.families_["empty"]).__name__ == "Categorical"
     model.save(tmp_path / "model.bnb")
@@ -305,7 +310,8 @@ LAYOUTS: dict[str, Callable[[np.ndarray, Path], Any]] = {
 def test_how_numbers_lie_in_memory_changes_nothing(layout: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(7)
     x = rng.integers(0, 4, (50, 3)).astype(float)
-    y, weight = rng.integers(0, 2, 50), rng.uniform(0.5, 2, 50)
+    y = rng.integers(0, 2, 50)
+    weight = rng.uniform(0.5, 2, 50)
     other = LAYOUTS[layout](x, tmp_path)
     for model in (BernoulliNB(), CategoricalNB(), GaussianNB(), MultinomialNB(), PoissonNB()):
         expected = model.fit(x, y, weight).predict_joint_log_proba(x)
@@ -338,7 +344,8 @@ def test_few_rows_of_a_frame_are_read_as_many_are(copies: int) -> None:
 
 def test_an_untidy_sparse_matrix_is_read_right_and_left_as_it_was() -> None:
     """Unsorted indices, one cell stored in two parts, and room behind the entries."""
-    data, indices = np.array([1.0, 2.0, 3.0, 1.0, np.inf]), np.array([2, 0, 2, 1, 10**6])
+    data = np.array([1.0, 2.0, 3.0, 1.0, np.inf])
+    indices = np.array([2, 0, 2, 1, 10**6])
     untidy = sparse.csr_matrix((2, 3))
     untidy.data, untidy.indices, untidy.indptr = (
         data,

@@ -27,7 +27,8 @@ Table = tuple[sparse.csr_array, Array]
 
 def draw_texts(rows: int, mean: float, burst: float = np.inf, seed: int = 0) -> Table:
     """Texts of two classes, of all lengths; `burst` is the concentration of each one's words."""
-    rng, label = np.random.default_rng(seed), np.arange(rows) % 2
+    rng = np.random.default_rng(seed)
+    label = np.arange(rows) % 2
     share = 0.4 * rng.dirichlet(np.ones(60), 2) + 0.6 * rng.dirichlet(np.ones(60))
     lengths = 1 + rng.poisson(mean * rng.gamma(1.0, 1.0, rows))
     if np.isinf(burst):
@@ -65,7 +66,8 @@ def by_formula(plain: NaiveBayes, x: Any, tempered: NaiveBayes) -> Array:
 def test_a_text_of_n_words_is_scored_by_the_exponent_of_its_length(
     bursty: Table, ordered: bool, estimate: str, layout: Any
 ) -> None:
-    x, label = layout(bursty[0]), bursty[1]
+    x = layout(bursty[0])
+    label = bursty[1]
     family = Multinomial(ordered=ordered)
     tempered = NaiveBayes(family, temper="columns", estimate=estimate).fit(x, label)
     plain = NaiveBayes(family, temper=None, estimate=estimate).fit(x, label)
@@ -161,8 +163,10 @@ def test_held_out_mails_are_predicted_far_better_than_by_one_exponent() -> None:
     mails = datasets.spam()
     x = sparse.csr_array(mails.drop(columns="label").to_numpy(float))
     label = mails["label"].to_numpy(str)
-    order, loss = np.random.default_rng(0).permutation(2000), {}
-    learnt, held_out = order[:1300], order[1300:]
+    order = np.random.default_rng(0).permutation(2000)
+    loss = {}
+    learnt = order[:1300]
+    held_out = order[1300:]
     for temper in (None, "loo", "auto"):
         model = NaiveBayes(temper=temper).fit(x[learnt], label[learnt])
         place = np.searchsorted(model.classes_, label[held_out])

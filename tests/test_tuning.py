@@ -29,7 +29,9 @@ from bayesnb import (
 )
 
 RNG = np.random.default_rng(20261122)
-ROWS, CLASSES, COLUMNS = 240, 4, 5
+ROWS = 240
+CLASSES = 4
+COLUMNS = 5
 Y = np.arange(ROWS) % CLASSES
 VARIANCE = stats.invgamma(3, scale=8).rvs((CLASSES, COLUMNS), random_state=RNG)
 MEAN = RNG.normal(50, np.sqrt(VARIANCE / 0.5))
@@ -51,7 +53,8 @@ PRESETS: dict[str, tuple[Any, np.ndarray]] = {
     ),
 }
 PRESETS["gaussian"] = (nb.GaussianNB(), RNG.normal(MEAN[Y], np.sqrt(VARIANCE[Y])))
-REALS, COUNTS = PRESETS["gaussian"][1], PRESETS["poisson"][1]
+REALS = PRESETS["gaussian"][1]
+COUNTS = PRESETS["poisson"][1]
 DIRICHLETS = ("categorical", "bernoulli", "multinomial")
 
 
@@ -76,7 +79,9 @@ def test_a_tuned_concentration_is_where_scipy_finds_it(name: str) -> None:
 def scaled(prior: Any, factors: tuple[float, ...]) -> Any:
     if isinstance(prior, Gamma):
         return Gamma(prior.shape * factors[0], prior.rate * factors[1])
-    count, shape, scale = (prior.count, prior.shape, prior.scale)
+    count = prior.count
+    shape = prior.shape
+    scale = prior.scale
     return NormalInverseGamma(
         prior.location, count * factors[0], shape * factors[1], scale * factors[2]
     )
@@ -135,10 +140,12 @@ def test_the_order_of_rows_and_columns_and_how_copies_are_given_change_nothing(n
     weight = np.random.default_rng(0).integers(0, 4, ROWS)
     copies = np.random.default_rng(1).permutation(np.repeat(np.arange(ROWS), weight))
     columns = np.random.default_rng(2).permutation(x.shape[1])
-    again, labels = x[copies], Y[copies]
+    again = x[copies]
+    labels = Y[copies]
     one = tune(model, x, Y, sample_weight=weight).fit(x, Y, weight)
     many = tune(model, again[:, columns], labels).fit(again[:, columns], labels)
-    found, expected = one.predict_proba(x), many.predict_proba(x[:, columns])
+    found = one.predict_proba(x)
+    expected = many.predict_proba(x[:, columns])
     assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
@@ -153,7 +160,8 @@ def test_shifting_and_rescaling_columns_changes_no_tuned_prediction() -> None:
 
 # Where the evidence has no maximum
 
-HALVES, SIX = np.repeat([0, 1], 30), np.tile(np.arange(6.0), 10)[:, None]
+HALVES = np.repeat([0, 1], 30)
+SIX = np.tile(np.arange(6.0), 10)[:, None]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +213,8 @@ def test_what_says_nothing_keeps_its_prior() -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_rows_that_are_all_equal_leave_the_weak_prior(shared: bool) -> None:
-    x, y = np.repeat(np.arange(8.0).reshape(4, 2) ** 2, 5, axis=0), np.repeat(np.arange(4), 5)
+    x = np.repeat(np.arange(8.0).reshape(4, 2) ** 2, 5, axis=0)
+    y = np.repeat(np.arange(4), 5)
     plain = tune(nb.GaussianNB(shared=shared), x, y, force=True).prior
     assert_allclose(plain.scale, x.var(axis=0))
     block = tune(NaiveBayes({(0, 1): MultivariateGaussian(shared=shared)}), x, y, force=True)
@@ -247,7 +256,8 @@ def test_the_smoothing_tuned_by_leave_one_out_beats_a_grid(estimate: str) -> Non
 
 
 def test_a_smoothing_without_an_end_is_told() -> None:
-    same, y = np.zeros((40, 1), int), np.repeat([0, 1], 20)
+    same = np.zeros((40, 1), int)
+    y = np.repeat([0, 1], 20)
     with pytest.warns(BoundaryWarning, match="smoothing 1e-08"):
         assert tune(nb.CategoricalNB(min_categories=3), same, y, "loo").alpha == 1e-8
     x = np.tile(np.arange(4), 10)[:, None]
@@ -305,7 +315,8 @@ def split(x: np.ndarray, y: np.ndarray, rows: int) -> tuple[np.ndarray, ...]:
     """So many rows of each class, and all others."""
     order = np.random.default_rng(rows).permutation(len(y))
     place = pd.Series(y[order]).groupby(y[order]).cumcount().to_numpy()
-    keep, rest = order[place < rows], order[place >= rows]
+    keep = order[place < rows]
+    rest = order[place >= rows]
     return x[keep], y[keep], x[rest], y[rest]
 
 

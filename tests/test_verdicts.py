@@ -20,7 +20,8 @@ ROWS = 300
 @cache
 def repeated(times: int, gap: float = 1.5, rows: int = ROWS) -> Facts:
     """One column that differs between two classes, so many times over."""
-    rng, y = np.random.default_rng(5), np.arange(rows) % 2
+    rng = np.random.default_rng(5)
+    y = np.arange(rows) % 2
     x = rng.normal(gap * y, 1.0)
     return gather(
         nb.GaussianNB(), np.tile(x[:, None], times) + 1e-3 * rng.normal(size=(rows, times)), y
@@ -30,7 +31,8 @@ def repeated(times: int, gap: float = 1.5, rows: int = ROWS) -> Facts:
 @cache
 def flipped(labels: int) -> Facts:
     """Two classes far apart, and labels that are wrong."""
-    rng, y = np.random.default_rng(1), np.arange(1000) % 2
+    rng = np.random.default_rng(1)
+    y = np.arange(1000) % 2
     x = rng.normal(12.0 * y, 1.0)[:, None]
     return gather(nb.GaussianNB(), x, np.where(np.arange(1000) < labels, 1 - y, y))
 
@@ -117,7 +119,8 @@ VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
 @pytest.mark.parametrize("words", VERDICTS)
 def test_a_verdict_is_given_where_it_is_true_and_not_beside_it(words: str) -> None:
     name, fires, near, true = VERDICTS[words]
-    there, beside = fires(), near()
+    there = fires()
+    beside = near()
     assert words in Page(section(name, there)).text
     assert true(there)
     assert words not in Page(section(name, beside)).text
@@ -152,7 +155,8 @@ def advised(facts: Facts) -> bool:
 def test_what_is_advised_against_impossible_rows_makes_them_possible(
     model: Any, words: str, mended: Any
 ) -> None:
-    X, y = np.array([0, 1, 0, 1, 2, 0])[:, None], np.array([0, 0, 0, 1, 1, 1])
+    X = np.array([0, 1, 0, 1, 2, 0])[:, None]
+    y = np.array([0, 0, 0, 1, 1, 1])
     if model.class_prior == "empirical":
         y = np.array([0, 0, 0, 1, 1, 2])
     facts = gather(model, X, y)

@@ -59,20 +59,23 @@ def test_a_text_is_less_probable_than_its_counts_by_the_number_of_orders(
     estimate: str, temper: Any
 ) -> None:
     counts = NaiveBayes(Multinomial(1.5), estimate=estimate, temper=temper).fit(COUNTS, Y)
-    joint, gap = counts.predict_joint_log_proba(COUNTS), (temper or 1.0) * LOG_ORDERS[:, None]
+    joint = counts.predict_joint_log_proba(COUNTS)
+    gap = (temper or 1.0) * LOG_ORDERS[:, None]
     for ordered, x in ((True, COUNTS), (False, TEXTS)):
         family = Multinomial(1.5, ordered=ordered)
         words = NaiveBayes(family, estimate=estimate, temper=temper).fit(x, Y)
         assert_allclose(words.predict_joint_log_proba(x), joint - gap, rtol=1e-12)
         if temper is None:
-            label, expected = words.loo(x, Y).elpd_i, counts.loo(COUNTS, Y).elpd_i
+            label = words.loo(x, Y).elpd_i
+            expected = counts.loo(COUNTS, Y).elpd_i
             assert_allclose(label, expected, rtol=1e-11)
             both = words.loo(x, Y, target="joint"), counts.loo(COUNTS, Y, target="joint")
             assert_allclose(both[0].elpd_i, both[1].elpd_i - LOG_ORDERS, rtol=1e-11)
 
 
 def test_evidence_differs_by_the_number_of_orders_and_bayes_factors_and_intervals_do_not() -> None:
-    counts, words = fit(COUNTS), fit()
+    counts = fit(COUNTS)
+    words = fit()
     assert words.log_evidence_ == pytest.approx(counts.log_evidence_ - LOG_ORDERS.sum(), rel=1e-12)
     factors = [bayesnb.relevance(model).log_bayes_factor for model in (counts, words)]
     assert_allclose(*factors, rtol=1e-12)
@@ -200,7 +203,8 @@ def by_files(folder: Path) -> NaiveBayes:
 
 
 def by_dask(folder: Path) -> NaiveBayes:
-    dask, dd = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
+    dask = pytest.importorskip("dask")
+    dd = pytest.importorskip("dask.dataframe")
     with dask.config.set({"dataframe.convert-string": False}):  # which would make text of lists
         lazy = dd.from_pandas(TABLE, npartitions=4)
         return NaiveBayes(MIXED).fit(lazy[["text", "size"]], lazy["y"])
@@ -209,7 +213,8 @@ def by_dask(folder: Path) -> NaiveBayes:
 @pytest.mark.parametrize("learn", [by_merge, by_batches, by_files, by_dask])
 def test_vocabularies_that_differ_are_united_by_name(learn: Any, tmp_path: Path) -> None:
     assert {word for text in X["text"][PARTS[0]] for word in text} < {*VOCABULARY}
-    model, whole = learn(tmp_path), NaiveBayes(MIXED).fit(X, TABLE["y"])
+    model = learn(tmp_path)
+    whole = NaiveBayes(MIXED).fit(X, TABLE["y"])
     assert model.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-13)
     assert_allclose(model.predict_proba(X), whole.predict_proba(X), rtol=1e-12)
 
@@ -302,7 +307,8 @@ def test_a_weight_counts_as_so_many_occurrences() -> None:
     (belief,) = fit(WEIGHTS, prior=0.5, fractional=True).posterior_.values()
     for c, label in enumerate(("ham", "spam")):
         assert_allclose(belief.concentration[c].ravel(), 0.5 + WEIGHTS[label == Y].sum(axis=0))
-    whole, counts = fit(COUNTS, fractional=True), fit(COUNTS)
+    whole = fit(COUNTS, fractional=True)
+    counts = fit(COUNTS)
     assert whole.log_evidence_ == counts.log_evidence_
     assert_array_equal(whole.predict_proba(COUNTS), counts.predict_proba(COUNTS))
 
@@ -347,7 +353,8 @@ def test_words_have_their_names_in_results_and_figures() -> None:
 
 def test_memory_is_that_of_the_words_of_texts_and_not_of_the_vocabulary() -> None:
     rows = 2000
-    texts, labels = [[f"w{row}"] for row in range(rows)], np.arange(rows) % 2
+    texts = [[f"w{row}"] for row in range(rows)]
+    labels = np.arange(rows) % 2
     fit(texts, labels).predict_proba(texts)  # what is compiled is there
     tracemalloc.start()
     fit(texts, labels).predict_proba(texts)

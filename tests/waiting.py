@@ -102,7 +102,8 @@ class WaitingBelief(Belief[WaitingStats, WaitingDensity]):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
-        a, b = self.shape + tilt, self.rate + tilt * x
+        a = self.shape + tilt
+        b = self.rate + tilt * x
         terms = [psi(a) - np.log(b) - x * a / b]
         for n in range(2, order + 1):
             rows = (-1) ** n * (

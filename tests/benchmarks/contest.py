@@ -109,7 +109,8 @@ def processor_seconds() -> float:
 
 def judge(method: str, table: ContestTable, known: Array, asked: Array) -> Measures:
     """Learn the known rows, predict the others, and score that."""
-    x, y = table.x, table.y
+    x = table.x
+    y = table.y
     before = processor_seconds()
     model = METHODS[method](y[known]).fit(x.iloc[known], y[known])
     proba = np.asarray(model.predict_proba(x.iloc[asked]), dtype=float)

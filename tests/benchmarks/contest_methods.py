@@ -154,7 +154,8 @@ def iterations(model: HistGradientBoostingClassifier, x: Array, y: Array) -> int
     """Return the number of iterations whose log loss is least over the folds."""
     losses = []
     for known, asked in folds(y).split(x, y):
-        fitted, labels = clone(model).fit(x[known], y[known]), np.unique(y[known])
+        fitted = clone(model).fit(x[known], y[known])
+        labels = np.unique(y[known])
         seen = asked[np.isin(y[asked], labels)]
         losses.append(
             [log_loss(y[seen], p, labels=labels) for p in fitted.staged_predict_proba(x[seen])]

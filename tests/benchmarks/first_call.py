@@ -9,7 +9,8 @@ from collections.abc import Callable
 from time import process_time
 from typing import Any
 
-ROWS, COLUMNS = 5_000, 20
+ROWS = 5_000
+COLUMNS = 20
 
 
 def clocked[Out](call: Callable[[], Out]) -> tuple[Out, float]:

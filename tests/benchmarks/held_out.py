@@ -107,7 +107,8 @@ def compare_loo(names: list[str], folds: int) -> None:
     ratios = []
     for name in names:
         table = load(name)
-        model, truth = NaiveBayes().fit(table.x, table.y), refitted(table.x, table.y, folds)
+        model = NaiveBayes().fit(table.x, table.y)
+        truth = refitted(table.x, table.y, folds)
         losses = [
             -model.loo(table.x, table.y, exponents=how).elpd / len(table.y)
             for how in ("left", "kept")

@@ -13,7 +13,8 @@ SLACK = 2.0  # memory and first calls above what they may take by more than this
 RATIO_SLACK = (
     2.0  # ratios too: below half a goal, or what is half of it where a second thread gains less
 )
-SLOPE, SLOPE_SLACK = 1.1, 1.25
+SLOPE = 1.1
+SLOPE_SLACK = 1.25
 FIRST_CALLS = {"fit": 3.0, "predict": 3.0}  # processor seconds
 
 

@@ -22,7 +22,8 @@ from .measure import gain, interleaved
 from .records import Timing
 from .side_by_side import How, Make
 
-FEWEST, QUICK = 2_000, 0.05
+FEWEST = 2_000
+QUICK = 0.05
 SETTINGS = np.geomspace(0.01, 100, 50)
 LIMIT = 10.0  # seconds for all settings
 AGAINST = "scikit-learn, ten-fold"

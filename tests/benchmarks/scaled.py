@@ -23,7 +23,10 @@ from .measure import kilobytes
 
 LABEL = "label"
 BATCH, GROUP, FILE = 100_000, 100_000, 250_000  # rows
-NUMBERS, TEXTS, LEVELS, CLASSES = 8, 4, 20, 5
+NUMBERS = 8
+TEXTS = 4
+LEVELS = 20
+CLASSES = 5
 
 
 def write(folder: Path, rows: int) -> None:

@@ -22,7 +22,8 @@ from .records import Scaling
 from .side_by_side import How
 
 HOME = Path(bayesnb.__file__).parents[1]
-SIZES, QUICK = (100_000, 1_000_000, 10_000_000), (10_000, 100_000)
+SIZES = (100_000, 1_000_000, 10_000_000)
+QUICK = (10_000, 100_000)
 WORKERS = (1, 2)
 BOUNDED = 500_000_000  # bytes that a stream may take, however many rows it has
 
@@ -66,10 +67,12 @@ class Growing:
 
     def _grown(self, stream: Stream, workers: int, tables: Mapping[int, Path]) -> Scaling:
         found = [separate(stream.way, folder, workers) for folder in tables.values()]
-        sizes, learnt = list(tables), [own["rows"] for own in found]
+        sizes = list(tables)
+        learnt = [own["rows"] for own in found]
         if learnt != sizes:
             raise ValueError(f"{self.name}, {stream.way}: {learnt} of {sizes} rows were learnt.")
-        seconds, peaks = [own["seconds"] for own in found], [own["bytes"] for own in found]
+        seconds = [own["seconds"] for own in found]
+        peaks = [own["bytes"] for own in found]
         slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
         return Scaling(
             self.name,

@@ -95,7 +95,8 @@ class Sureness:
     def measure(self, how: How) -> Iterator[Cost]:
         """One cost for each operation."""
         x, y = self.table(self.training + max(turn.rows for turn in self.turns))
-        known, asked = x[: self.training], x[self.training :]
+        known = x[: self.training]
+        asked = x[self.training :]
         model = self.make(n_jobs=1).fit(known, y[: self.training])
         for turn in self.turns:
             with threadpool_limits(1):

@@ -61,7 +61,8 @@ def times(results: Results) -> str:
     timings = [timing for timing in results.timings if timing.against != AGAINST]
     for names, of in group(timings, table_of).items():
         by = {timing.operation: timing for timing in of}
-        fit, predict = by.get("fit") or by.get("partial_fit"), by.get("predict")
+        fit = by.get("fit") or by.get("partial_fit")
+        predict = by.get("predict")
         faster = faster_than(predict)
         if "plug-in" in by:
             faster += f" ({number(by['plug-in'].times)} plugged in)"
