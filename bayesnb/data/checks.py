@@ -20,7 +20,7 @@ import numpy as np
 from bayesnb.data.columns import DistinctValues
 from bayesnb.data.kinds import SAMPLE_ROWS
 from bayesnb.data.levels import HERE
-from bayesnb.data.tables import FrameTable, PandasTable, Table
+from bayesnb.data.tables import FrameTable, Table
 
 CURRENCY_CODES = (
     "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|SEK|SGD|THB|"
@@ -124,9 +124,7 @@ def warn_of_columns(table: Table, places: Iterable[int]) -> None:
     pairs = ((table.columns[place], find_suspicion(table, place)) for place in places)
     suspicions = {name: each for name, each in pairs if each is not None}
     if suspicions:
-        warnings.warn(
-            ColumnWarning.of(suspicions, isinstance(table, PandasTable)), skip_file_prefixes=(HERE,)
-        )
+        warnings.warn(ColumnWarning.of(suspicions, table.is_pandas), skip_file_prefixes=(HERE,))
 
 
 def find_suspicion(table: FrameTable, place: int) -> Suspicion | None:
