@@ -14,14 +14,12 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
-import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
@@ -81,15 +79,7 @@ END = "\0end of the table"  # the first cell of a row that is added to a text
 MAX_BATCH_ROWS, MAX_BATCH_CELLS = 1 << 16, 1 << 20
 LARGE_FILE, COLUMN_BUFFER = 1 << 23, 1 << 16  # bytes; a buffer grows to what a damaged page says
 INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
-WORDS = "lists of words"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-NULLABLE_TYPES = {pa.bool_(): pd.BooleanDtype()} | {
-    pa.type_for_alias(dtype.name.lower()): dtype
-    for dtype in (
-        *(pd.Int8Dtype(), pd.Int16Dtype(), pd.Int32Dtype(), pd.Int64Dtype()),
-        *(pd.UInt8Dtype(), pd.UInt16Dtype(), pd.UInt32Dtype(), pd.UInt64Dtype()),
-    )
-}
 ADVICE = "If the file is damaged, download or write it again."
 
 
@@ -134,57 +124,47 @@ PLAIN = Reading()
 # Bytes
 
 
-class CountingFile(io.FileIO):
-    """A file that reports how many bytes were read from it."""
-
-    def __init__(self, path: str, on_read: Callable[[int], Any]) -> None:
-        super().__init__(path)
-        self.on_read = on_read
-
-    def read(self, size: int | None = -1) -> bytes:
-        data = super().read(size)
-        self.on_read(len(data))
-        return data
-
-
 @dataclass(eq=False)
 class Source:
     """The bytes of a table, which can be read from their beginning as often as is needed."""
 
-    name: str  # in messages
     path: str
     reading: Reading
-    on_read: Callable[[int], Any]  # is called with the number of bytes that were read
-    copy: Any = None  # the file at `path`, if it is a copy of what can be read only once
+    watch: Callable[[Any], Any] | None  # makes a file one whose reads a progress bar counts
 
-    @classmethod
-    def of(cls, path: str, reading: Reading, on_read: Callable[[int], Any]) -> "Source":
-        """Return the bytes of a file, a pipe, or of standard input for `-`."""
-        name = "standard input" if path == "-" else path
-        if path != "-" and (Path(path).is_file() or not Path(path).exists()):
-            return cls(name, path, reading, on_read)
-        if path == "-" and sys.stdin is None:
-            raise OSError(errno.EBADF, "it is closed", name)
-        copy = tempfile.NamedTemporaryFile()  # noqa: SIM115  (it is kept as long as the source)
-        with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as stream:
-            shutil.copyfileobj(stream, copy)
-        copy.flush()
-        return cls(name, copy.name, reading, on_read, copy)
+    @property
+    def name(self) -> str:
+        """Name of the table in messages."""
+        return "standard input" if self.path == "-" else self.path
+
+    @cached_property
+    def _piped(self) -> bytes | None:
+        """What comes through a pipe, which can be read only once; None for a file."""
+        if self.path != "-":
+            return Path(self.path).read_bytes() if Path(self.path).is_fifo() else None
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed", self.name)
+        return sys.stdin.buffer.read()
 
     @property
     def size(self) -> int:
         """Number of bytes, as they lie."""
-        return os.stat(self.path).st_size
+        return os.stat(self.path).st_size if self._piped is None else len(self._piped)
 
     @cached_property
     def is_packed(self) -> bool:
-        with open(self.path, "rb") as file:
+        with self._open_bytes() as file:
             return file.read(2) == GZIP_MAGIC
+
+    def _open_bytes(self, *, counted: bool = False) -> Any:
+        if self._piped is not None:
+            return pa.BufferReader(self._piped)
+        file: Any = open(self.path, "rb", buffering=0)  # noqa: SIM115  (Arrow closes it)
+        return pa.PythonFile(self.watch(file) if counted and self.watch else file, "r")
 
     def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
-        on_read = self.on_read if counted else lambda count: None
-        file = pa.PythonFile(CountingFile(self.path, on_read), "r")
+        file = self._open_bytes(counted=counted)
         if not self.is_packed:
             return file
         stream = pa.CompressedInputStream(file, "gzip")
@@ -223,15 +203,11 @@ class Source:
 
 @contextmanager
 def named_errors(name: str) -> Iterator[None]:
-    """Make Arrow's errors name the file."""
+    """Make Arrow's errors name the file: a damaged size may ask for any number of bytes."""
     try:
         yield
-    except MemoryError as error:  # a damaged size may ask for any number of bytes
-        raise MemoryError(
-            f"{name}: {str(error) or 'its metadata takes too much'}. {ADVICE}"
-        ) from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+        if getattr(error, "errno", None) is not None:
             raise  # the system's, not Arrow's
         message = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ValueError(f"{name}: it cannot be read: {message}. {ADVICE}") from error
@@ -266,9 +242,7 @@ class Batch:
         if self.missing is None or kind in ("csv", "tsv"):
             return self.kept
         text = self.kept.mask(self.kept.isin(self.missing), None).astype("string")
-        return text.assign(
-            **{name: self.frame[name] for name in self.frame.columns if name in self.kept}
-        )
+        return text.assign(**self.frame[self.frame.columns.intersection(text.columns)])
 
 
 class TableReader(ABC):
@@ -355,22 +329,13 @@ class TableReader(ABC):
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
         present = kind_of_type(column.type)
-        if not present:
+        is_other = "words" in (kind, present) and present not in (kind, "empty")
+        if not present or is_other:
             raise ValueError(
-                f"{self.name}: column {name!r} holds {column.type}; convert it to numbers or text, "
-                "or leave it out."
+                f"{self.name}: column {name!r} holds {column.type}, which is not read as a column "
+                f"of this kind, {kind}; convert it to numbers or text, or leave it out."
             )
         column = widen(column, kind)
-        if present == "empty":
-            return column
-        if "words" in (kind, present):
-            if kind != present:
-                what, asked = (WORDS, f"{kind}s") if present == "words" else (f"{present}s", WORDS)
-                raise ValueError(
-                    f"{self.name}: column {name!r} holds {what} instead of {asked}: lists of words "
-                    "are for Multinomial only."
-                )
-            return column
         if present != "text":
             return column.cast(pa.string()) if kind == "text" else column
         if kind == "text" and not self.missing:
@@ -412,10 +377,9 @@ class TableReader(ABC):
 def check_names(name: str, columns: Sequence[str]) -> None:
     """Raise for columns without a name, and for names that stand twice."""
     if "" in columns:
-        place = columns.index("") + 1
         raise ValueError(
-            f"{name}: column {place} of {len(columns)} has no name in the header. Give it one"
-            + (", or write the table without its index." if place == 1 else ".")
+            f"{name}: column {columns.index('') + 1} of {len(columns)} has no name in the header. "
+            "Give it one, or write the table without its index."
         )
     for column, times in Counter(columns).items():
         if times > 1:
@@ -473,12 +437,12 @@ def with_distinct_levels(column: Any) -> Any:
 def to_frame(columns: Mapping[str, Any], rows: int) -> pd.DataFrame:
     """Return columns of Arrow as a dataframe.
 
-    Integers and flags with missing cells have pandas' nullable types.
+    Integers and flags with missing cells have types of Arrow, as NumPy has none for them.
     """
     series = {}
     for name, column in columns.items():
-        is_nullable = column.null_count and column.type in NULLABLE_TYPES
-        mapper = NULLABLE_TYPES.get if is_nullable else None
+        is_whole = pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
+        mapper = pd.ArrowDtype if is_whole and column.null_count else None
         series[name] = column.to_pandas(types_mapper=mapper)
     return pd.DataFrame(series, index=pd.RangeIndex(rows), copy=False)
 
@@ -682,15 +646,17 @@ def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> N
 
 
 class TypedReader(TableReader):
-    """A file that says the types of its columns."""
+    """Parquet, and Arrow's two formats, of which one is Feather: they say what columns hold."""
 
-    @abstractmethod
     def _open(self, stream: Any) -> Any:
-        """Return the file behind a stream."""
-
-    @abstractmethod
-    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches of columns, maybe with others."""
+        if self.source.format == "parquet":
+            size = COLUMN_BUFFER if self.source.size > LARGE_FILE else 0
+            return parquet.ParquetFile(
+                stream, buffer_size=size, pre_buffer=False, page_checksum_verification=True
+            )
+        magic = stream.read(6)
+        stream.seek(0)
+        return ipc.open_file(stream) if magic == b"ARROW1" else ipc.open_stream(stream)
 
     @cached_property
     def schema(self) -> Any:
@@ -700,39 +666,17 @@ class TypedReader(TableReader):
 
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
         with self.source.open(seekable=True) as stream:
-            for batch in self._read_batches(self._open(stream), names):
+            file = self._open(stream)
+            batches: Iterable[Any] = file
+            if isinstance(file, parquet.ParquetFile):
+                rows = max(min(MAX_BATCH_CELLS // max(len(names), 1), MAX_BATCH_ROWS), 1)
+                batches = file.iter_batches(rows, columns=names, use_threads=self.use_threads)
+            elif isinstance(file, ipc.RecordBatchFileReader):
+                batches = map(file.get_batch, range(file.num_record_batches))
+            for batch in batches:
                 columns = batch.select(names)
                 columns.validate(full=True)  # a wrong offset would end the process
                 yield columns
-
-
-class ParquetReader(TypedReader):
-    """Parquet."""
-
-    def _open(self, stream: Any) -> Any:
-        size = COLUMN_BUFFER if self.source.size > LARGE_FILE else 0
-        return parquet.ParquetFile(
-            stream, buffer_size=size, pre_buffer=False, page_checksum_verification=True
-        )
-
-    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
-        rows = max(min(MAX_BATCH_CELLS // max(len(names), 1), MAX_BATCH_ROWS), 1)
-        yield from file.iter_batches(rows, columns=names, use_threads=self.use_threads)
-
-
-class ArrowReader(TypedReader):
-    """Arrow's two formats, of which one is Feather."""
-
-    def _open(self, stream: Any) -> Any:
-        magic = stream.read(6)
-        stream.seek(0)
-        return ipc.open_file(stream) if magic == b"ARROW1" else ipc.open_stream(stream)
-
-    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
-        if isinstance(file, ipc.RecordBatchFileReader):
-            yield from map(file.get_batch, range(file.num_record_batches))
-        else:
-            yield from file
 
 
 class JsonReader(TableReader):
@@ -744,15 +688,7 @@ class JsonReader(TableReader):
     @cached_property
     def _table(self) -> Any:
         with named_errors(self.name), self.source.open(seekable=True) as stream:
-            data = pa.py_buffer(stream.read())
-            # one block, so that errors say which row
-            options = arrow_json.ReadOptions(block_size=max(len(data), 1))
-            schema = arrow_json.read_json(pa.BufferReader(data), options).schema
-            dates = [
-                field.with_type(pa.string()) for field in schema if pa.types.is_temporal(field.type)
-            ]
-            types = arrow_json.ParseOptions(explicit_schema=pa.schema(dates))  # JSON has no dates
-            return arrow_json.read_json(pa.BufferReader(data), options, types)
+            return read_json(pa.py_buffer(stream.read()))
 
     @property
     def schema(self) -> Any:
@@ -762,17 +698,22 @@ class JsonReader(TableReader):
         yield from self._table.select(names).to_batches()
 
 
-READERS: dict[str, Callable[[Source, bool], TableReader]] = {
-    "parquet": ParquetReader,
-    "arrow": ArrowReader,
-    "jsonl": JsonReader,
-}
+def read_json(data: Any, texts: Sequence[Any] = ()) -> Any:
+    """Return the rows of JSON lines, of which some columns are texts: JSON has no dates."""
+    table = arrow_json.read_json(
+        pa.BufferReader(data),
+        arrow_json.ReadOptions(block_size=max(len(data), 1)),  # so that errors say which row
+        arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
+    )
+    is_date = pa.types.is_temporal
+    dates = [field.with_type(pa.string()) for field in table.schema if is_date(field.type)]
+    return read_json(data, dates) if dates else table
 
 
 def open_reader(
     path: Any,
     reading: Reading = PLAIN,
-    on_read: Callable[[int], Any] | None = None,
+    watch: Callable[[Any], Any] | None = None,
     *,
     use_threads: bool = True,
     head: int | None = None,
@@ -783,14 +724,16 @@ def open_reader(
     ----------
     path : name of the file
     reading : how it is read, where the file does not say
-    on_read : is called with the number of bytes that were read
+    watch : makes a file one whose reads are counted, as a progress bar does
     use_threads : whether several threads may read it
     head : rows of text that say what columns hold; None: all
     """
-    source = Source.of(str(path), reading, on_read or (lambda count: None))
-    if source.format in READERS:
-        return READERS[source.format](source, use_threads)
-    return TextReader(source, use_threads, head)
+    source = Source(str(path), reading, watch)
+    if source.format == "jsonl":
+        return JsonReader(source, use_threads)
+    if source.format in ("csv", "tsv"):
+        return TextReader(source, use_threads, head)
+    return TypedReader(source, use_threads)
 
 
 def read_file(
@@ -821,7 +764,7 @@ def kind_of_texts(texts: Sequence[str | None]) -> str:
 
 def stack_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return rows below each other; of categories that differ, those that occur are text."""
-    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
 def format_of_name(name: str) -> str | None:
@@ -892,13 +835,12 @@ def cast_like(table: Any, schema: Any) -> Any:
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with an apostrophe before each text or name that a spreadsheet would run."""
-    frame = frame.copy(deep=False)
-    for place, dtype in enumerate(frame.dtypes):
-        if dtype.kind == "O":
-            cells = frame.iloc[:, place].astype(object).map(quote_formula, na_action="ignore")
-            frame.isetitem(place, cells)
-    frame.columns = [quote_formula(name) for name in frame.columns]
-    return frame
+
+    def quote_texts(column: pd.Series) -> pd.Series:
+        is_text = column.dtype.kind == "O"
+        return column.astype(object).map(quote_formula, na_action="ignore") if is_text else column
+
+    return frame.apply(quote_texts).rename(columns=quote_formula)
 
 
 def quote_formula(cell: Any) -> Any:
@@ -926,11 +868,6 @@ def json_lines(frame: pd.DataFrame) -> Iterator[str]:
 
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
         yield json.dumps(row, ensure_ascii=False, default=to_json) + "\n"
-
-
-def concat_columns(columns: Mapping[str, Any], kept: pd.DataFrame) -> pd.DataFrame:
-    """Return columns as a dataframe, right of those that are kept."""
-    return pd.concat([kept.reset_index(drop=True), pd.DataFrame(dict(columns))], axis=1)
 
 
 def to_text(frame: pd.DataFrame) -> str:

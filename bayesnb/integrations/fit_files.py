@@ -283,7 +283,7 @@ def count_rows(
 
 def open_tables(model: NaiveBayes, paths: Any, reading: Reading, shown: Bar) -> TableFiles:
     """Open the tables, which several threads read if the model may use them."""
-    return TableFiles.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
+    return TableFiles.open(paths, reading, shown.watch, use_threads=threads_of(model.n_jobs) > 1)
 
 
 def read_ahead(model: NaiveBayes, batches: Iterator[Batch]) -> Any:

@@ -116,7 +116,7 @@ class TableFiles:
     readers: list[TableReader]
 
     @classmethod
-    def open(cls, paths: Any, reading: Reading, on_read: Any, *, use_threads: bool) -> "TableFiles":
+    def open(cls, paths: Any, reading: Reading, watch: Any, *, use_threads: bool) -> "TableFiles":
         """Open files to be read in batches; the first rows of text say what columns hold."""
         files = find_files(paths)
         head = max(HEAD_ROWS // len(files), MIN_HEAD_ROWS)
@@ -124,7 +124,7 @@ class TableFiles:
         for path, folder in files.items():
             if path.is_file() and not path.stat().st_size:
                 continue
-            reader = open_reader(path, reading, on_read, use_threads=use_threads, head=head)
+            reader = open_reader(path, reading, watch, use_threads=use_threads, head=head)
             if reader.source.format == "jsonl":
                 raise ValueError(
                     f"{reader.name}: JSON lines can only be read as a whole. Convert the table to "

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.data.files import PLAIN, Reading, concat_columns, format_of_name, write_frames
+from bayesnb.data.files import PLAIN, Reading, format_of_name, write_frames
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.families.base import Array
@@ -176,7 +176,7 @@ def predict_tables(
                 score.add(model.classes_, batch.kept[score.target], numbers["p"])
             answers = name_columns(model.classes_, numbers, digits)
             refuse_taken(tables, answers, carried)
-            yield concat_columns(answers, batch.columns_to_write(output)[list(carried)])
+            yield batch.columns_to_write(output)[list(carried)].assign(**answers)
             is_empty = False
     if is_empty:
         raise ValueError(f"{tables.name}: there is no row to predict.")
