@@ -18,11 +18,10 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import chain
+from functools import cached_property, partial, reduce
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
 
@@ -39,9 +38,11 @@ from bayesnb.data.kinds import (
     first_invalid,
     infer,
     is_text,
+    join_kinds,
     kind_of_type,
     parse,
 )
+from bayesnb.numerics.threads import ahead
 
 MISSING = ("", "NA", "NaN", "?")
 TEXT_FORMATS = ("csv", "tsv", "jsonl")
@@ -222,13 +223,14 @@ class Batch:
 
     name: str  # of the file
     start: int  # rows before it
+    rows: int
     frame: pd.DataFrame  # columns of the kinds that were asked for
     kept: pd.DataFrame  # columns as they are in the file
     missing: Collection[str] | None  # texts in `kept` that stand for no cell; None if it has types
 
     @property
     def stop(self) -> int:
-        return self.start + len(self.frame)
+        return self.start + self.rows
 
     @property
     def where(self) -> str:
@@ -287,19 +289,25 @@ class TableReader(ABC):
 
     def read(self, kinds: Mapping[str, str]) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
-        columns = self._read(kinds)
-        rows = max(map(len, columns.values()), default=0)
-        if not rows:
+        with named_errors(self.name):
+            columns = self._read(kinds)
+        if not any(map(len, columns.values())):
             raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
-        return to_frame(columns, rows)
+        return to_frame(columns)
 
     def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
         """Return all rows of columns of these kinds."""
-        with named_errors(self.name):
-            table = next(regroup(self._batches(list(kinds)), sys.maxsize), None)
-        if table is None:
-            return {}
-        return {name: self._convert(name, table[name], kind, 0) for name, kind in kinds.items()}
+        table = next(self._tables(list(kinds), sys.maxsize), None)
+        return {} if table is None else self._convert_all(table, kinds, 0)
+
+    def _tables(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+        """Yield columns as the file and its folders have them, `rows` rows at a time."""
+        present = [name for name in dict.fromkeys(names) if name not in self.folder]
+        for table in regroup(self._batches(present or self.columns[:1]), rows):
+            for name, text in self.folder.items():
+                cells = pa.repeat(pa.scalar(text, pa.string()), len(table))
+                table = table.append_column(name, cells)
+            yield table
 
     def batches(
         self, kinds: Mapping[str, str], rows: int, keep: Mapping[str, str] | None = None
@@ -309,22 +317,16 @@ class TableReader(ABC):
         The latter are only widened, if they hold nothing or integers, and have kinds too.
         """
         start, keep = 0, keep or {}
-        names = [name for name in {**kinds, **keep} if name not in self.folder]
         missing = self.missing if self.is_text else None
         with named_errors(self.name):
-            for table in regroup(self._batches(names or [self.columns[0]]), rows):
-                for name, text in self.folder.items():
-                    cell = pa.scalar(text, pa.string())
-                    table = table.append_column(name, pa.repeat(cell, len(table)))
-                columns, kept = {}, {}
-                for name, kind in kinds.items():
-                    columns[name] = self._convert(name, table[name], kind, start)
-                for name, kind in keep.items():
-                    is_read = name in self.folder and name in columns
-                    kept[name] = columns[name] if is_read else widen(table[name], kind)
-                frames = to_frame(columns, len(table)), to_frame(kept, len(table))
-                yield Batch(self.name, start, *frames, missing)
+            for table in self._tables([*kinds, *keep], rows):
+                frame = to_frame(self._convert_all(table, kinds, start))
+                kept = {name: widen(table[name], kind) for name, kind in keep.items()}
+                yield Batch(self.name, start, len(table), frame, to_frame(kept), missing)
                 start += len(table)
+
+    def _convert_all(self, table: Any, kinds: Mapping[str, str], start: int) -> dict[str, Any]:
+        return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
 
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
@@ -434,7 +436,7 @@ def with_distinct_levels(column: Any) -> Any:
     return compute.if_else(is_missing, pa.scalar(None, cells.type), cells).dictionary_encode()
 
 
-def to_frame(columns: Mapping[str, Any], rows: int) -> pd.DataFrame:
+def to_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return columns of Arrow as a dataframe.
 
     Integers and flags with missing cells have types of Arrow, as NumPy has none for them.
@@ -444,7 +446,7 @@ def to_frame(columns: Mapping[str, Any], rows: int) -> pd.DataFrame:
         is_whole = pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
         mapper = pd.ArrowDtype if is_whole and column.null_count else None
         series[name] = column.to_pandas(types_mapper=mapper)
-    return pd.DataFrame(series, index=pd.RangeIndex(rows), copy=False)
+    return pd.DataFrame(series, copy=False)
 
 
 class EndedText(io.RawIOBase):
@@ -515,20 +517,29 @@ class TextReader(TableReader):
         return {name: kind_of_type(column.type) for name, column in self._inferred.items()}
 
     @cached_property
-    def _whole(self) -> Any:
-        """All rows, as text."""
-        return pa.Table.from_batches(self._batches(self.columns), self.schema)
+    def _parts(self) -> list[tuple[Any, list[Any]]]:
+        """Batches of all rows, or of the first ones, as text and as what their cells look like."""
+        batches = self._batches(self.columns)
+        if self.head is not None:
+            tables = islice(regroup(batches, self.head), 1)
+            batches = chain.from_iterable(map(pa.Table.to_batches, tables))
+        elif self.use_threads:
+            batches = ahead(batches)  # more text is split while cells are looked at
+        return [(batch, list(map(self._infer, batch.columns))) for batch in batches]
 
     @cached_property
     def _inferred(self) -> dict[str, Any]:
-        """Columns of all rows, or of the first ones, as what they look like."""
-        if self.head is None:
-            rows = self._whole
-        else:
-            first = next(regroup(self._batches(self.columns), self.head), None)
-            rows = self.schema.empty_table() if first is None else first
-        with ThreadPoolExecutor(None if self.use_threads else 1) as threads:
-            return dict(zip(self.columns, threads.map(self._infer, rows.columns), strict=True))
+        """Columns as what all their cells look like."""
+        columns = {}
+        for j, name in enumerate(self.columns):
+            arrays = [arrays[j] for _, arrays in self._parts]
+            kind = reduce(join_kinds, [kind_of_type(array.type) for array in arrays], "empty")
+            if kind == "text":
+                arrays = [self._clean(batch[j]) for batch, _ in self._parts]
+            elif kind != "empty":
+                arrays = [array.cast(DTYPES[kind], safe=False) for array in arrays]
+            columns[name] = pa.chunked_array(arrays, None if arrays else pa.null())
+        return columns
 
     def _infer(self, text: Any) -> Any:
         if self.source.reading.missing is None:
@@ -540,9 +551,10 @@ class TextReader(TableReader):
     def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
         columns = {}
         for name, kind in kinds.items():
-            columns[name] = self._inferred[name]
+            columns[name] = widen(self._inferred[name], kind)
             if columns[name].type != DTYPES[kind]:
-                columns[name] = self._convert(name, self._whole[name], kind, 0)
+                text = pa.chunked_array([batch[name] for batch, _ in self._parts], pa.string())
+                columns[name] = self._convert(name, text, kind, 0)
         return columns
 
     def _batches(self, names: Sequence[str]) -> Iterator[Any]:
@@ -604,20 +616,15 @@ class TextReader(TableReader):
                 place = f", row {int(number[1]) - blank - self.blank_rows - 2}"
             if self.invalid_row is not None:
                 size, mark = self.invalid_row.actual_columns, DELIMITERS.get(delimiter, delimiter)
-                advice = (
-                    f"A field that contains {mark} needs quotes; to set the separator: --delimiter."
-                )
-                if '"' in self.invalid_row.text:
-                    advice = 'Or a quote (") is not closed: close it, or double it within a cell.'
                 message = (
                     f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
-                    f"(separated by {mark}). {advice}"
+                    f"(separated by {mark}). A field that contains {mark} needs quotes; or else a "
+                    'quote (") is not closed, or the separator is another: --delimiter.'
                 )
             elif isinstance(error, UnicodeDecodeError) or "UTF8" in message:
-                what = self.encoding.upper().removesuffix("-SIG")
                 message = (
-                    f"it is not {what}. Name the encoding: --encoding cp1252 (Windows), latin-1, "
-                    "utf-16, ..."
+                    f"it is not {self.encoding.upper().removesuffix('-SIG')}. Name the encoding: "
+                    "--encoding cp1252 (Windows), latin-1, utf-16, ..."
                 )
             raise ValueError(f"{self.name}{place}: {message}") from None
 
@@ -759,7 +766,7 @@ def read_text(text: str) -> pd.DataFrame:
 
 def kind_of_texts(texts: Sequence[str | None]) -> str:
     """Return what cells of text look like."""
-    return kind_of_type(infer(pa.chunked_array([texts], pa.string())).type)
+    return kind_of_type(infer(pa.array(texts, pa.string())).type)
 
 
 def stack_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
