@@ -83,11 +83,11 @@ def no_family(name: str) -> str:
     return f"{problem}; there are {', '.join(map(repr, FAMILIES))}, and 'drop'."
 
 
-def no_column(name: Hashable, columns: Sequence[Hashable]) -> str:
+def no_column(name: Hashable, columns: Sequence[Hashable], table: str = "the table") -> str:
     """Return the message about a name that no column has: which is meant, or which there are."""
     near = near_columns(name, columns)
     advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(columns, 20, repr)}."
-    return f"the table has no column {name!r}; {advice}"
+    return f"{table} has no column {name!r}; {advice}"
 
 
 def near_columns(name: Hashable, columns: Sequence[Hashable]) -> list[Any]:

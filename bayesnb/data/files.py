@@ -271,21 +271,35 @@ class TableReader(ABC):
 
     @cached_property
     def columns(self) -> Sequence[str]:
-        """Names of the columns, each once."""
+        """Names of the columns, each once; those beside the table are the last."""
         with named_errors(self.name):
             names = [name for name in self.schema.names if name != INDEX_COLUMN]
-        check_names(self.name, names)
-        return names
+        check_names(self.name, [*names, *self.folder])
+        return [*names, *self.folder]
+
+    def reads_text(self, name: str) -> bool:
+        """Return whether a column has no type, and so may be read as anything."""
+        return self.is_text or name in self.folder
+
+    def in_file(self, names: Iterable[str]) -> list[str]:
+        """Return those of some columns that are not beside the table, each once."""
+        return [name for name in dict.fromkeys(names) if name not in self.folder]
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
         """What the columns hold."""
-        return {name: kind_of_type(self.schema.field(name).type) for name in self.columns}
+        types = self._types()
+        for name, text in self.folder.items():
+            types[name] = infer(pa.array([text], pa.string())).type
+        return {name: kind_of_type(dtype) for name, dtype in types.items()}
+
+    def _types(self) -> dict[str, Any]:
+        return {name: self.schema.field(name).type for name in self.in_file(self.columns)}
 
     @cached_property
     def dates(self) -> Collection[str]:
         """Columns whose type is that of dates or times."""
-        return [name for name in self.columns if pa.types.is_temporal(self.schema.field(name).type)]
+        return [name for name, dtype in self._types().items() if pa.types.is_temporal(dtype)]
 
     def read(self, kinds: Mapping[str, str]) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
@@ -302,8 +316,7 @@ class TableReader(ABC):
 
     def _tables(self, names: Sequence[str], rows: int) -> Iterator[Any]:
         """Yield columns as the file and its folders have them, `rows` rows at a time."""
-        present = [name for name in dict.fromkeys(names) if name not in self.folder]
-        for table in regroup(self._batches(present or self.columns[:1]), rows):
+        for table in regroup(self._batches(self.in_file(names) or self.columns[:1]), rows):
             for name, text in self.folder.items():
                 cells = pa.repeat(pa.scalar(text, pa.string()), len(table))
                 table = table.append_column(name, cells)
@@ -512,14 +525,13 @@ class TextReader(TableReader):
     def schema(self) -> Any:
         return pa.schema([(name, pa.string()) for name in self._layout[2]])
 
-    @cached_property
-    def kinds(self) -> Mapping[str, str]:
-        return {name: kind_of_type(column.type) for name, column in self._inferred.items()}
+    def _types(self) -> dict[str, Any]:
+        return {name: column.type for name, column in self._inferred.items()}
 
     @cached_property
     def _parts(self) -> list[tuple[Any, list[Any]]]:
         """Batches of all rows, or of the first ones, as text and as what their cells look like."""
-        batches = self._batches(self.columns)
+        batches = self._batches(self.in_file(self.columns))
         if self.head is not None:
             tables = islice(regroup(batches, self.head), 1)
             batches = chain.from_iterable(map(pa.Table.to_batches, tables))
@@ -531,7 +543,7 @@ class TextReader(TableReader):
     def _inferred(self) -> dict[str, Any]:
         """Columns as what all their cells look like."""
         columns = {}
-        for j, name in enumerate(self.columns):
+        for j, name in enumerate(self.in_file(self.columns)):
             arrays = [arrays[j] for _, arrays in self._parts]
             kind = reduce(join_kinds, [kind_of_type(array.type) for array in arrays], "empty")
             if kind == "text":
@@ -762,11 +774,6 @@ def read_file(
 def read_text(text: str) -> pd.DataFrame:
     """Read the text of a CSV file as a dataframe."""
     return pd.read_csv(io.StringIO(text))
-
-
-def kind_of_texts(texts: Sequence[str | None]) -> str:
-    """Return what cells of text look like."""
-    return kind_of_type(infer(pa.array(texts, pa.string())).type)
 
 
 def stack_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
