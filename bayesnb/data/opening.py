@@ -153,7 +153,6 @@ def refuse_lost_names(x: Any) -> None:
 
 def to_nested_dict(x: Any) -> Any:
     """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
-    x = nw.to_native(x, pass_through=True)
     if not nw.dependencies.is_into_dataframe(x):
         return x
     if not isinstance(x, pd.DataFrame):

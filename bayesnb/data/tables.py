@@ -8,7 +8,7 @@ to do.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -177,12 +177,20 @@ class Table(ABC):
 
     def lists(self, column: int) -> Lists:
         """Return the words of a column of lists, split once."""
-        if column not in self._lists:
-            self._lists[column] = self._split(column)
-        return self._lists[column]
+        return self._remember(self._split, column)
 
     def _split(self, column: int) -> Lists:
         return lists_of_objects(self.columns[column], self.values(column))
+
+    def _remember(self, read: Callable[[int], Any], column: int) -> Any:
+        key = read.__name__, column
+        if key not in self._read:
+            self._read[key] = read(column)
+        return self._read[key]
+
+    @cached_property
+    def _read(self) -> dict[tuple[str, int], Any]:
+        return {}
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         """Return the levels that a column's type declares, used or not."""
@@ -190,20 +198,15 @@ class Table(ABC):
 
     def distinct(self, column: int) -> DistinctValues:
         """Return a column's distinct values and where they stand, factorized once."""
-        if column not in self._factorizations:
-            self._factorizations[column] = self._factorized(column)
-        return self._factorizations[column]
+        return self._remember(self._factorized, column)
 
     def _factorized(self, column: int) -> DistinctValues:
         return factorize(self.columns[column], self.values(column))
 
     def distinct_of(self, columns: Sequence[int]) -> list[DistinctValues]:
         """Return the distinct values of some columns and where they stand, by several threads."""
-        return list(
-            in_order(
-                self.distinct, columns, self.n_jobs if self.rows * len(columns) > FEWEST else 1
-            )
-        )
+        n_jobs = self.n_jobs if self.rows * len(columns) > FEWEST else 1
+        return list(in_order(self.distinct, columns, n_jobs))
 
     def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
         """Return the distinct values of some columns."""
@@ -216,14 +219,6 @@ class Table(ABC):
     def extent(self, column: int) -> tuple[int, int] | None:
         """Return the least and the largest value of a column of integers."""
         return None
-
-    @cached_property
-    def _factorizations(self) -> dict[int, DistinctValues]:
-        return {}
-
-    @cached_property
-    def _lists(self) -> dict[int, Lists]:
-        return {}
 
 
 class ArrayTable(Table):
