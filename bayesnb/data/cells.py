@@ -15,6 +15,7 @@ from scipy import sparse
 from bayesnb import numerics
 from bayesnb.data import Lists, Table
 from bayesnb.data.levels import Levels
+from bayesnb.data.tables import Places
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
 from bayesnb.families.support import MISSING
@@ -95,7 +96,7 @@ def check(family: Family, names: Names, cells: Cells) -> None:
 
 def encode_levels(
     table: Table,
-    places: Sequence[int],
+    places: Places,
     levels: Sequence[Levels],
     unknown: Array,
     whole: Lookup | None,

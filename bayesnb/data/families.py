@@ -2,13 +2,14 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from bayesnb.data import SparseTable, Table
+from bayesnb.data.tables import Places
 from bayesnb.families import (
     FAMILIES,
     Bernoulli,
@@ -24,10 +25,11 @@ from bayesnb.families.family import Family, conjugate_priors
 from bayesnb.formatting import list_names
 from bayesnb.numerics.views import numbers, pieces_of
 
+Names = Sequence[Hashable]
 AUTO = "auto"  # families are inferred
 Declared = Family | BestOf  # what a user says that columns are
-FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
-DeclaredColumns = list[tuple[Any, Sequence[int]]]  # the same; some families are yet to be chosen
+FamilyColumns = list[tuple[Family, Places]]  # families, and the places of their columns
+DeclaredColumns = list[tuple[Any, Places]]  # the same; some families are yet to be chosen
 FEW = 20  # distinct whole numbers that may be levels
 NUMBERS = Histogram(), Gaussian()
 FLAGS, COUNTS = Bernoulli(threshold=0.5), Poisson(fractional=True)  # other numbers may come too
@@ -83,14 +85,14 @@ def no_family(name: str) -> str:
     return f"{problem}; there are {', '.join(map(repr, FAMILIES))}, and 'drop'."
 
 
-def no_column(name: Hashable, columns: Sequence[Hashable], table: str = "the table") -> str:
+def no_column(name: Hashable, columns: Names, table: str = "the table") -> str:
     """Return the message about a name that no column has: which is meant, or which there are."""
     near = near_columns(name, columns)
     advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(columns, 20, repr)}."
     return f"{table} has no column {name!r}; {advice}"
 
 
-def near_columns(name: Hashable, columns: Sequence[Hashable]) -> list[Any]:
+def near_columns(name: Hashable, columns: Names) -> list[Any]:
     """Return the column whose name is nearest to a name, in a list; none where no name is near."""
     texts = {column.casefold(): column for column in columns if isinstance(column, str)}
     near = difflib.get_close_matches(str(name).casefold(), texts, 1)
@@ -109,7 +111,7 @@ def resolve_names(families: Any) -> Any:
     return families
 
 
-def declared_families(families: Any, columns: Sequence[Hashable]) -> dict[Hashable, Any]:
+def declared_families(families: Any, columns: Names) -> dict[Hashable, Any]:
     """Return the family of each column for which `families` declares one."""
     if not isinstance(families, Mapping):
         return {} if isinstance(families, str) else dict.fromkeys(columns, families)
@@ -179,9 +181,7 @@ def undeclared(families: Any, table: Table) -> list[int]:
     return [place for place in range(table.width) if place not in taken]
 
 
-def split_word_columns(
-    blocks: Iterable[tuple[Any, Sequence[int]]], table: Table
-) -> Iterator[tuple[Any, Sequence[int]]]:
+def split_word_columns(blocks: DeclaredColumns, table: Table) -> Iterator[tuple[Any, Places]]:
     """Yield every column of lists of words as a block with its own vocabulary.
 
     Columns of counts stay one block.

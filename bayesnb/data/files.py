@@ -35,6 +35,7 @@ from pyarrow import json as arrow_json
 from bayesnb.data.kinds import (
     DTYPES,
     NOT_OF_KIND,
+    Kinds,
     first_invalid,
     infer,
     is_text,
@@ -44,6 +45,7 @@ from bayesnb.data.kinds import (
 )
 from bayesnb.numerics.threads import ahead
 
+Names = Sequence[str]
 MISSING = ("", "NA", "NaN", "?")
 TEXT_FORMATS = ("csv", "tsv", "jsonl")
 FORMAT_OF_SUFFIX = {
@@ -157,18 +159,19 @@ class Source:
         with self._open_bytes() as file:
             return file.read(2) == GZIP_MAGIC
 
-    def _open_bytes(self, *, counted: bool = False) -> Any:
+    def _open_bytes(self) -> Any:
         if self._piped is not None:
-            return pa.BufferReader(self._piped)
-        file: Any = open(self.path, "rb", buffering=0)  # noqa: SIM115  (Arrow closes it)
-        return pa.PythonFile(self.watch(file) if counted and self.watch else file, "r")
+            return io.BytesIO(self._piped)
+        return open(self.path, "rb", buffering=0)
 
     def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
-        file = self._open_bytes(counted=counted)
+        file = self._open_bytes()
+        if counted and self.watch is not None:
+            file = self.watch(file)
         if not self.is_packed:
-            return file
-        stream = pa.CompressedInputStream(file, "gzip")
+            return pa.PythonFile(file, "r")
+        stream = pa.input_stream(file, "gzip")
         return pa.BufferReader(stream.read()) if seekable else stream
 
     def read_head(self) -> bytes:
@@ -266,11 +269,11 @@ class TableReader(ABC):
         """Names and types of the columns."""
 
     @abstractmethod
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: Names) -> Iterator[Any]:
         """Yield record batches of columns as the file has them."""
 
     @cached_property
-    def columns(self) -> Sequence[str]:
+    def columns(self) -> Names:
         """Names of the columns, each once; those beside the table are the last."""
         with named_errors(self.name):
             names = [name for name in self.schema.names if name != INDEX_COLUMN]
@@ -286,7 +289,7 @@ class TableReader(ABC):
         return [name for name in dict.fromkeys(names) if name not in self.folder]
 
     @cached_property
-    def kinds(self) -> Mapping[str, str]:
+    def kinds(self) -> Kinds:
         """What the columns hold."""
         types = self._types()
         for name, text in self.folder.items():
@@ -301,7 +304,7 @@ class TableReader(ABC):
         """Columns whose type is that of dates or times."""
         return [name for name, dtype in self._types().items() if pa.types.is_temporal(dtype)]
 
-    def read(self, kinds: Mapping[str, str]) -> pd.DataFrame:
+    def read(self, kinds: Kinds) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
         with named_errors(self.name):
             columns = self._read(kinds)
@@ -309,12 +312,12 @@ class TableReader(ABC):
             raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
         return to_frame(columns)
 
-    def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+    def _read(self, kinds: Kinds) -> dict[str, Any]:
         """Return all rows of columns of these kinds."""
         table = next(self._tables(list(kinds), sys.maxsize), None)
         return {} if table is None else self._convert_all(table, kinds, 0)
 
-    def _tables(self, names: Sequence[str], rows: int) -> Iterator[Any]:
+    def _tables(self, names: Names, rows: int) -> Iterator[Any]:
         """Yield columns as the file and its folders have them, `rows` rows at a time."""
         for table in regroup(self._batches(self.in_file(names) or self.columns[:1]), rows):
             for name, text in self.folder.items():
@@ -322,9 +325,7 @@ class TableReader(ABC):
                 table = table.append_column(name, cells)
             yield table
 
-    def batches(
-        self, kinds: Mapping[str, str], rows: int, keep: Mapping[str, str] | None = None
-    ) -> Iterator[Batch]:
+    def batches(self, kinds: Kinds, rows: int, keep: Kinds | None = None) -> Iterator[Batch]:
         """Yield `rows` rows at a time: columns of these kinds, and others to keep as they are.
 
         The latter are only widened, if they hold nothing or integers, and have kinds too.
@@ -338,7 +339,7 @@ class TableReader(ABC):
                 yield Batch(self.name, start, len(table), frame, to_frame(kept), missing)
                 start += len(table)
 
-    def _convert_all(self, table: Any, kinds: Mapping[str, str], start: int) -> dict[str, Any]:
+    def _convert_all(self, table: Any, kinds: Kinds, start: int) -> dict[str, Any]:
         return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
 
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
@@ -389,7 +390,7 @@ class TableReader(ABC):
         return compute.if_else(is_missing, pa.scalar(None, pa.string()), cells)
 
 
-def check_names(name: str, columns: Sequence[str]) -> None:
+def check_names(name: str, columns: Names) -> None:
     """Raise for columns without a name, and for names that stand twice."""
     if "" in columns:
         raise ValueError(
@@ -560,7 +561,7 @@ class TextReader(TableReader):
                 return column
         return infer(self._clean(text), self.decimal)
 
-    def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+    def _read(self, kinds: Kinds) -> dict[str, Any]:
         columns = {}
         for name, kind in kinds.items():
             columns[name] = widen(self._inferred[name], kind)
@@ -569,7 +570,7 @@ class TextReader(TableReader):
                 columns[name] = self._convert(name, text, kind, 0)
         return columns
 
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: Names) -> Iterator[Any]:
         delimiter, blank, columns = self._layout
         names = list(dict.fromkeys([columns[0], *names]))
         end = f"\n{END}{delimiter * (len(columns) - 1)}\n"
@@ -683,7 +684,7 @@ class TypedReader(TableReader):
             file = self._open(stream)
             return getattr(file, "schema_arrow", None) or file.schema
 
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: Names) -> Iterator[Any]:
         with self.source.open(seekable=True) as stream:
             file = self._open(stream)
             batches: Iterable[Any] = file
@@ -713,7 +714,7 @@ class JsonReader(TableReader):
     def schema(self) -> Any:
         return self._table.schema
 
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: Names) -> Iterator[Any]:
         yield from self._table.select(names).to_batches()
 
 
@@ -755,9 +756,7 @@ def open_reader(
     return TypedReader(source, use_threads)
 
 
-def read_file(
-    path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | None = None
-) -> pd.DataFrame:
+def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -> pd.DataFrame:
     """Read a table in a file as a dataframe: CSV, TSV, Parquet, Arrow, Feather, JSON lines.
 
     Parameters

@@ -7,13 +7,14 @@ whole numbers of more than 18 digits, and those of more than 5 with a plus sign,
 numbers have (+491234; +7 is a number). Flags are true and false.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
+Kinds = Mapping[str, str]  # what columns hold, by their names
 KINDS = ("number", "integer", "flag", "text")  # that a user may ask for
 DTYPES = {
     "number": pa.float64(),

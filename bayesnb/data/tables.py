@@ -41,6 +41,7 @@ from bayesnb.numerics.threads import FEWEST, in_order
 from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, Picked, integers, pieces_of
 
 Array = np.ndarray
+Places = Sequence[int]  # of columns in a table
 
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 MAX_CELLS_AT_ONCE = 1 << 10  # of a frame
@@ -53,7 +54,7 @@ OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last: lists t
 class DrawnColumns:
     """Columns that were drawn together, `(r, f)` or CSR: numbers, or codes of each one's levels."""
 
-    places: Sequence[int]
+    places: Places
     cells: Any
     levels: Sequence[Sequence[Any]] = ()
 
@@ -150,7 +151,7 @@ class Table(ABC):
         return taken
 
     @property
-    def flags(self) -> Sequence[int]:
+    def flags(self) -> Places:
         """Places of the columns of true and false."""
         return ()
 
@@ -164,7 +165,7 @@ class Table(ABC):
         """Return what a column seems to hold."""
 
     @abstractmethod
-    def numbers(self, columns: Sequence[int]) -> Any:
+    def numbers(self, columns: Places) -> Any:
         """Return some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
 
     @abstractmethod
@@ -203,16 +204,16 @@ class Table(ABC):
     def _factorized(self, column: int) -> DistinctValues:
         return factorize(self.columns[column], self.values(column))
 
-    def distinct_of(self, columns: Sequence[int]) -> list[DistinctValues]:
+    def distinct_of(self, columns: Places) -> list[DistinctValues]:
         """Return the distinct values of some columns and where they stand, by several threads."""
         n_jobs = self.n_jobs if self.rows * len(columns) > FEWEST else 1
         return list(in_order(self.distinct, columns, n_jobs))
 
-    def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
         """Return the distinct values of some columns."""
         return [seen.values for seen in self.distinct_of(columns)]
 
-    def integers(self, columns: Sequence[int]) -> Any:
+    def integers(self, columns: Places) -> Any:
         """Return some columns as an `(r, f)` array, if they are integers; else None."""
         return None
 
@@ -231,7 +232,7 @@ class ArrayTable(Table):
         self.rows, self.width = self.x.shape
 
     @property
-    def flags(self) -> Sequence[int]:
+    def flags(self) -> Places:
         if self.x.dtype.kind != "O":
             return range(self.width) if self.x.dtype == bool else ()
         kinds = (pd.api.types.infer_dtype(column, skipna=True) for column in self.x.T)
@@ -245,7 +246,7 @@ class ArrayTable(Table):
             self.x.dtype.kind, "level"
         )
 
-    def numbers(self, columns: Sequence[int]) -> Any:
+    def numbers(self, columns: Places) -> Any:
         if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
         return self.x if is_all_columns(columns, self.width) else Picked(self.x, columns)
@@ -256,12 +257,12 @@ class ArrayTable(Table):
     def values(self, column: int) -> Array:
         return self.x[:, column]
 
-    def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
         if self._occurring is None:
             return super().distinct_values(columns)
         return [tuple(self._occurring[column].tolist()) for column in columns]
 
-    def integers(self, columns: Sequence[int]) -> Any:
+    def integers(self, columns: Places) -> Any:
         return self.numbers(columns) if self.has_integers else None
 
     @property
@@ -343,7 +344,7 @@ class SparseTable(Table):
     def kind(self, column: int) -> str:
         return "number"
 
-    def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
+    def numbers(self, columns: Places) -> sparse.csr_array:
         return self.x if is_all_columns(columns, self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
@@ -361,7 +362,7 @@ def _sparse_numbers(x: Any) -> Any:
         raise ValueError(f"X is a sparse table of objects that are not numbers: {error}.") from None
 
 
-def is_all_columns(columns: Sequence[int], width: int) -> bool:
+def is_all_columns(columns: Places, width: int) -> bool:
     """Return whether columns are all that there are, in their order."""
     return columns == range(width) or (
         len(columns) == width and list(columns) == list(range(width))
@@ -467,7 +468,7 @@ class FrameTable(Table):
         return list(map(with_plain_type, self.x.iter_columns()))
 
     @property
-    def flags(self) -> Sequence[int]:
+    def flags(self) -> Places:
         return [place for place, series in enumerate(self.series) if series.dtype == nw.Boolean]
 
     def kind(self, column: int) -> str:
@@ -508,7 +509,7 @@ class FrameTable(Table):
             array = self.native.to_numpy()
         return array if array is not None and array.dtype in (*FLOATS, *INTEGERS) else None
 
-    def numbers(self, columns: Sequence[int]) -> Any:
+    def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
         if self._array is not None:
             return self._array[:, columns]

@@ -1,6 +1,6 @@
 """A model is fitted to tables in files of any size, some megabytes at a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,8 @@ from typing import Any
 
 from bayesnb import __version__
 from bayesnb.data.families import declared_families
-from bayesnb.data.files import PLAIN, Batch, Reading, refuse_missing_labels
+from bayesnb.data.files import PLAIN, Batch, Names, Reading, refuse_missing_labels
+from bayesnb.data.kinds import Kinds
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.formatting import list_names, quote
@@ -36,8 +37,8 @@ class FileFit:
     tables: TableFiles
     target: str
     sample_weight: str | None
-    columns: Sequence[str] | None
-    declared_kinds: Mapping[str, str]
+    columns: Names | None
+    declared_kinds: Kinds
 
     @cached_property
     def names(self) -> list[str]:
@@ -124,8 +125,8 @@ def fit_files(
     target: str,
     *,
     sample_weight: str | None = None,
-    columns: Sequence[str] | None = None,
-    kinds: Mapping[str, str] | None = None,
+    columns: Names | None = None,
+    kinds: Kinds | None = None,
     reading: Reading = PLAIN,
     batch_rows: int | None = None,
     checkpoint: Any = None,

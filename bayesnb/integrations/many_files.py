@@ -15,13 +15,14 @@ from urllib.parse import unquote
 from bayesnb.data.families import no_column
 from bayesnb.data.files import (
     Batch,
+    Names,
     Reading,
     TableReader,
     format_of_name,
     open_reader,
     stack_frames,
 )
-from bayesnb.data.kinds import KINDS, are_contrary, join_kinds
+from bayesnb.data.kinds import KINDS, Kinds, are_contrary, join_kinds
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.families import BestOf, Codes
 from bayesnb.formatting import list_names, quote
@@ -141,7 +142,7 @@ class TableFiles:
         return sum(reader.source.size for reader in self.readers)
 
     @property
-    def columns(self) -> Sequence[str]:
+    def columns(self) -> Names:
         """Names of all columns, in the order of the first file."""
         return self.readers[0].columns
 
@@ -176,13 +177,13 @@ class TableFiles:
                     "columns."
                 )
 
-    def check_there(self, names: Sequence[str], whose: str) -> None:
+    def check_there(self, names: Names, whose: str) -> None:
         """Raise for a column that is not there, and say which one may be meant."""
         for name in names:
             if name not in self.columns:
                 raise ValueError(f"{whose}: {no_column(name, self.columns, self.name)}")
 
-    def check_kinds(self, kinds: Mapping[str, str]) -> None:
+    def check_kinds(self, kinds: Kinds) -> None:
         """Raise for a file whose columns have other types than those of the others."""
         for name, kind in kinds.items():
             each = {reader.name: reader.kinds[name] for reader in self.readers}
@@ -209,7 +210,7 @@ class TableFiles:
                         f"a level, kinds={{{name!r}: 'text'}}."
                     )
 
-    def declare(self, kinds: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:
+    def declare(self, kinds: Kinds, declared: Kinds) -> dict[str, str]:
         """Return how columns are read: as a user declares, else by `kinds`."""
         self.check_there(list(declared), "kinds")
         for name, kind in declared.items():
@@ -219,13 +220,11 @@ class TableFiles:
                 )
         return {name: declared.get(name, kind) for name, kind in kinds.items()}
 
-    def read(self, kinds: Mapping[str, str]) -> Any:
+    def read(self, kinds: Kinds) -> Any:
         """Return all rows of all files as one dataframe."""
         return stack_frames([reader.read(kinds) for reader in self.readers])
 
-    def batches(
-        self, kinds: Mapping[str, str], rows: int, keep: Sequence[str] = ()
-    ) -> Iterator[Batch]:
+    def batches(self, kinds: Kinds, rows: int, keep: Names = ()) -> Iterator[Batch]:
         """Yield all rows of all files, in their order: columns of these kinds, and others to keep.
 
         The latter have types that hold the cells of all files.
@@ -283,7 +282,7 @@ def kind_for_family(kind: str, family: Any) -> str | None:
 
 
 def kinds_to_learn(
-    tables: TableFiles, names: Sequence[str], families: Mapping[Any, Any]
+    tables: TableFiles, names: Names, families: Mapping[Any, Any]
 ) -> tuple[dict[str, str], set[str]]:
     """Return how columns to learn from are read, and those whose rows are to look as the first."""
     kinds, guessed = {}, set()

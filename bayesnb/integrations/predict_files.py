@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.data.files import PLAIN, Batch, Reading, format_of_name, write_frames
+from bayesnb.data.files import PLAIN, Batch, Names, Reading, format_of_name, write_frames
+from bayesnb.data.kinds import Kinds
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.families.base import Array
@@ -36,9 +37,9 @@ def predict_files(
     paths: Any,
     output: Any,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Names | None = None,
     ci_prob: float | None = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Kinds | None = None,
     reading: Reading = PLAIN,
     batch_rows: int | None = None,
     progress: bool | None = None,
@@ -151,9 +152,9 @@ class Score:
 def predict_tables(
     model: Any,
     tables: TableFiles,
-    carried: Sequence[str] = (),
+    carried: Names = (),
     *,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Kinds | None = None,
     rows: int = ROWS,
     ci_prob: float | None = None,
     digits: int | None = None,
