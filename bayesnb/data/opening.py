@@ -39,7 +39,7 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
 def _table_of(x: Any, documents: bool) -> Table:
     if isinstance(x, Table):
         return x
-    if hasattr(x, "to_scipy_sparse"):  # PyData's
+    if hasattr(type(x), "to_scipy_sparse"):  # PyData's
         x = x.to_scipy_sparse()
     if sparse.issparse(x):
         return SparseTable(x)
@@ -76,7 +76,7 @@ def frame_of(x: Any) -> nw.DataFrame | None:
 
     None for what has no names.
     """
-    if hasattr(x, "dims") and hasattr(x, "reset_coords"):  # xarray's
+    if hasattr(type(x), "reset_coords"):  # xarray's
         x = x.reset_coords(drop=True).to_pandas()  # of its coordinates, those of the axes stay
     try:
         frame = nw.from_native(x, pass_through=True)

