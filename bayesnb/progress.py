@@ -22,6 +22,12 @@ class Bar:
         """Count what was done."""
         self.drawn.update(count)
 
+    def watch(self, file: Any) -> Any:
+        """Return a file whose bytes are counted as they are read."""
+        from tqdm.utils import CallbackIOWrapper
+
+        return CallbackIOWrapper(self.drawn.update, file)
+
     def finish(self) -> None:
         """Fill the bar: what was skipped is done too."""
         self.drawn.update(self.drawn.total - self.drawn.n)

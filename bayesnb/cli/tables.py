@@ -32,7 +32,7 @@ def open_tables(
         raise click.UsageError(f"--delimiter and --decimal are both {options['decimal']!r}.")
     reading = Reading(**{name: options[name] for name in READING})
     with bar(what, False if console.quiet else None, delay=0.5) as shown:
-        tables = TableFiles([open_reader(path, reading, shown.more) for path in paths])
+        tables = TableFiles([open_reader(path, reading, shown.watch) for path in paths])
         shown.start(tables.size)
         yield tables
 

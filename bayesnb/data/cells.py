@@ -14,7 +14,8 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.data import Lists, Table
-from bayesnb.data.levels import Levels, code_of
+from bayesnb.data.levels import Levels
+from bayesnb.data.tables import Places
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
 from bayesnb.families.support import MISSING
@@ -27,6 +28,7 @@ from bayesnb.numerics.views import (
     Flags,
     Lookup,
     WordCounts,
+    column,
     entries,
     pieces_of,
     readable,
@@ -34,10 +36,8 @@ from bayesnb.numerics.views import (
 
 MOST_INTEGER = np.iinfo(np.int64).max
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
-MOST_SPANNED, PER_LEVEL = (
-    1 << 22,
-    8,
-)  # those of all columns of a block together, and more for each level
+# those of all columns of a block together, and more for each level
+MOST_SPANNED, PER_LEVEL = 1 << 22, 8
 Names = Sequence[Hashable]
 
 
@@ -55,11 +55,8 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
 
 def as_cells(family: Family, x: Any) -> Cells:
     """Return numbers so that the family can read them: CSR as a view, if it takes none."""
-    return (
-        x
-        if (family.reads_sparse and family.support.has_zero) or not sparse.issparse(x)
-        else Dense(x)
-    )
+    is_read = not sparse.issparse(x) or (family.reads_sparse and family.support.has_zero)
+    return x if is_read else Dense(x)
 
 
 def are_within(family: Family, x: Any, n_jobs: int | None) -> bool:
@@ -91,17 +88,15 @@ def check(family: Family, names: Names, cells: Cells) -> None:
 
     Asked only when something shows that one is, as NaN does.
     """
-    x, takes = (
-        cells.numbers if isinstance(cells, Flags) else cells,
-        f"{type(family).__name__} takes {family.support}.",
-    )
-    for fault in family.support.faults if family.missing else (MISSING, *family.support.faults):
+    x = cells.numbers if isinstance(cells, Flags) else cells
+    takes = f"{type(family).__name__} takes {family.support}."
+    for fault in (*[MISSING] * (not family.missing), *family.support.faults):
         refuse(x, names, fault.invalid, fault.message, f"{takes} {fault.advice}")
 
 
 def encode_levels(
     table: Table,
-    places: Sequence[int],
+    places: Places,
     levels: Sequence[Levels],
     unknown: Array,
     whole: Lookup | None,
@@ -114,15 +109,11 @@ def encode_levels(
     if integers is not None and whole is not None:
         return Coded(integers, whole)
     distinct = table.distinct_of(places)
-    at = [code_of(known) for known in levels]
-    codes = [
-        [-1] + [code(value, -2) for value in seen.values]
-        for code, seen in zip(at, distinct, strict=True)
-    ]
-    values = [seen.values for seen in distinct]
-    lookup = Lookup(
-        np.full(len(places), -1), [np.array(column, np.int64) for column in codes], unknown, values
-    )
+    codes = []
+    for known, seen in zip(levels, distinct, strict=True):
+        places_of = {level: code for code, level in enumerate(known)}
+        codes.append(np.array([-1, *(places_of.get(value, -2) for value in seen.values)]))
+    lookup = Lookup(np.full(len(places), -1), codes, unknown, [seen.values for seen in distinct])
     return Coded(Columns([seen.codes for seen in distinct], np.dtype(np.int32)), lookup)
 
 
@@ -131,14 +122,19 @@ def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCo
 
     No dense table is made.
     """
-    at, words, which, ends = {level: code for code, level in enumerate(levels)}, *lists
-    codes = np.fromiter((at.get(word, unknown) for word in words), np.int32, len(words))[which]
-    new = [place for place, word in enumerate(words) if word not in at]
-    times = np.bincount(which, minlength=len(words))
-    unknown_words = Counter({words[place]: int(times[place]) for place in new})
-    if new and unknown < 0:
+    places, words, ends = (
+        {level: code for code, level in enumerate(levels)},
+        lists.words,
+        lists.ends,
+    )
+    codes = np.array([places.get(word, -1) for word in words], np.int32)[lists.codes]
+    times = np.bincount(lists.codes, minlength=len(words)).tolist()
+    pairs = zip(words, times, strict=True)
+    unknown_words = Counter({word: count for word, count in pairs if word not in places})
+    if unknown_words and unknown < 0:
         keep = codes >= 0
-        codes, ends = codes[keep], np.concatenate([[0], np.cumsum(keep)])[ends]
+        codes, ends = codes[keep], np.append(0, np.cumsum(keep))[ends]
+    codes[codes < 0] = unknown
     counts = WordCounts((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
     counts.sum_duplicates()
     counts.unknown = unknown_words
@@ -165,13 +161,11 @@ def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
     None if they lie too far apart.
     """
     if all(isinstance(known, range) and known.start == 0 for known in levels):
-        return Lookup(
-            np.zeros(len(levels), np.int64), [range(len(known)) for known in levels], unknown, None
-        )
+        places = [range(len(known)) for known in levels]
+        return Lookup(np.zeros(len(levels), np.int64), places, unknown, None)
     spans = [_span(known) for known in levels]
-    if max(spans, default=0) > MOST_LEVELS or sum(spans) > MOST_SPANNED + PER_LEVEL * sum(
-        map(len, levels)
-    ):
+    limit = MOST_SPANNED + PER_LEVEL * sum(map(len, levels))
+    if max(spans, default=0) > MOST_LEVELS or sum(spans) > limit:
         return None
     least = np.array([int(min(known, default=0)) for known in levels], np.int64)
     return Lookup(least, [_places(known) for known in levels], unknown, None)
@@ -206,45 +200,28 @@ def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advic
     """Raise if any cell of an `(r, f)` array, view or CSR is bad."""
     for rows in pieces_of(x):
         part = x[rows]
-        flagged = bad(part.data if sparse.issparse(part) else part)
+        part = part.tocoo() if sparse.issparse(part) else part
+        cells = part.data if sparse.issparse(part) else part
+        flagged = bad(cells)
         if flagged.any():
-            row, column, value = _first(part, flagged)
+            at = tuple(np.argwhere(flagged)[0])
+            row, column = (part.row[at], part.col[at]) if sparse.issparse(part) else at
             raise ValueError(
-                f"column {names[column]!r}: {what}, first at row {rows.start + row}: {value} "
+                f"column {names[column]!r}: {what}, first at row {rows.start + row}: {cells[at]} "
                 f"({flagged.sum()} such cells in {part.shape[0]} rows). "
                 f"{advice.format(name=repr(names[column]))}"
             )
 
 
-def _first(part: Any, flagged: Array) -> tuple[int, int, Any]:
-    """Return row, column and value of the first flagged cell."""
-    if sparse.issparse(part):
-        at = int(flagged.argmax())
-        return (
-            int(np.searchsorted(part.indptr, at, "right")) - 1,
-            int(part.indices[at]),
-            part.data[at],
-        )
-    row, column = (int(place) for place in np.argwhere(flagged)[0])
-    return row, column, part[row, column]
-
-
 def refuse_extremes(names: Names, x: Any, suspects: Array) -> None:
     """Raise if squared deviations leave the range of floats in one of the `suspects`."""
-    least, most = _range(x, suspects)
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = np.where(most > least, most.astype(float) - least, 1.0)
-        extreme = (spread > 1e150) | (spread < 1e-150) | (np.abs(least) > 1e150)
-    if extreme.any():
-        at = int(extreme.argmax())
-        raise ValueError(
-            f"column {names[suspects[at]]!r} runs from {least[at]:g} to {most[at]:g}: the squares "
-            "of its deviations are beyond what a float holds. Rescale it."
-        )
-
-
-def _range(x: Any, columns: Array) -> tuple[Array, Array]:
-    """Return the least and the largest number of some columns."""
-    parts = [x[rows][:, columns] for rows in pieces_of(x)]
-    least = np.fmin.reduce([np.fmin.reduce(part, axis=0) for part in parts])
-    return least, np.fmax.reduce([np.fmax.reduce(part, axis=0) for part in parts])
+    for feature in suspects:
+        numbers = column(x, feature)
+        with np.errstate(over="ignore", invalid="ignore"):
+            least, most = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+            spread = most - least or 1.0
+        if spread > 1e150 or spread < 1e-150 or abs(least) > 1e150:
+            raise ValueError(
+                f"column {names[feature]!r} runs from {least:g} to {most:g}: the squares of its "
+                "deviations are beyond what a float holds. Rescale it."
+            )

@@ -20,7 +20,7 @@ import numpy as np
 from bayesnb.data.columns import DistinctValues
 from bayesnb.data.kinds import SAMPLE_ROWS
 from bayesnb.data.levels import HERE
-from bayesnb.data.tables import FrameTable, PandasTable, Table
+from bayesnb.data.tables import FrameTable, Table
 
 CURRENCY_CODES = (
     "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|SEK|SGD|THB|"
@@ -124,9 +124,7 @@ def warn_of_columns(table: Table, places: Iterable[int]) -> None:
     pairs = ((table.columns[place], find_suspicion(table, place)) for place in places)
     suspicions = {name: each for name, each in pairs if each is not None}
     if suspicions:
-        warnings.warn(
-            ColumnWarning.of(suspicions, isinstance(table, PandasTable)), skip_file_prefixes=(HERE,)
-        )
+        warnings.warn(ColumnWarning.of(suspicions, table.is_pandas), skip_file_prefixes=(HERE,))
 
 
 def find_suspicion(table: FrameTable, place: int) -> Suspicion | None:
@@ -159,26 +157,24 @@ def check_text(distinct: DistinctValues) -> Suspicion | None:
 
 def check_dates(cells: Sequence[str]) -> Suspicion | None:
     """Return that all cells are dates."""
+    read = f"read as {len(cells):,} levels"
     if all(map(DATE.fullmatch, cells)):
         start = "pandas.Timestamp('1970-01-01', tz='UTC')"
         code = f"(pandas.to_datetime(COLUMN, utc=True) - {start}) / pandas.Timedelta(days=1)"
-        problem = f"holds dates, read as {len(cells):,} levels"
-        return Suspicion(problem, "dates", cells[0], code=code)
-    days = list(map(DAY_AND_MONTH.fullmatch, cells))
-    if not all(days):
+        return Suspicion(f"holds dates, {read}", "dates", cells[0], code=code)
+    days = list(takewhile(bool, map(DAY_AND_MONTH.fullmatch, cells)))
+    if len(days) < len(cells):
         return None
-    first = max(int(each["first"]) for each in days if each)
-    second = max(int(each["second"]) for each in days if each)
+    first, second = (max(int(each[name]) for each in days if each) for name in ("first", "second"))
     if min(first, second) > 12 or max(first, second) > 31:
         return None
     is_unclear = max(first, second) <= 12
     dates = f"pandas.to_datetime(COLUMN, dayfirst={is_unclear or first > 12})"
     code = f"({dates} - pandas.Timestamp('1970-01-01')).dt.days"
-    unclear = ""
+    problem = f"holds dates such as {cells[0]!r}, {read}"
     if is_unclear:
-        unclear = ", in which the day or the month may come first"
+        problem += "; the day or the month may come first"
         code += ", with dayfirst=False if the month comes first"
-    problem = f"holds dates such as {cells[0]!r}{unclear}, read as {len(cells):,} levels"
     return Suspicion(problem, "dates", cells[0], code=code)
 
 
@@ -273,30 +269,19 @@ def check_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion
         return None
     like = np.array(list(map(is_number, cells)))
     if like.all():
-        if len(cells) <= FEWEST or all(
-            map(str.isdigit, cells)
-        ):  # which may be codes that were made text on purpose
+        # digits may be codes that were made text on purpose
+        if len(cells) <= FEWEST or all(map(str.isdigit, cells)):
             return None
-        return Suspicion(
-            f"holds numbers as text, such as {cells[0]!r}, read as levels",
-            "numbers",
-            cells[0],
-            cells[0],
-            "COLUMN.astype(float)",
-        )
-    total, numbers = int(times.sum()), int(times[like].sum())
-    if numbers < (1 - MOST_INVALID) * total:
+        problem = f"holds numbers as text, such as {cells[0]!r}, read as levels"
+        return Suspicion(problem, "numbers", cells[0], cells[0], "COLUMN.astype(float)")
+    total, others = int(times.sum()), int(times[~like].sum())
+    if others > MOST_INVALID * total:
         return None
-    others = total - numbers
     example = cells[codes[np.flatnonzero((codes >= 0) & ~like[codes])[0]]]
     verb = "is not a number" if others == 1 else "are not numbers"
-    return Suspicion(
-        f"is read as levels, because {others:,} of its {total:,} cells {verb}; the first is "
-        f"{example!r}",
-        "missing",
-        example,
-        code="pandas.to_numeric(COLUMN, errors='coerce')",
-    )
+    problem = f"is read as levels, because {others:,} of its {total:,} cells {verb}"
+    code = "pandas.to_numeric(COLUMN, errors='coerce')"
+    return Suspicion(f"{problem}; the first is {example!r}", "missing", example, code=code)
 
 
 def is_number(cell: str) -> bool:
@@ -306,33 +291,19 @@ def is_number(cell: str) -> bool:
 
 def check_free_text(cells: Sequence[str], times: Array) -> Suspicion | None:
     """Return that cells are free text, or identify the rows."""
-    total, several = int(times.sum()), len(cells) > times.sum() / 2
-    if (
-        total >= FEWEST
-        and several
-        and sum(cell.count(" ") + 1 for cell in cells) >= PHRASE * len(cells)
-    ):
-        return Suspicion(
-            f"holds {len(cells):,} different texts of several words, read as levels",
-            "words",
-            cells[0],
-        )
-    if total >= FEWEST and len(cells) == total:
-        return Suspicion(
-            f"has a different value in each of its {total:,} rows, so it most likely identifies "
-            "them",
-            "drop",
-            cells[0],
-        )
-    if total >= 2 * FEWEST and several:
-        single = int((times == 1).sum())
-        return Suspicion(
-            f"has {len(cells):,} levels in {total:,} rows, {single:,} of them in one row only, of "
-            "which little can be learnt",
-            "drop",
-            cells[0],
-        )
-    return None
+    total, levels = int(times.sum()), len(cells)
+    if total < FEWEST or 2 * levels <= total:
+        return None
+    if sum(cell.count(" ") + 1 for cell in cells) >= PHRASE * levels:
+        problem = f"holds {levels:,} different texts of several words, read as levels"
+        return Suspicion(problem, "words", cells[0])
+    if levels == total:
+        problem = f"has a different value in each of its {total:,} rows, so it most likely"
+        return Suspicion(f"{problem} identifies them", "drop", cells[0])
+    if total < 2 * FEWEST:
+        return None
+    problem = f"has {levels:,} levels in {total:,} rows, {(times == 1).sum():,} of them in one row"
+    return Suspicion(f"{problem} only, of which little can be learnt", "drop", cells[0])
 
 
 # Numbers
@@ -345,22 +316,21 @@ def check_integers(name: Hashable, x: Array) -> Suspicion | None:
     rows, span = len(x), int(x.max()) - int(x.min()) + 1
     if span == rows and (np.diff(x) == 1).all():
         return Suspicion("goes up by one from row to row, as a row number does", "drop")
-    words = WORD.findall(str(name)) or [""]
-    is_identifier, is_code = (kind.fullmatch(words[-1].lower()) for kind in (IDENTIFIERS, CODES))
+    word = (WORD.findall(str(name)) or [""])[-1].lower()
+    is_identifier, is_code = IDENTIFIERS.fullmatch(word), CODES.fullmatch(word)
     is_dense = rows >= 2 * FEWEST and rows <= span <= SPARSEST * rows
     if not (is_dense or is_identifier or is_code):
         return None
     distinct = len(np.unique(x))
     if is_dense and distinct == rows:
-        return Suspicion(
-            "holds a different whole number in each row, with few left out, as a row number does",
-            "drop",
-        )
+        problem = "holds a different whole number in each row, with few left out"
+        return Suspicion(f"{problem}, as a row number does", "drop")
     if distinct <= LEVELS or not (is_identifier or is_code):
         return None
-    what, remedy = ("identifiers", "drop") if is_identifier else ("codes", "levels")
-    problem = f"holds {what}, to judge by its name, read as numbers: {distinct:,} different ones"
-    return Suspicion(problem, remedy)  # type: ignore[arg-type]
+    seen = f"to judge by its name, read as numbers: {distinct:,} different ones"
+    if is_identifier:
+        return Suspicion(f"holds identifiers, {seen}", "drop")
+    return Suspicion(f"holds codes, {seen}", "levels")
 
 
 # Labels

@@ -4,10 +4,9 @@ A list, a tuple, or an array of one axis is a cell of words; a text is not, as n
 its words begin.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
-from functools import wraps
 from itertools import chain
 from numbers import Real
 from typing import Any, NamedTuple
@@ -23,40 +22,26 @@ from bayesnb.data.kinds import is_text
 WIDE_INTEGERS = (nw.Int128, nw.UInt128)
 
 
-def with_plain_types(frame: nw.DataFrame) -> nw.DataFrame:
-    """Return a frame whose wide integers are narrowed, and whose runs of Arrow are unpacked."""
-    if frame.implementation.is_pyarrow():
-        native = frame.to_native()
-        for place, name in enumerate(native.column_names):
-            column = plain_arrow(name, native.column(place))
-            if column is not native.column(place):
-                native = native.set_column(place, name, column)
-        return nw.from_native(native, eager_only=True)
-    wide = [name for name, dtype in frame.schema.items() if dtype in WIDE_INTEGERS]
-    return frame.with_columns(*[_narrow(frame[name]) for name in wide]) if wide else frame
-
-
-def _narrow(column: nw.Series) -> nw.Series:
-    """Return integers of 128 bits as such of 64 if these hold them, else as floats."""
-    cells = column.drop_nulls()
-    fits = not len(cells) or (cells.min() >= -(1 << 63) and cells.max() < 1 << 63)
-    return column.cast(nw.Int64 if fits else nw.Float64)
-
-
-def plain_arrow(name: Hashable, column: Any) -> Any:
-    """Return a column of Arrow without runs; one whose dictionary holds no text is an error."""
-    kind = str(column.type)
-    if kind.startswith("run_end_encoded<"):
-        return plain_arrow(name, compute.run_end_decode(column))
+def with_plain_type(series: nw.Series) -> nw.Series:
+    """Return a column whose wide integers are narrowed, and whose runs of Arrow are unpacked."""
+    if series.dtype in WIDE_INTEGERS:
+        cells = series.drop_nulls()
+        fits = not len(cells) or (cells.min() >= -(1 << 63) and cells.max() < 1 << 63)
+        return series.cast(nw.Int64 if fits else nw.Float64)
+    column = series.to_native()
+    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
+        column = pa.chunked_array(pa.array(column))
+    if not isinstance(column, pa.ChunkedArray):
+        return series
+    if str(column.type).startswith("run_end_encoded<"):
+        column = compute.run_end_decode(column)
     if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
-        value = column.type.value_type
         raise ValueError(
-            f"column {name!r} is an Arrow dictionary of {value}, which has levels only if they are "
-            "text. Make it numbers, "
-            f"column.cast(pyarrow.{'int64' if pa.types.is_integer(value) else 'float64'}()), or "
+            f"column {series.name!r} is an Arrow dictionary of {column.type.value_type}, which has "
+            "levels only if they are text. Make it numbers, column.cast(pyarrow.float64()), or "
             "levels, by a dictionary of strings."
         )
-    return column
+    return nw.from_native(column, series_only=True).alias(series.name)
 
 
 Array = np.ndarray
@@ -68,32 +53,6 @@ def is_missing(values: Array) -> Array:
     return np.asarray(pd.isna(values))
 
 
-def naming_cells(read: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of a column's name and values whose errors of arithmetic name the cell."""
-
-    @wraps(read)
-    def checked(name: Hashable, values: Array) -> Any:
-        try:
-            return read(name, values)
-        except ArithmeticError:  # a signaling NaN, or an integer beyond floats
-            row = next((row for row in range(len(values)) if fails(name, values[row : row + 1])), 0)
-            kind = type(values[row]).__name__
-            raise ValueError(
-                f"column {name!r}: a cell of the type {kind} is no number that a float can hold, "
-                f"first at row {row}. Make it NaN if it is missing, or a float; or make the column "
-                "text, if it has levels."
-            ) from None
-
-    def fails(name: Hashable, values: Array) -> bool:
-        try:
-            read(name, values)
-        except ArithmeticError:
-            return True
-        return False
-
-    return checked
-
-
 @dataclass(frozen=True)
 class DistinctValues:
     """The values of a column, each once, and where they stand: -1 is a missing cell."""
@@ -102,7 +61,6 @@ class DistinctValues:
     codes: Array
 
 
-@naming_cells
 def factorize(name: Hashable, values: Array) -> DistinctValues:
     """Return the distinct values of a column as plain Python ones, all of one type."""
     values = values.astype(object) if values.dtype.kind in "UST" else values
@@ -153,46 +111,33 @@ def _species(value: Any) -> str:
     """Return the species of a value: only values of one species may stand together in a column."""
     if isinstance(value, bool | np.bool_):
         return "bool"
-    return (
-        "number"
-        if isinstance(value, Real)
-        else "str"
-        if isinstance(value, str)
-        else type(value).__name__
-    )
+    if isinstance(value, Real):
+        return "number"
+    return "str" if isinstance(value, str) else type(value).__name__
 
 
-def time_error(what: str, kind: str, name: Hashable = None, days: str = "") -> ValueError:
-    """Return an error that says what to do with dates, times and durations.
-
-    `days` is code that makes numbers of dates.
-    """
+def time_error(what: str, kind: str) -> ValueError:
+    """Return an error that says what to do with dates, times and durations."""
     if "timedelta" in kind.lower() or "duration" in kind.lower():
         advice = "Make it a number of one unit, such as days or seconds"
     elif kind.lower().startswith("time"):
         advice = "Make it a number, such as hours since midnight, or a level, such as morning"
     else:
-        shown = f", {days}" if days else ""
-        advice = (
-            f"Make it a number, such as days since a date{shown}, or a level, such as the month"
-        )
-    column = "its column" if name is None else "it"
-    return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop {column}.")
+        advice = "Make it a number, such as days since a date, or a level, such as the month"
+    return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop its column.")
 
 
-@naming_cells
 def refuse_times(name: Hashable, values: Array) -> None:
     """Raise for a column of objects of which the first that is not missing is a date or time."""
     first = next((value for value in values if not np.all(is_missing(value))), None)
     if isinstance(first, TIMES):
-        raise time_error(f"column {name!r}", type(first).__name__, name)
+        raise time_error(f"column {name!r}", type(first).__name__)
 
 
-@naming_cells
 def floats(name: Hashable, values: Array) -> Array:
     """Return a column of objects or text as floats, if its values are numbers."""
     if values.dtype.kind in "Mm":
-        raise time_error(f"column {name!r}", str(values.dtype), name)
+        raise time_error(f"column {name!r}", str(values.dtype))
     if values.dtype.kind == "O":
         refuse_times(name, values)
     if values.dtype.kind in "UST":
@@ -200,29 +145,36 @@ def floats(name: Hashable, values: Array) -> Array:
             f"column {name!r} holds {values.dtype}, not numbers. Declare it categorical, or drop "
             "it."
         )
-    try:
-        missing = pd.isna(values)
-        if any(isinstance(value, str) for value in values[~missing]):
-            raise ValueError("it holds text")
-        return np.where(missing, np.nan, values).astype(float)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"column {name!r} is not numeric: {error}. "
-            "If it has levels, declare it categorical; if it is free "
-            "text, split it into lists of words: text.split()."
-        ) from None
+    numbers = np.full(len(values), np.nan)
+    for row in np.flatnonzero(~is_missing(values)):
+        try:
+            numbers[row] = to_float(values[row])
+        except (TypeError, ValueError, ArithmeticError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
+                f"column {name!r} is not numeric: {error}, first at row {row}. If it has levels, "
+                "declare it categorical; if it is free text, split it into lists of words: "
+                "text.split()."
+            ) from None
+    return numbers
 
 
-@naming_cells
+def to_float(cell: Any) -> float:
+    """Return a cell as a float; raise for text, whatever it looks like."""
+    if isinstance(cell, str):
+        raise ValueError("it holds text")
+    return float(cell)
+
+
 def kind_of_objects(name: Hashable, values: Array) -> str:
     """Return the kind of a column of objects by its values."""
     refuse_times(name, values)
-    kinds = {_species(value) for value in values[~pd.isna(values)]}
+    kinds = {_species(value) for value in values[~is_missing(values)]}
     if len(kinds) > 1:
         raise ValueError(
             f"column {name!r} mixes {', '.join(sorted(kinds))} values. Convert them to one type."
         )
-    return "number" if kinds <= {"number"} else "flag" if kinds == {"bool"} else "level"
+    return {"number": "number", "bool": "flag"}.get("".join(kinds) or "number", "level")
 
 
 def coded_text(column: Any) -> DistinctValues | None:

@@ -2,13 +2,14 @@
 
 import difflib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from bayesnb.data import SparseTable, Table
+from bayesnb.data.tables import Places
 from bayesnb.families import (
     FAMILIES,
     Bernoulli,
@@ -21,12 +22,14 @@ from bayesnb.families import (
     Poisson,
 )
 from bayesnb.families.family import Family, conjugate_priors
+from bayesnb.formatting import list_names
 from bayesnb.numerics.views import numbers, pieces_of
 
+Names = Sequence[Hashable]
 AUTO = "auto"  # families are inferred
 Declared = Family | BestOf  # what a user says that columns are
-FamilyColumns = list[tuple[Family, Sequence[int]]]  # families, and the places of their columns
-DeclaredColumns = list[tuple[Any, Sequence[int]]]  # the same; some families are yet to be chosen
+FamilyColumns = list[tuple[Family, Places]]  # families, and the places of their columns
+DeclaredColumns = list[tuple[Any, Places]]  # the same; some families are yet to be chosen
 FEW = 20  # distinct whole numbers that may be levels
 NUMBERS = Histogram(), Gaussian()
 FLAGS, COUNTS = Bernoulli(threshold=0.5), Poisson(fractional=True)  # other numbers may come too
@@ -62,48 +65,38 @@ def family_named(name: str) -> Family | None:
 def no_family(name: str) -> str:
     """Return the message about a name that no family has: which is meant, or which there are."""
     word, colon, _ = name.partition(":")
+    problem = f"there is no family {name!r}"
     if colon and word in FAMILIES:
-        known = " and ".join(
-            f"{each}:shared" for each, family in FAMILIES.items() if family.shareable()
-        )
-        return (
-            f"there is no family {name!r}; there are {known}, which have one variance for all "
-            "classes."
-        )
-    priors = {kind.__name__.lower(): kind.__name__ for kind in conjugate_priors().values()}
-    if word.lower() in priors:
-        prior = priors[word.lower()]
-        users = [
-            each
-            for each, family in FAMILIES.items()
-            if getattr(family.conjugate, "__name__", "") == prior
-        ]
-        return (
-            f"there is no family {name!r}: {prior} is a prior, of the family {' or '.join(users)}."
-        )
+        shareable = [f"{each}:shared" for each, family in FAMILIES.items() if family.shareable()]
+        known = " and ".join(shareable)
+        return f"{problem}; there are {known}, which have one variance for all classes."
+    for prior in {kind.__name__ for kind in conjugate_priors().values()}:
+        if prior.lower() == word.lower():
+            users = [
+                each
+                for each, family in FAMILIES.items()
+                if getattr(family.conjugate, "__name__", "") == prior
+            ]
+            return f"{problem}: {prior} is a prior, of the family {' or '.join(users)}."
     words = {**{each: each for each in (*FAMILIES, "drop")}, **SYNONYMS}
     near = difflib.get_close_matches(word.lower(), words, 1, cutoff=0.65)
     if near:
-        return f"there is no family {name!r}; did you mean {words[near[0]]!r}?"
-    return f"there is no family {name!r}; there are {', '.join(map(repr, FAMILIES))}, and 'drop'."
+        return f"{problem}; did you mean {words[near[0]]!r}?"
+    return f"{problem}; there are {', '.join(map(repr, FAMILIES))}, and 'drop'."
 
 
-def no_column(name: Hashable, columns: Sequence[Hashable]) -> str:
+def no_column(name: Hashable, columns: Names, table: str = "the table") -> str:
     """Return the message about a name that no column has: which is meant, or which there are."""
     near = near_columns(name, columns)
-    shown = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
-    return f"the table has no column {name!r}; " + (
-        f"did you mean {near[0]!r}?" if near else f"it has {shown}."
-    )
+    advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(columns, 20, repr)}."
+    return f"{table} has no column {name!r}; {advice}"
 
 
-def near_columns(name: Hashable, columns: Sequence[Hashable]) -> list[Any]:
+def near_columns(name: Hashable, columns: Names) -> list[Any]:
     """Return the column whose name is nearest to a name, in a list; none where no name is near."""
-    if not isinstance(name, str):
-        return []
-    texts = [column for column in columns if isinstance(column, str)]
-    near = [column for column in texts if column.casefold() == name.casefold()]
-    return near[:1] or difflib.get_close_matches(name, texts, 1)
+    texts = {column.casefold(): column for column in columns if isinstance(column, str)}
+    near = difflib.get_close_matches(str(name).casefold(), texts, 1)
+    return [texts[near[0]]] if near else []
 
 
 def resolve_names(families: Any) -> Any:
@@ -118,15 +111,15 @@ def resolve_names(families: Any) -> Any:
     return families
 
 
-def declared_families(families: Any, columns: Sequence[Hashable]) -> dict[Hashable, Any]:
+def declared_families(families: Any, columns: Names) -> dict[Hashable, Any]:
     """Return the family of each column for which `families` declares one."""
     if not isinstance(families, Mapping):
         return {} if isinstance(families, str) else dict.fromkeys(columns, families)
     known = set(columns)
     declared: dict[Hashable, Any] = {}
     for key, family in families.items():
-        names = key if isinstance(key, tuple) and key not in known else (key,)
-        declared |= {name: family for name in names if name in known}
+        names = known.intersection(names_of_key(key, known))
+        declared |= dict.fromkeys(names, family)
     return declared
 
 
@@ -156,11 +149,11 @@ def places_of(families: Any, table: Table) -> DeclaredColumns:
     blocks: DeclaredColumns = []
     taken: Counter[Hashable] = Counter()
     for key, family in families.items():
-        names = list(key) if isinstance(key, tuple) and key not in at else [key]
+        names = names_of_key(key, at)
         for name in names:
             if name not in at:
                 raise ValueError(f"families: {no_column(name, table.columns)}")
-        if not (family is None or isinstance(family, Declared)):
+        if not isinstance(family, Declared | None):
             raise TypeError(
                 f"the family of {names} must be an instance such as Gaussian(), its name, or None "
                 f"to drop it, got {family!r}."
@@ -175,6 +168,11 @@ def places_of(families: Any, table: Table) -> DeclaredColumns:
     return blocks
 
 
+def names_of_key(key: Hashable, columns: Collection[Hashable]) -> list[Hashable]:
+    """Return the columns that a key of `families` means: one, or those of a tuple."""
+    return list(key) if isinstance(key, tuple) and key not in columns else [key]
+
+
 def undeclared(families: Any, table: Table) -> list[int]:
     """Return the places of the columns whose families are inferred."""
     if families != AUTO and not isinstance(families, Mapping):
@@ -183,20 +181,17 @@ def undeclared(families: Any, table: Table) -> list[int]:
     return [place for place in range(table.width) if place not in taken]
 
 
-def split_word_columns(
-    blocks: Iterable[tuple[Any, Sequence[int]]], table: Table
-) -> Iterator[tuple[Any, Sequence[int]]]:
+def split_word_columns(blocks: DeclaredColumns, table: Table) -> Iterator[tuple[Any, Places]]:
     """Yield every column of lists of words as a block with its own vocabulary.
 
     Columns of counts stay one block.
     """
     for family, places in blocks:
+        lists: list[int] = []
         # the columns of a sparse table are many, and hold numbers
-        if not isinstance(family, Multinomial) or isinstance(table, SparseTable):
-            lists, rest = [], places
-        else:
+        if isinstance(family, Multinomial) and not isinstance(table, SparseTable):
             lists = [place for place in places if table.has_lists(place)]
-            rest = [place for place in places if not table.has_lists(place)] if lists else places
+        rest = [place for place in places if place not in lists] if lists else places
         if rest and isinstance(family, Family) and family.listed:
             raise ValueError(
                 f"column {table.columns[rest[0]]!r} does not hold lists of words, so it cannot "
@@ -238,7 +233,7 @@ def families_of_numbers(places: list[int], table: Table) -> tuple[list[int], Dec
     flags = []
     blocks: dict[tuple[bool, bool], list[int]] = {}
     for place, (distinct, least) in zip(places, _whole_numbers(table.numbers(places)), strict=True):
-        if set(distinct) == {0.0, 1.0}:
+        if distinct == {0.0, 1.0}:
             flags.append(place)
         else:
             kind = 0 < len(distinct) <= FEW, bool(distinct) and least >= 0
@@ -249,29 +244,24 @@ def families_of_numbers(places: list[int], table: Table) -> tuple[list[int], Dec
     return flags, chosen
 
 
-def _whole_numbers(x: Any) -> list[tuple[list[float], float]]:
-    """Return each column's distinct whole numbers, at most FEW + 1, and the least of all.
+def _whole_numbers(x: Any) -> list[tuple[set[float], float]]:
+    """Return each column's distinct whole numbers, at most some more than FEW, and the least.
 
     There are none where a number is not whole.
     """
-    distinct: list[list[float] | None] = [[] for _ in range(x.shape[1])]
+    distinct: list[set[float]] = [set() for _ in range(x.shape[1])]
     least = np.full(x.shape[1], np.inf)
+    whole = np.full(x.shape[1], True)
     for rows in pieces_of(x):
         part = numbers(x, rows)
-        for j, known in enumerate(distinct):
-            if known is None:
-                continue
+        for j in np.flatnonzero(whole):
             column = part[~np.isnan(part[:, j]), j]
-            if (np.floor(column) != column).any() or np.isinf(column).any():
-                distinct[j] = None
-                continue
+            whole[j] = np.isfinite(column).all() and (np.floor(column) == column).all()
             least[j] = min(least[j], column.min(initial=np.inf))
-            for value in known:
-                column = column[column != value]
-            while len(column) and len(known) <= FEW:
-                known.append(float(column[0]))
-                column = column[column != column[0]]
-    return [(known or [], low) for known, low in zip(distinct, least.tolist(), strict=True)]
+            if whole[j] and len(distinct[j]) <= FEW:
+                distinct[j].update(np.unique(column).tolist())
+    known = [seen if is_whole else set() for seen, is_whole in zip(distinct, whole, strict=True)]
+    return list(zip(known, least.tolist(), strict=True))
 
 
 def _sparse_family(places: list[int], table: SparseTable) -> Family:

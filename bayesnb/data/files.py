@@ -14,17 +14,14 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
-import tempfile
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import chain
+from functools import cached_property, partial, reduce
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
 
@@ -38,13 +35,17 @@ from pyarrow import json as arrow_json
 from bayesnb.data.kinds import (
     DTYPES,
     NOT_OF_KIND,
+    Kinds,
     first_invalid,
     infer,
     is_text,
+    join_kinds,
     kind_of_type,
     parse,
 )
+from bayesnb.numerics.threads import ahead
 
+Names = Sequence[str]
 MISSING = ("", "NA", "NaN", "?")
 TEXT_FORMATS = ("csv", "tsv", "jsonl")
 FORMAT_OF_SUFFIX = {
@@ -81,15 +82,7 @@ END = "\0end of the table"  # the first cell of a row that is added to a text
 MAX_BATCH_ROWS, MAX_BATCH_CELLS = 1 << 16, 1 << 20
 LARGE_FILE, COLUMN_BUFFER = 1 << 23, 1 << 16  # bytes; a buffer grows to what a damaged page says
 INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
-WORDS = "lists of words"
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-NULLABLE_TYPES = {pa.bool_(): pd.BooleanDtype()} | {
-    pa.type_for_alias(dtype.name.lower()): dtype
-    for dtype in (
-        *(pd.Int8Dtype(), pd.Int16Dtype(), pd.Int32Dtype(), pd.Int64Dtype()),
-        *(pd.UInt8Dtype(), pd.UInt16Dtype(), pd.UInt32Dtype(), pd.UInt64Dtype()),
-    )
-}
 ADVICE = "If the file is damaged, download or write it again."
 
 
@@ -134,60 +127,51 @@ PLAIN = Reading()
 # Bytes
 
 
-class CountingFile(io.FileIO):
-    """A file that reports how many bytes were read from it."""
-
-    def __init__(self, path: str, on_read: Callable[[int], Any]) -> None:
-        super().__init__(path)
-        self.on_read = on_read
-
-    def read(self, size: int | None = -1) -> bytes:
-        data = super().read(size)
-        self.on_read(len(data))
-        return data
-
-
 @dataclass(eq=False)
 class Source:
     """The bytes of a table, which can be read from their beginning as often as is needed."""
 
-    name: str  # in messages
     path: str
     reading: Reading
-    on_read: Callable[[int], Any]  # is called with the number of bytes that were read
-    copy: Any = None  # the file at `path`, if it is a copy of what can be read only once
+    watch: Callable[[Any], Any] | None  # makes a file one whose reads a progress bar counts
 
-    @classmethod
-    def of(cls, path: str, reading: Reading, on_read: Callable[[int], Any]) -> "Source":
-        """Return the bytes of a file, a pipe, or of standard input for `-`."""
-        name = "standard input" if path == "-" else path
-        if path != "-" and (Path(path).is_file() or not Path(path).exists()):
-            return cls(name, path, reading, on_read)
-        if path == "-" and sys.stdin is None:
-            raise OSError(errno.EBADF, "it is closed", name)
-        copy = tempfile.NamedTemporaryFile()  # noqa: SIM115  (it is kept as long as the source)
-        with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as stream:
-            shutil.copyfileobj(stream, copy)
-        copy.flush()
-        return cls(name, copy.name, reading, on_read, copy)
+    @property
+    def name(self) -> str:
+        """Name of the table in messages."""
+        return "standard input" if self.path == "-" else self.path
+
+    @cached_property
+    def _piped(self) -> bytes | None:
+        """What comes through a pipe, which can be read only once; None for a file."""
+        if self.path != "-":
+            return Path(self.path).read_bytes() if Path(self.path).is_fifo() else None
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed", self.name)
+        return sys.stdin.buffer.read()
 
     @property
     def size(self) -> int:
         """Number of bytes, as they lie."""
-        return os.stat(self.path).st_size
+        return os.stat(self.path).st_size if self._piped is None else len(self._piped)
 
     @cached_property
     def is_packed(self) -> bool:
-        with open(self.path, "rb") as file:
+        with self._open_bytes() as file:
             return file.read(2) == GZIP_MAGIC
+
+    def _open_bytes(self) -> Any:
+        if self._piped is not None:
+            return io.BytesIO(self._piped)
+        return open(self.path, "rb", buffering=0)
 
     def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
-        on_read = self.on_read if counted else lambda count: None
-        file = pa.PythonFile(CountingFile(self.path, on_read), "r")
+        file = self._open_bytes()
+        if counted and self.watch is not None:
+            file = self.watch(file)
         if not self.is_packed:
-            return file
-        stream = pa.CompressedInputStream(file, "gzip")
+            return pa.PythonFile(file, "r")
+        stream = pa.input_stream(file, "gzip")
         return pa.BufferReader(stream.read()) if seekable else stream
 
     def read_head(self) -> bytes:
@@ -223,15 +207,11 @@ class Source:
 
 @contextmanager
 def named_errors(name: str) -> Iterator[None]:
-    """Make Arrow's errors name the file."""
+    """Make Arrow's errors name the file: a damaged size may ask for any number of bytes."""
     try:
         yield
-    except MemoryError as error:  # a damaged size may ask for any number of bytes
-        raise MemoryError(
-            f"{name}: {str(error) or 'its metadata takes too much'}. {ADVICE}"
-        ) from error
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+        if getattr(error, "errno", None) is not None:
             raise  # the system's, not Arrow's
         message = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise ValueError(f"{name}: it cannot be read: {message}. {ADVICE}") from error
@@ -246,13 +226,14 @@ class Batch:
 
     name: str  # of the file
     start: int  # rows before it
+    rows: int
     frame: pd.DataFrame  # columns of the kinds that were asked for
     kept: pd.DataFrame  # columns as they are in the file
     missing: Collection[str] | None  # texts in `kept` that stand for no cell; None if it has types
 
     @property
     def stop(self) -> int:
-        return self.start + len(self.frame)
+        return self.start + self.rows
 
     @property
     def where(self) -> str:
@@ -266,9 +247,7 @@ class Batch:
         if self.missing is None or kind in ("csv", "tsv"):
             return self.kept
         text = self.kept.mask(self.kept.isin(self.missing), None).astype("string")
-        return text.assign(
-            **{name: self.frame[name] for name in self.frame.columns if name in self.kept}
-        )
+        return text.assign(**self.frame[self.frame.columns.intersection(text.columns)])
 
 
 class TableReader(ABC):
@@ -290,87 +269,89 @@ class TableReader(ABC):
         """Names and types of the columns."""
 
     @abstractmethod
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: Names) -> Iterator[Any]:
         """Yield record batches of columns as the file has them."""
 
     @cached_property
-    def columns(self) -> Sequence[str]:
-        """Names of the columns, each once."""
+    def columns(self) -> Names:
+        """Names of the columns, each once; those beside the table are the last."""
         with named_errors(self.name):
             names = [name for name in self.schema.names if name != INDEX_COLUMN]
-        check_names(self.name, names)
-        return names
+        check_names(self.name, [*names, *self.folder])
+        return [*names, *self.folder]
+
+    def reads_text(self, name: str) -> bool:
+        """Return whether a column has no type, and so may be read as anything."""
+        return self.is_text or name in self.folder
+
+    def in_file(self, names: Iterable[str]) -> list[str]:
+        """Return those of some columns that are not beside the table, each once."""
+        return [name for name in dict.fromkeys(names) if name not in self.folder]
 
     @cached_property
-    def kinds(self) -> Mapping[str, str]:
+    def kinds(self) -> Kinds:
         """What the columns hold."""
-        return {name: kind_of_type(self.schema.field(name).type) for name in self.columns}
+        types = self._types()
+        for name, text in self.folder.items():
+            types[name] = infer(pa.array([text], pa.string())).type
+        return {name: kind_of_type(dtype) for name, dtype in types.items()}
+
+    def _types(self) -> dict[str, Any]:
+        return {name: self.schema.field(name).type for name in self.in_file(self.columns)}
 
     @cached_property
     def dates(self) -> Collection[str]:
         """Columns whose type is that of dates or times."""
-        return [name for name in self.columns if pa.types.is_temporal(self.schema.field(name).type)]
+        return [name for name, dtype in self._types().items() if pa.types.is_temporal(dtype)]
 
-    def read(self, kinds: Mapping[str, str]) -> pd.DataFrame:
+    def read(self, kinds: Kinds) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
-        columns = self._read(kinds)
-        rows = max(map(len, columns.values()), default=0)
-        if not rows:
-            raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
-        return to_frame(columns, rows)
-
-    def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
-        """Return all rows of columns of these kinds."""
         with named_errors(self.name):
-            table = next(regroup(self._batches(list(kinds)), sys.maxsize), None)
-        if table is None:
-            return {}
-        return {name: self._convert(name, table[name], kind, 0) for name, kind in kinds.items()}
+            columns = self._read(kinds)
+        if not any(map(len, columns.values())):
+            raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
+        return to_frame(columns)
 
-    def batches(
-        self, kinds: Mapping[str, str], rows: int, keep: Mapping[str, str] | None = None
-    ) -> Iterator[Batch]:
+    def _read(self, kinds: Kinds) -> dict[str, Any]:
+        """Return all rows of columns of these kinds."""
+        table = next(self._tables(list(kinds), sys.maxsize), None)
+        return {} if table is None else self._convert_all(table, kinds, 0)
+
+    def _tables(self, names: Names, rows: int) -> Iterator[Any]:
+        """Yield columns as the file and its folders have them, `rows` rows at a time."""
+        for table in regroup(self._batches(self.in_file(names) or self.columns[:1]), rows):
+            for name, text in self.folder.items():
+                cells = pa.repeat(pa.scalar(text, pa.string()), len(table))
+                table = table.append_column(name, cells)
+            yield table
+
+    def batches(self, kinds: Kinds, rows: int, keep: Kinds | None = None) -> Iterator[Batch]:
         """Yield `rows` rows at a time: columns of these kinds, and others to keep as they are.
 
         The latter are only widened, if they hold nothing or integers, and have kinds too.
         """
         start, keep = 0, keep or {}
-        names = [name for name in {**kinds, **keep} if name not in self.folder]
         missing = self.missing if self.is_text else None
         with named_errors(self.name):
-            for table in regroup(self._batches(names or [self.columns[0]]), rows):
-                for name, text in self.folder.items():
-                    cell = pa.scalar(text, pa.string())
-                    table = table.append_column(name, pa.repeat(cell, len(table)))
-                columns, kept = {}, {}
-                for name, kind in kinds.items():
-                    columns[name] = self._convert(name, table[name], kind, start)
-                for name, kind in keep.items():
-                    is_read = name in self.folder and name in columns
-                    kept[name] = columns[name] if is_read else widen(table[name], kind)
-                frames = to_frame(columns, len(table)), to_frame(kept, len(table))
-                yield Batch(self.name, start, *frames, missing)
+            for table in self._tables([*kinds, *keep], rows):
+                frame = to_frame(self._convert_all(table, kinds, start))
+                kept = {name: widen(table[name], kind) for name, kind in keep.items()}
+                yield Batch(self.name, start, len(table), frame, to_frame(kept), missing)
                 start += len(table)
+
+    def _convert_all(self, table: Any, kinds: Kinds, start: int) -> dict[str, Any]:
+        return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
 
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
         present = kind_of_type(column.type)
-        if not present:
+        is_other = "words" in (kind, present) and present not in (kind, "empty")
+        if not present or is_other:
             raise ValueError(
-                f"{self.name}: column {name!r} holds {column.type}; convert it to numbers or text, "
-                "or leave it out."
+                f"{self.name}: column {name!r} holds {column.type}, which is not read as a column "
+                f"of this kind, {kind}; convert it to numbers or text, or leave it out."
             )
         column = widen(column, kind)
-        if present == "empty":
-            return column
-        if "words" in (kind, present):
-            if kind != present:
-                what, asked = (WORDS, f"{kind}s") if present == "words" else (f"{present}s", WORDS)
-                raise ValueError(
-                    f"{self.name}: column {name!r} holds {what} instead of {asked}: lists of words "
-                    "are for Multinomial only."
-                )
-            return column
         if present != "text":
             return column.cast(pa.string()) if kind == "text" else column
         if kind == "text" and not self.missing:
@@ -409,13 +390,12 @@ class TableReader(ABC):
         return compute.if_else(is_missing, pa.scalar(None, pa.string()), cells)
 
 
-def check_names(name: str, columns: Sequence[str]) -> None:
+def check_names(name: str, columns: Names) -> None:
     """Raise for columns without a name, and for names that stand twice."""
     if "" in columns:
-        place = columns.index("") + 1
         raise ValueError(
-            f"{name}: column {place} of {len(columns)} has no name in the header. Give it one"
-            + (", or write the table without its index." if place == 1 else ".")
+            f"{name}: column {columns.index('') + 1} of {len(columns)} has no name in the header. "
+            "Give it one, or write the table without its index."
         )
     for column, times in Counter(columns).items():
         if times > 1:
@@ -470,17 +450,17 @@ def with_distinct_levels(column: Any) -> Any:
     return compute.if_else(is_missing, pa.scalar(None, cells.type), cells).dictionary_encode()
 
 
-def to_frame(columns: Mapping[str, Any], rows: int) -> pd.DataFrame:
+def to_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return columns of Arrow as a dataframe.
 
-    Integers and flags with missing cells have pandas' nullable types.
+    Integers and flags with missing cells have types of Arrow, as NumPy has none for them.
     """
     series = {}
     for name, column in columns.items():
-        is_nullable = column.null_count and column.type in NULLABLE_TYPES
-        mapper = NULLABLE_TYPES.get if is_nullable else None
+        is_whole = pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
+        mapper = pd.ArrowDtype if is_whole and column.null_count else None
         series[name] = column.to_pandas(types_mapper=mapper)
-    return pd.DataFrame(series, index=pd.RangeIndex(rows), copy=False)
+    return pd.DataFrame(series, copy=False)
 
 
 class EndedText(io.RawIOBase):
@@ -546,25 +526,33 @@ class TextReader(TableReader):
     def schema(self) -> Any:
         return pa.schema([(name, pa.string()) for name in self._layout[2]])
 
-    @cached_property
-    def kinds(self) -> Mapping[str, str]:
-        return {name: kind_of_type(column.type) for name, column in self._inferred.items()}
+    def _types(self) -> dict[str, Any]:
+        return {name: column.type for name, column in self._inferred.items()}
 
     @cached_property
-    def _whole(self) -> Any:
-        """All rows, as text."""
-        return pa.Table.from_batches(self._batches(self.columns), self.schema)
+    def _parts(self) -> list[tuple[Any, list[Any]]]:
+        """Batches of all rows, or of the first ones, as text and as what their cells look like."""
+        batches = self._batches(self.in_file(self.columns))
+        if self.head is not None:
+            tables = islice(regroup(batches, self.head), 1)
+            batches = chain.from_iterable(map(pa.Table.to_batches, tables))
+        elif self.use_threads:
+            batches = ahead(batches)  # more text is split while cells are looked at
+        return [(batch, list(map(self._infer, batch.columns))) for batch in batches]
 
     @cached_property
     def _inferred(self) -> dict[str, Any]:
-        """Columns of all rows, or of the first ones, as what they look like."""
-        if self.head is None:
-            rows = self._whole
-        else:
-            first = next(regroup(self._batches(self.columns), self.head), None)
-            rows = self.schema.empty_table() if first is None else first
-        with ThreadPoolExecutor(None if self.use_threads else 1) as threads:
-            return dict(zip(self.columns, threads.map(self._infer, rows.columns), strict=True))
+        """Columns as what all their cells look like."""
+        columns = {}
+        for j, name in enumerate(self.in_file(self.columns)):
+            arrays = [arrays[j] for _, arrays in self._parts]
+            kind = reduce(join_kinds, [kind_of_type(array.type) for array in arrays], "empty")
+            if kind == "text":
+                arrays = [self._clean(batch[j]) for batch, _ in self._parts]
+            elif kind != "empty":
+                arrays = [array.cast(DTYPES[kind], safe=False) for array in arrays]
+            columns[name] = pa.chunked_array(arrays, None if arrays else pa.null())
+        return columns
 
     def _infer(self, text: Any) -> Any:
         if self.source.reading.missing is None:
@@ -573,15 +561,16 @@ class TextReader(TableReader):
                 return column
         return infer(self._clean(text), self.decimal)
 
-    def _read(self, kinds: Mapping[str, str]) -> dict[str, Any]:
+    def _read(self, kinds: Kinds) -> dict[str, Any]:
         columns = {}
         for name, kind in kinds.items():
-            columns[name] = self._inferred[name]
+            columns[name] = widen(self._inferred[name], kind)
             if columns[name].type != DTYPES[kind]:
-                columns[name] = self._convert(name, self._whole[name], kind, 0)
+                text = pa.chunked_array([batch[name] for batch, _ in self._parts], pa.string())
+                columns[name] = self._convert(name, text, kind, 0)
         return columns
 
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: Names) -> Iterator[Any]:
         delimiter, blank, columns = self._layout
         names = list(dict.fromkeys([columns[0], *names]))
         end = f"\n{END}{delimiter * (len(columns) - 1)}\n"
@@ -640,20 +629,15 @@ class TextReader(TableReader):
                 place = f", row {int(number[1]) - blank - self.blank_rows - 2}"
             if self.invalid_row is not None:
                 size, mark = self.invalid_row.actual_columns, DELIMITERS.get(delimiter, delimiter)
-                advice = (
-                    f"A field that contains {mark} needs quotes; to set the separator: --delimiter."
-                )
-                if '"' in self.invalid_row.text:
-                    advice = 'Or a quote (") is not closed: close it, or double it within a cell.'
                 message = (
                     f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
-                    f"(separated by {mark}). {advice}"
+                    f"(separated by {mark}). A field that contains {mark} needs quotes; or else a "
+                    'quote (") is not closed, or the separator is another: --delimiter.'
                 )
             elif isinstance(error, UnicodeDecodeError) or "UTF8" in message:
-                what = self.encoding.upper().removesuffix("-SIG")
                 message = (
-                    f"it is not {what}. Name the encoding: --encoding cp1252 (Windows), latin-1, "
-                    "utf-16, ..."
+                    f"it is not {self.encoding.upper().removesuffix('-SIG')}. Name the encoding: "
+                    "--encoding cp1252 (Windows), latin-1, utf-16, ..."
                 )
             raise ValueError(f"{self.name}{place}: {message}") from None
 
@@ -682,15 +666,17 @@ def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> N
 
 
 class TypedReader(TableReader):
-    """A file that says the types of its columns."""
+    """Parquet, and Arrow's two formats, of which one is Feather: they say what columns hold."""
 
-    @abstractmethod
     def _open(self, stream: Any) -> Any:
-        """Return the file behind a stream."""
-
-    @abstractmethod
-    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
-        """Yield record batches of columns, maybe with others."""
+        if self.source.format == "parquet":
+            size = COLUMN_BUFFER if self.source.size > LARGE_FILE else 0
+            return parquet.ParquetFile(
+                stream, buffer_size=size, pre_buffer=False, page_checksum_verification=True
+            )
+        magic = stream.read(6)
+        stream.seek(0)
+        return ipc.open_file(stream) if magic == b"ARROW1" else ipc.open_stream(stream)
 
     @cached_property
     def schema(self) -> Any:
@@ -698,41 +684,19 @@ class TypedReader(TableReader):
             file = self._open(stream)
             return getattr(file, "schema_arrow", None) or file.schema
 
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: Names) -> Iterator[Any]:
         with self.source.open(seekable=True) as stream:
-            for batch in self._read_batches(self._open(stream), names):
+            file = self._open(stream)
+            batches: Iterable[Any] = file
+            if isinstance(file, parquet.ParquetFile):
+                rows = max(min(MAX_BATCH_CELLS // max(len(names), 1), MAX_BATCH_ROWS), 1)
+                batches = file.iter_batches(rows, columns=names, use_threads=self.use_threads)
+            elif isinstance(file, ipc.RecordBatchFileReader):
+                batches = map(file.get_batch, range(file.num_record_batches))
+            for batch in batches:
                 columns = batch.select(names)
                 columns.validate(full=True)  # a wrong offset would end the process
                 yield columns
-
-
-class ParquetReader(TypedReader):
-    """Parquet."""
-
-    def _open(self, stream: Any) -> Any:
-        size = COLUMN_BUFFER if self.source.size > LARGE_FILE else 0
-        return parquet.ParquetFile(
-            stream, buffer_size=size, pre_buffer=False, page_checksum_verification=True
-        )
-
-    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
-        rows = max(min(MAX_BATCH_CELLS // max(len(names), 1), MAX_BATCH_ROWS), 1)
-        yield from file.iter_batches(rows, columns=names, use_threads=self.use_threads)
-
-
-class ArrowReader(TypedReader):
-    """Arrow's two formats, of which one is Feather."""
-
-    def _open(self, stream: Any) -> Any:
-        magic = stream.read(6)
-        stream.seek(0)
-        return ipc.open_file(stream) if magic == b"ARROW1" else ipc.open_stream(stream)
-
-    def _read_batches(self, file: Any, names: Sequence[str]) -> Iterator[Any]:
-        if isinstance(file, ipc.RecordBatchFileReader):
-            yield from map(file.get_batch, range(file.num_record_batches))
-        else:
-            yield from file
 
 
 class JsonReader(TableReader):
@@ -744,35 +708,32 @@ class JsonReader(TableReader):
     @cached_property
     def _table(self) -> Any:
         with named_errors(self.name), self.source.open(seekable=True) as stream:
-            data = pa.py_buffer(stream.read())
-            # one block, so that errors say which row
-            options = arrow_json.ReadOptions(block_size=max(len(data), 1))
-            schema = arrow_json.read_json(pa.BufferReader(data), options).schema
-            dates = [
-                field.with_type(pa.string()) for field in schema if pa.types.is_temporal(field.type)
-            ]
-            types = arrow_json.ParseOptions(explicit_schema=pa.schema(dates))  # JSON has no dates
-            return arrow_json.read_json(pa.BufferReader(data), options, types)
+            return read_json(pa.py_buffer(stream.read()))
 
     @property
     def schema(self) -> Any:
         return self._table.schema
 
-    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _batches(self, names: Names) -> Iterator[Any]:
         yield from self._table.select(names).to_batches()
 
 
-READERS: dict[str, Callable[[Source, bool], TableReader]] = {
-    "parquet": ParquetReader,
-    "arrow": ArrowReader,
-    "jsonl": JsonReader,
-}
+def read_json(data: Any, texts: Sequence[Any] = ()) -> Any:
+    """Return the rows of JSON lines, of which some columns are texts: JSON has no dates."""
+    table = arrow_json.read_json(
+        pa.BufferReader(data),
+        arrow_json.ReadOptions(block_size=max(len(data), 1)),  # so that errors say which row
+        arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
+    )
+    is_date = pa.types.is_temporal
+    dates = [field.with_type(pa.string()) for field in table.schema if is_date(field.type)]
+    return read_json(data, dates) if dates else table
 
 
 def open_reader(
     path: Any,
     reading: Reading = PLAIN,
-    on_read: Callable[[int], Any] | None = None,
+    watch: Callable[[Any], Any] | None = None,
     *,
     use_threads: bool = True,
     head: int | None = None,
@@ -783,19 +744,19 @@ def open_reader(
     ----------
     path : name of the file
     reading : how it is read, where the file does not say
-    on_read : is called with the number of bytes that were read
+    watch : makes a file one whose reads are counted, as a progress bar does
     use_threads : whether several threads may read it
     head : rows of text that say what columns hold; None: all
     """
-    source = Source.of(str(path), reading, on_read or (lambda count: None))
-    if source.format in READERS:
-        return READERS[source.format](source, use_threads)
-    return TextReader(source, use_threads, head)
+    source = Source(str(path), reading, watch)
+    if source.format == "jsonl":
+        return JsonReader(source, use_threads)
+    if source.format in ("csv", "tsv"):
+        return TextReader(source, use_threads, head)
+    return TypedReader(source, use_threads)
 
 
-def read_file(
-    path: Any, reading: Reading = PLAIN, kinds: Mapping[str, str] | None = None
-) -> pd.DataFrame:
+def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -> pd.DataFrame:
     """Read a table in a file as a dataframe: CSV, TSV, Parquet, Arrow, Feather, JSON lines.
 
     Parameters
@@ -814,14 +775,9 @@ def read_text(text: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(text))
 
 
-def kind_of_texts(texts: Sequence[str | None]) -> str:
-    """Return what cells of text look like."""
-    return kind_of_type(infer(pa.chunked_array([texts], pa.string())).type)
-
-
 def stack_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return rows below each other; of categories that differ, those that occur are text."""
-    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    return pd.concat(frames, ignore_index=True)
 
 
 def format_of_name(name: str) -> str | None:
@@ -892,13 +848,12 @@ def cast_like(table: Any, schema: Any) -> Any:
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with an apostrophe before each text or name that a spreadsheet would run."""
-    frame = frame.copy(deep=False)
-    for place, dtype in enumerate(frame.dtypes):
-        if dtype.kind == "O":
-            cells = frame.iloc[:, place].astype(object).map(quote_formula, na_action="ignore")
-            frame.isetitem(place, cells)
-    frame.columns = [quote_formula(name) for name in frame.columns]
-    return frame
+
+    def quote_texts(column: pd.Series) -> pd.Series:
+        is_text = column.dtype.kind == "O"
+        return column.astype(object).map(quote_formula, na_action="ignore") if is_text else column
+
+    return frame.apply(quote_texts).rename(columns=quote_formula)
 
 
 def quote_formula(cell: Any) -> Any:
@@ -926,11 +881,6 @@ def json_lines(frame: pd.DataFrame) -> Iterator[str]:
 
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
         yield json.dumps(row, ensure_ascii=False, default=to_json) + "\n"
-
-
-def concat_columns(columns: Mapping[str, Any], kept: pd.DataFrame) -> pd.DataFrame:
-    """Return columns as a dataframe, right of those that are kept."""
-    return pd.concat([kept.reset_index(drop=True), pd.DataFrame(dict(columns))], axis=1)
 
 
 def to_text(frame: pd.DataFrame) -> str:

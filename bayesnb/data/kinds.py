@@ -7,13 +7,14 @@ whole numbers of more than 18 digits, and those of more than 5 with a plus sign,
 numbers have (+491234; +7 is a number). Flags are true and false.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
+Kinds = Mapping[str, str]  # what columns hold, by their names
 KINDS = ("number", "integer", "flag", "text")  # that a user may ask for
 DTYPES = {
     "number": pa.float64(),
@@ -79,7 +80,7 @@ def infer(text: Any, decimal: str = ".") -> Any:
     Null cells are missing; a column of them alone has Arrow's type of nothing.
     """
     if text.null_count == len(text):
-        return pa.chunked_array([pa.nulls(len(text))])
+        return pa.nulls(len(text))
     for kind in ("integer", "number", "flag"):
         try:
             # first a few of them: an error for each of many cells takes long
@@ -96,18 +97,7 @@ def infer(text: Any, decimal: str = ".") -> Any:
 
 def has_codes(text: Any, values: Any) -> bool:
     """Return whether one of the cells of a column, which are the numbers `values`, is a code."""
-    start = 0
-    for cells in text.chunks:
-        if any_code(cells.drop_null(), values[start : start + len(cells)].drop_null()):
-            return True
-        start += len(cells)
-    return False
-
-
-def any_code(cells: Any, values: Any) -> bool:
-    """Return whether one of these cells, none of them null, is a code."""
-    if not len(cells):
-        return False
+    cells = text.drop_null()
     _, offsets, data = cells.buffers()
     starts = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells)]
     letters = np.frombuffer(data, np.uint8)
@@ -116,7 +106,7 @@ def any_code(cells: Any, values: Any) -> bool:
     is_suspect = letters[digits] == ZERO
     is_suspect &= letters.take(digits + 1, mode="clip") != POINT
     is_suspect |= first == PLUS
-    is_suspect |= np.abs(values.to_numpy().astype(float)) >= MIN_LONG_CODE
+    is_suspect |= np.abs(values.drop_null().to_numpy().astype(float)) >= MIN_LONG_CODE
     suspects = cells.take(np.flatnonzero(is_suspect))
     return bool(compute.any(compute.match_substring_regex(suspects, CODE)).as_py())
 
@@ -147,7 +137,7 @@ def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> 
     if kind == "text":
         return text
     if strict:
-        values = infer(text, decimal)
+        values = infer(text.combine_chunks(), decimal)
         if are_contrary(kind, kind_of_type(values.type)):
             raise pa.ArrowInvalid("cells look otherwise")
         is_real = kind == "integer" and pa.types.is_floating(values.type)

@@ -80,13 +80,18 @@ def read_labels(y: Any) -> Any:
     return y if texts is None else EncodedLabels(np.array(texts.values, object), texts.codes)
 
 
+def have_integers(labels: Array) -> bool:
+    """Return whether labels are integers that 64 bits hold with a sign."""
+    return labels.dtype.kind in "iu" and labels.dtype != np.uint64
+
+
 @one_type()
 def distinct(labels: Any) -> Array:
     """Return the classes among labels, sorted."""
     if isinstance(labels, EncodedLabels):
         return np.unique(labels.occurring)
     labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels)
-    if labels.dtype.kind in "iu" and labels.dtype != np.uint64 and labels.size:
+    if have_integers(labels) and labels.size:
         whole = integers(labels.reshape(-1), EVERY)
         least, most = int(whole.min()), int(whole.max())
         if most - least < MOST_CANDIDATES:
@@ -122,21 +127,14 @@ def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
 
     An error with advice for labels that are not there.
     """
-    if (
-        not isinstance(y, EncodedLabels)
-        and y.dtype.kind in "iu"
-        and classes.dtype.kind in "iu"
-        and y.dtype != np.uint64
-    ):
-        least, most = int(classes[0]), int(classes[-1])
-        if most - least < MOST_CANDIDATES:
-            codes = integers(y, EVERY) - np.int64(least)
-            beyond = codes.view(np.uint64).max(initial=0) > most - least  # a negative one too
-            if not beyond and most - least >= len(classes):  # there are gaps
-                table = np.full(most - least + 1, -1)
-                table[classes.astype(np.int64) - least] = np.arange(len(classes))
-                codes = table[codes]
-            if not beyond and (codes >= 0).all():
+    if not isinstance(y, EncodedLabels) and have_integers(y) and classes.dtype.kind in "iu":
+        least, size = int(classes[0]), int(classes[-1]) - int(classes[0]) + 1
+        if size < MOST_CANDIDATES:
+            table = np.full(size + 1, -1)  # the last place is that of all others
+            table[classes.astype(np.int64) - least] = np.arange(len(classes))
+            away = (integers(y, EVERY) - np.int64(least)).view(np.uint64)  # many, if it is below 0
+            codes = table[np.minimum(away, size)]
+            if (codes >= 0).all():
                 return codes
     y = y if isinstance(y, EncodedLabels) else EncodedLabels.of(y)
     places = {label: place for place, label in enumerate(classes.tolist())}

@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import eq
@@ -13,41 +13,18 @@ import numpy as np
 
 Array = np.ndarray
 Levels = Sequence[Any]  # a tuple, or a range: see `compact`
-MOST_CODES = 1 << 24
 MOST_SPANNED = 1 << 16  # codes that all have a place, whether they occur or not
 MOST_EMPTY = 16  # places for each code that occurs, beyond so many
 
 
 def compact(values: Sequence[Any]) -> Sequence[Any]:
     """Return values as a range, to save memory, if they are consecutive integers; else a tuple."""
-    if isinstance(values, range) and values.step == 1 and len(values):
-        return values
     if len(values) == 0 or type(values[0]) is not int:
         return tuple(values)
     whole = range(values[0], values[0] + len(values))
-    same = all(
-        type(value) is int and value == place for value, place in zip(values, whole, strict=True)
-    )
-    return whole if same else tuple(values)
-
-
-def code_of(levels: Levels) -> Callable[[Any, int], int]:
-    """Return a function that gives a value's code among the levels, or a default."""
-    if not isinstance(levels, range):
-        return {level: code for code, level in enumerate(levels)}.get
-
-    def get(value: Any, default: int) -> int:
-        try:
-            code = int(value) - levels.start
-        except (
-            TypeError,
-            ValueError,
-            OverflowError,
-        ):  # neither a number nor text that reads as one
-            return default
-        return code if 0 <= code < len(levels) and levels[code] == value else default
-
-    return get
+    have_integers = set(map(type, values)) == {int}
+    is_whole = values == whole or (have_integers and list(values) == list(whole))
+    return whole if is_whole else tuple(values)
 
 
 def is_prefix(levels: Levels, first: Levels) -> bool:
@@ -92,32 +69,26 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
     Where codes go beyond `MOST_SPANNED`, and few of those up to the largest occur, the levels are
     those that occur and those below `least`: a table of all would be mostly empty.
     """
-    old = known if not isinstance(known, range) else (known[0], known[-1])
+    old = (known[0], known[-1]) if isinstance(known, range) else known
     levels = (*old, *sorted(set(values) - set(old)))
-    whole = [value for value in levels if _is_whole(value)]
-    if min(levels) < 0 or max(levels) == np.inf:
-        invalid = min(levels) if min(levels) < 0 else max(levels)
+    lowest, highest = min(levels), max(levels)
+    if lowest < 0 or highest == np.inf:
         raise ValueError(
             f"Negative values in data passed as codes, or infinite ones: column {name!r} holds "
-            f"{invalid}."
+            f"{lowest if lowest < 0 else highest}."
         )
-    if not whole:
+    broken = [value for value in levels if not _is_whole(value)]
+    if len(broken) == len(levels):
         return levels
-    if len(whole) < len(levels):
-        invalid = next(value for value in levels if not _is_whole(value))
+    if broken:
         raise ValueError(
-            f"column {name!r} holds {invalid}: codes of categories are 0, 1, 2, ... "
+            f"column {name!r} holds {broken[0]}: codes of categories are 0, 1, 2, ... "
             "For any other levels use NaiveBayes(Categorical())."
         )
-    size = max(int(max(whole)) + 1, least)
+    size = max(int(highest) + 1, least)
     if size > MOST_SPANNED and size > MOST_EMPTY * (len(known) + len(values)):
         kept = known if len(known) else range(least)
         return (*kept, *sorted({int(value) for value in values} - {*kept}))
-    if size > MOST_CODES:
-        raise ValueError(
-            f"column {name!r} holds the code {size - 1}, which would make {size} levels. "
-            "NaiveBayes(Categorical()) takes any values as levels, and only those that occur."
-        )
     return range(size)
 
 

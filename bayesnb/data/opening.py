@@ -9,16 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from bayesnb.data.columns import (
-    LISTS,
-    begins_with_text,
-    first_list,
-)
+from bayesnb.data.columns import LISTS, begins_with_text, first_list
 from bayesnb.data.tables import (
     ArrayTable,
     DocumentTable,
     FrameTable,
-    PandasTable,
     SparseTable,
     Table,
     are_texts,
@@ -35,39 +30,25 @@ def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Ta
     `documents`.
     """
     # what is common is known by its type, in no time: single rows are asked for one by one
-    if type(x) is np.ndarray and x.dtype.kind not in "OV":
-        table: Table = ArrayTable(x)
-    elif isinstance(x, pd.DataFrame):
-        table = PandasTable(x)
-    elif sparse.issparse(x):
-        table = SparseTable(x)
-    elif isinstance(x, Table):
-        table = x
-    else:
-        table = _table_of(x, documents)
+    is_plain = type(x) is np.ndarray and x.dtype.kind not in "OV"
+    table = ArrayTable(x) if is_plain else _table_of(x, documents)
     table.n_jobs = n_jobs
     return table
 
 
 def _table_of(x: Any, documents: bool) -> Table:
-    if are_plain_rows(x):
-        return DocumentTable(x) if are_documents(x, documents) else ArrayTable(x)
+    if isinstance(x, Table):
+        return x
+    if hasattr(type(x), "to_scipy_sparse"):  # PyData's
+        x = x.to_scipy_sparse()
+    if sparse.issparse(x):
+        return SparseTable(x)
     x = lists_of_words(x)
     if are_documents(x, documents):
         return DocumentTable(x)
-    if hasattr(x, "to_scipy_sparse"):  # PyData's
-        return SparseTable(x.to_scipy_sparse())
     refuse_lazy(x, "X")
     frame = frame_of(x)
-    if frame is None:
-        return ArrayTable(x)
-    native = frame.to_native()
-    return PandasTable(native) if isinstance(native, pd.DataFrame) else FrameTable(frame)
-
-
-def are_plain_rows(x: Any) -> bool:
-    """Return whether rows are a list of lists or arrays, in which no column has a name."""
-    return type(x) in (list, tuple) and len(x) > 0 and type(x[0]) in LISTS
+    return ArrayTable(x) if frame is None else FrameTable(frame)
 
 
 def lists_of_words(x: Any) -> Any:
@@ -84,13 +65,8 @@ def are_documents(x: Any, declared: bool) -> bool:
     They are if they are lists of texts of different lengths, or if it is `declared` that a row is
     one list.
     """
-    if (isinstance(x, np.ndarray) and (x.ndim > 1 or x.dtype != object)) or not isinstance(
-        x, LISTS
-    ):
-        return False
-    if not len(x) or not all(
-        isinstance(row, LISTS) and (type(row) is not np.ndarray or row.ndim == 1) for row in x
-    ):
+    is_flat = isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim == 1)
+    if not (is_flat and len(x) and all(isinstance(row, LISTS) and np.ndim(row) for row in x)):
         return False
     return begins_with_text(chain.from_iterable(x)) and (declared or len(set(map(len, x))) > 1)
 
@@ -100,37 +76,31 @@ def frame_of(x: Any) -> nw.DataFrame | None:
 
     None for what has no names.
     """
+    if hasattr(type(x), "reset_coords"):  # xarray's
+        x = x.reset_coords(drop=True).to_pandas()  # of its coordinates, those of the axes stay
     try:
-        frame = nw.from_native(_of_xarray(x), pass_through=True)
+        frame = nw.from_native(x, pass_through=True)
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"X has columns of the same name; rename them. {error}") from None
     if isinstance(frame, nw.LazyFrame):
-        _refuse_lazy_frame(x, frame)
+        raise TypeError(
+            f"X is a lazy frame of {frame.implementation.value}: its rows are not computed yet, "
+            "and their order may differ from that of the labels. Collect both at once: X.collect()."
+        )
     if isinstance(frame, nw.DataFrame):
         return frame
-    refuse_series(frame)
-    if hasattr(frame, "__arrow_c_stream__") and not nw.dependencies.is_into_series(frame):
-        return _streamed(frame)
-    _refuse_unread(frame)
-    return None
-
-
-def _of_xarray(x: Any) -> Any:
-    """Return an xarray object as a frame of pandas, or a series where it has one dimension."""
-    is_labelled = hasattr(x, "dims") and hasattr(x, "reset_coords")
-    return (
-        x.reset_coords(drop=True).to_pandas() if is_labelled else x
-    )  # of its coordinates, those of the axes stay
-
-
-def _streamed(x: Any) -> nw.DataFrame:
-    frame = nw.from_arrow(x, backend="pyarrow")
-    if not len(frame):
+    if nw.dependencies.is_into_series(frame):
+        refuse_series(frame)
+    elif hasattr(frame, "__arrow_c_stream__"):
+        frame = nw.from_arrow(frame, backend="pyarrow")
+        if len(frame):
+            return frame
         raise ValueError(
             "X is a stream without rows, or one that was read already: it can be read only once. "
             "Keep its rows: X = pyarrow.table(X)."
         )
-    return frame
+    refuse_lost_names(frame)
+    return None
 
 
 def is_lazy(x: Any) -> bool:
@@ -152,62 +122,29 @@ def refuse_lazy(x: Any, name: str) -> None:
         )
 
 
-def _refuse_lazy_frame(x: Any, frame: nw.LazyFrame) -> None:
-    """Raise for rows that are not there yet: they may come in another order than their labels."""
-    native = nw.to_native(x, pass_through=True)
-    direct = native is not x or nw.dependencies.is_polars_lazyframe(native)
-    advice = "X.collect()" if direct else "narwhals.from_native(X).collect()"
-    if native is not x and hasattr(native, "__dask_graph__"):
-        advice += ", or the collection of Dask itself, X.to_native()"
-    raise TypeError(
-        f"X is a lazy frame of {frame.implementation.value}: its rows are not computed yet, and "
-        f"their order may differ from that of the labels. Collect both at once: {advice}."
-    )
-
-
 def refuse_series(x: Any) -> None:
     """Raise for one row or column of a frame, but for a column of texts: see `refuse_texts`."""
-    if str(getattr(x, "type", "")).startswith("struct"):
-        raise TypeError(
-            "X is an array of records. Make its fields columns: pyarrow.Table.from_struct_array(X)."
-        )
-    if not nw.dependencies.is_into_series(x):
-        return
     series = nw.from_native(x, series_only=True)
     if series.dtype == nw.Struct:
         raise TypeError(
             "X is a series of records. Make its fields columns: X.struct.unnest() in polars."
         )
-    native = series.to_native()
-    names = native.index.tolist() if isinstance(native, pd.Series) else []
-    is_row = bool(names) and all(isinstance(name, str) for name in names)
-    if is_row or not are_texts(series.to_list()):
-        shown = f", with the index {names[:5]}" if is_row else ""
+    if not are_texts(series.to_list()):
         raise ValueError(
             f"Expected 2D array, got 1D array instead: a {type(x).__name__} of {len(series)} "
-            f"cells{shown}. {ONE_ROW}; for one column, X[['name']]."
+            f"cells. {ONE_ROW}; for one column, X[['name']]."
         )
 
 
-def _refuse_unread(x: Any) -> None:
+def refuse_lost_names(x: Any) -> None:
     """Raise for rows or columns whose names would be lost."""
     first = x[0] if isinstance(x, list | tuple) and len(x) else x
-    if hasattr(first, "__dataframe__"):
-        raise TypeError(
-            f"X is a {type(x).__name__}, which is not supported. Convert it to a table of pandas, "
-            "polars or pyarrow."
-        )
-    by_name = isinstance(first, Mapping) or (
-        first is not x and nw.dependencies.is_into_series(first)
-    )
-    by_name = by_name or any(hasattr(record, "_fields") for record in (x, first))
-    if by_name or getattr(getattr(x, "dtype", None), "names", None):
+    if hasattr(x, "_fields") or (isinstance(x, Mapping) and not any(map(np.ndim, x.values()))):
+        raise TypeError(f"Expected a table, got one row: a {type(x).__name__}. {ONE_ROW}.")
+    has_names = isinstance(first, Mapping) or hasattr(first, "_fields")
+    has_names = has_names or (nw.dependencies.is_into_series(first) and first is not x)
+    if has_names or getattr(getattr(x, "dtype", None), "names", None):
         of = "" if first is x else f" of {type(first).__name__}"
-        is_row = hasattr(x, "_fields") or (
-            isinstance(x, Mapping) and not any(map(np.ndim, x.values()))
-        )
-        if is_row:
-            raise TypeError(f"Expected a table, got one row: a {type(x).__name__}. {ONE_ROW}.")
         raise TypeError(
             f"X is a {type(x).__name__}{of}, whose column names would be lost. Give "
             "pandas.DataFrame(X)."
@@ -216,7 +153,6 @@ def _refuse_unread(x: Any) -> None:
 
 def to_nested_dict(x: Any) -> Any:
     """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
-    x = nw.to_native(x, pass_through=True)
     if not nw.dependencies.is_into_dataframe(x):
         return x
     if not isinstance(x, pd.DataFrame):

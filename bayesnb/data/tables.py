@@ -8,7 +8,7 @@ to do.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from scipy import sparse
 
 from bayesnb import numerics
@@ -33,26 +32,29 @@ from bayesnb.data.columns import (
     kind_of_objects,
     lists_of_objects,
     lists_of_series,
-    plain_arrow,
     refuse_times,
     time_error,
-    with_plain_types,
+    with_plain_type,
     words_of,
 )
 from bayesnb.numerics.threads import FEWEST, in_order
 from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, Picked, integers, pieces_of
 
 Array = np.ndarray
+Places = Sequence[int]  # of columns in a table
 
-UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
+MAX_CELLS_AT_ONCE = 1 << 10  # of a frame
+HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
+OF_LISTS = (nw.List, nw.Array)
+OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last: lists that are all empty
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnColumns:
     """Columns that were drawn together, `(r, f)` or CSR: numbers, or codes of each one's levels."""
 
-    places: Sequence[int]
+    places: Places
     cells: Any
     levels: Sequence[Sequence[Any]] = ()
 
@@ -100,45 +102,18 @@ class TableTemplate:
         return np.column_stack(list(columns.values()))
 
 
-def is_sound(x: Any) -> bool:
-    """Return whether a table is CSR whose arrays agree: SciPy takes ten times as long to see it."""
-    if x.format != "csr":
-        return False
-    starts, places = x.indptr, x.indices
-    for indices in (starts, places):
-        if not (type(indices) is np.ndarray and indices.ndim == 1 and indices.dtype in UNSIGNED):
-            return False
-    if len(starts) != x.shape[0] + 1 or starts[0] != 0 or x.data.shape != places.shape:
-        return False
-    if starts[-1] != len(places) or (len(starts) > 2 and (starts[1:] < starts[:-1]).any()):
-        return False
-    unsigned = places.view(UNSIGNED[places.dtype])  # negative ones are the largest there
-    return bool(np.maximum.reduce(unsigned, initial=0) < x.shape[1])
-
-
 def refuse_damaged(x: Any) -> None:
     """Raise if the arrays of a SciPy sparse table contradict each other or its shape."""
-    if is_sound(x):
-        return
     try:
-        if hasattr(x, "check_format"):
+        if x.format == "coo":
+            sparse.coo_array((x.data, (x.row, x.col)), shape=x.shape)  # which checks them
+        elif hasattr(x, "check_format"):
             copy(x).check_format(full_check=True)  # it cuts arrays off that are too long
-        elif x.format == "coo":
-            check_coordinates(x)
     except ValueError as error:
         raise ValueError(
             f"X is a damaged sparse table: {error}. Build it anew from its rows, columns and "
             f"values: scipy.sparse.csr_array((values, (rows, columns)), shape={x.shape})."
         ) from None
-
-
-def check_coordinates(x: Any) -> None:
-    """Raise for places of a table in coordinate format that are outside of it."""
-    for places, length in zip((x.row, x.col), x.shape, strict=True):
-        if len(places) != len(x.data):
-            raise ValueError(f"it has {len(places)} places and {len(x.data)} values")
-        if len(places) and not (places.min() >= 0 and places.max() < length):
-            raise ValueError(f"a place is not within 0 to {length - 1}")
 
 
 class Table(ABC):
@@ -171,15 +146,12 @@ class Table(ABC):
 
     def take(self, keep: Array) -> Self:
         """Return the rows where `keep` is true."""
-        taken = type(self)(self._rows_of(keep))
+        taken = type(self)(self.x[np.flatnonzero(keep)])
         taken.n_jobs = self.n_jobs
         return taken
 
-    def _rows_of(self, keep: Array) -> Any:
-        return self.x[keep]
-
     @property
-    def flags(self) -> Sequence[int]:
+    def flags(self) -> Places:
         """Places of the columns of true and false."""
         return ()
 
@@ -193,7 +165,7 @@ class Table(ABC):
         """Return what a column seems to hold."""
 
     @abstractmethod
-    def numbers(self, columns: Sequence[int]) -> Any:
+    def numbers(self, columns: Places) -> Any:
         """Return some columns as an `(r, f)` array or CSR of numbers, missing cells NaN."""
 
     @abstractmethod
@@ -206,12 +178,20 @@ class Table(ABC):
 
     def lists(self, column: int) -> Lists:
         """Return the words of a column of lists, split once."""
-        if column not in self._lists:
-            self._lists[column] = self._split(column)
-        return self._lists[column]
+        return self._remember(self._split, column)
 
     def _split(self, column: int) -> Lists:
         return lists_of_objects(self.columns[column], self.values(column))
+
+    def _remember(self, read: Callable[[int], Any], column: int) -> Any:
+        key = read.__name__, column
+        if key not in self._read:
+            self._read[key] = read(column)
+        return self._read[key]
+
+    @cached_property
+    def _read(self) -> dict[tuple[str, int], Any]:
+        return {}
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         """Return the levels that a column's type declares, used or not."""
@@ -219,40 +199,27 @@ class Table(ABC):
 
     def distinct(self, column: int) -> DistinctValues:
         """Return a column's distinct values and where they stand, factorized once."""
-        if column not in self._factorizations:
-            self._factorizations[column] = self._factorized(column)
-        return self._factorizations[column]
+        return self._remember(self._factorized, column)
 
     def _factorized(self, column: int) -> DistinctValues:
         return factorize(self.columns[column], self.values(column))
 
-    def distinct_of(self, columns: Sequence[int]) -> list[DistinctValues]:
+    def distinct_of(self, columns: Places) -> list[DistinctValues]:
         """Return the distinct values of some columns and where they stand, by several threads."""
-        return list(
-            in_order(
-                self.distinct, columns, self.n_jobs if self.rows * len(columns) > FEWEST else 1
-            )
-        )
+        n_jobs = self.n_jobs if self.rows * len(columns) > FEWEST else 1
+        return list(in_order(self.distinct, columns, n_jobs))
 
-    def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
+    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
         """Return the distinct values of some columns."""
         return [seen.values for seen in self.distinct_of(columns)]
 
-    def integers(self, columns: Sequence[int]) -> Any:
+    def integers(self, columns: Places) -> Any:
         """Return some columns as an `(r, f)` array, if they are integers; else None."""
         return None
 
     def extent(self, column: int) -> tuple[int, int] | None:
         """Return the least and the largest value of a column of integers."""
         return None
-
-    @cached_property
-    def _factorizations(self) -> dict[int, DistinctValues]:
-        return {}
-
-    @cached_property
-    def _lists(self) -> dict[int, Lists]:
-        return {}
 
 
 class ArrayTable(Table):
@@ -265,7 +232,7 @@ class ArrayTable(Table):
         self.rows, self.width = self.x.shape
 
     @property
-    def flags(self) -> Sequence[int]:
+    def flags(self) -> Places:
         if self.x.dtype.kind != "O":
             return range(self.width) if self.x.dtype == bool else ()
         kinds = (pd.api.types.infer_dtype(column, skipna=True) for column in self.x.T)
@@ -273,14 +240,13 @@ class ArrayTable(Table):
 
     def kind(self, column: int) -> str:
         if self.x.dtype.kind == "O":
-            return kind_of_lists(column, self.x[:, column]) or kind_of_objects(
-                column, self.x[:, column]
-            )
-        return {"b": "flag", "U": "level", "S": "level", "T": "level"}.get(
-            self.x.dtype.kind, "number"
+            cells = self.x[:, column]
+            return kind_of_lists(column, cells) or kind_of_objects(column, cells)
+        return {"b": "flag", "i": "number", "u": "number", "f": "number"}.get(
+            self.x.dtype.kind, "level"
         )
 
-    def numbers(self, columns: Sequence[int]) -> Any:
+    def numbers(self, columns: Places) -> Any:
         if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
         return self.x if is_all_columns(columns, self.width) else Picked(self.x, columns)
@@ -291,54 +257,44 @@ class ArrayTable(Table):
     def values(self, column: int) -> Array:
         return self.x[:, column]
 
-    def distinct_values(self, columns: Sequence[int]) -> list[tuple[Any, ...]]:
-        if self._extents is None or self._seen is None:
+    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
+        if self._occurring is None:
             return super().distinct_values(columns)
-        seen, sizes, starts = self._seen
-        least = self._extents[0]
-        occurring = (
-            np.flatnonzero(seen[starts[j] : starts[j] + sizes[j]]) + least[j] for j in columns
-        )
-        return [tuple(values.tolist()) for values in occurring]
+        return [tuple(self._occurring[column].tolist()) for column in columns]
 
-    def integers(self, columns: Sequence[int]) -> Any:
-        return (
-            self.numbers(columns)
-            if self.x.dtype.kind in "iu" and self.x.dtype != np.uint64
-            else None
-        )
+    def integers(self, columns: Places) -> Any:
+        return self.numbers(columns) if self.has_integers else None
+
+    @property
+    def has_integers(self) -> bool:
+        """Whether all cells are integers that 64 bits hold."""
+        return self.x.dtype.kind in "iu" and self.x.dtype != np.uint64
 
     def extent(self, column: int) -> tuple[int, int] | None:
-        return (
-            None
-            if self._extents is None
-            else (int(self._extents[0][column]), int(self._extents[1][column]))
-        )
+        if not self.has_integers:
+            return None
+        least, most = self._extents
+        return int(least[column]), int(most[column])
 
     @cached_property
-    def _extents(self) -> tuple[Array, Array] | None:
-        """The least and the largest value of each column, if all are integers that 64 bits hold."""
-        if self.x.dtype.kind not in "iu" or self.x.dtype == np.uint64:
-            return None
+    def _extents(self) -> tuple[Array, Array]:
+        """The least and the largest integer of each column."""
 
         def extent_of(rows: slice) -> tuple[Array, Array]:
-            first = np.array(self.x[rows.start], np.int64)
-            least, most = first, first.copy()
+            least = np.array(self.x[rows.start], np.int64)
+            most = least.copy()
             numerics.level_kernels.extent(integers(self.x, rows), least, most)
             return least, most
 
-        parts = list(in_order(extent_of, pieces_of(self.x), self.n_jobs))
-        return np.min([least for least, _ in parts], axis=0), np.max(
-            [most for _, most in parts], axis=0
-        )
+        least, most = zip(*in_order(extent_of, pieces_of(self.x), self.n_jobs), strict=True)
+        return np.min(least, axis=0), np.max(most, axis=0)
 
     @cached_property
-    def _seen(self) -> tuple[Array, Array, Array] | None:
-        """Which integers occur, of all columns end to end.
-
-        Each column's number of candidates, and its start.
-        """
-        least, most = self._extents  # type: ignore[misc]
+    def _occurring(self) -> list[Array] | None:
+        """The integers that occur in each column; None if not all have few candidates."""
+        if not self.has_integers:
+            return None
+        least, most = self._extents
         sizes = most - least + 1
         if (sizes < 1).any() or (sizes > MOST_LEVELS).any():
             return None
@@ -346,7 +302,8 @@ class ArrayTable(Table):
         seen = np.zeros(int(sizes.sum()), bool)
         for rows in pieces_of(self.x):
             numerics.level_kernels.mark(integers(self.x, rows), least, starts, seen)
-        return seen, sizes, starts
+        parts = np.split(seen, starts[1:])
+        return [np.flatnonzero(part) + low for part, low in zip(parts, least, strict=True)]
 
 
 class DocumentTable(ArrayTable):
@@ -387,7 +344,7 @@ class SparseTable(Table):
     def kind(self, column: int) -> str:
         return "number"
 
-    def numbers(self, columns: Sequence[int]) -> sparse.csr_array:
+    def numbers(self, columns: Places) -> sparse.csr_array:
         return self.x if is_all_columns(columns, self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
@@ -405,7 +362,7 @@ def _sparse_numbers(x: Any) -> Any:
         raise ValueError(f"X is a sparse table of objects that are not numbers: {error}.") from None
 
 
-def is_all_columns(columns: Sequence[int], width: int) -> bool:
+def is_all_columns(columns: Places, width: int) -> bool:
     """Return whether columns are all that there are, in their order."""
     return columns == range(width) or (
         len(columns) == width and list(columns) == list(range(width))
@@ -483,44 +440,36 @@ def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Seri
     return pd.Series(np.asarray(values, float), index, name=name)
 
 
-HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
-FEW = 1 << 10  # cells of a frame that are read as one array
-OF_LISTS = (nw.List, nw.Array)
-OF_TEXTS = (
-    nw.String,
-    nw.Categorical,
-    nw.Enum,
-    nw.Unknown,
-)  # the last is that of lists that are all empty
-
-
 class FrameTable(Table):
-    """A dataframe. Columns are named by label."""
+    """A dataframe, as narwhals sees it. Columns are named by label."""
 
     container = "frame"
     unnamed = False
 
     def __init__(self, x: nw.DataFrame) -> None:
-        self.x, self.native = with_plain_types(x), x.to_native()
+        self.x, self.native = x, x.to_native()
         refuse_invalid_shape(x.shape)
         self.rows, self.width = x.shape
         self.columns = tuple(x.columns)
 
     @property
-    def flags(self) -> Sequence[int]:
-        return [place for place, series in enumerate(self.series) if series.dtype == nw.Boolean]
+    def is_pandas(self) -> bool:
+        """Whether it is a dataframe of pandas, as code in messages expects."""
+        return isinstance(self.native, pd.DataFrame)
 
-    def _rows_of(self, keep: Array) -> Any:
-        return self.x.filter(keep.tolist())
+    @property
+    def index(self) -> Array:
+        """Names of the rows, those of an index of several levels as tuples."""
+        return self.native.index.to_numpy() if self.is_pandas else super().index
 
     @cached_property
     def series(self) -> list[nw.Series]:
-        return list(self.x.iter_columns())
+        """The columns, with types that NumPy or pandas can hold."""
+        return list(map(with_plain_type, self.x.iter_columns()))
 
-    @cached_property
-    def natives(self) -> list[Any]:
-        """The columns as the library has them."""
-        return [series.to_native() for series in self.series]
+    @property
+    def flags(self) -> Places:
+        return [place for place, series in enumerate(self.series) if series.dtype == nw.Boolean]
 
     def kind(self, column: int) -> str:
         name, dtype = self.columns[column], self.series[column].dtype
@@ -529,7 +478,7 @@ class FrameTable(Table):
         if dtype == nw.Unknown and self.series[column].null_count() == self.rows:
             return "level"  # as a column of None in pandas
         if dtype.is_temporal():
-            raise time_error(f"column {name!r}", type(dtype).__name__, name, self._days(column))
+            raise time_error(f"column {name!r}", type(dtype).__name__)
         if isinstance(dtype, OF_LISTS):
             return words_of(name, dtype.inner in OF_TEXTS)
         if dtype in (nw.Object, nw.Unknown):
@@ -538,36 +487,32 @@ class FrameTable(Table):
             return kind
         if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
             raise ValueError(
-                f"column {name!r} holds {self._type_name(self.series[column])}, for which no "
-                "family can be inferred: declare one, or convert the column."
+                f"column {name!r} holds {self._type_name(column)}, for which no family can be "
+                "inferred: declare one, or convert the column."
             )
         return "number" if dtype.is_numeric() else "level"
 
-    def _days(self, column: int) -> str:
-        """Return code that makes days since 1970 of a column of dates.
-
-        Nothing for another library's.
-        """
-        return ""
-
     def has_lists(self, column: int) -> bool:
         dtype = self.series[column].dtype
-        return isinstance(dtype, OF_LISTS) or (
-            dtype == nw.Object and first_list(self.values(column)) is not None
-        )
+        if dtype == nw.Object:
+            return first_list(self.values(column)) is not None
+        return isinstance(dtype, OF_LISTS)
 
     def _split(self, column: int) -> Lists:
         return lists_of_series(self.columns[column], self.series[column])
 
-    @property
-    def array(self) -> Array | None:
-        """The table as one array, where its columns by themselves would take longer; else None."""
-        return None
+    @cached_property
+    def _array(self) -> Array | None:
+        """A few rows of plain numbers as one array: one by one, columns would take longer."""
+        array = None
+        if self.is_pandas and self.rows * self.width <= MAX_CELLS_AT_ONCE:
+            array = self.native.to_numpy()
+        return array if array is not None and array.dtype in (*FLOATS, *INTEGERS) else None
 
-    def numbers(self, columns: Sequence[int]) -> Any:
+    def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
-        if (array := self.array) is not None:
-            return array if is_all_columns(columns, self.width) else array[:, columns]
+        if self._array is not None:
+            return self._array[:, columns]
         parts = [self.column_numbers(column) for column in columns]
         (dtype, *others) = {part.dtype for part in parts}
         is_narrow = not others and dtype in (np.float32, np.uint8)
@@ -575,117 +520,58 @@ class FrameTable(Table):
 
     def column_numbers(self, column: int) -> Array:
         """Return a column as floats, or as narrower numbers where it has them."""
-        series = self.series[column]
-        if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-            return floats(self.columns[column], self._cells(column, series))
-        if series.null_count():
-            return series.cast(nw.Float64).to_numpy()
-        plain = series.to_numpy()
-        if plain.dtype == bool:
-            return plain.view(np.uint8)
-        return plain if plain.dtype.kind in "iuf" else plain.astype(float)
+        native: Any = self.native[self.columns[column]] if self.is_pandas else None
+        if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "biuf":
+            cells = native.to_numpy()  # in a tenth of the time
+        else:
+            series = self.series[column]
+            has_gaps = series.dtype == nw.Boolean and series.null_count()
+            cells = self._cells(column, series.cast(nw.Float64) if has_gaps else series)
+        if cells.dtype == bool:
+            return cells.view(np.uint8)
+        return cells if cells.dtype.kind in "iuf" else floats(self.columns[column], cells)
 
     def _factorized(self, column: int) -> DistinctValues:
-        native = self.natives[column]
-        if self._categories(column) is not None:
-            return distinct(
-                self.columns[column], native.cat.codes.to_numpy(), native.cat.categories
-            )
+        native = self.series[column].to_native()
+        if is_categorical(native):
+            codes = native.cat.codes.to_numpy()
+            return distinct(self.columns[column], codes, native.cat.categories)
         text = coded_text(native)
         return super()._factorized(column) if text is None else text
 
     def values(self, column: int) -> Array:
         series = self.series[column]
-        if series.dtype in (nw.Categorical, nw.Enum) and not self._categories(column):
+        if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(series.to_native()):
             series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
         return self._cells(column, series)
 
     def _cells(self, column: int, series: nw.Series) -> Array:
         """Return the cells of a column, or raise where its library has none for NumPy."""
-        advice = (
-            f"column {self.columns[column]!r} holds {self._type_name(series)}, which cannot be read"
-        )
+        problem: Any = "its parts are no columns"
         try:
             cells = series.to_numpy()
+            if cells.ndim == 1:
+                return cells
         except Exception as error:  # every library has errors of its own
-            raise TypeError(f"{advice}: {error}. Make it numbers or text.") from error
-        if cells.ndim != 1:
-            raise TypeError(f"{advice}. Make its parts columns.")
-        return cells
+            problem = error
+        raise TypeError(
+            f"column {self.columns[column]!r} holds {self._type_name(column)}, which cannot be "
+            f"read: {problem}. Make it numbers or text."
+        )
 
-    def _type_name(self, series: nw.Series) -> Any:
+    def _type_name(self, column: int) -> Any:
+        series = self.series[column]
         native = series.to_native()
         return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
-        dtype = self.series[column].dtype
-        return tuple(dtype.categories) if isinstance(dtype, nw.Enum) else self._categories(column)
-
-    def _categories(self, column: int) -> tuple[Any, ...] | None:
-        """Return the categories of pandas, which need not be text."""
-        native = self.natives[column]
-        is_pandas = isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
-        return tuple(native.cat.categories.tolist()) if is_pandas else None
+        series = self.series[column]
+        native = series.to_native()
+        if is_categorical(native):
+            return tuple(native.cat.categories.tolist())  # which need not be text
+        return tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
 
 
-class PandasTable(FrameTable):
-    """A dataframe of pandas, asked without narwhals: single rows would wait for a detour."""
-
-    def __init__(self, native: pd.DataFrame) -> None:
-        if not native.columns.is_unique:
-            twice = native.columns[native.columns.duplicated()].tolist()
-            raise ValueError(f"X has columns of the same name, {twice[0]!r}; rename them.")
-        refuse_invalid_shape(native.shape)
-        self.native = native
-        self.rows, self.width = native.shape
-        self.columns = tuple(native.columns.tolist())
-
-    @cached_property
-    def natives(self) -> list[Any]:
-        return [
-            plain_arrow(name, pa.chunked_array(pa.array(column)))
-            if isinstance(column.dtype, pd.ArrowDtype)
-            else column
-            for name, column in self.native.items()
-        ]
-
-    @cached_property
-    def series(self) -> list[nw.Series]:
-        return [nw.from_native(column, series_only=True) for column in self.natives]
-
-    def declared(self, column: int) -> tuple[Any, ...] | None:
-        return self._categories(column)
-
-    @property
-    def index(self) -> Array:
-        """Names of the rows, those of an index of several levels as tuples."""
-        return self.native.index.to_numpy()
-
-    def _rows_of(self, keep: Array) -> pd.DataFrame:
-        return self.native[keep]
-
-    def _days(self, column: int) -> str:
-        dtype = self.series[column].dtype
-        zone = ", tz='UTC'" if isinstance(dtype, nw.Datetime) and dtype.time_zone else ""
-        return (
-            f"(X[{self.columns[column]!r}] - pandas.Timestamp(0{zone})).dt.days"
-            if dtype == nw.Datetime
-            else ""
-        )
-
-    @cached_property
-    def array(self) -> Array | None:
-        array = self.native.to_numpy() if self.rows * self.width <= FEW else None
-        return array if array is not None and array.dtype in (*FLOATS, *INTEGERS) else None
-
-    def column_numbers(self, column: int) -> Array:
-        native = self.natives[column]
-        if not (isinstance(native, pd.Series) and is_plain_number(native.dtype)):
-            return super().column_numbers(column)
-        plain = native.to_numpy()
-        return plain.view(np.uint8) if plain.dtype == bool else plain
-
-
-def is_plain_number(dtype: Any) -> bool:
-    """Return whether a type is one of NumPy's numbers or flags."""
-    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+def is_categorical(native: Any) -> bool:
+    """Return whether a column is one of pandas' categories."""
+    return isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)

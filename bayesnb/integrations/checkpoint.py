@@ -24,23 +24,19 @@ class Checkpoint:
         if not self.path.exists():
             return None, 0
         total, note = read_shard(self.path)
-        try:
-            difference, done = self._difference(note["asked"]), note["done"]
-            unseen.restore(note["unseen"])
-            is_readable = 0 < done <= len(self.asked["files"])
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-            is_readable = False
-        if not is_readable:
+        if not isinstance(note, dict) or {"asked", "done", "unseen"} - note.keys():
             raise ValueError(
-                f"{str(self.path)!r} is not a readable checkpoint: it does not say how far the fit "
-                "has come, or of which fit it is. Delete the file to begin anew."
+                f"{str(self.path)!r} is not a checkpoint: it does not say how far a fit has come. "
+                "Delete the file to begin anew."
             )
+        difference = self._difference(note["asked"])
         if difference:
             raise ValueError(
                 f"{str(self.path)!r} is the checkpoint of another fit: {difference}. Go on with "
                 "what that fit had, give another name, or delete the file to begin anew."
             )
-        return total, done
+        unseen.restore(note["unseen"])
+        return total, note["done"]
 
     def _difference(self, asked: dict[str, Any]) -> str:
         """Return what is not the same as in the fit that wrote the file.

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import batched
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
@@ -296,15 +295,12 @@ def on_each(model: Any, call: Callable[..., Any], parts: Sequence[Any], *more: A
     from dask import delayed
 
     worker = delayed(model, pure=False, traverse=False)
-    tasks = []
-    for number, rows in enumerate(parts):
-        ask = partial(on_partition, call=call, number=number, more=more)
-        tasks.append((ask, worker, rows))
-    return planned("on_partition", tasks)
+    ask = delayed(on_partition, pure=False)
+    return [ask(worker, rows, call, number, more) for number, rows in enumerate(parts)]
 
 
 def on_partition(
-    model: Any, rows: Sequence[Any], *, call: Callable[..., Any], number: int, more: Sequence[Any]
+    model: Any, rows: Sequence[Any], call: Callable[..., Any], number: int, more: Sequence[Any]
 ) -> Any:
     """Return the call's answer for one partition, which errors name; None if it is empty."""
     size = rows[0].shape[0]
@@ -317,33 +313,12 @@ def on_partition(
 
 def sum_parts(parts: list[Any]) -> Any:
     """Return the sum of all parts, not computed yet: sums of FAN_IN of them, and sums of those."""
+    from dask import delayed
+
+    add = delayed(added, pure=False)
     while len(parts) > 1:
-        parts = planned("added", [(added, list(group)) for group in batched(parts, FAN_IN)])
+        parts = [add(list(group)) for group in batched(parts, FAN_IN)]
     return parts[0]
-
-
-def planned(what: str, tasks: Sequence[tuple[Any, ...]]) -> list[Any]:
-    """Return calls to be made later, tuples of a function and arguments, as one layer of a graph.
-
-    Made one by one with `dask.delayed`, five thousand take a quarter of a minute.
-    """
-    from dask.delayed import Delayed
-    from dask.highlevelgraph import HighLevelGraph
-
-    graphs: dict[str, Any] = {}
-
-    def key(value: Any) -> Any:
-        if isinstance(value, Delayed):
-            graphs.setdefault(value.__dask_layers__()[0], value)
-            return value.key
-        return [key(item) for item in value] if isinstance(value, list) else value
-
-    name = f"{what}-{uuid4().hex}"
-    layer: dict[Any, Any] = {
-        (name, number): tuple(map(key, task)) for number, task in enumerate(tasks)
-    }
-    graph = HighLevelGraph.from_collections(name, layer, dependencies=list(graphs.values()))
-    return [Delayed(place, graph, layer=name) for place in layer]
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A model is fitted to tables in files of any size, some megabytes at a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,8 @@ from typing import Any
 
 from bayesnb import __version__
 from bayesnb.data.families import declared_families
-from bayesnb.data.files import PLAIN, Batch, Reading, refuse_missing_labels
+from bayesnb.data.files import PLAIN, Batch, Names, Reading, refuse_missing_labels
+from bayesnb.data.kinds import Kinds
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.formatting import list_names, quote
@@ -20,11 +21,12 @@ from bayesnb.integrations.many_files import (
     as_names,
     check_batch_rows,
     kinds_to_learn,
+    open_tables,
     rows_at_once,
+    walk,
 )
 from bayesnb.model.shards import Shard, added
-from bayesnb.numerics.threads import ahead, threads_of
-from bayesnb.progress import Bar, bar
+from bayesnb.progress import bar
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +35,19 @@ class FileFit:
 
     model: NaiveBayes
     tables: TableFiles
-    reading: Reading
     target: str
     sample_weight: str | None
-    columns: Sequence[str] | None
-    declared_kinds: Mapping[str, str]
-    batch_rows: int | None
+    columns: Names | None
+    declared_kinds: Kinds
 
     @cached_property
     def names(self) -> list[str]:
         """Names of the columns that are learnt from."""
-        tables, weights = self.tables, [] if self.sample_weight is None else [self.sample_weight]
-        others = [self.target, *weights]
-        tables.check_there([self.target], "target")
-        tables.check_there(weights, "sample_weight")
+        tables, others = self.tables, [self.target]
+        tables.check_there(others, "target")
+        if self.sample_weight is not None:
+            tables.check_there([self.sample_weight], "sample_weight")
+            others.append(self.sample_weight)
         names = [name for name in tables.columns if name not in others]
         if self.columns is not None:
             names = as_names(self.columns)
@@ -65,70 +66,50 @@ class FileFit:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Kinds of all columns that are needed: as what each is read."""
-        tables, looks = self.tables, self.tables.kinds
+        tables, looks, declared = self.tables, self.tables.kinds, self.declared_kinds.keys()
         families = declared_families(self.model._families(), self.names)
         names = [name for name in self.names if families.get(name, ...) is not None]
         kinds, guessed = kinds_to_learn(tables, names, families)
-        tables.refuse_dates(kinds.keys() - families.keys() - self.declared_kinds.keys())
+        tables.refuse_dates(kinds.keys() - families.keys() - declared)
         kinds[self.target] = looks[self.target]
         if self.sample_weight is not None:
             kinds[self.sample_weight] = "flag" if looks[self.sample_weight] == "flag" else "number"
-        tables.check_kinds(
-            {name: kind for name, kind in kinds.items() if name not in self.declared_kinds}
-        )
-        tables.guess({*guessed, self.target} - self.declared_kinds.keys())
+        tables.check_kinds({name: kinds[name] for name in kinds if name not in declared})
+        for reader in tables.readers:
+            reader.guessed = {*guessed, self.target} - declared
         return tables.declare(kinds, self.declared_kinds)
-
-    @cached_property
-    def rows(self) -> int:
-        """Number of rows of a batch."""
-        return self.batch_rows or rows_at_once(len(self.kinds))
 
     def shard(self, batch: Batch, total: Shard | None) -> Shard | None:
         """Return the shard of a batch of rows, on the grids of those before."""
-        labels = self._labels(batch)
-        weight = None if self.sample_weight is None else batch.frame[self.sample_weight]
-        rows = (
-            batch.frame.reindex(columns=self.names),
-            labels,
-            weight,
-        )  # columns that are dropped are not read
-        try:
-            if total is None:
-                return self.model._shard(rows, first=0)
-            first, bound = (
-                (None, None) if total.kept is None else (total.kept.rows, total.kept.bound)
-            )
-            return self.model._shard(rows, known=total.schema, first=first, bound=bound)
-        except ValueError as error:
-            raise ValueError(f"{batch.where}: {error}") from error
-
-    def _labels(self, batch: Batch) -> Any:
         labels = batch.frame[self.target]
-        refuse_missing_labels(batch.name, labels, batch.start)
-        if self.kinds[self.target] != "integer" or labels.dtype.kind != "f":
-            return labels
-        if (labels % 1).any():
-            raise ValueError(
-                f"{batch.where}: column {self.target!r}: a label is not a whole number, unlike "
-                f"those of the first rows. If labels are names: kinds={{{self.target!r}: 'text'}}."
-            )
-        return labels.astype(int)
+        if self.kinds[self.target] == "integer" and labels.dtype.kind == "f":
+            if (labels % 1).any():
+                raise ValueError(
+                    f"column {self.target!r}: a label is not a whole number, unlike those of the "
+                    f"first rows. If labels are names: kinds={{{self.target!r}: 'text'}}."
+                )
+            labels = labels.astype(int)
+        weight = None if self.sample_weight is None else batch.frame[self.sample_weight]
+        # columns that are dropped are not read
+        rows = batch.frame.reindex(columns=self.names), labels, weight
+        if total is None:
+            return self.model._shard(rows, first=0)
+        first, bound = (total.kept.rows, total.kept.bound) if total.kept else (None, None)
+        return self.model._shard(rows, known=total.schema, first=first, bound=bound)
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Everything that has to be the same for another run to give the same, to the last bit."""
-        params, reading = self.model.get_params(deep=False), self.reading
+    def identity(self, reading: Reading, rows: int) -> dict[str, Any]:
+        """Return all that has to be the same for another run to give the same, to the last bit."""
+        params = self.model.get_params(deep=False)
         return {
             "versions": [__version__, version("pyarrow")],
-            "files": [stamp(reader.source.path) for reader in self.tables.readers],
+            "files": [stamp(reader.name) for reader in self.tables.readers],
             "model": type(self.model).__name__,
             "params": {name: value for name, value in params.items() if name != "n_jobs"},
             "target": self.target,
             "sample_weight": self.sample_weight,
             "kinds": [list(pair) for pair in self.kinds.items()],
             "reading": list(vars(reading).values()),
-            "batch_rows": self.rows,
+            "batch_rows": rows,
         }
 
 
@@ -144,8 +125,8 @@ def fit_files(
     target: str,
     *,
     sample_weight: str | None = None,
-    columns: Sequence[str] | None = None,
-    kinds: Mapping[str, str] | None = None,
+    columns: Names | None = None,
+    kinds: Kinds | None = None,
     reading: Reading = PLAIN,
     batch_rows: int | None = None,
     checkpoint: Any = None,
@@ -244,17 +225,27 @@ def fit_files(
     check_batch_rows(batch_rows)
     with bar("fitting", progress) as shown:
         tables = open_tables(model, paths, reading, shown)
-        fit = FileFit(
-            model, tables, reading, target, sample_weight, columns, kinds or {}, batch_rows
-        )
-        kept = (
-            None
-            if checkpoint is None
-            else Checkpoint(Path(checkpoint), fit.identity, checkpoint_seconds)
-        )
-        total, unseen = count_rows(fit, kept, shown)
+        fit = FileFit(model, tables, target, sample_weight, columns, kinds or {})
+        rows = batch_rows or rows_at_once(len(fit.kinds))
+        total, done, unseen, kept = None, 0, UnseenCollector(), None
+        if checkpoint is not None:
+            kept = Checkpoint(Path(checkpoint), fit.identity(reading, rows), checkpoint_seconds)
+            total, done = kept.resume(unseen)
+        shown.start(tables.size, sum(reader.source.size for reader in tables.readers[:done]))
+
+        def learn(batch: Batch) -> None:
+            nonlocal total
+            total = added((total, fit.shard(batch, total)))
+
+        for place, reader in enumerate(tables.readers[done:], done + 1):
+            batches = check_labels(reader.batches(fit.kinds, rows), target)
+            with closing(walk(model, batches, unseen, learn)) as walked:
+                for _ in walked:
+                    pass
+            if kept is not None:
+                kept.keep(total, place, unseen)
     if total is None:
-        raise ValueError(f"{fit.tables.name}: there is no row to learn from.")
+        raise ValueError(f"{tables.name}: there is no row to learn from.")
     model._adopt(total)
     model.target_name_ = target
     if kept is not None:
@@ -263,29 +254,8 @@ def fit_files(
     return model
 
 
-def count_rows(
-    fit: FileFit, kept: Checkpoint | None, shown: Bar
-) -> tuple[Shard | None, UnseenCollector]:
-    """Return the shard of all rows, and levels that are not among the declared ones."""
-    unseen = UnseenCollector()
-    total, done = (None, 0) if kept is None else kept.resume(unseen)
-    tables = fit.tables
-    shown.start(tables.size, sum(reader.source.size for reader in tables.readers[:done]))
-    for place, reader in enumerate(tables.readers[done:], done):
-        with closing(read_ahead(fit.model, reader.batches(fit.kinds, fit.rows))) as batches:
-            for batch in batches:
-                with unseen.collected():
-                    total = added((total, fit.shard(batch, total)))
-        if kept is not None:
-            kept.keep(total, place + 1, unseen)
-    return total, unseen
-
-
-def open_tables(model: NaiveBayes, paths: Any, reading: Reading, shown: Bar) -> TableFiles:
-    """Open the tables, which several threads read if the model may use them."""
-    return TableFiles.open(paths, reading, shown.more, use_threads=threads_of(model.n_jobs) > 1)
-
-
-def read_ahead(model: NaiveBayes, batches: Iterator[Batch]) -> Any:
-    """Return batches, of which a thread reads the next one if the model may use several."""
-    return ahead(batches) if threads_of(model.n_jobs) > 1 else batches
+def check_labels(batches: Iterator[Batch], target: str) -> Iterator[Batch]:
+    """Yield batches of which every row has a label; raise for others."""
+    for batch in batches:
+        refuse_missing_labels(batch.name, batch.frame[target], batch.start)
+        yield batch

@@ -2,28 +2,32 @@
 
 import glob
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import takewhile
-from numbers import Integral
+from operator import index
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from bayesnb.data.families import near_columns
+from bayesnb.data.families import no_column
 from bayesnb.data.files import (
     Batch,
+    Names,
     Reading,
     TableReader,
     format_of_name,
-    kind_of_texts,
     open_reader,
     stack_frames,
 )
-from bayesnb.data.kinds import KINDS, are_contrary, join_kinds
+from bayesnb.data.kinds import KINDS, Kinds, are_contrary, join_kinds
+from bayesnb.data.levels import UnseenCollector
 from bayesnb.families import BestOf, Codes
 from bayesnb.formatting import list_names, quote
+from bayesnb.numerics.threads import ahead, threads_of
+from bayesnb.progress import Bar
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
 HOLDS = {
@@ -35,10 +39,8 @@ HOLDS = {
     "words": "lists of words",
 }
 BATCH_CELLS, MIN_ROWS, MAX_ROWS = 1 << 20, 1 << 8, 1 << 16  # of a batch
-HEAD_ROWS, MIN_HEAD_ROWS = (
-    1 << 12,
-    1 << 6,
-)  # by which columns of text are known: of one file, and of each of many
+# by which columns of text are known: of one file, and of each of many
+HEAD_ROWS, MIN_HEAD_ROWS = 1 << 12, 1 << 6
 
 
 def find_files(paths: Any) -> dict[Path, dict[str, str | None]]:
@@ -47,28 +49,21 @@ def find_files(paths: Any) -> dict[Path, dict[str, str | None]]:
     Beside each are the columns that the names of its folders hold. An error for none, or one named
     twice.
     """
-    if isinstance(paths, str) and not paths:
-        raise FileNotFoundError("there are no files to read: `paths` is an empty text.")
     is_one = isinstance(paths, (str, bytes)) or not isinstance(paths, Iterable)
+    names = [paths] if is_one else list(paths)
+    if not names or "" in names:
+        raise ValueError("there are no files to read: `paths` is empty.")
     files: dict[Path, dict[str, str | None]] = {}
     resolved: Counter[Path] = Counter()
-    for path in [paths] if is_one else paths:
-        root, found = files_at(Path(path))
+    for name in names:
+        root, found = files_at(Path(name))
         for file in found:
             files[file] = folder_columns(root, file)
             resolved[file.resolve()] += 1
-    if not files:
-        raise ValueError("there are no files to read: `paths` is empty.")
     first, times = resolved.most_common(1)[0]
     if times > 1:
         raise ValueError(
             f"the file {str(first)!r} is named {times} times: its rows would count as often."
-        )
-    columns = {tuple(sorted(folder)) for folder in files.values()}
-    if len(columns) > 1:
-        each = " and ".join(", ".join(map(repr, names)) or "none" for names in sorted(columns))
-        raise ValueError(
-            f"the names of folders give different columns for different files: {each}."
         )
     return files
 
@@ -79,14 +74,14 @@ def files_at(path: Path) -> tuple[Path, list[Path]]:
         root, files = path, [file for file in sorted(path.rglob("*")) if is_table(path, file)]
     elif path.exists():
         root, files = path.parent, [path]
-    elif glob.has_magic(str(path)):
-        root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts[:-1]))
+    else:
+        root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
         matches = map(Path, sorted(glob.glob(str(path), recursive=True)))
         files = [file for file in matches if file.is_file()]
-    else:
-        raise FileNotFoundError(f"there is no file or folder {str(path)!r}.")
     if not files:
-        raise FileNotFoundError(f"{str(path)!r}: there is no Parquet, Arrow or CSV file there.")
+        raise FileNotFoundError(
+            f"there is no file or folder {str(path)!r}, or no Parquet, Arrow or CSV file there."
+        )
     return root, files
 
 
@@ -116,7 +111,7 @@ class TableFiles:
     readers: list[TableReader]
 
     @classmethod
-    def open(cls, paths: Any, reading: Reading, on_read: Any, *, use_threads: bool) -> "TableFiles":
+    def open(cls, paths: Any, reading: Reading, watch: Any, *, use_threads: bool) -> "TableFiles":
         """Open files to be read in batches; the first rows of text say what columns hold."""
         files = find_files(paths)
         head = max(HEAD_ROWS // len(files), MIN_HEAD_ROWS)
@@ -124,7 +119,7 @@ class TableFiles:
         for path, folder in files.items():
             if path.is_file() and not path.stat().st_size:
                 continue
-            reader = open_reader(path, reading, on_read, use_threads=use_threads, head=head)
+            reader = open_reader(path, reading, watch, use_threads=use_threads, head=head)
             if reader.source.format == "jsonl":
                 raise ValueError(
                     f"{reader.name}: JSON lines can only be read as a whole. Convert the table to "
@@ -147,29 +142,23 @@ class TableFiles:
         return sum(reader.source.size for reader in self.readers)
 
     @property
-    def folder_columns(self) -> Sequence[str]:
-        """Names of the columns that the names of folders hold."""
-        return list(self.readers[0].folder)
+    def columns(self) -> Names:
+        """Names of all columns, in the order of the first file."""
+        return self.readers[0].columns
 
-    @property
-    def columns(self) -> list[str]:
-        """Names of all columns: those of the first file, and of folders."""
-        return [*self.readers[0].columns, *self.folder_columns]
-
-    def is_text(self, name: str) -> bool:
+    def reads_text(self, name: str) -> bool:
         """Return whether a column has no type anywhere."""
-        return name in self.folder_columns or all(reader.is_text for reader in self.readers)
+        return all(reader.reads_text(name) for reader in self.readers)
 
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Kind of each column: what it looks like in all files."""
-        kinds = {}
-        for name in self.readers[0].columns:
-            each = [reader.kinds[name] for reader in self.readers if name in reader.columns]
-            kinds[name] = reduce(join_kinds, each)
-        for name in self.folder_columns:
-            kinds[name] = kind_of_texts([reader.folder[name] for reader in self.readers])
-        return kinds
+        return {
+            name: reduce(
+                join_kinds, [reader.kinds[name] for reader in self.readers if name in reader.kinds]
+            )
+            for name in self.columns
+        }
 
     def check_same(self, needed: Collection[str] | None = None) -> None:
         """Raise for a file without a column that is needed.
@@ -178,52 +167,36 @@ class TableFiles:
         """
         first = self.readers[0]
         for reader in self.readers:
-            lacks = [name for name in first.columns if name not in reader.columns]
+            lacks = [name for name in needed or first.columns if name not in reader.columns]
             extra = [name for name in reader.columns if name not in first.columns]
-            if needed is not None:
-                lacks, extra = [name for name in lacks if name in needed], []
-            what = [f"lacks {list_names(lacks, to_text=quote)}"] if lacks else []
-            what += [f"also has {list_names(extra, to_text=quote)}"] if extra else []
+            what = [f"lacks {list_names(lacks, to_text=quote)}"] * bool(lacks)
+            what += [f"also has {list_names(extra, to_text=quote)}"] * bool(extra and not needed)
             if what:
                 raise ValueError(
                     f"{reader.name} {' and '.join(what)}, unlike {first.name}: files need the same "
                     "columns."
                 )
-        twice = [name for name in self.folder_columns if name in first.columns]
-        if twice:
-            raise ValueError(
-                f"the column {twice[0]!r} is both in {first.name} and in the name of its folder."
-            )
 
-    def check_there(self, names: Sequence[str], whose: str) -> None:
-        """Raise for columns that are not there, and say which one may be meant."""
-        lacks = [name for name in names if name not in self.columns]
-        if lacks:
-            others = [name for name in self.columns if name not in names]
-            near = near_columns(lacks[0], others)
-            advice = f"it has {list_names(self.columns, 20, quote)}."
-            if near:
-                advice = f"did you mean {near[0]!r}?"
-            raise ValueError(
-                f"{whose}: {self.name} has no column {list_names(lacks, to_text=quote)}; {advice}"
-            )
+    def check_there(self, names: Names, whose: str) -> None:
+        """Raise for a column that is not there, and say which one may be meant."""
+        for name in names:
+            if name not in self.columns:
+                raise ValueError(f"{whose}: {no_column(name, self.columns, self.name)}")
 
-    def check_kinds(self, kinds: Mapping[str, str]) -> None:
+    def check_kinds(self, kinds: Kinds) -> None:
         """Raise for a file whose columns have other types than those of the others."""
         for name, kind in kinds.items():
-            readers = [] if name in self.folder_columns else self.readers
-            for reader in readers:
+            each = {reader.name: reader.kinds[name] for reader in self.readers}
+            for reader in self.readers:
                 present = reader.kinds[name]
-                if reader.is_text or not are_contrary(present, kind):
+                if reader.reads_text(name) or not are_contrary(present, kind):
                     continue
-                unlike = f"{kind}s are needed"
-                for other in readers:
-                    if are_contrary(other.kinds[name], present):
-                        unlike = f"in {other.name} {HOLDS[other.kinds[name]]}"
-                        break
+                others = [other for other in each if are_contrary(each[other], present)]
+                unlike = f"in {others[0]} {HOLDS[each[others[0]]]}" if others else ""
                 raise ValueError(
-                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, and {unlike}. Say "
-                    f"what it is: kinds={{{name!r}: {kind!r}}}."
+                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, and "
+                    f"{unlike or f'{HOLDS[kind]} are needed'}. Say what it is: "
+                    f"kinds={{{name!r}: {kind!r}}}."
                 )
 
     def refuse_dates(self, names: Collection[str]) -> None:
@@ -237,7 +210,7 @@ class TableFiles:
                         f"a level, kinds={{{name!r}: 'text'}}."
                     )
 
-    def declare(self, kinds: Mapping[str, str], declared: Mapping[str, str]) -> dict[str, str]:
+    def declare(self, kinds: Kinds, declared: Kinds) -> dict[str, str]:
         """Return how columns are read: as a user declares, else by `kinds`."""
         self.check_there(list(declared), "kinds")
         for name, kind in declared.items():
@@ -247,25 +220,41 @@ class TableFiles:
                 )
         return {name: declared.get(name, kind) for name, kind in kinds.items()}
 
-    def guess(self, names: Collection[str]) -> None:
-        """Expect columns to hold in all rows what the first rows of text look like."""
-        for reader in self.readers:
-            reader.guessed = names
-
-    def read(self, kinds: Mapping[str, str]) -> Any:
+    def read(self, kinds: Kinds) -> Any:
         """Return all rows of all files as one dataframe."""
         return stack_frames([reader.read(kinds) for reader in self.readers])
 
-    def batches(
-        self, kinds: Mapping[str, str], rows: int, keep: Sequence[str] = ()
-    ) -> Iterator[Batch]:
+    def batches(self, kinds: Kinds, rows: int, keep: Names = ()) -> Iterator[Batch]:
         """Yield all rows of all files, in their order: columns of these kinds, and others to keep.
 
         The latter have types that hold the cells of all files.
         """
-        kept = {name: "text" if self.is_text(name) else self.kinds[name] for name in keep}
+        kept = {name: "text" if self.reads_text(name) else self.kinds[name] for name in keep}
         for reader in self.readers:
             yield from reader.batches(kinds, rows, kept)
+
+
+def open_tables(model: Any, paths: Any, reading: Reading, shown: Bar) -> TableFiles:
+    """Open the tables, which several threads read if the model may use them."""
+    return TableFiles.open(paths, reading, shown.watch, use_threads=threads_of(model.n_jobs) > 1)
+
+
+def walk(
+    model: Any, batches: Iterator[Batch], unseen: UnseenCollector, work: Callable[[Batch], Any]
+) -> Generator[tuple[Batch, Any]]:
+    """Yield batches of rows, each with what is made of it; errors say which rows.
+
+    A thread reads the next batch meanwhile, if the model may use several.
+    """
+    coming: Any = ahead(batches) if threads_of(model.n_jobs) > 1 else batches
+    with closing(coming):
+        for batch in coming:
+            try:
+                with unseen.collected():
+                    result = work(batch)
+            except ValueError as error:
+                raise ValueError(f"{batch.where}: {error}") from error
+            yield batch, result
 
 
 def rows_at_once(columns: int) -> int:
@@ -293,13 +282,13 @@ def kind_for_family(kind: str, family: Any) -> str | None:
 
 
 def kinds_to_learn(
-    tables: TableFiles, names: Sequence[str], families: Mapping[Any, Any]
+    tables: TableFiles, names: Names, families: Mapping[Any, Any]
 ) -> tuple[dict[str, str], set[str]]:
     """Return how columns to learn from are read, and those whose rows are to look as the first."""
     kinds, guessed = {}, set()
     for name in names:
         kind = tables.kinds[name]
-        if name in families and tables.is_text(name):
+        if name in families and tables.reads_text(name):
             needed = kind_for_family(kind, families[name])
             if needed is not None:
                 kinds[name] = needed
@@ -330,9 +319,5 @@ def as_names(columns: Any) -> list[str]:
 
 def check_batch_rows(batch_rows: Any) -> None:
     """Raise for anything but a number of rows."""
-    if batch_rows is not None and (
-        isinstance(batch_rows, bool) or not isinstance(batch_rows, Integral)
-    ):
-        raise TypeError(f"batch_rows must be a whole number of rows, got {batch_rows!r}.")
-    if batch_rows is not None and batch_rows < 1:
+    if batch_rows is not None and index(batch_rows) < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")

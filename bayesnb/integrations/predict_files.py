@@ -4,7 +4,7 @@
 """
 
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,17 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.data.files import PLAIN, Reading, concat_columns, format_of_name, write_frames
+from bayesnb.data.files import PLAIN, Batch, Names, Reading, format_of_name, write_frames
+from bayesnb.data.kinds import Kinds
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.families.base import Array
-from bayesnb.integrations.fit_files import open_tables, read_ahead
 from bayesnb.integrations.many_files import (
     TableFiles,
     as_names,
     check_batch_rows,
     kind_of_levels,
+    open_tables,
     rows_at_once,
+    walk,
 )
 from bayesnb.progress import bar
 from bayesnb.safe_output import replacing, visible
@@ -35,9 +37,9 @@ def predict_files(
     paths: Any,
     output: Any,
     *,
-    columns: Sequence[str] | None = None,
+    columns: Names | None = None,
     ci_prob: float | None = None,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Kinds | None = None,
     reading: Reading = PLAIN,
     batch_rows: int | None = None,
     progress: bool | None = None,
@@ -103,7 +105,10 @@ def predict_files(
         tables = open_tables(model, paths, reading, shown)
         decided = tables.declare(kinds_of_columns(model, tables), kinds or {})
         tables.check_same({*decided, *carried} if hasattr(model, "feature_names_in_") else None)
-        refuse_input(output, tables)
+        if Path(output).resolve() in [Path(reader.name).resolve() for reader in tables.readers]:
+            raise ValueError(
+                f"output: {str(output)!r} is one of the files that are read; give another name."
+            )
         rows = batch_rows or rows_at_once(len(decided))
         shown.start(tables.size)
         kind = format_of_name(str(output)) or "parquet"
@@ -147,9 +152,9 @@ class Score:
 def predict_tables(
     model: Any,
     tables: TableFiles,
-    carried: Sequence[str] = (),
+    carried: Names = (),
     *,
-    kinds: Mapping[str, str] | None = None,
+    kinds: Kinds | None = None,
     rows: int = ROWS,
     ci_prob: float | None = None,
     digits: int | None = None,
@@ -165,31 +170,26 @@ def predict_tables(
     tables.check_there(needed, "columns")
     rows = rows if ci_prob is None else min(rows, INTERVAL_ROWS)
     unseen, is_empty = UnseenCollector(), True
-    with closing(read_ahead(model, tables.batches(kinds, rows, needed))) as batches:
-        for batch in batches:
-            try:
-                with unseen.collected():
-                    numbers = predict_numbers(model, as_learnt(model, batch.frame, tables), ci_prob)
-            except ValueError as error:
-                raise ValueError(f"{batch.where}: {error}") from error
+
+    def predict(batch: Batch) -> dict[str, Array]:
+        return predict_numbers(model, as_learnt(model, batch.frame, tables), ci_prob)
+
+    with closing(walk(model, tables.batches(kinds, rows, needed), unseen, predict)) as results:
+        for batch, numbers in results:
             if score is not None:
                 score.add(model.classes_, batch.kept[score.target], numbers["p"])
             answers = name_columns(model.classes_, numbers, digits)
-            refuse_taken(tables, answers, carried)
-            yield concat_columns(answers, batch.columns_to_write(output)[list(carried)])
+            taken = [name for name in answers if name in carried]
+            if taken:
+                raise ValueError(
+                    f"{tables.name} has a column {taken[0]!r} already: rename it, or write the "
+                    "answers without it."
+                )
+            yield batch.columns_to_write(output)[list(carried)].assign(**answers)
             is_empty = False
     if is_empty:
         raise ValueError(f"{tables.name}: there is no row to predict.")
     unseen.warn()
-
-
-def refuse_input(output: Any, tables: TableFiles) -> None:
-    """Raise for an output that is one of the files that are read."""
-    goal = Path(output).resolve()
-    if any(goal == Path(reader.source.path).resolve() for reader in tables.readers):
-        raise ValueError(
-            f"output: {str(output)!r} is one of the files that are read; give another name."
-        )
 
 
 def kinds_of_columns(model: Any, tables: TableFiles) -> dict[str, str]:
@@ -258,13 +258,3 @@ def column_labels(classes: Array) -> list[str]:
             f"{label!r}."
         )
     return labels
-
-
-def refuse_taken(tables: TableFiles, answers: Mapping[str, Any], carried: Sequence[str]) -> None:
-    """Raise where a column of the answers has the name of one that is carried along."""
-    taken = [name for name in answers if name in carried]
-    if taken:
-        raise ValueError(
-            f"{tables.name} has a column {taken[0]!r} already: rename it, or write the answers "
-            "without it."
-        )

@@ -56,33 +56,31 @@ def check_class_prior(belief: Any, classes: int) -> None:
     """Raise unless the prior of the labels is a distribution over as many classes."""
     is_known = isinstance(belief, KnownDie)
     numbers = belief.probability if is_known else belief.concentration
-    require(numbers.shape == (classes,), f"the class prior is not one of {classes} classes")
+    is_possible = numbers.shape == (classes,)
     if is_known:
-        is_distribution = (numbers >= 0).all() and abs(numbers.sum() - 1) <= SUM_TOLERANCE
-        require(
-            is_distribution and belief.rows > 0,
-            "the probabilities of the classes do not add up to 1",
-        )
+        is_possible &= abs(numbers.sum() - 1) <= SUM_TOLERANCE and belief.rows > 0
+    require(
+        is_possible and (numbers >= 0).all(), f"the class prior is not one of {classes} classes"
+    )
 
 
 def check_exponents(saved: Saved, schema: Schema) -> None:
     """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
-    temper, sd, features = saved.temper, saved.temper_sd, len(schema.keys)
+    temper, sd, length, features = saved.temper, saved.temper_sd, saved.temper_length, schema.keys
     if isinstance(temper, float) and isinstance(sd, float):
         # the sd may be undefined
         is_possible = 0 < temper < np.inf and not sd < 0
         require(is_possible, f"the exponent is {temper!r}, with the sd {sd!r}")
     else:
-        check_numbers(temper, (features,), "exponents")
-        check_numbers(sd, (features,), "sds of exponents", least=TINY)
-    if saved.temper_length is not None:
-        check_numbers(saved.temper_length, np.shape(temper), "lengths", least=TINY, most=np.inf)
+        check_numbers(temper, (len(features),), "exponents")
+        check_numbers(sd, (len(features),), "sds of exponents", least=TINY)
+    if length is not None:
+        check_numbers(length, np.shape(temper), "lengths", least=TINY, most=np.inf)
         # in the order of blocks, which is not that of the table
         has_words = [block.family.words for block in schema.blocks for _ in block.keys]
-        is_possible = np.isinf(saved.temper_length) | has_words
-        require(is_possible.all(), "a feature that has no words has a length")
+        require((np.isinf(length) | has_words).all(), "a feature that has no words has a length")
     if saved.temper_covariance is not None:
-        check_covariance(saved.temper_covariance, features)
+        check_covariance(saved.temper_covariance, len(features))
 
 
 def check_covariance(covariance: ExponentCovariance, features: int) -> None:
@@ -93,12 +91,16 @@ def check_covariance(covariance: ExponentCovariance, features: int) -> None:
     check_numbers(np.diag(matrix), (size,), "variances of exponents")
     rounding = 1e-12 * np.abs(matrix).max(initial=0.0)
     is_symmetric = np.allclose(matrix, matrix.T, 1e-6, rounding)
-    require(is_symmetric and size <= features, "the covariance of exponents is none")
     is_group = group.dtype == np.int64 and group.shape == (features,)
     require(
-        is_group and ((group >= 0) & (group < size)).all(),
-        "the groups of exponents are not places in their covariance",
+        is_symmetric and size <= features and is_group and are_below(group, size),
+        "the covariance of exponents is none, or is not one of as many features",
     )
+
+
+def are_below(places: Array, size: Any, least: int = 0) -> bool:
+    """Return whether all numbers are from the least to below a size."""
+    return bool(((places >= least) & (places < size)).all())
 
 
 def check_numbers(
@@ -109,13 +111,10 @@ def check_numbers(
     most: float = LARGEST,
 ) -> None:
     """Raise unless these are numbers of that shape, from the least to the most."""
+    is_right = is_floats(numbers) and numbers.shape == shape
     require(
-        is_floats(numbers) and numbers.shape == shape,
-        f"the {name} are not {shape} numbers",
-    )
-    require(
-        ((numbers >= least) & (numbers <= most)).all(),
-        f"the {name} are not all from {least:g} to {most:g}",
+        is_right and ((numbers >= least) & (numbers <= most)).all(),
+        f"the {name} are not {shape} numbers from {least:g} to {most:g}",
     )
 
 
@@ -162,15 +161,11 @@ def check_schema(schema: Schema) -> None:
     places = [place for block in blocks for place in block.places]
     require(len(set(places)) == len(places), "a column is in two blocks")
     for choice in schema.choices:
-        names = expect(choice, Choice).candidates
-        require(
-            is_floats(choice.elpd) and choice.elpd.shape == (len(names),),
-            "the choice of a family has no score for each candidate",
-        )
-        require(
-            all(isinstance(name, str) for name in names) and 0 <= choice.chosen < len(names),
-            "the family that was chosen is not a candidate with a name",
-        )
+        names, elpd = expect(choice, Choice).candidates, choice.elpd
+        is_scored = is_floats(elpd) and elpd.shape == (len(names),)
+        is_named = all(isinstance(name, str) for name in names)
+        is_possible = is_scored and is_named and 0 <= choice.chosen < len(names)
+        require(is_possible, "the choice of a family is not one of candidates with scores")
 
 
 def check_block(block: Block, columns: Sequence[Hashable]) -> None:
@@ -180,17 +175,14 @@ def check_block(block: Block, columns: Sequence[Hashable]) -> None:
     require(are_places and len(places), "columns of a block are not in the table")
     names = [columns[place] for place in places]
     require(list(block.names) == names, "columns of a block have other names than in the table")
-    has_levels = family.has_levels or family.listed
-    require(
-        len(block.levels) == has_levels * len(names),
-        f"{name_block(block)}: levels of {len(block.levels)} columns",
-    )
-    for name, levels in zip(names, block.levels, strict=has_levels):
+    size = len(names) if family.has_levels or family.listed else 0
+    require(len(block.levels) == size, f"{name_block(block)}: there are not levels of each column")
+    for levels in block.levels:
         if isinstance(levels, range):
             continue  # which are different
         is_missing = any(level is None or level != level for level in levels)
         is_unique = not is_missing and len(set(levels)) == len(levels)
-        require(is_unique, f"column {name!r:.50}: a level is missing, or is there twice")
+        require(is_unique, f"{name_block(block)}: a level is missing, or is there twice")
 
 
 def check_links(block: LinkBlock, columns: Sequence[Hashable]) -> None:
@@ -199,14 +191,15 @@ def check_links(block: LinkBlock, columns: Sequence[Hashable]) -> None:
         check_block(reader, columns)
         is_on_grid = reader.grid is None or len(reader.grid.sizes) == len(reader.names)
         require(is_on_grid, "the numbers of a link are on no grid")
-    width, links = len(block.columns), len(block.ends)
+    width, links = range(len(block.columns)), (len(block.ends),)
     for u, v in block.ends:
-        is_pair = type(u) is type(v) is int and u != v and min(u, v) >= 0 and max(u, v) < width
+        is_pair = type(u) is type(v) is int and u != v and u in width and v in width
         require(is_pair, "a link is between two columns")
-    require(links == len(set(block.ends)) > 0, "a link is there twice, or there is none")
-    check_numbers(block.strength, (links,), "strengths of links", least=TINY)
-    for name in ("evidence", "in_forest"):
-        check_numbers(getattr(block, name), (links,), f"{name} of links")
+    is_unique = len(set(block.ends)) == len(block.ends) > 0
+    require(is_unique, "a link is there twice, or there is none")
+    check_numbers(block.strength, links, "strengths of links", least=TINY)
+    check_numbers(block.evidence, links, "evidence of links")
+    check_numbers(block.in_forest, links, "evidence of links")
     check_numbers(block.margin, (sum(block.sizes),), "margins of links")
 
 
@@ -216,34 +209,24 @@ def check_links(block: LinkBlock, columns: Sequence[Hashable]) -> None:
 def check_stats(block: Block, stats: Any, classes: int) -> None:
     """Raise for stats that no rows of this block's columns make."""
     whose = name_block(block)
+    problem = f"{whose}: its stats are not those of its family, its levels and {classes} classes"
     if isinstance(block, LinkBlock):
-        require(
-            isinstance(stats, LinkStats)
-            and alike(stats.pairs, block.pairs)
-            and stats.counts.shape == (classes, sum(block.sizes)),
-            "the stats of links are not those of their pairs of levels",
-        )
+        is_right = isinstance(stats, LinkStats) and alike(stats.pairs, block.pairs)
+        require(is_right and stats.counts.shape == (classes, sum(block.sizes)), problem)
         check_counts(stats, whose)
         return
-    require(
-        type(stats) is block.family.stats and alike(getattr(stats, "grid", None), block.grid),
-        f"{whose}: stats of another family, or on another grid",
-    )
+    is_right = type(stats) is block.family.stats
+    require(is_right and alike(getattr(stats, "grid", None), block.grid), problem)
     is_listed = block.family.listed
     sizes = shapes_of(stats)["counts"][-1:] if is_listed else getattr(stats, "sizes", ())
     width = max(len(block.names), sum(block.sizes))
     numbers = sum(np.size(array) for array in arrays_of(stats).values())
     # before stats of one row are made, which take as many numbers as a file may name
-    require(
-        sizes == block.sizes and classes * width**stats.degree <= numbers,
-        f"{whose}: its stats are not those of {classes} classes and its levels",
-    )
+    is_small = classes * width**stats.degree <= numbers
+    require(sizes == block.sizes and is_small, problem)
     stats.check()
     like = stats.alone(np.zeros((1, len(block.words))), one_hot(np.zeros(1, np.int64), classes))
-    require(
-        type(stats) is type(like) and shapes_of(stats) == shapes_of(like),
-        f"{whose}: shapes {shapes_of(stats)} where {shapes_of(like)} belong",
-    )
+    require(type(stats) is type(like) and shapes_of(stats) == shapes_of(like), problem)
     check_counts(stats, whose)
 
 
@@ -272,17 +255,13 @@ def shapes_of(record: Record) -> dict[str, tuple[int, ...]]:
 
 def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> None:
     """Raise for rows that no table of these columns has."""
-    size = len(kept.codes)
-    for name, dtype in (("codes", np.intp), ("keys", np.uint64)):
-        array = getattr(kept, name)
-        is_right = array.dtype == dtype and array.shape == (size,)
-        require(is_right, f"the {name} of the rows that stay are not one for each")
+    codes, keys, size = kept.codes, kept.keys, len(kept.codes)
     check_numbers(kept.weight, (size,), "weights of the rows that stay", least=TINY)
-    require(0 < size <= min(MAX_ROWS, kept.rows), "rows that stay are more than they can be")
-    has_class = (kept.codes >= 0) & (kept.codes < classes)
-    require(has_class.all(), "a row that stays has no class")
-    is_sorted = (kept.keys[1:] >= kept.keys[:-1]).all()
-    require(is_sorted, "rows that stay are not in the order of their keys")
+    is_right = codes.dtype == np.intp and keys.dtype == np.uint64
+    is_right &= codes.shape == keys.shape == (size,) and 0 < size <= min(MAX_ROWS, kept.rows)
+    require(is_right, "the rows that stay are too many, or have not one class and key each")
+    is_sorted = (keys[1:] >= keys[:-1]).all()
+    require(is_sorted and are_below(codes, classes), "a row that stays has no class, or no order")
     for x, block in zip(kept.cells, blocks, strict=True):
         check_kept_cells(x, block, size)
 
@@ -292,14 +271,13 @@ def check_kept_cells(x: Any, block: Block, rows: int) -> None:
     family = block.family
     is_coded = family.has_levels or family.has_grid or block.is_linked
     is_right = x.shape == (rows, len(block.words)) and x.dtype.kind in ("i" if is_coded else "iufb")
-    if sparse.issparse(x):
-        is_right = is_right and (family.listed or family.reads_sparse)
-    else:
-        is_right = is_right and not family.listed
+    is_sparse = sparse.issparse(x)
+    is_right &= is_sparse or not family.listed
+    is_right &= not is_sparse or family.listed or family.reads_sparse
     require(is_right, "cells of rows that stay are not those of their columns")
     if is_coded:
-        is_level = (x >= LEAST_CODE) & (x < np.array(block.sizes, np.int64))
-        require(is_level.all(), "a row that stays has a level that its column has not")
+        is_level = are_below(x, np.array(block.sizes, np.int64), LEAST_CODE)
+        require(is_level, "a row that stays has a level that its column has not")
     else:
         block.check(x)
 
