@@ -8,7 +8,7 @@ cells.
 
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import pairwise, product
 from operator import add
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from bayesnb.families.base import Array, Stats
 from bayesnb.families.dirichlet import CONCENTRATION
 from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
 from bayesnb.families.family import (
+    BOUNDS,
     LEAST,
     MOST,
     Family,
@@ -35,7 +36,7 @@ from bayesnb.selection.prior_evidence import (
     EDGE_TOLERANCE,
     GaussianEvidence,
     PoissonEvidence,
-    maximise_numerically,
+    maximise,
     standardised_gaussian,
     standardised_poisson,
     unbounded,
@@ -172,13 +173,10 @@ def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
         cells = cells.map(np.transpose)
         groups = groups[0]
 
-    # `(n,)`; of columns with one variance each, `(c, k)`
-    def evidence(
-        group: Any,
-    ) -> GaussianEvidence:
-        return GaussianEvidence(
-            group.map(np.transpose) if blocks.shared else group, free, blocks.shared
-        )
+    def evidence(group: Any) -> GaussianEvidence:
+        if blocks.shared:  # `(c, k)`, of columns with one variance each
+            return GaussianEvidence(group.map(np.transpose), free, shared=True)
+        return GaussianEvidence(group, free)
 
     best = _best(
         evidence,
@@ -211,23 +209,28 @@ def _search_numerically(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
             np.hstack([unbounded_jointly(seen, blocks.shared) for seen in blocks.stats]), -1, groups
         )
 
-    def evidence(values: Array, group: int) -> float:
+    def evidence(logs: Array, group: int) -> float:
         total = 0.0
         for family, seen, span in zip(blocks.families, blocks.stats, blocks.spans, strict=True):
-            each = family.tuned(seen, *values).belief(seen).log_evidence(seen)
+            each = family.tuned(seen, *positive(logs)).belief(seen).log_evidence(seen)
             # where classes have parameters in common, it is one row
             members = groups[: len(each), span] == group
             total += each[np.broadcast_to(members, each.shape)].sum()
         return total
 
     best = np.tile(blocks.kind.weak, (blocks.size, 1)).astype(float)
+    starts = np.log(STARTS.get(blocks.kind, (blocks.kind.weak,)))
+    bounds = [BOUNDS] * starts.shape[1]
     for group in np.unique(groups[groups >= 0]):
-        starts = STARTS.get(blocks.kind, (blocks.kind.weak,))
-        best[group] = maximise_numerically(partial(evidence, group=group), starts)
+
+        def log_evidence(places: Array, group: int = group) -> Array:
+            return np.array([evidence(logs, group) for logs in places.T])
+
+        best[group] = positive(maximise(log_evidence, starts, bounds))
     return blocks.tuned(best), best
 
 
-# Families whose evidence has derivatives, or many columns alike; all others are tuned numerically.
+# Families with many columns alike, whose evidence is quick to compute at several places.
 SEARCHES: dict[Hyperparameters, Callable[[SimilarBlocks], tuple[list[Family], Array]]] = {
     CONCENTRATION: _search_concentrations,
     NORMAL: _search_normals,

@@ -1,27 +1,11 @@
 """Evidence of Gaussian and of Poisson columns as a function of their prior's hyperparameters, and
 where it is largest.
 
-**Gaussian columns.** With posterior parameters k_n = k + n, a_n = a + n / 2, b_n = b + surprise,
-the log evidence of one class's cells, log(k / k_n) / 2 + lnGamma(a_n) - lnGamma(a) + a log b - a_n
-log b_n - n log(2 pi) / 2, has the derivatives
-
-    in k   (1/k - 1/k_n) / 2 - (a_n / b_n) (n / k_n)^2 (xbar - m)^2 / 2
-    in m   (a_n / b_n) (k n / k_n) (xbar - m)
-    in a   psi(a_n) - psi(a) + log b - log b_n
-    in b   a / b - a_n / b_n
-
-Murphy (2007), Conjugate Bayesian analysis of the Gaussian distribution, section 3. Where all
-classes of a column have one variance, a_n and b_n are those of all of them, and log evidence and
-derivatives in a and b are so once a column. The hyperparameters are log k, log a, the log of b / a,
-which is about the variance, and m.
-
-**Poisson columns.** The log evidence of one class's cells, of `n` rows with `x` events, lnGamma(a +
-x) - lnGamma(a) + a log b - (a + x) log(b + n) up to a constant, has the derivatives
-
-    in a   psi(a + x) - psi(a) + log b - log(b + n)        in b   a / b - (a + x) / (b + n)
-
-Gelman et al. (2013), Bayesian Data Analysis, section 2.6. The hyperparameters are log a and log(a /
-b), the log of the prior's mean.
+The hyperparameters of Gaussian columns are log k, log a, the log of b / a, which is about the
+variance, and the mean m: k rows of the prior, InverseGamma(a, b) of the variance. Where all classes
+of a column have one variance, its log evidence is so once a column. Murphy (2007), Conjugate
+Bayesian analysis of the Gaussian distribution, section 3. Those of Poisson columns are log a and
+log(a / b), the log of the prior's mean. Gelman et al. (2013), Bayesian Data Analysis, section 2.6.
 
 Of n equal rows the evidence of a Gaussian is of the order of b^(-n/2): there is no maximum, and a
 few such columns would take a prior that all columns share to a variance of 0. They are left out:
@@ -30,83 +14,71 @@ nobody's variance is to be learnt from them.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from bayesnb.families.base import Array
-from bayesnb.families.family import BOUNDS, positive
+from bayesnb.families.family import BOUNDS
 from bayesnb.families.gaussian import constant, weak_prior
 from bayesnb.families.normal_inverse_gamma import GaussianStats, NormalInverseGamma, of_variance
 from bayesnb.families.poisson import Gamma, PoissonStats, pooled_rate
 from bayesnb.families.vectors import VectorStats, factor
-from bayesnb.numerics.special import psi_rise
+from bayesnb.numerics.special import ratio
 
+LogEvidence = Callable[[Array], Array]  # of several places, `(d, s) -> (s,)`
+STEP = 1e-4  # of a hyperparameter, for its slope
 EDGE_TOLERANCE = 1e-6  # how near to an end, in logs, is at the end
 FLAT_TOLERANCE = 1e-6  # of a log evidence: as good as none
 
 
-class PriorEvidence(Protocol):
-    """Log evidence as a function of the hyperparameters, `(d,)`, the positive ones in logs."""
-
-    def log_evidence(self, at: Array) -> Array:
-        """Return the log evidence at several places, `(d, s) -> (s,)`."""
-
-    def with_gradient(self, at: Array) -> tuple[float, Array]:
-        """Return the log evidence at one place and its gradient, `(d,) -> (), (d,)`."""
-
-
 def maximise(
-    evidence: PriorEvidence,
-    grid: Sequence[Array],
-    bounds: Sequence[tuple[float, float]],
-    starts: int = 1,
+    log_evidence: LogEvidence, starts: Array, bounds: Sequence[tuple[float, float]]
 ) -> Array:
-    """Return the hyperparameters of the largest evidence.
+    """Return the hyperparameters of the largest log evidence, by L-BFGS-B from `(n, d)` starts.
 
-    The best place of a coarse grid, and L-BFGS-B from there.
-
-    With as many `starts` as the first axis of the grid is long, from the best place of each, as
-    there may be several local maxima.
+    Slopes are central differences, all of whose places are evaluated at once. Where the evidence
+    is flat in a positive hyperparameter, that is as far out as its range goes.
     """
-    places = np.stack([axis.ravel() for axis in np.meshgrid(*grid, indexing="ij")])
-    best = np.argmax(evidence.log_evidence(places).reshape(starts, -1), axis=1)
-    best += np.arange(starts) * (places.shape[1] // starts)
-    options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-10, "maxls": 50}
+    low, high = np.transpose(bounds)
+    steps = STEP * np.eye(len(low))
+    options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-8, "maxls": 50}
 
     def loss(at: Array) -> tuple[float, Array]:
-        value, gradient = evidence.with_gradient(at)
-        return -value, -gradient
+        below = np.maximum(at - steps, low)
+        above = np.minimum(at + steps, high)
+        values = log_evidence(np.vstack([at, below, above]).T)
+        before, after = values[1:].reshape(2, -1)
+        return -float(values[0]), -ratio(after - before, np.diagonal(above - below))
 
     def search(start: Array) -> Any:
         return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
 
-    at = min((search(start) for start in places[:, best].T), key=lambda result: float(result.fun)).x
+    at = min(map(search, starts), key=lambda result: float(result.fun)).x
     for _ in range(2):  # a fresh start forgets the curvature of where it came from
         before = at
         at = search(at).x
         if np.abs(at - before).max() < 1e-5:
             break
-    return at
+    for axis in np.flatnonzero(low == BOUNDS[0]):
+        places = np.tile(at, (3, 1))
+        places[1:, axis] = BOUNDS
+        heights = log_evidence(places.T) - [FLAT_TOLERANCE, 0.0, 0.0]
+        at = places[heights.argmax()]
+    return np.asarray(at)
 
 
-def maximise_numerically(
-    evidence: Callable[[Array], float], starts: Sequence[Sequence[float]]
-) -> Array:
-    """Return the positive hyperparameters of the largest evidence, whose gradient is not known."""
+def best_of_grid(log_evidence: LogEvidence, axes: Sequence[Array], starts: int = 1) -> Array:
+    """Return the best places of a coarse grid, `(starts, d)`.
 
-    def loss(logs: Array) -> float:
-        return -evidence(positive(logs))
-
-    bounds = [BOUNDS] * len(starts[0])
-    results = [minimize(loss, np.log(start), method="L-BFGS-B", bounds=bounds) for start in starts]
-    at = min(results, key=lambda result: result.fun).x
-    for axis in range(len(at)):  # where nothing changes any more, as far out as the range goes
-        ends = [np.where(np.arange(len(at)) == axis, edge, at) for edge in BOUNDS]
-        losses = np.array([loss(at) + FLAT_TOLERANCE, *map(loss, ends)])
-        at = [at, *ends][int(losses.argmin())]
-    return np.asarray(positive(at))
+    With as many `starts` as the first axis is long, the best place of each part of it, as there may
+    be several local maxima.
+    """
+    places = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")])
+    best = np.argmax(log_evidence(places).reshape(starts, -1), axis=1)
+    best += np.arange(starts) * (places.shape[1] // starts)
+    return places[:, best].T
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,17 +103,6 @@ class GaussianEvidence:
         prior = self.prior(at[..., *[None] * self.stats.count.ndim])
         return self._of_cells(prior).reshape(at.shape[1], -1).sum(axis=-1)
 
-    def with_gradient(self, at: Array) -> tuple[float, Array]:
-        prior = self.prior(at)
-        count, shape, scale, mean = (each.sum() for each in self.gradient(prior))
-        slopes = (
-            prior.count * count,
-            prior.shape * shape + prior.scale * scale,
-            prior.scale * scale,
-            mean,
-        )
-        return float(self._of_cells(prior).sum()), np.array(slopes[: 3 + self.free])
-
     def _of_cells(self, prior: NormalInverseGamma) -> Array:
         terms = (
             self.stats.count / 2,
@@ -154,21 +115,6 @@ class GaussianEvidence:
         """Add up what all classes say of the one variance that they share."""
         return values.sum(axis=-2, keepdims=True) if self.shared else values
 
-    def gradient(self, prior: NormalInverseGamma) -> tuple[Array, Array, Array, Array]:
-        """Return the derivatives in count, shape, scale and mean, of each cell or variance."""
-        half = self._by_variance(self.stats.count / 2)
-        gap = self.stats.mean - prior.location
-        share = self.stats.count / (prior.count + self.stats.count)
-        surprise = self._by_variance(prior.surprise(self.stats))
-        scale = prior.scale + surprise
-        precision = (prior.shape + half) / scale
-        return (
-            (share / prior.count - precision * (share * gap) ** 2) / 2,
-            psi_rise(prior.shape, half) - np.log1p(surprise / prior.scale),
-            (prior.shape * surprise - half * prior.scale) / (prior.scale * scale),
-            precision * prior.count * share * gap,
-        )
-
     def best(self) -> Array:
         """Return the hyperparameters under which these cells are most probable."""
         grid = [np.log(np.logspace(*ends)) for ends in ((-6, 6, 7), (-2, 6, 7), (-4, 1, 6))]
@@ -177,7 +123,7 @@ class GaussianEvidence:
             means = self.stats.mean[self.stats.count > 0]
             grid = [*grid, np.array([means.mean()])]
             bounds = [*bounds, (means.min(), means.max())]
-        return maximise(self, grid, bounds)
+        return maximise(self.log_evidence, best_of_grid(self.log_evidence, grid), bounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,25 +139,11 @@ class PoissonEvidence:
     def log_evidence(self, at: Array) -> Array:
         return self.prior(at[..., None]).log_evidence(self.stats).sum(axis=-1)
 
-    def with_gradient(self, at: Array) -> tuple[float, Array]:
-        prior = self.prior(at)
-        shape, rate = (each.sum() for each in self.gradient(prior))
-        slopes = prior.shape * shape + prior.rate * rate, -prior.rate * rate
-        return float(prior.log_evidence(self.stats).sum()), np.array(slopes)
-
-    def gradient(self, prior: Gamma) -> tuple[Array, Array]:
-        """Return the derivatives in shape and rate, of each cell."""
-        count = self.stats.count
-        events = self.stats.events
-        shape = psi_rise(prior.shape, events) - np.log1p(count / prior.rate)
-        return shape, (prior.shape * count - prior.rate * events) / (
-            prior.rate * (prior.rate + count)
-        )
-
     def best(self) -> Array:
         """Return the hyperparameters under which these cells are most probable."""
         grid = [np.log(np.logspace(*ends)) for ends in ((-6, 6, 7), (-4, 4, 9))]
-        return maximise(self, grid, [BOUNDS] * 2, len(grid[0]))
+        starts = best_of_grid(self.log_evidence, grid, len(grid[0]))
+        return maximise(self.log_evidence, starts, [BOUNDS] * 2)
 
 
 def standardised_gaussian(stats: GaussianStats) -> tuple[GaussianStats, Array, Array]:
