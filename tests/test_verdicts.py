@@ -65,36 +65,6 @@ def elpd_gain(facts: Facts) -> tuple[float, float]:
 Made = Callable[[], Facts]
 True_ = Callable[[Facts], bool]
 VERDICTS: dict[str, tuple[Callable[[Facts], str], Made, Made, True_]] = {
-    "The labels are better than guessing, the probabilities are not": (
-        "scores",
-        lambda: repeated(12),
-        lambda: repeated(1),
-        lambda own: accuracy(own) > 0.6 and log_loss(own) > blind(own),
-    ),
-    "The probabilities are too extreme": (
-        "scores",
-        lambda: repeated(12),
-        lambda: repeated(1),
-        lambda own: np.exp(own.left_out.max(axis=1)).mean() > accuracy(own) + 0.1,
-    ),
-    "the columns remove": (
-        "scores",
-        lambda: repeated(1),
-        lambda: repeated(1, gap=0.0),
-        lambda own: log_loss(own) < blind(own) - 0.05,
-    ),
-    "The columns do not visibly help": (
-        "scores",
-        lambda: repeated(1, gap=0.0),
-        lambda: repeated(1),
-        lambda own: abs(log_loss(own) - blind(own)) < 0.02 and accuracy(own) < 0.56,
-    ),
-    "harmful as they stand": (
-        "scores",
-        lambda: repeated(40, gap=0.0),
-        lambda: repeated(1, gap=0.0),
-        lambda own: log_loss(own) > blind(own) + 0.05 and accuracy(own) < 0.56,
-    ),
     "which raises the evidence of the columns to the power": (
         "reliability",
         lambda: repeated(6),

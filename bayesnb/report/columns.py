@@ -30,7 +30,6 @@ MAX_LISTED, MAX_OPEN = 1000, 12  # rows of a table; of a longer one it is folded
 MAX_NAMED = 12
 MAX_LEVELS = 4  # of a column, in a table
 MAX_WORDS = 10  # of a class
-MAX_WEIGHTS = 30
 WIDE = 5.0  # inches of bars, which a phone has room for
 
 
@@ -140,7 +139,6 @@ def contributions(facts: Facts) -> Section:
         f"{against:,}.",
         *picture_columns(facts),
         *compare_words(facts),
-        *list_weights(facts),
     ]
     return Section("learnt", "What does each column contribute?", content)
 
@@ -217,7 +215,7 @@ def draw_effect(key: Hashable, facts: Facts) -> Any:
     return draw(ax, about, key)
 
 
-# Words and weights
+# Words
 
 
 def compare_words(facts: Facts) -> list:
@@ -233,30 +231,4 @@ def compare_words(facts: Facts) -> list:
         "so that a word seen only a few times does not come first by chance. A dot is hollow where "
         "the interval spans more than a factor of ten. `relevance(model)` has all words.",
         Figures([draw(axes[0], about)]),
-    ]
-
-
-def list_weights(facts: Facts) -> list:
-    """Return the weights of a linear model that are furthest from 0 in their sds."""
-    against = facts.model.classes_[facts.counts.argmax()]
-    form = attempt(facts.model.linear_form, against=against)
-    if len(facts.classes) < 2 or isinstance(form, str):
-        return []
-    frame = form.to_frame()
-    frame = frame[frame["w_sd"] > 0]
-    clear = (frame["w"].abs() / frame["w_sd"]).sort_values(ascending=False, kind="stable")
-    shown = frame.loc[clear.index[:MAX_WEIGHTS]]
-    columns = {
-        "Feature": [name_column(feature) for _, feature in shown.index],
-        "Class": [name(label, 40) for label, _ in shown.index],
-        "Weight": shown[["w", "w_sd"]].values,
-    }
-    return [
-        Heading("The model as a formula"),
-        "This model is linear, like a logistic regression, but its weights are in closed form. The "
-        f"log-odds of a class against {name(against, 40)} are the intercept plus, for every "
-        "column, a weight times the number or count, a weight if the cell is yes, or the weight of "
-        "its level; ± is the posterior standard deviation. `model.linear_form()` has all "
-        f"{len(frame):,}.",
-        fold_long(Table("Weights, the clearest first", columns, {"Weight": plus_minus})),
     ]

@@ -1,6 +1,5 @@
 """How good the predictions are: scores beside their baselines, calibration, what is confused."""
 
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,6 @@ def scores(facts: Facts) -> Section:
         f"rows but not this one (leave-one-out, in closed form). {describe_selection(facts.model)} "
         "On its training rows, every model looks too good.",
         Table(f"Scores, with {show_interval(facts.prob)} intervals", columns, SCORES, "cards"),
-        compare_with_guess(facts),
         Fold("What the scores mean", [Items(TERMS)]),
     ]
     state, *impossible = find_impossible_labels(facts)
@@ -128,30 +126,6 @@ def estimate_share(hits: int, rows: int, prob: float) -> Estimate:
     low, high = share_interval(np.asarray(hits), np.asarray(rows - hits), prob)
     share = float(hits / rows) if rows else np.nan
     return Estimate(share, float(low), float(high))
-
-
-def compare_with_guess(facts: Facts) -> Any:
-    """Return what the columns are worth beside a constant guess."""
-    observed = facts.observed
-    if observed is None or not isfinite(observed.log_loss) or observed.shares_loss == 0:
-        return ""
-    loss = observed.log_loss
-    shares = observed.shares_loss
-    if observed.less_loss.is_clear:
-        removed = percent(1 - loss / shares)
-        return f"Held out, the columns remove {removed} of the log loss of a constant guess."
-    claim = "The columns do not visibly help."
-    if observed.more_right.is_clear:
-        claim = "The labels are better than guessing, the probabilities are not."
-    elif observed.is_harmful:
-        claim = "The probabilities are harmful as they stand."
-    worse = "worse" if observed.is_harmful else "not clearly better"
-    extreme = "The probabilities are too extreme." if observed.is_too_sure else ""
-    return Claim(
-        claim,
-        f"Held out, the log loss of {fixed(loss, 3)} is {worse} than that of the best constant "
-        f"guess, {fixed(shares, 3)}. {extreme} {advise_temper(facts)}",
-    )
 
 
 def reliability(facts: Facts) -> Section:
