@@ -24,13 +24,7 @@ from bayesnb.estimators.base import (
 )
 from bayesnb.estimators.labels import declared_classes, known_classes, name_features, name_target
 from bayesnb.estimators.lazy import accept_lazy_tables
-from bayesnb.estimators.tempering import (
-    COLUMNS,
-    LOO,
-    find_exponents,
-    find_one_exponent,
-    update_exponents,
-)
+from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.model.fitted import Fitted, Temper
@@ -41,6 +35,11 @@ from bayesnb.model.shards import Shard, model_of, without
 from bayesnb.progress import bar
 from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, chosen_families
+from bayesnb.selection.column_exponents import (
+    find_exponents,
+    find_one_exponent,
+    update_exponents,
+)
 from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.leave_one_out import before_rows
 from bayesnb.selection.link_search import MAX_COLUMNS, with_links

@@ -18,12 +18,12 @@ from bayesnb.criticism.importance import importance
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
 from bayesnb.estimators.cross_validation import leave_rows_out
-from bayesnb.estimators.tempering import find_one_exponent
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names, shorten
 from bayesnb.model.product import Rows, normalised
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column, pieces_of
+from bayesnb.selection.column_exponents import find_one_exponent
 from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
 from bayesnb.selection.probability_scores import tie_rows
 from bayesnb.selection.verdict import Observed, Verdict, judge, signed_mean

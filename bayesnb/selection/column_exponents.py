@@ -19,14 +19,13 @@ Where rows come in batches, n0 is that of the first; each batch is scored before
 what earlier ones said of the exponents is the ridge.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.links import Links
 from bayesnb.families.removal import PREDICTIVE
-from bayesnb.model.powers import lengths_of, shares_at
+from bayesnb.model.fitted import Temper
+from bayesnb.model.powers import ExponentCovariance, lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.column_scores import (
     column_scores,
@@ -37,7 +36,6 @@ from bayesnb.selection.column_scores import (
 from bayesnb.selection.exponents import (
     LOG_NEGLIGIBLE,
     SPREAD,
-    Exponent,
     FoundExponents,
     LabelScores,
     Ridge,
@@ -56,17 +54,7 @@ MAX_EXPONENTS = 500
 LINK_SHARE = 0.25  # the prior mean of a link's exponent, relative to that of columns
 
 
-class ColumnExponents(NamedTuple):
-    """The exponents of all columns, and the lengths at which those of words are half.
-
-    Lengths are infinite for other columns, `(f,)`.
-    """
-
-    found: FoundExponents
-    length: Array
-
-
-def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
+def find_one_exponent(model: Model, rows: Rows, n_jobs: int | None = None) -> Temper:
     """Find one exponent by the leave-one-out log score of the labels, and its prior.
 
     A row of weight w counts as w rows: one of them is left out, and its score counts w times.
@@ -89,13 +77,15 @@ def one_by_loo(model: Model, rows: Rows, n_jobs: int | None = None) -> Exponent:
 
     best = maximise_one(height)
     bend = 2 * height(best) - height(best - DIFFERENCE_STEP) - height(best + DIFFERENCE_STEP)
-    return Exponent(
-        float(np.exp(best)),
-        float(np.exp(best) * DIFFERENCE_STEP / np.sqrt(bend)) if bend > 0 else float("inf"),
-    )
+    value = float(np.exp(best))
+    if bend <= 0:
+        return Temper(value, float("inf"))
+    sd = float(value * DIFFERENCE_STEP / np.sqrt(bend))
+    group = np.zeros(sum(map(features_of, model.prior.blocks)), np.int64)
+    return Temper(value, sd, None, ExponentCovariance(np.array([[sd**2]]), group))
 
 
-def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExponents:
+def find_exponents(model: Model, rows: Rows, n_jobs: int | None = None) -> Temper:
     """Find an exponent for each column, by leave-one-out of rows that were learnt.
 
     Standard deviations come with them.
@@ -114,7 +104,14 @@ def by_column(model: Model, rows: Rows, n_jobs: int | None = None) -> ColumnExpo
     length = lengths_by_loo(scores, words, np.zeros(columns) if known is None else known.mean)
     if known is None or np.isfinite(length).any():
         known = _averaged(shortened(scores, words, length), linked)
-    return ColumnExponents(known, length)
+    return _temper_of(known, length)
+
+
+def _temper_of(found: FoundExponents, length: Array) -> Temper:
+    """Return exponents with the lengths at which those of words are half, `(f,)`."""
+    covariance = ExponentCovariance(found.covariance, found.group)
+    lengths = length if np.isfinite(length).any() else None
+    return Temper(found.mean, found.sd, lengths, covariance)
 
 
 def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
@@ -155,21 +152,21 @@ def are_links(model: Model) -> Array:
     )
 
 
-def by_batch(
-    model: Model, rows: Rows, known: Ridge, length: Array, groups: Array
-) -> ColumnExponents:
+def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
     """Update exponents by rows that the model has not learnt yet.
 
     Features of one group share an exponent, as they did before.
     """
+    features = np.size(known.value)
+    length = np.full(features, np.inf) if known.length is None else known.length
+    groups = np.arange(features) if known.covariance is None else known.covariance.group
     few = _part(model, rows)
     scores = LabelScores.of(predictive_scores(model, few), few, np.zeros(len(few.codes), bool))
     scores = shortened(scores, words_of_rows(model, few)[scores.places], length)
     first = np.unique(groups, return_index=True)[1]
-    found = maximise_exponents(
-        scores.add_up(groups), Ridge(known.mean[first], known.sd[first])
-    ).exponents
-    return ColumnExponents(found.of_features(groups), length)
+    ridge = Ridge(np.asarray(known.value)[first], np.asarray(known.sd)[first])
+    found = maximise_exponents(scores.add_up(groups), ridge).exponents
+    return _temper_of(found.of_features(groups), length)
 
 
 def _part(model: Model, rows: Rows) -> Rows:

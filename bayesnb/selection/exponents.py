@@ -62,13 +62,6 @@ MAX_TOLD = 0.95
 LOG_IMPOSSIBLE = 1e3  # nats below another class: exp(-1e3) is 0
 
 
-class Exponent(NamedTuple):
-    """One exponent on all features, and its Laplace standard deviation."""
-
-    value: float
-    sd: float
-
-
 @dataclass(frozen=True, eq=False)
 class Ridge:
     """Independent normal distributions of exponents before rows are seen, `(f,)` each."""
@@ -224,7 +217,7 @@ def compare_with_label(scores: Array, codes: Array) -> Array:
     return scores[each[:, None], others] - scores[each, codes][:, None]
 
 
-def average_one_exponent(scores: LabelScores, which: Array) -> Exponent:
+def average_one_exponent(scores: LabelScores, which: Array) -> tuple[float, float]:
     """Return the mean of the exponent around which those of these columns lie.
 
     Its standard deviation comes with it.
@@ -246,7 +239,7 @@ def average_one_exponent(scores: LabelScores, which: Array) -> Exponent:
     weight[[0, -1]] /= 2  # the trapezoidal rule
     weight /= weight.sum()
     mean = float(weight @ np.exp(points))
-    return Exponent(mean, float(np.sqrt(weight @ (np.exp(points) - mean) ** 2)))
+    return mean, float(np.sqrt(weight @ (np.exp(points) - mean) ** 2))
 
 
 def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> FoundExponents:
