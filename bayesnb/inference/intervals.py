@@ -62,8 +62,8 @@ class Intervals(NamedTuple):
     lower: Array
     upper: Array
 
-    def put(self, rows: Array, values: "Intervals") -> None:
-        """Write the intervals of some rows."""
+    def put(self, rows: Any, values: "Intervals") -> None:
+        """Write the intervals of some rows, and maybe some classes."""
         for array, value in zip(self, values, strict=True):
             array[rows] = value
 
@@ -161,12 +161,8 @@ def intervals(
         else:
             values = Intervals(*np.full((4, len(part), possible.classes), np.nan))
             if good.any():
-                for array, value in zip(
-                    values, of_rows(part[good], known.of(good), target), strict=True
-                ):
-                    array[good] = value
-        for array, value in zip(result, values, strict=True):
-            array[rows, live] = value
+                values.put(good, of_rows(part[good], known.of(good), target))
+        result.put((rows, live), values)
 
     list(in_order(add_rows, blocks(len(scores), max(CELLS_AT_ONCE // possible.classes, 1)), n_jobs))
     return result
