@@ -13,9 +13,9 @@ from bayesnb.estimators.cross_validation import (
     scoring_rule,
 )
 from bayesnb.families.base import Rng
-from bayesnb.model.product import normalised
+from bayesnb.model.product import normalise_log
 from bayesnb.selection.leave_one_out import fitted_log_proba
-from bayesnb.selection.probability_scores import CurveOptions, calibrated, tie_rows
+from bayesnb.selection.probability_scores import CurveOptions, assess_calibration, tie_rows
 from bayesnb.stages import Stages
 
 
@@ -114,7 +114,7 @@ def calibration(
         estimator = fitted.estimator
         rows = fitted.rows
         stages.begin("calibration: leaving rows out")
-        log_proba = normalised(leave_rows_out(estimator, rows))
+        log_proba = normalise_log(leave_rows_out(estimator, rows))
         label_log_proba = log_proba[np.arange(len(log_proba)), rows.codes]
         fitted.refuse_undefined(label_log_proba)
         stages.begin("calibration: bins and bands")
@@ -122,7 +122,7 @@ def calibration(
         rule = scoring_rule(estimator)
         n_jobs = estimator.n_jobs
         tied = tie_rows(fitted_log_proba(estimator.model_, rows, rule, n_jobs))
-        result = calibrated(log_proba, rows.codes, rows.counts, options, tied)
+        result = assess_calibration(log_proba, rows.codes, rows.counts, options, tied)
     attrs = {
         "leave_one_out": describe_selection(estimator) or "exact",
         "estimate": estimator.estimate,

@@ -17,7 +17,7 @@ from bayesnb.selection.pair_evidence import (
     NumberColumns,
     Work,
     dependences,
-    part_of,
+    read_columns,
 )
 from bayesnb.stages import PATIENCE
 
@@ -160,5 +160,5 @@ def _split_into_parts(
             prior = fitted.model.prior.blocks[b]
             check_comparable(prior, block.keys, alike=False)
             observe = block.family.columnwise.observe
-            part = part_of(prior.margins(), fitted.rows.cells[b], columns, observe)
+            part = read_columns(prior.margins(), fitted.rows.cells[b], columns, observe)
             yield replace(part, places=np.array([places[block.names[f]] for f in columns]))

@@ -15,9 +15,9 @@ from bayesnb.estimators.cross_validation import refuse_stuck, scoring_rule
 from bayesnb.estimators.model_description import feature_name
 from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.model.product import normalised
+from bayesnb.model.product import normalise_log
 from bayesnb.model.schema import Schema
-from bayesnb.selection.leave_one_out import contributions_left_out, stuck
+from bayesnb.selection.leave_one_out import contributions_left_out, find_stuck
 from bayesnb.selection.probability_scores import Estimate
 from bayesnb.selection.verdict import signed_mean
 
@@ -143,10 +143,10 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
     def compute_loss(left: list[int]) -> Array:
         joint = total - scores[left].sum(axis=0)
         joint[times > impossible[left].sum(axis=0)] = -np.inf
-        return -normalised(joint)[np.arange(len(rows.codes)), rows.codes]
+        return -normalise_log(joint)[np.arange(len(rows.codes)), rows.codes]
 
     whole = compute_loss([])
-    refuse_stuck(stuck(fitted.model, rows, total))
+    refuse_stuck(find_stuck(fitted.model, rows, total))
     fitted.refuse_undefined(whole)
     return whole, [compute_loss(places) for places in _find_places(schema)]
 

@@ -20,7 +20,7 @@ from bayesnb.selection.joint_columns import (
     Names,
     declare_blocks,
     joinable_members,
-    kind_of,
+    put_side_by_side,
 )
 from bayesnb.selection.joint_evidence import after, steps
 from bayesnb.stages import PATIENCE
@@ -212,7 +212,7 @@ def _find_joinable(fitted: FittedRows) -> list[JoinableColumns]:
     kinds = []
     for key, members in joinable_members(schema, priors, fitted.rows.cells).items():
         if sum(len(places) for _, places in members) > 1:
-            kinds.append(kind_of(key, members, fitted.labels))
+            kinds.append(put_side_by_side(key, members, fitted.labels))
     if not kinds:
         raise ValueError(
             "no two columns can be joined: levels and flags are joined with each other where they "

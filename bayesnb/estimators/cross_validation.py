@@ -9,16 +9,16 @@ from bayesnb.data import Table
 from bayesnb.data.labels import encode
 from bayesnb.estimators.base import ModelHolder, refuse_weightless
 from bayesnb.families.base import Array, Rng
-from bayesnb.model.product import ProductStats, Rows, normalised, observe
+from bayesnb.model.product import ProductStats, Rows, normalise_log, observe
 from bayesnb.selection.leave_one_out import (
     Pointwise,
     PredictiveRule,
     are_there,
+    find_stuck,
     fold_of_rows,
     k_fold,
     label_scores,
     leave_one_out,
-    stuck,
     warn_undefined,
     warn_unverified,
 )
@@ -136,7 +136,7 @@ class CrossValidation(ModelHolder):
         [[0.92, 0.08], [0.9, 0.1]]
         """
         index, rows = self._learnt_rows(X, y, sample_weight)
-        log_proba = normalised(leave_rows_out(self, rows))
+        log_proba = normalise_log(leave_rows_out(self, rows))
         warn_undefined(log_proba.max(axis=1))
         return results.datasets.held_out_proba(
             np.exp(log_proba), index, self.classes_, describe_selection(self)
@@ -294,7 +294,7 @@ def leave_rows_out(
     """
     rule = scoring_rule(estimator, target, exponents)
     joint = leave_one_out(estimator.model_, rows, rule, n_jobs=estimator.n_jobs)
-    refuse_stuck(stuck(estimator.model_, rows, joint))
+    refuse_stuck(find_stuck(estimator.model_, rows, joint))
     return joint
 
 

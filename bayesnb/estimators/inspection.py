@@ -16,14 +16,14 @@ from bayesnb.families.record import Linear
 from bayesnb.formatting import quote
 from bayesnb.inference.explanation import explain
 from bayesnb.inference.linear_form import (
-    beside,
-    by_feature,
-    differences,
     exponents_by_feature,
     form_of,
+    join_features,
     linear_cells,
     linear_of,
     numbers_of,
+    split_features,
+    subtract_class,
 )
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.model.powers import of_blocks
@@ -349,7 +349,7 @@ class InspectionMixin(ModelHolder):
                     f"against: class {against!r} has probability 0, so nothing has log-odds "
                     "against it."
                 )
-            parts = differences(density, place)
+            parts = subtract_class(density, place)
         form = form_of(
             parts, density, posterior, exponents_by_feature(self.fitted_.exponents), place
         )
@@ -411,7 +411,7 @@ class InspectionMixin(ModelHolder):
         ]
         for block, part in zip(blocks, parts, strict=True):
             refuse_missing_numbers(block, part)
-        return beside(parts, order, sparse.issparse(X))
+        return join_features(parts, order, sparse.issparse(X))
 
     @property
     def _plugged(self) -> str:
@@ -433,7 +433,8 @@ class InspectionMixin(ModelHolder):
         if curved:
             refuse_nonlinear(curved)
         density, posterior = (
-            by_feature(each, self.fitted_.exponents) for each in (density, self.model_.posterior)
+            split_features(each, self.fitted_.exponents)
+            for each in (density, self.model_.posterior)
         )
         return (
             density,

@@ -31,18 +31,18 @@ from bayesnb.model.fitted import Fitted, Temper
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
-from bayesnb.model.shards import Shard, model_of, without
+from bayesnb.model.shards import Shard, model_of, subtract_rows
 from bayesnb.progress import bar
 from bayesnb.safe_output import visible
-from bayesnb.selection.best_families import LabelledTable, chosen_families
+from bayesnb.selection.best_families import LabelledTable, choose_families
 from bayesnb.selection.column_exponents import (
     find_exponents,
     find_one_exponent,
     update_exponents,
 )
 from bayesnb.selection.contingency import LabelledRows
-from bayesnb.selection.leave_one_out import before_rows
-from bayesnb.selection.link_search import MAX_COLUMNS, with_links
+from bayesnb.selection.leave_one_out import rewind_model
+from bayesnb.selection.link_search import MAX_COLUMNS, add_links
 from bayesnb.selection.pair_evidence import Work
 from bayesnb.stages import PATIENCE
 
@@ -288,7 +288,7 @@ class IncrementalMixin(ModelHolder):
             codes = encode(labels, self.classes_, NEVER_LEARNT)
             gone, rows = Shard.of(self.schema_, self.classes_, table, codes, weight)
             self.schema_.refuse_unseen(rows.cells, self.n_jobs)
-            rest = without(self.fitted_.shard, gone, len(rows.codes))
+            rest = subtract_rows(self.fitted_.shard, gone, len(rows.codes))
             self._check_digits(gone, rest)
             return self._hold(rest, self.fitted_)
 
@@ -409,7 +409,7 @@ class IncrementalMixin(ModelHolder):
     ) -> Schema:
         """Learn a table's columns: families, some of them chosen by these rows, and levels."""
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
-        families, choices, grids = chosen_families(families_of(self._families(), table), rows)
+        families, choices, grids = choose_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
         kind = self._dependence_rule
         if kind is not None:
@@ -419,7 +419,7 @@ class IncrementalMixin(ModelHolder):
             with bar("links between columns", None, " pairs", PATIENCE) as shown:
                 width = min(sum(len(block.names) for block in schema.blocks), MAX_COLUMNS)
                 shown.start(width * (width - 1) // 2)
-                schema = with_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
+                schema = add_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
                 shown.finish()  # some columns cannot be linked
             if schema.links is not None:
                 LOG.info("Columns linked by evidence: %s.", visible(", ".join(schema.links.words)))
@@ -525,7 +525,7 @@ class IncrementalMixin(ModelHolder):
             return find_one_exponent(model, rows, self.n_jobs)
         if before is None or not before.temper.by_feature:
             return find_exponents(model, rows, self.n_jobs)
-        held_out = before_rows(model, before.shard.laid_out(fitted.classes, fitted.schema))
+        held_out = rewind_model(model, before.shard.laid_out(fitted.classes, fitted.schema))
         return update_exponents(before.temper, held_out, rows)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:

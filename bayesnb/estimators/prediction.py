@@ -12,7 +12,7 @@ from bayesnb import results
 from bayesnb.data import Table, to_nested_dict
 from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.families.base import Array, Cells
-from bayesnb.inference.decision import Losses, checked_abstain, decide
+from bayesnb.inference.decision import Losses, check_abstain, decide
 from bayesnb.model.product import most_probable, normalise
 
 
@@ -218,7 +218,7 @@ class PredictionMixin(ABC):
         self._check_fitted()
         table = self._table(X)
         losses = Losses.of(to_nested_dict(loss), self.classes_.tolist())
-        cost = checked_abstain(abstain)
+        cost = check_abstain(abstain)
         choices = decide(self.predict_proba(table.native), losses.loss, cost)
         return results.datasets.decisions(table.index, losses.actions, choices, cost)
 

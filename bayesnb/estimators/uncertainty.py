@@ -17,11 +17,11 @@ from bayesnb.estimators.labels import check_labels
 from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores, scores_of
-from bayesnb.inference.entropies import Entropies, drawn_entropies, entropies
+from bayesnb.inference.entropies import Entropies, draw_entropies, entropies
 from bayesnb.inference.intervals import (
     TOLERANCES,
     Intervals,
-    drawn_intervals,
+    draw_intervals,
     find_heavy,
     find_smooth,
     intervals,
@@ -472,7 +472,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if method == "draws":
             draws, rng = sampling
             observers = self._observers(observed)
-            result, _ = drawn_intervals(scores, observers, prob, int(draws or DEFAULT_DRAWS), rng)
+            result, _ = draw_intervals(scores, observers, prob, int(draws or DEFAULT_DRAWS), rng)
         else:
             result = self._closed_intervals(scores, prob, observed, method)
         self._draw_heavy(scores, result, prob, observed, method)
@@ -489,7 +489,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         refuse_drawn(method, scores.belief.why_drawn)
         result = Intervals(*np.empty((4, len(scores), scores.classes)))
         observers = self._observers(observed)
-        drawn, error = drawn_intervals(scores[~smooth], observers, prob, SHARED_DRAWS, 0)
+        drawn, error = draw_intervals(scores[~smooth], observers, prob, SHARED_DRAWS, 0)
         warn_not_closed(scores.belief.why_drawn, int((~smooth).sum()), SHARED_DRAWS, error)
         result.put(~smooth, drawn)
         if smooth.any():
@@ -508,7 +508,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             raise too_heavy()
         # each row that was observed needs theta of its own
         draws = SHARED_DRAWS if observed else FALLBACK_DRAWS
-        drawn, error = drawn_intervals(scores[heavy], self._observers(observed), prob, draws, 0)
+        drawn, error = draw_intervals(scores[heavy], self._observers(observed), prob, draws, 0)
         warn_drawn(len(heavy), draws, error)
         result.put(heavy, drawn)
 
@@ -518,7 +518,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if scores.belief.closed:
             result = entropies(scores, observed, self.n_jobs)
         else:
-            result, error = drawn_entropies(scores, self._observers(observed), SHARED_DRAWS, 0)
+            result, error = draw_entropies(scores, self._observers(observed), SHARED_DRAWS, 0)
             warn_not_closed(scores.belief.why_drawn, len(scores), SHARED_DRAWS, error)
         self._check_distribution(scores, result.aleatoric[:, None])
         return table.index, result, self._log_density(scores.cells)

@@ -35,7 +35,7 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.families.record import Power
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.powers import ExponentCovariance, Exponents, is_silent, of_rows
-from bayesnb.model.product import Product, feature_scores, normalised, tempering_shift
+from bayesnb.model.product import Product, feature_scores, normalise_log, tempering_shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Scores:
         if self.covariance is None or self.by_exponent is None:
             return np.zeros((len(self), self.classes))
         log_mean = self.log_mean()
-        share = np.exp(normalised(log_mean))
+        share = np.exp(normalise_log(log_mean))
         rows = np.arange(len(share))
         best = share.argmax(axis=1)
         mean = np.einsum("rc,rcf->rf", share, self.by_exponent)
@@ -101,7 +101,7 @@ class Scores:
         gap = (self.by_exponent - mean[:, None]) / (1 - least)
         # 1 - p has few digits where p is near 1: its others are weighed among themselves
         others = np.where(np.arange(self.classes) == best[:, None], -np.inf, log_mean)
-        mean = np.einsum("rc,rcf->rf", np.exp(normalised(others)), self.by_exponent)
+        mean = np.einsum("rc,rcf->rf", np.exp(normalise_log(others)), self.by_exponent)
         gap[rows, best] = self.by_exponent[rows, best] - mean
         return np.einsum("rcf,fg,rcg->rc", gap, self.covariance.matrix, gap, optimize=True)
 

@@ -78,7 +78,7 @@ def decide(proba: Array, loss: Array, abstain: float | None = None) -> Decision:
     return Decision(action, np.where(abstained, abstain or 0.0, least), abstained, expected)
 
 
-def checked_abstain(cost: Any) -> float | None:
+def check_abstain(cost: Any) -> float | None:
     """Check the cost of not deciding; None decides all rows."""
     if cost is None:
         return None

@@ -16,9 +16,9 @@ from scipy.special import loggamma, psi, xlogy
 from bayesnb.families.base import Array, Rng
 from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.many_classes import active, characters, rays
-from bayesnb.inference.posterior_draws import drawn_proba, drawn_rows, mean_error, warn_drawn
+from bayesnb.inference.posterior_draws import draw_by_rows, draw_fallback, mean_error, warn_drawn
 from bayesnb.inference.two_classes import half_spectrum, means, pairs_of, spectra
-from bayesnb.model.product import Observer, normalised
+from bayesnb.model.product import Observer, normalise_log
 from bayesnb.numerics.threads import blocks, in_order
 
 # minus the log of an expected probability that is left out: -p log p is 4e-13 there
@@ -52,24 +52,24 @@ def entropies(scores: Scores, observed: bool, n_jobs: int | None = 1) -> Entropi
         probability[rows, live], aleatoric[rows] = _compute_rows(possible[rows], observed)
 
     list(in_order(add_rows, blocks(len(scores), ROWS_AT_ONCE), n_jobs))
-    return split(probability, aleatoric)
+    return split_entropy(probability, aleatoric)
 
 
-def drawn_entropies(
+def draw_entropies(
     scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng = None
 ) -> tuple[Entropies, float]:
     """Entropies from draws, and the largest standard error of the expected entropy."""
     error = 0.0
     probability = np.empty((len(scores), scores.classes))
     aleatoric = np.empty(len(scores))
-    for rows, mean, proba in drawn_rows(scores, observers, draws, rng):
+    for rows, mean, proba in draw_by_rows(scores, observers, draws, rng):
         entropy = -xlogy(proba, proba).sum(axis=-1)
         probability[rows], aleatoric[rows] = mean, entropy.mean(axis=0)
         error = max(error, mean_error(entropy))
-    return split(probability, aleatoric), error
+    return split_entropy(probability, aleatoric), error
 
 
-def split(probability: Array, aleatoric: Array) -> Entropies:
+def split_entropy(probability: Array, aleatoric: Array) -> Entropies:
     """Split the entropies of means, `(r, c)`, by the expected entropies, `(r,)`."""
     entropy = -xlogy(probability, probability).sum(axis=1)
     aleatoric = np.clip(aleatoric, 0.0, entropy)  # beyond is rounding
@@ -94,7 +94,7 @@ def _compute_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
     for rows, of_rows in ((few, _compute_pairs), (~few, _compute_many_classes)):
         if rows.any():
             mean[rows], entropy[rows] = of_rows(scores[rows], kept[rows], observed)
-    mean = np.exp(normalised(log_mean)) if observed else np.clip(mean, 0.0, 1.0)
+    mean = np.exp(normalise_log(log_mean)) if observed else np.clip(mean, 0.0, 1.0)
     return mean / mean.sum(axis=1, keepdims=True), entropy
 
 
@@ -129,7 +129,7 @@ def _compute_many_classes(scores: Scores, kept: Array, observed: bool) -> tuple[
     entropy = np.zeros(len(kept))
     needed = rays(scores, kept, observed, narrow=False)
     if not observed and not (fine := needed.light).all():
-        proba = drawn_proba(scores[~fine])
+        proba = draw_fallback(scores[~fine])
         each = -xlogy(proba, proba).sum(axis=-1)
         warn_drawn(int((~fine).sum()), len(proba), max(mean_error(proba), mean_error(each)))
         mean[~fine], entropy[~fine] = proba.mean(axis=0), each.mean(axis=0)

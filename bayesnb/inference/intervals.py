@@ -27,9 +27,9 @@ from bayesnb.inference.many_classes import (
     last_place,
     rays,
 )
-from bayesnb.inference.posterior_draws import drawn_rows, quantile_error
+from bayesnb.inference.posterior_draws import draw_by_rows, quantile_error
 from bayesnb.inference.two_classes import invert, pairs_of
-from bayesnb.model.product import Observer, normalised
+from bayesnb.model.product import Observer, normalise_log
 from bayesnb.numerics.threads import blocks, in_order
 
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
@@ -207,7 +207,7 @@ def _die_out(scores: Scores, observed: bool) -> Array:
     )
 
 
-def drawn_intervals(
+def draw_intervals(
     scores: Scores, observers: Sequence[Observer] | None, prob: float, draws: int, rng: Rng = None
 ) -> tuple[Intervals, float]:
     """Intervals from draws, and the largest standard error of their quantiles.
@@ -217,7 +217,7 @@ def drawn_intervals(
     error = 0.0
     result = Intervals(*np.empty((4, len(scores), scores.classes)))
     levels = [0.5, (1 - prob) / 2, (1 + prob) / 2]
-    for rows, mean, proba in drawn_rows(scores, observers, draws, rng):
+    for rows, mean, proba in draw_by_rows(scores, observers, draws, rng):
         result.mean[rows] = mean
         result.median[rows], result.lower[rows], result.upper[rows] = np.quantile(
             proba, levels, axis=0
@@ -274,7 +274,7 @@ def _expand(
 
 def _compute_many_classes(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
     """Intervals of three or more classes, each against all others."""
-    share = np.exp(normalised(known.log_mean))
+    share = np.exp(normalise_log(known.log_mean))
     kept = active(scores, known.log_mean, target.observed, LOG_NEGLIGIBLE)
     parts = known.alone, known.seen, share, kept
     others, others_seen, mean, crude = numerics.class_sums.cumulants_of_others(*parts)

@@ -53,7 +53,7 @@ def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None
     return [block[density.live].linear() if belief.is_linear else None for block, belief in pairs]
 
 
-def differences(density: Any, against: int) -> list[Any]:
+def subtract_class(density: Any, against: int) -> list[Any]:
     """Linear part of each block for the possible classes, less that of one of them."""
     return [
         block[density.live].linear_against(_among(density.live, against))
@@ -72,7 +72,7 @@ def form_of(
 
     `against` is the place of a class from which they are differences.
 
-    Blocks whose features have exponents of their own are those of `by_feature`.
+    Blocks whose features have exponents of their own are those of `split_features`.
     """
     live = density.live
     classes = posterior.classes
@@ -105,7 +105,7 @@ def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_arra
     )
 
 
-def beside(parts: Sequence[Any], order: Array, as_sparse: bool) -> Any:
+def join_features(parts: Sequence[Any], order: Array, as_sparse: bool) -> Any:
     """Numbers of all blocks, `(r, k)`, their columns in the given order."""
     if as_sparse:
         return sparse.csr_array(sparse.hstack(parts, format="csr")[:, order])
@@ -127,7 +127,7 @@ def _summed(parts: Sequence[Linear], times: Sequence[Any]) -> Array:
     return np.sum([t * part.offset for part, t in zip(parts, times, strict=True)], axis=0)
 
 
-def by_feature(product: Any, power: Exponents) -> Any:
+def split_features(product: Any, power: Exponents) -> Any:
     """The product of every feature by itself, where features have exponents of their own.
 
     Its classes are the same.
@@ -143,7 +143,7 @@ def by_feature(product: Any, power: Exponents) -> Any:
 
 
 def exponents_by_feature(power: Exponents) -> Numbers:
-    """The exponents of the blocks of `by_feature`.
+    """The exponents of the blocks of `split_features`.
 
     An exponent of words is that of a row without any, see `linear_cells`.
     """

@@ -31,7 +31,7 @@ from bayesnb.model.product import (
     ProductStats,
     Rows,
     normalise,
-    normalised,
+    normalise_log,
     observe,
 )
 from bayesnb.numerics.threads import blocks
@@ -134,7 +134,7 @@ def _draws(
         yield part, theta
 
 
-def another(rng: np.random.Generator, number: int = 1) -> np.random.Generator:
+def spawn_generator(rng: np.random.Generator, number: int = 1) -> np.random.Generator:
     """Return a generator seeded by the state of this one, which does not change.
 
     Not all generators can spawn.
@@ -142,7 +142,7 @@ def another(rng: np.random.Generator, number: int = 1) -> np.random.Generator:
     return np.random.default_rng([int(deepcopy(rng).integers(1 << 63)), number])
 
 
-def repeated(classes: int, draws: int) -> Array:
+def repeat_classes(classes: int, draws: int) -> Array:
     """Places of the classes, once for each draw."""
     return np.tile(np.arange(classes), draws)
 
@@ -198,14 +198,16 @@ def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None =
         out[..., live] = draw_proba(scores.of(live), draws, rng, n_jobs)
         return out
     rng = np.random.default_rng(rng)
-    return _draw_proba(scores, out, rng, n_jobs, draw_additions(scores, draws, another(rng, 2)))
+    return _draw_proba(
+        scores, out, rng, n_jobs, draw_additions(scores, draws, spawn_generator(rng, 2))
+    )
 
 
 def _draw_proba(
     scores: Scores, out: Array, rng: np.random.Generator, n_jobs: int | None, additions: Additions
 ) -> Array:
     """Write p(y | x, theta) of draws, `(s, r, c)`; every class must be possible."""
-    further = another(rng)
+    further = spawn_generator(rng)
     for part, plain in draw_theta(scores.belief, len(out), rng):
         theta = plain.opened(scores.belief.blocks, scores.cells, further)
         for rows, joint in theta.by_rows(scores.cells, scores.power, n_jobs):
@@ -245,7 +247,7 @@ class DrawnWarning(UserWarning):
     """
 
 
-def drawn_proba(scores: Scores) -> Array:
+def draw_fallback(scores: Scores) -> Array:
     """Draws of p(y | x, theta) for rows without closed form, `(s, r, c)`, by the same seed."""
     return draw_proba(scores, FALLBACK_DRAWS, rng=0)
 
@@ -298,7 +300,7 @@ def refuse_large(what: str, size: float, advice: str) -> None:
         )
 
 
-def drawn_rows(
+def draw_by_rows(
     scores: Scores, observers: Sequence[Observer] | None, draws: int, rng: Rng
 ) -> Iterator[tuple[slice, Array, Array]]:
     """Yield rows, the means of their probabilities, `(r, c)`, and draws of them, `(s, r, c)`.
@@ -306,7 +308,7 @@ def drawn_rows(
     There are not too many rows at once.
     """
     rng = np.random.default_rng(rng)
-    share = np.exp(normalised(scores.log_mean()))
+    share = np.exp(normalise_log(scores.log_mean()))
     step = 1 if observers else max(PROBABILITIES_AT_ONCE // (draws * scores.classes), 1)
     seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
     for rows in blocks(len(scores), step):
@@ -315,14 +317,14 @@ def drawn_rows(
             yield (
                 rows,
                 share[rows],
-                once_seen(part, observers, rng.multinomial(draws, share[rows.start]), rng),
+                draw_once_seen(part, observers, rng.multinomial(draws, share[rows.start]), rng),
             )
         else:
             proba = draw_proba(part, draws, rng=seed)
             yield rows, proba.mean(axis=0), proba
 
 
-def once_seen(
+def draw_once_seen(
     scores: Scores, observers: Sequence[Observer], times: Array, rng: np.random.Generator
 ) -> Array:
     """Draw p(y | x, theta) of one row, `times[c]` times given that class c saw it, `(s, 1, c)`.
@@ -339,7 +341,7 @@ def once_seen(
     live = belief.live
     start = 0
     for c in np.flatnonzero(times):
-        seen = observed_by(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)
+        seen = observe_powered(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)
         of_class = DirichletStats(np.eye(scores.classes)[c])
         posterior = Product(belief.classes, beliefs).update(replace(seen, classes=of_class))
         given = replace(scores, belief=posterior, cells=cells, covariance=None).of(live)
@@ -363,13 +365,13 @@ def _once_seen(scores: Scores, c: int, draws: int, rng: np.random.Generator) -> 
         return Additions(scores.shift_of_rows)
     against = scores.by_exponent - scores.by_exponent[:, [c]]
     half = np.einsum("cf,fg,cg->c", against[0], scores.covariance.matrix, against[0]) / 2
-    steps = draw_steps(scores.covariance, draws, another(rng, 3))
+    steps = draw_steps(scores.covariance, draws, spawn_generator(rng, 3))
     return Additions(
         scores.shift_of_rows, against, steps, np.broadcast_to(-half, (draws, len(half)))
     )
 
 
-def observed_by(rows: Rows, classes: int, power: Exponents) -> ProductStats:
+def observe_powered(rows: Rows, classes: int, power: Exponents) -> ProductStats:
     """Stats of rows whose features count by their exponents, as in the scores."""
     if not isinstance(power, tuple):
         return observe(replace(rows, weight=np.full(len(rows.codes), power)), classes)

@@ -61,7 +61,7 @@ def draw_codes(n: Any, y: Any, classes: Array, probability: Array, rng: Generato
 def draw_table(schema: Schema, model: Model, codes: Array, length: Any, rng: Generator) -> Any:
     """Draw a row for each class in `codes`; columns without a family are absent."""
     check_length(length, len(codes), schema.blocks)
-    return filled(schema, draw_cells(schema, model, codes, length, rng))
+    return fill_table(schema, draw_cells(schema, model, codes, length, rng))
 
 
 def draw_cells(
@@ -83,7 +83,7 @@ def draw_cells(
     return cells
 
 
-def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
+def fill_table(schema: Schema, cells: Sequence[Cells]) -> Any:
     """Fill a table of the kind that was learnt from."""
     pairs = zip(schema.columns_alone.blocks, cells, strict=True)
     parts = [
@@ -93,7 +93,7 @@ def filled(schema: Schema, cells: Sequence[Cells]) -> Any:
     return schema.template.fill(schema.columns, parts)
 
 
-def stacked(parts: Sequence[Cells]) -> Cells:
+def stack_rows(parts: Sequence[Cells]) -> Cells:
     """Stack the rows of several parts."""
     return (
         sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
@@ -117,7 +117,7 @@ def _draw(
             order.append(rows)
             drawn.append(pack(block.write(cells.reshape(len(rows), -1), rng)))
     back = np.argsort(np.concatenate(order))
-    return stacked(drawn)[back]
+    return stack_rows(drawn)[back]
 
 
 def _width(belief: Belief) -> int:

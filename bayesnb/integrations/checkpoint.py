@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any
 
 from bayesnb.data.levels import UnseenCollector
-from bayesnb.model.shards import Shard, alike
+from bayesnb.model.shards import Shard, are_alike
 from bayesnb.persistence import read_shard, write_shard
 
 
@@ -44,7 +44,7 @@ class Checkpoint:
         An empty text if all is.
         """
         for name, value in self.asked.items():
-            if alike(value, asked.get(name)):
+            if are_alike(value, asked.get(name)):
                 continue
             if name != "files":
                 return f"`{name}` differs"

@@ -25,7 +25,7 @@ from bayesnb.estimators.base import clone_with, unchanged_on_error
 from bayesnb.estimators.labels import known_classes
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.model.schema import Schema
-from bayesnb.model.shards import Shard, added
+from bayesnb.model.shards import Shard, add_shards
 
 Array = np.ndarray
 FAN_IN = 8
@@ -315,7 +315,7 @@ def sum_parts(parts: list[Any]) -> Any:
     """Return the sum of all parts, not computed yet: sums of FAN_IN of them, and sums of those."""
     from dask import delayed
 
-    add = delayed(added, pure=False)
+    add = delayed(add_shards, pure=False)
     while len(parts) > 1:
         parts = [add(list(group)) for group in batched(parts, FAN_IN)]
     return parts[0]

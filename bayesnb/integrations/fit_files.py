@@ -25,7 +25,7 @@ from bayesnb.integrations.many_files import (
     rows_at_once,
     walk,
 )
-from bayesnb.model.shards import Shard, added
+from bayesnb.model.shards import Shard, add_shards
 from bayesnb.progress import bar
 
 
@@ -235,7 +235,7 @@ def fit_files(
 
         def learn(batch: Batch) -> None:
             nonlocal total
-            total = added((total, fit.shard(batch, total)))
+            total = add_shards((total, fit.shard(batch, total)))
 
         for place, reader in enumerate(tables.readers[done:], done + 1):
             batches = check_labels(reader.batches(fit.kinds, rows), target)

@@ -10,7 +10,7 @@ from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import clone_with
 from bayesnb.families import BestOf
 from bayesnb.integrations import dask_tables
-from bayesnb.model.shards import Shard, added, alike
+from bayesnb.model.shards import Shard, add_shards, are_alike
 
 
 def shard(
@@ -103,7 +103,7 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     ['low']
     """
     check_estimator(model, "model: ")
-    total = added(one if one is None else checked(one) for one in shards)
+    total = add_shards(one if one is None else checked(one) for one in shards)
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")
     refuse_others(model, total)
@@ -148,10 +148,10 @@ def refuse_others(model: Any, shard: Shard) -> None:
     for name, family in declared_families(model._families(), shard.schema.columns).items():
         other = counted.get(name)
         if isinstance(family, BestOf) and any(
-            alike(candidate, other) for candidate in family.candidates
+            are_alike(candidate, other) for candidate in family.candidates
         ):
             continue
-        if not alike(
+        if not are_alike(
             family.of_lists
             if other is not None and other.listed and family is not None
             else family,

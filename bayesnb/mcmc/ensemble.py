@@ -29,8 +29,8 @@ from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, draw_level
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.explanation import explain as explain_model
-from bayesnb.inference.posterior_draws import Theta, at_once, observed_by, repeated
-from bayesnb.inference.row_sampling import draw_cells, stacked
+from bayesnb.inference.posterior_draws import Theta, at_once, observe_powered, repeat_classes
+from bayesnb.inference.row_sampling import draw_cells, stack_rows
 from bayesnb.model.powers import Exponents
 from bayesnb.model.product import (
     Model,
@@ -77,7 +77,7 @@ class Ensemble:
 
     def posterior(self, draws: Array) -> tuple[Belief, ...]:
         """Posteriors of all blocks under the given draws, `(s * c, f)` each."""
-        rows = repeated(self.classes, len(draws))
+        rows = repeat_classes(self.classes, len(draws))
         pairs = zip(self.priors, self.stats.blocks, strict=True)
         return tuple(prior(draws).update(stats[rows]) for prior, stats in pairs)
 
@@ -170,7 +170,7 @@ class Ensemble:
                 classes = self._draw_class_prob(draws, codes, rng)
                 other = (np.arange(self.classes) != codes[:, None]).ravel().astype(int)
                 first = np.zeros(1, np.intp)  # of two classes
-                seen = observed_by(Rows([part.observe for part in parts], row, first), 2, power)
+                seen = observe_powered(Rows([part.observe for part in parts], row, first), 2, power)
                 pairs = zip(before.blocks, seen.blocks, strict=True)
                 densities = tuple(
                     belief.update(stats[other]).sample(rng)  # type: ignore[attr-defined]
@@ -275,4 +275,4 @@ def draw_rows(
         lengths = None if length is None else np.broadcast_to(length, codes.shape)[rows]
         parts.append(draw_cells(schema, ensemble.model(int(draw)), codes[rows], lengths, rng))
     back = np.argsort(np.concatenate(order))
-    return [stacked(block)[back] for block in zip(*parts, strict=True)]
+    return [stack_rows(block)[back] for block in zip(*parts, strict=True)]

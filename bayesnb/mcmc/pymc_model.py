@@ -16,7 +16,7 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.families.certain import Certain, KnownDie
 from bayesnb.families.dirichlet import DirichletDensity, simplex
 from bayesnb.families.weight import one_hot
-from bayesnb.inference.posterior_draws import repeated
+from bayesnb.inference.posterior_draws import repeat_classes
 from bayesnb.mcmc.ensemble import Ensemble, PriorOfDraws
 from bayesnb.mcmc.gaussians import StudentDensity
 from bayesnb.mcmc.hyperpriors import BlockPrior, Draws, choose_prior
@@ -491,6 +491,8 @@ class ModelBuilder:
         belief = Certain(theta)
 
         def take(places: Array) -> Certain:
-            return belief[np.repeat(places * classes, classes) + repeated(classes, len(places))]
+            return belief[
+                np.repeat(places * classes, classes) + repeat_classes(classes, len(places))
+            ]
 
         return take

@@ -17,7 +17,7 @@ from bayesnb.estimators.cross_validation import TARGETS
 from bayesnb.estimators.lazy import accept_lazy_tables
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.certain import KnownDie
-from bayesnb.inference.row_sampling import check_length, draw_codes, filled
+from bayesnb.inference.row_sampling import check_length, draw_codes, fill_table
 from bayesnb.mcmc.ensemble import (
     Ensemble,
     draw_rows,
@@ -358,9 +358,9 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         class_prob = np.exp(self.ensemble_.log_class(np.arange(self.ensemble_.size)))
         codes = draw_codes(n, y, self.classes_, class_prob.mean(axis=0), rng)
         check_length(length, n, schema.blocks)
-        return filled(schema, draw_rows(schema, self.ensemble_, codes, length, rng)), self.classes_[
-            codes
-        ]
+        return fill_table(
+            schema, draw_rows(schema, self.ensemble_, codes, length, rng)
+        ), self.classes_[codes]
 
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         if target not in TARGETS:

@@ -21,7 +21,7 @@ from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.prediction import ProbabilisticClassifier
 from bayesnb.estimators.uncertainty import PredictiveUncertainty
 from bayesnb.families.base import Array, Cells, Rng
-from bayesnb.inference.entropies import Entropies, split
+from bayesnb.inference.entropies import Entropies, split_entropy
 from bayesnb.inference.intervals import Intervals
 from bayesnb.mcmc.ensemble import thin
 from bayesnb.mcmc.importance_weights import (
@@ -125,7 +125,7 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
             aleatoric[places] = (share * -xlogy(proba, proba).sum(axis=-1)).sum(axis=0)
             if not observed:
                 mean[places] = proba.mean(axis=0)
-        return self._table(X).index, split(mean, aleatoric), self._log_density(cells)
+        return self._table(X).index, split_entropy(mean, aleatoric), self._log_density(cells)
 
     def draw_proba(self, X: Any, draws: int | None = None) -> Any:
         """Return p(y | x, theta) for the draws of the chains.

@@ -401,7 +401,7 @@ def _first_row(work: Callable[[slice], int], joint: Array, n_jobs: int | None) -
     )
 
 
-def normalised(joint: Array) -> Array:
+def normalise_log(joint: Array) -> Array:
     """log p(y | x) from log p(x, y); log 0 for all classes where a row is impossible under each.
 
     NaN stays.

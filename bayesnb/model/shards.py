@@ -84,7 +84,7 @@ class Shard:
 
     def __add__(self, other: Self) -> Self:
         classes = united_labels(self.classes, other.classes)
-        schema = united(self.schema, other.schema)
+        schema = unite_schemas(self.schema, other.schema)
         stats = self.laid_out(classes, schema) + other.laid_out(classes, schema)
         one = self.kept_among(classes, schema)
         two = other.kept_among(classes, schema)
@@ -101,7 +101,9 @@ class Shard:
 
     def followed_by(self, later: Self) -> Self:
         """Sum in which levels keep their places, and those that `later` adds come after them."""
-        blocks = zip(self.schema.blocks, united(self.schema, later.schema).blocks, strict=True)
+        blocks = zip(
+            self.schema.blocks, unite_schemas(self.schema, later.schema).blocks, strict=True
+        )
         grown = later.schema.with_blocks([both.beginning(first) for first, both in blocks])
         wider = replace(later, schema=grown, stats=later.laid_out(later.classes, grown), kept=None)
         return self + wider
@@ -133,7 +135,7 @@ class Shard:
         return self.stats.blocks[b].relevelled(block.sizes, narrow.places_in(block))  # type: ignore[attr-defined]
 
 
-def added(shards: Iterable[Shard | None]) -> Shard | None:
+def add_shards(shards: Iterable[Shard | None]) -> Shard | None:
     """Sum of shards, one after the other; None if there are none."""
     total: Shard | None = None
     for part in shards:
@@ -141,7 +143,7 @@ def added(shards: Iterable[Shard | None]) -> Shard | None:
     return total
 
 
-def united(a: Schema, b: Schema) -> Schema:
+def unite_schemas(a: Schema, b: Schema) -> Schema:
     """Schema with the levels of both; raise where they are not about the same columns."""
     if a is b:
         return a
@@ -149,7 +151,7 @@ def united(a: Schema, b: Schema) -> Schema:
         raise ValueError(_unlike(a.columns, b.columns))
     pairs = list(zip(a.blocks, b.blocks, strict=False))
     if not all(
-        one.names == two.names and alike(one.family, two.family) for one, two in pairs
+        one.names == two.names and are_alike(one.family, two.family) for one, two in pairs
     ) or len(a.blocks) != len(b.blocks):
         _refuse_families(a, b)
     return a.with_blocks([one.united(two) for one, two in pairs])
@@ -171,7 +173,7 @@ def _refuse_families(a: Schema, b: Schema) -> NoReturn:
     mine = a.families
     others = b.families
     for name in a.columns:
-        if not alike(mine.get(name), others.get(name)):
+        if not are_alike(mine.get(name), others.get(name)):
             one, other = (families.get(name, "dropped") for families in (mine, others))
             raise ValueError(
                 f"column {name!r} is {one} in one part and {other} in another: declare its "
@@ -184,7 +186,7 @@ def _refuse_families(a: Schema, b: Schema) -> NoReturn:
     )
 
 
-def alike(a: Any, b: Any) -> bool:
+def are_alike(a: Any, b: Any) -> bool:
     """Whether two values are equal: families, priors, arrays, and containers of those."""
     if a is b:
         return True
@@ -193,11 +195,11 @@ def alike(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(alike(value, b[key]) for key, value in a.items())
+        return a.keys() == b.keys() and all(are_alike(value, b[key]) for key, value in a.items())
     if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(alike, a, b))
+        return len(a) == len(b) and all(map(are_alike, a, b))
     if is_dataclass(a):
-        return all(alike(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
+        return all(are_alike(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
     return bool(a == b)
 
 
@@ -247,7 +249,7 @@ def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int)
     return block.belief(stats) if block.levels else wider
 
 
-def without(shard: Shard, gone: Shard, rows: int) -> Shard:
+def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
     """Subtract the stats of rows that are to be forgotten.
 
     Raise if they cannot be among those that were learnt.

@@ -20,7 +20,7 @@ from bayesnb.model.kept_rows import MAX_ROWS, KeptRows
 from bayesnb.model.linked import LinkBlock
 from bayesnb.model.powers import ExponentCovariance
 from bayesnb.model.schema import Block, Schema
-from bayesnb.model.shards import Shard, alike
+from bayesnb.model.shards import Shard, are_alike
 from bayesnb.persistence.codec import Saved, expect, is_floats
 
 SUM_TOLERANCE = 1e-8  # how far probabilities may be from adding up to 1
@@ -47,7 +47,7 @@ def check_saved(saved: Saved) -> None:
         is_right = type(belief) is type(like) and shapes_of(belief) == shapes_of(like)
         require(is_right, f"{name_block(block)}: its prior is not one of its family")
         for name in like.layout:
-            is_right = alike(getattr(belief, name), getattr(like, name))
+            is_right = are_alike(getattr(belief, name), getattr(like, name))
             require(is_right, f"{name_block(block)}: its prior is not laid out like its stats")
     check_exponents(saved, shard.schema)
 
@@ -211,12 +211,12 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     whose = name_block(block)
     problem = f"{whose}: its stats are not those of its family, its levels and {classes} classes"
     if isinstance(block, LinkBlock):
-        is_right = isinstance(stats, LinkStats) and alike(stats.pairs, block.pairs)
+        is_right = isinstance(stats, LinkStats) and are_alike(stats.pairs, block.pairs)
         require(is_right and stats.counts.shape == (classes, sum(block.sizes)), problem)
         check_counts(stats, whose)
         return
     is_right = type(stats) is block.family.stats
-    require(is_right and alike(getattr(stats, "grid", None), block.grid), problem)
+    require(is_right and are_alike(getattr(stats, "grid", None), block.grid), problem)
     is_listed = block.family.listed
     sizes = shapes_of(stats)["counts"][-1:] if is_listed else getattr(stats, "sizes", ())
     width = max(len(block.names), sum(block.sizes))

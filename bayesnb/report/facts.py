@@ -20,7 +20,7 @@ from bayesnb.data.labels import encode
 from bayesnb.estimators.cross_validation import leave_rows_out
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names, shorten
-from bayesnb.model.product import Rows, normalised
+from bayesnb.model.product import Rows, normalise_log
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column, pieces_of
 from bayesnb.selection.column_exponents import find_one_exponent
@@ -429,11 +429,11 @@ def gather(
     (stages or Stages(False)).begin("report: predicting each row by the model of all others")
     fitted = fit_rows(model, X, y, needed_by="the report")
     model = fitted.estimator
-    left_out = normalised(leave_rows_out(model, fitted.rows))
-    seen = normalised(model.predict_joint_log_proba(X))
+    left_out = normalise_log(leave_rows_out(model, fitted.rows))
+    seen = normalise_log(model.predict_joint_log_proba(X))
     tested = None
     if test is not None:
-        log_proba = normalised(model.predict_joint_log_proba(test[0]))
+        log_proba = normalise_log(model.predict_joint_log_proba(test[0]))
         tested = test[0], log_proba, encode(np.asarray(test[1]).ravel(), model.classes_)
     return Facts(model, X, y, about, fitted.rows, seen, left_out, tested)
 

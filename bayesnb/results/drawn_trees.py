@@ -23,11 +23,11 @@ from bayesnb.families.dirichlet import draw_level
 from bayesnb.inference.class_scores import scores_of
 from bayesnb.inference.posterior_draws import (
     Theta,
-    another,
     draw_additions,
     draw_proba,
     draw_theta,
     refuse_large,
+    spawn_generator,
 )
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.product import Model
@@ -262,11 +262,13 @@ def _draw_groups(
     model = fitted.model
     additions = None
     if rows is not None:  # as `draw_proba` would, from the same state of the generator
-        additions = draw_additions(scores_of(fitted, rows.cells), plan.size, another(rng, 2))
+        additions = draw_additions(
+            scores_of(fitted, rows.cells), plan.size, spawn_generator(rng, 2)
+        )
     posterior = draw_theta(model.posterior, plan.size, rng)
     prior = draw_theta(model.prior.beside(model.posterior), plan.size, rng)
     label_rng = np.random.default_rng(rng.integers(1 << 63))
-    further = another(rng)
+    further = spawn_generator(rng)
     groups: dict[str, Variables] = {}
     for group in chosen:
         if group not in NOT_DRAWN:

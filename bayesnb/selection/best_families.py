@@ -17,7 +17,7 @@ from bayesnb.model.powers import add_groups
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of
-from bayesnb.selection.column_scores import column_scores, stratified
+from bayesnb.selection.column_scores import choose_stratified_rows, column_scores
 
 
 class LabelledTable(NamedTuple):
@@ -53,9 +53,11 @@ class Chosen(NamedTuple):
     grids: dict[int, Grid]
 
 
-def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
+def choose_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
     """Let every `BestOf` give way to one family for each of its columns."""
-    contests = [contest for best_of, places in declared for contest in _contests(best_of, places)]
+    contests = [
+        contest for best_of, places in declared for contest in _list_contests(best_of, places)
+    ]
     if not contests:
         return Chosen(declared, (), {})
     grids: list[dict[int, Grid]] = []
@@ -82,7 +84,7 @@ def chosen_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
     return Chosen(grouped(fixed), choices, kept)
 
 
-def _contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
+def _list_contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
     if not isinstance(best_of, BestOf):
         return []
     return (
@@ -123,7 +125,7 @@ def _label_scores(
     families = grouped([(contest.best_of.candidates[k], contest.places) for contest in contests])
     schema = Schema.learn(rows.table, families, weight=rows.weight)
     shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
-    part = stratified(seen, len(rows.classes), len(schema.keys))
+    part = choose_stratified_rows(seen, len(rows.classes), len(schema.keys))
     share = part.counts.sum() / seen.counts.sum()
     log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
     # of rows that cannot be left out a column says nothing

@@ -28,10 +28,10 @@ from bayesnb.model.fitted import Temper
 from bayesnb.model.powers import ExponentCovariance, lengths_of, shares_at
 from bayesnb.model.product import Model, Rows
 from bayesnb.selection.column_scores import (
+    choose_stratified_rows,
     column_scores,
     features_of,
     predictive_scores,
-    stratified,
 )
 from bayesnb.selection.exponents import (
     LOG_NEGLIGIBLE,
@@ -72,11 +72,12 @@ def find_one_exponent(model: Model, rows: Rows, n_jobs: int | None = None) -> Te
     there = are_there(model, rows)[rows.codes]
     scores = LabelScores.of((log_class, features[:, :, None]), rows, there, "temper='loo'")
 
-    def height(log_t: float) -> float:
+    def log_posterior(log_t: float) -> float:
         return scores.total(np.exp([log_t])) - (log_t / SPREAD) ** 2 / 2
 
-    best = maximise_one(height)
-    bend = 2 * height(best) - height(best - DIFFERENCE_STEP) - height(best + DIFFERENCE_STEP)
+    best = maximise_one(log_posterior)
+    below, top, above = map(log_posterior, (best - DIFFERENCE_STEP, best, best + DIFFERENCE_STEP))
+    bend = 2 * top - below - above
     value = float(np.exp(best))
     if bend <= 0:
         return Temper(value, float("inf"))
@@ -96,14 +97,14 @@ def find_exponents(model: Model, rows: Rows, n_jobs: int | None = None) -> Tempe
     scores = LabelScores.of(
         column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes]
     )
-    words = words_of_rows(model, few)[scores.places]
+    words = count_words_of_rows(model, few)[scores.places]
     columns = scores.table.shape[2]
     linked = are_links(model)
     # else no other column is there
-    known = _averaged(scores, linked) if columns > 1 or not words.any() else None
-    length = lengths_by_loo(scores, words, np.zeros(columns) if known is None else known.mean)
+    known = _average(scores, linked) if columns > 1 or not words.any() else None
+    length = find_lengths(scores, words, np.zeros(columns) if known is None else known.mean)
     if known is None or np.isfinite(length).any():
-        known = _averaged(shortened(scores, words, length), linked)
+        known = _average(shorten_by_length(scores, words, length), linked)
     return _temper_of(known, length)
 
 
@@ -114,7 +115,7 @@ def _temper_of(found: FoundExponents, length: Array) -> Temper:
     return Temper(found.mean, found.sd, lengths, covariance)
 
 
-def _averaged(scores: LabelScores, linked: Array) -> FoundExponents:
+def _average(scores: LabelScores, linked: Array) -> FoundExponents:
     """Find exponents whose prior is around one for all columns, and of links a part of it."""
     t, sd = average_one_exponent(scores, ~linked)
     groups, first = groups_of(scores, linked)
@@ -162,7 +163,7 @@ def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
     groups = np.arange(features) if known.covariance is None else known.covariance.group
     few = _part(model, rows)
     scores = LabelScores.of(predictive_scores(model, few), few, np.zeros(len(few.codes), bool))
-    scores = shortened(scores, words_of_rows(model, few)[scores.places], length)
+    scores = shorten_by_length(scores, count_words_of_rows(model, few)[scores.places], length)
     first = np.unique(groups, return_index=True)[1]
     ridge = Ridge(np.asarray(known.value)[first], np.asarray(known.sd)[first])
     found = maximise_exponents(scores.add_up(groups), ridge).exponents
@@ -171,10 +172,12 @@ def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
 
 def _part(model: Model, rows: Rows) -> Rows:
     columns = sum(features_of(block) for block in model.prior.blocks)
-    return stratified(rows, len(model.stats.classes), columns, min(columns, MAX_EXPONENTS))
+    return choose_stratified_rows(
+        rows, len(model.stats.classes), columns, min(columns, MAX_EXPONENTS)
+    )
 
 
-def words_of_rows(model: Model, rows: Rows) -> Array:
+def count_words_of_rows(model: Model, rows: Rows) -> Array:
     """Number of words of rows in each column, 0 in one that is no block of words, `(r, f)`."""
     blocks = zip(model.prior.blocks, rows.cells, strict=True)
     none = np.zeros((len(rows.codes), 1))
@@ -192,12 +195,12 @@ def has_words(block: Belief, x: Cells) -> bool:
     return block.words(x[:0]) is not None
 
 
-def shortened(scores: LabelScores, words: Array, length: Array) -> LabelScores:
+def shorten_by_length(scores: LabelScores, words: Array, length: Array) -> LabelScores:
     """The scores of columns, those of words divided by 1 + n / n0, `(r, f), (f,)`."""
     return scores.scale(shares_at(words, length)) if np.isfinite(length).any() else scores
 
 
-def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
+def find_lengths(scores: LabelScores, words: Array, w: Array) -> Array:
     """The most probable n0 of each column of words, the other columns at the exponents w.
 
     Shapes: `(r, f), (f,) -> (f,)`.
@@ -205,16 +208,16 @@ def lengths_by_loo(scores: LabelScores, words: Array, w: Array) -> Array:
     length = np.full(len(w), np.inf)
     for j in np.flatnonzero(words.any(axis=0)).tolist():
         block = scores.isolate(j, np.where(np.arange(len(w)) == j, 0.0, w))
-        best = height(block) + LENGTH_MARGIN
+        best = score_best_exponent(block) + LENGTH_MARGIN
         for n0 in 2.0 ** np.arange(np.ceil(np.log2(words[:, j].max())), -1.0, -1.0):
-            value = height(block.scale(shares_at(words[:, [j]], n0)))
+            value = score_best_exponent(block.scale(shares_at(words[:, [j]], n0)))
             if value < best - LOG_NEGLIGIBLE:
                 break
             length[j], best = (n0, value) if value > best else (length[j], best)
     return length
 
 
-def height(block: LabelScores) -> float:
+def score_best_exponent(block: LabelScores) -> float:
     """How well the best exponent of one column predicts the labels, at most 1."""
 
     def total(log_t: float) -> float:

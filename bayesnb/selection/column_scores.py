@@ -87,7 +87,7 @@ def count_again(
     prior = model.prior.blocks[b]
     c = int(rows.codes[row])
     x = rows.cells[b][[row]]
-    rest = stats_without(model, rows, b, row, gone)
+    rest = count_without(model, rows, b, row, gone)
     changed = slice(c, c + 1) if prior.independent_classes else slice(None)
     reader = reader_of(prior[changed], rest[changed], kind)
     classes = np.arange(len(scores))[changed]
@@ -99,7 +99,7 @@ def count_again(
             scores[classes[good], j] = one[good].score(cells)[0]
 
 
-def stats_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
+def count_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
     """Count a block's rows again but for one, of those classes that it was in."""
     c = rows.codes[row]
     weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
@@ -127,7 +127,7 @@ def are_all(model: Model, counts: Array) -> Array:
     return there if model.prior.independent_classes else np.broadcast_to(there.all(), there.shape)
 
 
-def chosen_rows(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Array:
+def choose_rows(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Array:
     """Return the rows by which exponents are found, `(r,)`.
 
     All, or ROWS_SCORED of them, evenly spaced in every class, always the same.
@@ -141,6 +141,8 @@ def chosen_rows(rows: Rows, classes: int, columns: int, exponents: int | None = 
     return evenly(rows.codes, min(ROWS_SCORED, most))
 
 
-def stratified(rows: Rows, classes: int, columns: int, exponents: int | None = None) -> Rows:
+def choose_stratified_rows(
+    rows: Rows, classes: int, columns: int, exponents: int | None = None
+) -> Rows:
     """Return the rows by which exponents are found."""
-    return rows.where(chosen_rows(rows, classes, columns, exponents))
+    return rows.where(choose_rows(rows, classes, columns, exponents))

@@ -41,7 +41,7 @@ from scipy.optimize import minimize_scalar
 
 from bayesnb.families.base import Array
 from bayesnb.model.powers import ExponentCovariance, add_groups
-from bayesnb.model.product import Rows, normalised
+from bayesnb.model.product import Rows, normalise_log
 from bayesnb.numerics.special import ratio
 
 SPREAD = 0.5  # standard deviation of the log of the one exponent
@@ -120,7 +120,7 @@ class LabelScores:
         """
         log_class, table = scores
         label = np.arange(len(rows.codes)), rows.codes
-        log_label = normalised(log_class + table.sum(axis=2))[label]
+        log_label = normalise_log(log_class + table.sum(axis=2))[label]
         alone = np.isneginf(log_class[label])
         refuse_impossible(np.where(alone, 0.0, log_label), there, parameter)
         good = np.flatnonzero(np.isfinite(log_label))

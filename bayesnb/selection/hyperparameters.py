@@ -36,11 +36,11 @@ from bayesnb.selection.prior_evidence import (
     EDGE_TOLERANCE,
     GaussianEvidence,
     PoissonEvidence,
+    find_unbounded,
+    find_unbounded_jointly,
     maximise,
-    standardised_gaussian,
-    standardised_poisson,
-    unbounded,
-    unbounded_jointly,
+    standardise_gaussian,
+    standardise_poisson,
 )
 
 PER = ("model", "feature", "class")
@@ -165,10 +165,10 @@ def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
     """
     stats = blocks.side_by_side
     free = blocks.per == "feature"
-    cells, mean, variance = standardised_gaussian(stats)
+    cells, mean, variance = standardise_gaussian(stats)
     pooled = cells.pooled()
     varies = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
-    groups = np.where(varies & ~unbounded(stats, blocks.shared), blocks.groups, -1)
+    groups = np.where(varies & ~find_unbounded(stats, blocks.shared), blocks.groups, -1)
     if blocks.shared:  # whose groups are columns
         cells = cells.map(np.transpose)
         groups = groups[0]
@@ -195,7 +195,7 @@ def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
 
 
 def _search_rates(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    cells = standardised_poisson(blocks.side_by_side)
+    cells = standardise_poisson(blocks.side_by_side)
     groups = np.where(cells.events.sum(axis=0) > 0, blocks.groups, -1)
     best = _best(PoissonEvidence, cells, groups, np.tile(RATE.weak, (blocks.size, 1)))
     return blocks.tuned(best), best
@@ -206,7 +206,9 @@ def _search_numerically(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
     groups = blocks.groups
     if blocks.kind is BLOCK:
         groups = np.where(
-            np.hstack([unbounded_jointly(seen, blocks.shared) for seen in blocks.stats]), -1, groups
+            np.hstack([find_unbounded_jointly(seen, blocks.shared) for seen in blocks.stats]),
+            -1,
+            groups,
         )
 
     def evidence(logs: Array, group: int) -> float:

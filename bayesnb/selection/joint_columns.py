@@ -112,7 +112,7 @@ def _keys(family: Family, unit: Unit, columns: int) -> set[Key]:
     return keys if len(keys) == 1 else set()
 
 
-def kind_of(key: Key, members: Sequence[Member], labels: LabelledRows) -> JoinableColumns:
+def put_side_by_side(key: Key, members: Sequence[Member], labels: LabelledRows) -> JoinableColumns:
     """Put units that can be joined side by side."""
     units: list[Any] = [unit for unit, _ in members]
     places: list[ColumnPlace] = []

@@ -80,7 +80,7 @@ class Step(NamedTuple):
     worth: float
 
 
-def union(*blocks: Block) -> Block:
+def unite_blocks(*blocks: Block) -> Block:
     """Return all columns of these blocks as one block."""
     return tuple(sorted(place for block in blocks for place in block))
 
@@ -152,7 +152,7 @@ class BlockEvidence(ABC):
 
         Its log Bayes factor is that of the rows that have all cells of these columns.
         """
-        among = union(*gone)
+        among = unite_blocks(*gone)
         before, after = (
             sum(self.log_evidence(block, among) for block in blocks) for blocks in (gone, made)
         )
@@ -166,7 +166,7 @@ class BlockEvidence(ABC):
 
     def join(self, one: Block, two: Block) -> Step:
         """Return the step that joins two blocks."""
-        return self.compare((one, two), (union(one, two),), (one, two))
+        return self.compare((one, two), (unite_blocks(one, two),), (one, two))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ class LevelEvidence(BlockEvidence):
         hypotheses may take all levels to be equally probable, and then nothing speaks
         against either.
         """
-        both = union(one, two)
+        both = unite_blocks(one, two)
         complete = self.complete(among)
         declared = (
             self.log_evidence(both, among)
@@ -470,7 +470,7 @@ def _moves(columns: BlockEvidence, blocks: Sequence[Block]) -> Iterator[Step]:
             for target in blocks:
                 if target != block:
                     moved = (target, (place,))
-                    yield columns.compare((block, target), (left, union(*moved)), moved)
+                    yield columns.compare((block, target), (left, unite_blocks(*moved)), moved)
 
 
 def _best(

@@ -34,13 +34,13 @@ from bayesnb.model.product import (
     ProductStats,
     Rows,
     features_of,
-    normalised,
+    normalise_log,
     observe,
 )
 from bayesnb.selection.column_scores import (
     are_all,
     are_there,
-    chosen_rows,
+    choose_rows,
     column_scores_by_parts,
     count_again,
 )
@@ -141,7 +141,7 @@ def label_scores(joint: Array, codes: Array, target: str) -> Array:
 
     Shapes: `(r, c), (r,) -> (r,)`.
     """
-    return (joint if target == "joint" else normalised(joint))[np.arange(len(codes)), codes]
+    return (joint if target == "joint" else normalise_log(joint))[np.arange(len(codes)), codes]
 
 
 def warn_undefined(score: Array) -> None:
@@ -161,7 +161,7 @@ def fitted_log_proba(
     model: Model, rows: Rows, way: PredictiveRule = PREDICT, n_jobs: int | None = None
 ) -> Array:
     """log p(y | x) by the model that has learnt the rows, `(r, c)`."""
-    return normalised(model.read(way.kind).log_joint(rows.cells, way.power, n_jobs))
+    return normalise_log(model.read(way.kind).log_joint(rows.cells, way.power, n_jobs))
 
 
 def loo_log_proba(
@@ -177,7 +177,7 @@ def loo_log_proba(
 
     NaN where the other rows leave no distribution.
     """
-    return normalised(leave_one_out(model, rows, way, gone, n_jobs))
+    return normalise_log(leave_one_out(model, rows, way, gone, n_jobs))
 
 
 def leave_one_out(
@@ -237,7 +237,7 @@ def contributions_left_out(
     widths = [features_of(block) for block in model.prior.blocks]
     at_once = max(CELLS_AT_ONCE // (classes * sum(widths)), 1)
     w = feature_exponents(way.power, widths)
-    chose = chosen_rows(
+    chose = choose_rows(
         rows, classes, sum(widths), None if way.covariance is None else len(way.covariance)
     )
     for part, log_class, table in column_scores_by_parts(
@@ -272,7 +272,7 @@ def warn_unverified(model: Model, counts: Array) -> None:
         )
 
 
-def stuck(model: Model, rows: Rows, joint: Array) -> Array:
+def find_stuck(model: Model, rows: Rows, joint: Array) -> Array:
     """Rows without a score because the rows that must be counted again are not given, `(r,)`."""
     return np.isnan(joint[np.arange(len(joint)), rows.codes]) & ~are_there(model, rows)[rows.codes]
 
@@ -296,7 +296,7 @@ def k_fold(
     # the sum of all other parts
     for name, rest in zip(names, [after[1], *inner, before[-2]], strict=True):
         held_out = np.flatnonzero(folds == name)
-        reader = learnt_from(model, rest, way.kind)
+        reader = read_model_of(model, rest, way.kind)
         proper = (
             np.all([block.proper.all(axis=-1) for block in reader.blocks], axis=0) | ~reader.live
         )
@@ -305,12 +305,12 @@ def k_fold(
     return total
 
 
-def learnt_from(model: Model, stats: ProductStats, kind: str) -> Joint:
+def read_model_of(model: Model, stats: ProductStats, kind: str) -> Joint:
     """Return the predictor of a model that has learnt these stats instead."""
-    return before_rows(model, stats).read(kind)
+    return rewind_model(model, stats).read(kind)
 
 
-def before_rows(model: Model, stats: ProductStats) -> Model:
+def rewind_model(model: Model, stats: ProductStats) -> Model:
     """Return the model as it was when it had learnt no more than these stats."""
     return Model(Product(model.prior.classes.recounted(stats.classes), model.prior.blocks), stats)
 

@@ -98,7 +98,7 @@ def _select_columns(reader: Block, columns: Sequence[int]) -> Block:
     return Block(reader.family, names, places, levels, grid=grid)
 
 
-def with_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, work: Work) -> Schema:
+def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, work: Work) -> Schema:
     """Add the links of a table's columns to its schema; the same schema, where there are none."""
     every = link_columns(schema, table, labels.counts)
     if every is None:
@@ -113,8 +113,8 @@ def with_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wo
             UserWarning,
             skip_file_prefixes=(PACKAGE,),
         )
-    ranked = candidates(columns, labels, work, varying)
-    chosen, in_forest = chosen_links(ranked, len(columns.sizes), kind)
+    ranked = find_candidates(columns, labels, work, varying)
+    chosen, in_forest = choose_links(ranked, len(columns.sizes), kind)
     if not chosen:
         return schema
     used = sorted({end for link in chosen for end in (link.parent, link.child)})
@@ -222,7 +222,7 @@ def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns
     return columns.select(np.sort(np.argsort(-worth, kind="stable")[:MAX_COLUMNS]).tolist())
 
 
-def candidates(
+def find_candidates(
     columns: LinkColumns, labels: LabelledRows, work: Work, varying: int
 ) -> list[Candidate]:
     """Return the links with evidence above the threshold, in both directions, the strongest first.
@@ -354,7 +354,7 @@ def _list_log_gammas(
     )
 
 
-def chosen_links(
+def choose_links(
     ranked: Sequence[Candidate], width: int, kind: str
 ) -> tuple[list[Candidate], list[bool]]:
     """Return the links of the forest, then further ones where `kind` is "pairs".

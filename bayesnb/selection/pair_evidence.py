@@ -17,7 +17,8 @@ Where the totals of the priors differ, A is their geometric mean in both hypothe
 
 With a fixed A the margins of many levels are explained badly and the table, which is larger, less
 so: noise would be evidence. The same goes for the prior of counts' rates. So positive evidence is
-capped by the evidence under the concentrations that are best for each hypothesis: see `cautious`.
+capped by the evidence under the concentrations that are best for each hypothesis: see
+`cap_factors`.
 
 **Two Gaussian columns.** A bivariate normal against two independent ones:
 
@@ -143,7 +144,7 @@ def _columns(parts: Sequence[Any], name: str) -> Array:
     return np.concatenate([getattr(part, name) for part in parts], axis=-1)
 
 
-def part_of(
+def read_columns(
     prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
 ) -> LevelColumns | NumberColumns:
     """Return columns of a block, as numbers unless they have levels.
@@ -182,7 +183,7 @@ def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, 
                 cells = cells.select(high)
                 terms = pair_terms(cells, share, starts[d], starts[few[high]])
                 best = best_concentrations(terms, cells.add_up())
-                value[:, high] = cautious(value[:, high], log_factors(terms, best))
+                value[:, high] = cap_factors(value[:, high], log_factors(terms, best))
             _put(factors, levels.places[d], levels.places[few], value)
         work.done(len(others))
 
@@ -246,7 +247,7 @@ def best_concentrations(terms: EvidenceTerms, rows: Array) -> Array:
         return log_evidence(terms, np.repeat(np.exp(at), classes)).reshape(-1, classes).sum(axis=1)
 
     largest = np.log(MAX_CONCENTRATION * rows.sum(axis=1) ** 2)
-    at = highest(height, np.log(MIN_CONCENTRATION), np.repeat(largest, 3))
+    at = maximise_each(height, np.log(MIN_CONCENTRATION), np.repeat(largest, 3))
     return np.repeat(np.exp(at), classes).reshape(pairs, 3, classes)
 
 
@@ -289,7 +290,7 @@ def _compare_within_levels(
             value = sides[0]() - sides[1]()
             if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
                 learnt = [_at_best_strength(side, value.shape[1]) for side in sides]
-                value = cautious(value, learnt[0] - learnt[1])
+                value = cap_factors(value, learnt[0] - learnt[1])
             _put(factors, levels.places[d], part.places[span], value)
         work.done(len(part.places))
 
@@ -313,11 +314,11 @@ def _at_best_strength(evidence: Callable[[Array], Array], features: int) -> Arra
     One strength is best for all classes together.
     """
     low, high = STRENGTHS
-    logs = highest(lambda at: evidence(np.exp(at)).sum(axis=0), low, np.full(features, high))
+    logs = maximise_each(lambda at: evidence(np.exp(at)).sum(axis=0), low, np.full(features, high))
     return evidence(np.exp(logs))
 
 
-def cautious(declared: Array, learnt: Array) -> Array:
+def cap_factors(declared: Array, learnt: Array) -> Array:
     """Log Bayes factors under the declared prior, `(c, f)`.
 
     A positive sum is capped by that of learnt concentrations.
@@ -330,7 +331,7 @@ def cautious(declared: Array, learnt: Array) -> Array:
     return np.where((total <= 0) | (cap >= total), declared, np.where(cap > 0, learnt, 0.0))
 
 
-def highest(height: Callable[[Array], Array], low: float, high: Array) -> Array:
+def maximise_each(height: Callable[[Array], Array], low: float, high: Array) -> Array:
     """Return the arguments at which functions are highest, `(f,)`.
 
     The best rung of a ladder, then a golden section around it.

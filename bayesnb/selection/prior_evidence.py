@@ -146,7 +146,7 @@ class PoissonEvidence:
         return maximise(self.log_evidence, starts, [BOUNDS] * 2)
 
 
-def standardised_gaussian(stats: GaussianStats) -> tuple[GaussianStats, Array, Array]:
+def standardise_gaussian(stats: GaussianStats) -> tuple[GaussianStats, Array, Array]:
     """Shift and scale columns to a pooled mean of 0 and variance of 1.
 
     Return those means and variances too.
@@ -163,12 +163,12 @@ def standardised_gaussian(stats: GaussianStats) -> tuple[GaussianStats, Array, A
     )
 
 
-def standardised_poisson(stats: PoissonStats) -> PoissonStats:
+def standardise_poisson(stats: PoissonStats) -> PoissonStats:
     """Lengthen rows such that each column has a pooled rate of 1."""
     return PoissonStats(stats.count * pooled_rate(stats), stats.events, np.zeros_like(stats.events))
 
 
-def unbounded(stats: GaussianStats, shared: bool) -> Array:
+def find_unbounded(stats: GaussianStats, shared: bool) -> Array:
     """Return where rows of one variance are equal, `(c, f)`.
 
     Their density grows without bound as the variance goes to 0.
@@ -181,7 +181,7 @@ def unbounded(stats: GaussianStats, shared: bool) -> Array:
     return np.broadcast_to(equal[0] & equal[1], stats.count.shape)
 
 
-def unbounded_jointly(stats: VectorStats, shared: bool) -> Array:
+def find_unbounded_jointly(stats: VectorStats, shared: bool) -> Array:
     """Return classes whose rows have no spread in some direction, `(c, 1)`.
 
     Where classes have their covariance in common, all of them together. Few rows never have a

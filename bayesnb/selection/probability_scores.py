@@ -218,7 +218,7 @@ def corp(groups: Groups) -> Corp:
     return Corp(groups.brier(groups.at) - best, blind - best, blind)
 
 
-def split(weight: Array, parts: int) -> Array:
+def split_groups(weight: Array, parts: int) -> Array:
     """Return where at most `parts` parts of equal weight start, `(g,)`.
 
     No group is divided: the parts behind a heavy one share what is left.
@@ -304,7 +304,7 @@ class Calibration:
     scores: ProbabilityScores
 
 
-def calibrated(
+def assess_calibration(
     log_proba: Array, codes: Array, weight: Array, plan: CurveOptions, tied: Array | None = None
 ) -> Calibration:
     """Compare log p(y | x) with labels, of rows with positive weights, `(r, c), (r,), (r,)`.
@@ -318,11 +318,13 @@ def calibrated(
     return Calibration(
         classes,
         reliability(top, right(log_proba, codes), weight, plan, tied),
-        scored(log_proba, codes, weight, plan),
+        score_probabilities(log_proba, codes, weight, plan),
     )
 
 
-def scored(log_proba: Array, codes: Array, weight: Array, plan: CurveOptions) -> ProbabilityScores:
+def score_probabilities(
+    log_proba: Array, codes: Array, weight: Array, plan: CurveOptions
+) -> ProbabilityScores:
     """Mean scores, with intervals by their standard errors.
 
     The interval of accuracy is that of a share.
@@ -358,7 +360,7 @@ def ece(
         weight = weight[keep]
         tied = None if tied is None else tied[keep]
     groups = groups_of_top(log_proba, codes, weight, tied)
-    joined = groups.joined(split(groups.weight, bins))
+    joined = groups.joined(split_groups(groups.weight, bins))
     return float(_gap(joined, joined.hits / joined.weight))
 
 
@@ -379,9 +381,9 @@ def reliability(
     """
     points = Groups.of(probability, hit, weight)
     groups = Groups.of(mean_of_tied(probability, weight, tied), hit, weight)
-    starts = split(groups.weight, plan.bins)
+    starts = split_groups(groups.weight, plan.bins)
     cells = np.union1d(
-        starts, split(groups.weight, max(1, min(MAX_CELLS, int(groups.weight.sum()))))
+        starts, split_groups(groups.weight, max(1, min(MAX_CELLS, int(groups.weight.sum()))))
     )
     bins = groups.joined(starts)
     fine = groups.joined(cells)

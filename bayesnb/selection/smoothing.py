@@ -122,7 +122,7 @@ class PriorVariants:
             self.log_evidence(model, kind),
             self.of_labels(log_proba),
             scores,
-            first_improper(model, kind),
+            find_improper(model, kind),
         )
 
     def left_out(self, model: Model, estimate: str) -> Array:
@@ -130,7 +130,7 @@ class PriorVariants:
 
         NaN where the others leave no proper distribution.
         """
-        if first_improper(model, estimate):
+        if find_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
         return loo_log_proba(
             model, self.rows, self.rule._replace(kind=estimate), n_jobs=self.n_jobs
@@ -162,7 +162,7 @@ def label_scores(log_proba: Array, rows: Rows, tied: Array) -> dict[str, float]:
     }
 
 
-def first_improper(model: Model, estimate: str) -> Place | None:
+def find_improper(model: Model, estimate: str) -> Place | None:
     """Return the first column and class without a proper distribution, if there is one."""
     reader = model.read(estimate)
     for b, block in enumerate(reader.blocks):

@@ -24,7 +24,7 @@ from bayesnb.selection.probability_scores import (
     groups_of_top,
     mean_interval,
     right,
-    split,
+    split_groups,
 )
 
 # standard errors: there are two comparisons with a guess, each by chance once in 80 tables of
@@ -146,12 +146,12 @@ class Observed:
         label = log_proba[np.arange(len(codes)), codes]
         shares = counts[codes] / len(codes)
         answered = np.isfinite(log_proba.max(axis=1))
-        less = paired(blind_loss(counts, codes) + label)
+        less = average_difference(compute_blind_loss(counts, codes) + label)
         return cls(
             rows=len(codes),
             accuracy=float(hits.mean()),
             majority=float(counts.max() / len(codes)),
-            more_right=paired(hits - (codes == counts.argmax())),
+            more_right=average_difference(hits - (codes == counts.argmax())),
             log_loss=float(0.0 - label.mean()),
             shares_loss=float(0.0 - np.log(shares).mean()),
             less_loss=Difference(less.value - choices / len(codes), less.error),
@@ -302,7 +302,7 @@ def most_missed(hits: Array, codes: Array) -> MissedClass | None:
     return MissedClass(code, int(rows[code]), int(misses[code]))
 
 
-def paired(terms: Array) -> Difference:
+def average_difference(terms: Array) -> Difference:
     """Mean of differences, row by row, and its standard error, `(r,) -> ()`."""
     if len(terms) < 2 or not np.isfinite(terms).all():
         return Difference(float(np.mean(terms)) if len(terms) else 0.0, np.inf)
@@ -320,7 +320,7 @@ def signed_mean(terms: Array, prob: float = SIGN_PROB) -> Estimate:
     return Estimate(*(least + end for end in mean_interval(terms - least, prob)))
 
 
-def blind_loss(counts: Array, codes: Array) -> Array:
+def compute_blind_loss(counts: Array, codes: Array) -> Array:
     """Log loss of each row, its label guessed from those of the others, `(r,)`.
 
     Laplace's rule of succession.
@@ -350,7 +350,7 @@ def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> d
             "unforeseen": Estimate(0.0, -np.inf, np.inf),
         }
     groups = groups_of_top(log_proba, codes, np.ones(len(codes)), tied)
-    bins = groups.joined(split(groups.weight, BINS))
+    bins = groups.joined(split_groups(groups.weight, BINS))
     p = np.exp(log_proba.max(axis=1))
     hits = right(log_proba, codes)
     label = log_proba[np.arange(len(codes)), codes]
