@@ -189,7 +189,7 @@ class ModelHolder(ABC):
         labels = check_labels(self, y, table.rows)
         return labels, None if sample_weight is None else weights(sample_weight, table.rows)
 
-    def _reader(self, estimate: str | None = None) -> Joint:
+    def _predictor(self, estimate: str | None = None) -> Joint:
         """Return what predicts, by the given estimate or the estimator's.
 
         Raise where it is not a distribution.
@@ -215,12 +215,12 @@ class ModelHolder(ABC):
     def _joint(self, X: Any) -> tuple[Array, Sequence[Cells]]:
         """Return log p(x, y) of every row and class, `(r, c)`, and the cells."""
         _, cells = self._read(X)
-        return self._reader().log_joint(cells, self.fitted_.exponents, self.n_jobs), cells
+        return self._predictor().log_joint(cells, self.fitted_.exponents, self.n_jobs), cells
 
     def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
         """Raise for a row without an answer: for a bad cell, or because no class can have it."""
         self.schema_.check_cells(cells)
-        parts = zip(self.schema_.blocks, self._reader().blocks, cells, strict=True)
+        parts = zip(self.schema_.blocks, self._predictor().blocks, cells, strict=True)
         never = [
             quote(block.keys[0])
             for block, part, x in parts

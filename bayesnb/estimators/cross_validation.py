@@ -207,15 +207,17 @@ class CrossValidation(ModelHolder):
 
     def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
         """Return the scores of rows held out, beside those of the model that has seen them."""
-        fitted = self._reader().log_joint(rows.cells, scoring_rule(self, target).power, self.n_jobs)
+        fitted = self._predictor().log_joint(
+            rows.cells, scoring_rule(self, target).power, self.n_jobs
+        )
         if target == "joint":
             joint, fitted = (
-                self._reader().with_base(table, rows.cells) for table in (joint, fitted)
+                self._predictor().with_base(table, rows.cells) for table in (joint, fitted)
             )
         held_out, seen = (label_scores(table, rows.codes, target) for table in (joint, fitted))
         return Pointwise(held_out, seen, rows.weight)
 
-    def _counting_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
+    def _weighted_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
         """Return the names of labelled rows, and the rows.
 
         One of weight zero is left out, whatever its label.
@@ -254,7 +256,7 @@ class CrossValidation(ModelHolder):
         """Return rows that were learnt, and their stats; an error for others."""
         table, cells = self._read(X)
         labels, weight = self._labelled(table, y, sample_weight)
-        self._reader()  # an error, where what predicts is no distribution
+        self._predictor()  # an error, where what predicts is no distribution
         rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_, NEVER), weight)
         seen = observe(
             rows if weight is None else rows.where(weight > 0), len(self.classes_), self.n_jobs

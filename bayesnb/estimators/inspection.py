@@ -260,7 +260,7 @@ class InspectionMixin(ModelHolder):
         """
         table, cells = self._read(X)
         self.schema_.check_cells(cells)
-        self._reader("predictive")  # an error, where the posterior is no distribution
+        self._predictor("predictive")  # an error, where the posterior is no distribution
         terms = explain(self.model_.posterior, cells, self.fitted_.exponents)
         return results.explanations.explained(
             terms, table.index, self.classes_, self.schema_.blocks, cells, self.fitted_.tempers
@@ -425,7 +425,7 @@ class InspectionMixin(ModelHolder):
 
         Features that have exponents of their own are a block each.
         """
-        density: Any = self._reader(kind)
+        density: Any = self._predictor(kind)
         whole = linear_of(density, self.model_.posterior)
         curved = [
             block for block, part in zip(self.schema_.blocks, whole, strict=True) if part is None

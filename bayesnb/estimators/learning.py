@@ -224,7 +224,7 @@ class IncrementalMixin(ModelHolder):
             )
         check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it first.")
         merged = self._with_fitted(self.fitted_)
-        return merged._hold(self.fitted_.shard + other.fitted_.shard, self.fitted_)
+        return merged._learn_shard(self.fitted_.shard + other.fitted_.shard, self.fitted_)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back, as if they had never been learnt.
@@ -284,13 +284,15 @@ class IncrementalMixin(ModelHolder):
         check_is_fitted(self)
         with unchanged_on_error(self):
             self._check_arguments()
-            table, labels, weight = self._counting(self._open(X, reset=False), y, sample_weight)
+            table, labels, weight = self._drop_weightless(
+                self._open(X, reset=False), y, sample_weight
+            )
             codes = encode(labels, self.classes_, NEVER_LEARNT)
             gone, rows = Shard.of(self.schema_, self.classes_, table, codes, weight)
             self.schema_.refuse_unseen(rows.cells, self.n_jobs)
             rest = subtract_rows(self.fitted_.shard, gone, len(rows.codes))
             self._check_digits(gone, rest)
-            return self._hold(rest, self.fitted_)
+            return self._learn_shard(rest, self.fitted_)
 
     def decay(self, factor: float) -> Self:
         """Let everything learnt count less: the weight of every row is multiplied by a factor.
@@ -347,7 +349,7 @@ class IncrementalMixin(ModelHolder):
                 stats=float(factor) * seen.stats,
                 integer_weights=seen.integer_weights and factor == 1,
             )
-            return self._hold(faded, self.fitted_)
+            return self._learn_shard(faded, self.fitted_)
 
     def _continued(self, classes: Any, grow: bool) -> tuple[Shard | None, Any]:
         """Return what was learnt before `partial_fit`, and the classes that are declared."""
@@ -375,7 +377,7 @@ class IncrementalMixin(ModelHolder):
         self._check_arguments()
         X, y, sample_weight = rows
         table = self._open(X, reset=before is None)
-        table, labels, weight = self._counting(table, y, sample_weight)
+        table, labels, weight = self._drop_weightless(table, y, sample_weight)
         if is_whole and (places := undeclared(self._families(), table)):
             warn_of_columns(table, places)
         classes = known_classes(labels, before, declared, grow)
@@ -386,8 +388,8 @@ class IncrementalMixin(ModelHolder):
             self.__dict__.pop("target_name_", None)
         name_target(self, y)
         if before is None:
-            return self._hold(shard, None, read)
-        return self._hold(before + shard, self.fitted_, read)
+            return self._learn_shard(shard, None, read)
+        return self._learn_shard(before + shard, self.fitted_, read)
 
     def _count(
         self,
@@ -452,7 +454,7 @@ class IncrementalMixin(ModelHolder):
         size = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
         if size == 0 or (sample_weight is not None and not np.any(sample_weight)):
             return None
-        table, labels, weight = self._counting(self._table(X, reset=True), y, sample_weight)
+        table, labels, weight = self._drop_weightless(self._table(X, reset=True), y, sample_weight)
         classes = known_classes(
             labels, None, self.classes if declared is None else declared, grow=False
         )
@@ -489,9 +491,11 @@ class IncrementalMixin(ModelHolder):
                 name_features(self, shard.schema.columns)
             total = shard if before is None else before.shard.followed_by(shard)
             kept = shard.kept_among(total.classes, total.schema)
-            return self._hold(total, before, None if kept is None else kept.labelled(total.schema))
+            return self._learn_shard(
+                total, before, None if kept is None else kept.labelled(total.schema)
+            )
 
-    def _counting(
+    def _drop_weightless(
         self, table: Table, y: Any, sample_weight: Any
     ) -> tuple[Table, Labels, Array | None]:
         """Return rows, labels and weights without the rows of weight zero."""
@@ -502,7 +506,7 @@ class IncrementalMixin(ModelHolder):
         keep = weight > 0
         return table.take(keep), labels[keep], weight[keep]
 
-    def _hold(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
+    def _learn_shard(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
         """Hold the model of all rows of a shard; a prior that was there before stays."""
         class_prior = self._class_prior_rule(shard.classes)
         known = None if before is None else (before.model, before.shard)

@@ -82,7 +82,7 @@ class Preset(NaiveBayes):
                 "values of them. Use estimate='mean', 'map' or 'mle' for scikit-learn's "
                 "attributes, or `posterior_`, the beliefs."
             )
-        return self._reader()
+        return self._predictor()
 
     @property
     def _class_prior(self) -> Any:

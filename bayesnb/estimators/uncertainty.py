@@ -228,7 +228,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.schema_.check_cells(cells)
-        return self._reader().with_base(joint, cells, self.fitted_.exponents)
+        return self._predictor().with_base(joint, cells, self.fitted_.exponents)
 
     def log_density(self, X: Any) -> Array:
         """Return log p(x | D), which tells how usual each row is, whatever its class.
@@ -327,7 +327,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         """
         check_is_fitted(self)
         rng = np.random.default_rng(rng)
-        probability = np.exp(self._reader("predictive").log_class)
+        probability = np.exp(self._predictor("predictive").log_class)
         codes = draw_codes(n, y, self.classes_, probability, rng)
         return draw_table(self.schema_, self.model_, codes, length, rng), self.classes_[codes]
 
@@ -375,7 +375,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         """
         check_is_fitted(self)
         plan = results.drawn_trees.DrawPlan(draws, chains, rng, self.n_jobs)
-        return results.drawn_trees.probabilities(self.fitted_, self._sheet(X), plan)
+        return results.drawn_trees.probabilities(self.fitted_, self._rows_to_draw(X), plan)
 
     def to_datatree(
         self,
@@ -451,13 +451,13 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         check_is_fitted(self)
         if X is None and y is not None:
             raise ValueError("y was given without X. Give the rows that have these labels.")
-        self._reader("predictive")  # an error, where the posterior is no distribution
-        sheet = None if X is None else self._sheet(X, y)
+        self._predictor("predictive")  # an error, where the posterior is no distribution
+        sheet = None if X is None else self._rows_to_draw(X, y)
         plan = results.drawn_trees.DrawPlan(draws, chains, rng, self.n_jobs)
         return results.drawn_trees.tree(self.fitted_, sheet, plan, groups)
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
-        reader = self._reader("predictive")
+        reader = self._predictor("predictive")
         return np.logaddexp.reduce(
             reader.with_base(
                 reader.log_joint(cells, self.fitted_.joint_exponents, self.n_jobs), cells
@@ -526,7 +526,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     def _scores(self, X: Any) -> tuple[Table, Scores]:
         """Return the scores of rows; exponents that were found by rows are uncertain."""
         table, cells = self._read(X)
-        self._reader("predictive")  # an error where the posterior is no distribution
+        self._predictor("predictive")  # an error where the posterior is no distribution
         return table, scores_of(self.fitted_, cells)
 
     def _observers(self, observed: bool) -> list[Observer] | None:
@@ -546,13 +546,13 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
                 "far from those learnt. Use a smoothing above 0, and look at the row."
             )
 
-    def _sheet(self, X: Any, y: Any = None) -> Any:
+    def _rows_to_draw(self, X: Any, y: Any = None) -> Any:
         """Return rows and their labels.
 
         An error for rows that no class can have, as in `predict_proba`.
         """
         table, cells = self._read(X)
-        joint = self._reader("predictive").log_joint(cells, self.fitted_.exponents, self.n_jobs)
+        joint = self._predictor("predictive").log_joint(cells, self.fitted_.exponents, self.n_jobs)
         impossible = normalise(joint, True, self.n_jobs)
         if impossible >= 0:
             self._refuse_row(impossible, cells)

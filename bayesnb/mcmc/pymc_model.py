@@ -283,7 +283,7 @@ class ModelBuilder:
         """Fit a copy of an estimator to rows, and choose priors and names."""
         check_estimator(estimator)
         learner = clone_without_links(estimator).fit(X, y, sample_weight)
-        index, rows = learner._counting_rows(X, y, sample_weight)
+        index, rows = learner._weighted_rows(X, y, sample_weight)
         schema = learner.schema_
         model = learner.model_
         cells = None

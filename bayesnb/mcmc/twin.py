@@ -354,7 +354,7 @@ class Logistic(ChainParameters, DrawsClassifier):
             raise ValueError(
                 f"y has one class, {classes.tolist()[0]!r}: there is nothing to tell apart."
             )
-        index, rows = estimator._counting_rows(X, y, sample_weight)
+        index, rows = estimator._weighted_rows(X, y, sample_weight)
         blocks = estimator.schema_.blocks
         design = Design.learn(blocks, rows.cells, rows.counts, bool(self.squares))
         coordinate = results.parameter_names.coordinate
