@@ -43,7 +43,9 @@ def parts(name: str, value: Any) -> dict[str, Any]:
     value = family_of(value) if name == FAMILIES else value
     if isinstance(value, Belief):
         constructor = {field: value.renamed.get(field, field) for field in value.__match_args__}
-        return {constructor[field]: plain(getattr(value, field)) for field in value.__match_args__}
+        return {
+            constructor[field]: to_number(getattr(value, field)) for field in value.__match_args__
+        }
     if not isinstance(value, Family | BestOf | EmpiricalDirichlet):
         return {}
     return {field.name: getattr(value, field.name) for field in fields(value)}  # type: ignore[arg-type]
@@ -57,7 +59,7 @@ def family_of(value: Any) -> Any:
     return value
 
 
-def plain(value: Any) -> Any:
+def to_number(value: Any) -> Any:
     """Return an array, or the number that one without axes is."""
     return float(value) if getattr(value, "shape", None) == () else value
 

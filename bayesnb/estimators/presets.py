@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.estimators.naive_bayes import NaiveBayes
+from bayesnb.estimators.nested_parameters import to_number
 from bayesnb.families import (
     Bernoulli,
     Beta,
@@ -37,11 +38,6 @@ LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under
 def forced(alpha: Any, force: bool) -> Any:
     """Return the concentration that scikit-learn takes."""
     return alpha if force else np.maximum(alpha, LEAST_ALPHA)
-
-
-def plain(value: Array) -> Any:
-    """Return an array, or the number that one without axes is."""
-    return value if value.ndim else float(value)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -291,7 +287,7 @@ class MultinomialNB(Preset):
         return Multinomial(Dirichlet(forced(self.alpha, self.force_alpha)), fractional=True)
 
     def _params_of(self, family: Multinomial) -> dict[str, Any]:
-        return {"alpha": plain(family.concentration)}
+        return {"alpha": to_number(family.concentration)}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -379,7 +375,7 @@ class BernoulliNB(Preset):
         return Bernoulli(Beta(alpha, alpha), threshold=self.binarize)
 
     def _params_of(self, family: Bernoulli) -> dict[str, Any]:
-        return {"alpha": plain(family.prior.a)}  # type: ignore[union-attr]
+        return {"alpha": to_number(family.prior.a)}  # type: ignore[union-attr]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -489,7 +485,7 @@ class CategoricalNB(Preset):
 
     def _params_of(self, family: Categorical) -> dict[str, Any]:
         concentration = family.concentration
-        return {"alpha": plain(concentration[..., 0] if concentration.ndim else concentration)}
+        return {"alpha": to_number(concentration[..., 0] if concentration.ndim else concentration)}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
