@@ -63,7 +63,12 @@ def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
         ) from None
 
 
-def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Levels:
+def codes_up_to(
+    name: Hashable,
+    known: Levels,
+    values: Levels,
+    least: int,
+) -> Levels:
     """Return 0, 1, ... up to the largest code; plain levels if no value is a whole number.
 
     Where codes go beyond `MOST_SPANNED`, and few of those up to the largest occur, the levels are
@@ -214,6 +219,9 @@ class UnseenCollector:
         """Counts of the levels as plain values."""
         return {name: dict(times) for name, times in self.levels.items()}
 
-    def restore(self, note: dict[Any, dict[Any, int]]) -> None:
+    def restore(
+        self,
+        note: dict[Any, dict[Any, int]],
+    ) -> None:
         """Go on from the counts of a `note`."""
         self.levels = {name: Counter(times) for name, times in note.items()}

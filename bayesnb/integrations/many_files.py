@@ -111,7 +111,14 @@ class TableFiles:
     readers: list[TableReader]
 
     @classmethod
-    def open(cls, paths: Any, reading: Reading, watch: Any, *, use_threads: bool) -> "TableFiles":
+    def open(
+        cls,
+        paths: Any,
+        reading: Reading,
+        watch: Any,
+        *,
+        use_threads: bool,
+    ) -> "TableFiles":
         """Open files to be read in batches; the first rows of text say what columns hold."""
         files = find_files(paths)
         head = max(HEAD_ROWS // len(files), MIN_HEAD_ROWS)
@@ -224,7 +231,12 @@ class TableFiles:
         """Return all rows of all files as one dataframe."""
         return stack_frames([reader.read(kinds) for reader in self.readers])
 
-    def batches(self, kinds: Kinds, rows: int, keep: Names = ()) -> Iterator[Batch]:
+    def batches(
+        self,
+        kinds: Kinds,
+        rows: int,
+        keep: Names = (),
+    ) -> Iterator[Batch]:
         """Yield all rows of all files, in their order: columns of these kinds, and others to keep.
 
         The latter have types that hold the cells of all files.
@@ -234,7 +246,12 @@ class TableFiles:
             yield from reader.batches(kinds, rows, kept)
 
 
-def open_tables(model: Any, paths: Any, reading: Reading, shown: Bar) -> TableFiles:
+def open_tables(
+    model: Any,
+    paths: Any,
+    reading: Reading,
+    shown: Bar,
+) -> TableFiles:
     """Open the tables, which several threads read if the model may use them."""
     return TableFiles.open(paths, reading, shown.watch, use_threads=threads_of(model.n_jobs) > 1)
 
