@@ -88,7 +88,7 @@ def distinct(name: Hashable, codes: Array, uniques: Any) -> DistinctValues:
         hash(plain)
     except TypeError:
         raise _mixed(name, plain) from None
-    if len({_species(value) for value in plain}) > 1:
+    if len({species_of(value) for value in plain}) > 1:
         raise _mixed(name, plain)
     return DistinctValues(plain, codes)
 
@@ -107,7 +107,7 @@ def _mixed(name: Hashable, values: Any) -> ValueError:
     )
 
 
-def _species(value: Any) -> str:
+def species_of(value: Any) -> str:
     """Return the species of a value: only values of one species may stand together in a column."""
     if isinstance(value, bool | np.bool_):
         return "bool"
@@ -169,7 +169,7 @@ def to_float(cell: Any) -> float:
 def kind_of_objects(name: Hashable, values: Array) -> str:
     """Return the kind of a column of objects by its values."""
     refuse_times(name, values)
-    kinds = {_species(value) for value in values[~is_missing(values)]}
+    kinds = {species_of(value) for value in values[~is_missing(values)]}
     if len(kinds) > 1:
         raise ValueError(
             f"column {name!r} mixes {', '.join(sorted(kinds))} values. Convert them to one type."

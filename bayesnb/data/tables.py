@@ -335,9 +335,7 @@ class SparseTable(Table):
             raise ValueError("Complex data not supported\n")
         refuse_invalid_shape(x.shape)
         refuse_damaged(x)
-        self.x = (
-            _sparse_numbers(x) if x.dtype.kind == "O" else x
-        ).tocsr()  # the same one if it is CSR
+        self.x = (x.astype(float) if x.dtype.kind == "O" else x).tocsr()  # itself, if it is CSR
         if self.x is not x:
             refuse_damaged(self.x)
         data = _native(self.x.data)
@@ -360,14 +358,6 @@ class SparseTable(Table):
             "Sparse input cannot have levels: use a dense array for a Categorical column, "
             "X.toarray()."
         )
-
-
-def _sparse_numbers(x: Any) -> Any:
-    """Return a sparse table of Python objects as one of floats."""
-    try:
-        return x.astype(float)
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise ValueError(f"X is a sparse table of objects that are not numbers: {error}.") from None
 
 
 def is_all_columns(columns: Places, width: int) -> bool:

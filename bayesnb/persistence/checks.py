@@ -66,7 +66,8 @@ def check_class_prior(belief: Any, classes: int) -> None:
 
 def check_exponents(saved: Saved, schema: Schema) -> None:
     """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
-    temper, sd, length, features = saved.temper, saved.temper_sd, saved.temper_length, schema.keys
+    temper, sd, length = saved.temper, saved.temper_sd, saved.temper_length
+    shape = (len(schema.keys),)
     if isinstance(temper, float) and isinstance(sd, float):
         # the sd may be undefined
         is_possible = 0 < temper < np.inf and not sd < 0
@@ -75,8 +76,8 @@ def check_exponents(saved: Saved, schema: Schema) -> None:
             f"the exponent is {temper!r}, with the sd {sd!r}",
         )
     else:
-        check_numbers(temper, (len(features),), "exponents")
-        check_numbers(sd, (len(features),), "sds of exponents", least=TINY)
+        check_numbers(temper, shape, "exponents")
+        check_numbers(sd, shape, "sds of exponents", least=TINY)
     if length is not None:
         check_numbers(length, np.shape(temper), "lengths", least=TINY, most=np.inf)
         # in the order of blocks, which is not that of the table
@@ -86,7 +87,7 @@ def check_exponents(saved: Saved, schema: Schema) -> None:
             "a feature that has no words has a length",
         )
     if saved.temper_covariance is not None:
-        check_covariance(saved.temper_covariance, len(features))
+        check_covariance(saved.temper_covariance, len(schema.keys))
 
 
 def check_covariance(covariance: ExponentCovariance, features: int) -> None:
@@ -249,7 +250,8 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     is_small = classes * width**stats.degree <= numbers
     require(sizes == block.sizes and is_small, problem)
     stats.check()
-    like = stats.alone(np.zeros((1, len(block.words))), one_hot(np.zeros(1, np.int64), classes))
+    row, label = np.zeros((1, len(block.words))), np.zeros(1, np.int64)
+    like = stats.alone(row, one_hot(label, classes))
     require(
         type(stats) is type(like) and shapes_of(stats) == shapes_of(like),
         problem,

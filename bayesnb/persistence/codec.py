@@ -39,7 +39,11 @@ from bayesnb.model.schema import Block, Schema
 from bayesnb.model.shards import Shard
 
 Json = Any
-GROUPS: dict[str, type] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
+GROUPS: dict[str, type] = {
+    "$tuple": tuple,
+    "$set": set,
+    "$frozenset": frozenset,
+}
 STRINGS = np.dtypes.StringDType()
 PLAIN_KINDS = "biufUS"  # of arrays that NumPy writes without pickle
 MAX_RANGE = 1 << 20  # numbers of a range; longer ones are written out
@@ -65,11 +69,28 @@ class Saved:
 
 def list_records() -> dict[str, type]:
     """Return the classes that a file may name: families, stats, beliefs, parts of a model."""
-    families = [*FAMILIES.values(), BestOf, Linked]
-    modules = {family.__module__ for family in families}
-    kinds = [Block, LinkBlock, Schema, TableTemplate, Choice, KeptRows, ProductStats, Product]
-    kinds += [Shard, Saved]
-    kinds += [ExponentCovariance, Codes, EmpiricalDirichlet, Vocabulary, Grid, Pairs, *families]
+    kinds = [
+        Block,
+        LinkBlock,
+        Schema,
+        TableTemplate,
+        Choice,
+        KeptRows,
+        ProductStats,
+        Product,
+        Shard,
+        Saved,
+        ExponentCovariance,
+        Codes,
+        EmpiricalDirichlet,
+        Vocabulary,
+        Grid,
+        Pairs,
+        BestOf,
+        Linked,
+        *FAMILIES.values(),
+    ]
+    modules = {kind.__module__ for kind in kinds}
     for kind in subclasses(Record):
         if kind.__module__ in modules or kind.__module__.startswith("bayesnb.families."):
             kinds.append(kind)
