@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
@@ -39,9 +39,9 @@ from bayesnb.data.kinds import (
     first_invalid,
     infer,
     is_text,
-    join_kinds,
     kind_of_type,
     parse,
+    unite,
 )
 from bayesnb.numerics.threads import ahead
 
@@ -577,14 +577,13 @@ class TextReader(TableReader):
         """Columns as what all their cells look like."""
         columns = {}
         for j, name in enumerate(self.in_file(self.columns)):
-            arrays = [arrays[j] for _, arrays in self._parts]
-            kind = reduce(join_kinds, [kind_of_type(array.type) for array in arrays], "empty")
-            if kind == "text":
-                arrays = [self._clean(batch[j]) for batch, _ in self._parts]
-            elif kind != "empty":
-                arrays = [array.cast(DTYPES[kind], safe=False) for array in arrays]
-            columns[name] = pa.chunked_array(arrays, None if arrays else pa.null())
+            columns[name] = unite([arrays[j] for _, arrays in self._parts])
+            if columns[name] is None:
+                columns[name] = self._clean(self._text(name))
         return columns
+
+    def _text(self, name: str) -> Any:
+        return pa.chunked_array([batch[name] for batch, _ in self._parts], pa.string())
 
     def _infer(self, text: Any) -> Any:
         if self.source.reading.missing is None:
@@ -598,8 +597,7 @@ class TextReader(TableReader):
         for name, kind in kinds.items():
             columns[name] = widen(self._inferred[name], kind)
             if columns[name].type != DTYPES[kind]:
-                text = pa.chunked_array([batch[name] for batch, _ in self._parts], pa.string())
-                columns[name] = self._convert(name, text, kind, 0)
+                columns[name] = self._convert(name, self._text(name), kind, 0)
         return columns
 
     def _batches(self, names: Names) -> Iterator[Any]:
