@@ -22,7 +22,6 @@ from bayesnb.integrations.many_files import (
     as_names,
     check_batch_rows,
     kind_of_levels,
-    open_tables,
     rows_at_once,
     walk,
 )
@@ -102,7 +101,7 @@ def predict_files(
     check_batch_rows(batch_rows)
     carried = as_names(columns)
     with bar("predicting", progress) as shown:
-        tables = open_tables(model, paths, reading, shown)
+        tables = TableFiles.open(model, paths, reading, shown)
         decided = tables.declare(kinds_of_columns(model, tables), kinds or {})
         tables.check_same({*decided, *carried} if hasattr(model, "feature_names_in_") else None)
         if Path(output).resolve() in [Path(reader.name).resolve() for reader in tables.readers]:
