@@ -231,14 +231,13 @@ class Batch:
 
     name: str  # of the file
     start: int  # rows before it
-    rows: int
     frame: pd.DataFrame  # columns of the kinds that were asked for
     kept: pd.DataFrame  # columns as they are in the file
     missing: Collection[str] | None  # texts in `kept` that stand for no cell; None if it has types
 
     @property
     def stop(self) -> int:
-        return self.start + self.rows
+        return self.start + len(self.frame)
 
     @property
     def where(self) -> str:
@@ -346,7 +345,7 @@ class TableReader(ABC):
             for table in self._tables([*kinds, *keep], rows):
                 frame = to_frame(self._convert_all(table, kinds, start))
                 kept = {name: widen(table[name], kind) for name, kind in keep.items()}
-                yield Batch(self.name, start, len(table), frame, to_frame(kept), missing)
+                yield Batch(self.name, start, frame, to_frame(kept), missing)
                 start += len(table)
 
     def _convert_all(

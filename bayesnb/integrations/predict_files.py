@@ -3,7 +3,6 @@
 `predict_files` and the command line both go through `predict_tables`.
 """
 
-from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -244,20 +243,14 @@ def name_columns(
 ) -> dict[str, Any]:
     """Return the most probable labels, and the numbers of each class side by side, as columns."""
     columns = {"predicted": classes[np.argmax(numbers["p"], axis=1)]}
-    for c, label in enumerate(column_labels(classes)):
+    for c, label in enumerate(classes.tolist()):
         for prefix, values in numbers.items():
+            name = f"{prefix}_{visible(str(label))}"  # without control characters
+            if name in columns:
+                raise ValueError(
+                    "several labels differ by control characters only, and would name one column, "
+                    f"{name!r}."
+                )
             column = values[:, c]
-            columns[f"{prefix}_{label}"] = column if digits is None else column.round(digits)
+            columns[name] = column if digits is None else column.round(digits)
     return columns
-
-
-def column_labels(classes: Array) -> list[str]:
-    """Return labels as they stand in names of columns: without control characters, each once."""
-    labels = [visible(str(label)) for label in classes.tolist()]
-    label, times = Counter(labels).most_common(1)[0]
-    if times > 1:
-        raise ValueError(
-            "several labels differ by control characters only, and would name one column, "
-            f"{label!r}."
-        )
-    return labels
