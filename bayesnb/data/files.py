@@ -863,6 +863,9 @@ def write_typed(
     if first is None:
         return 0
     schema, rows = first.schema.remove_metadata(), 0
+    for place, field in enumerate(schema):
+        if pa.types.is_null(field.type):  # texts of which none is there, to pandas 2
+            schema = schema.set(place, field.with_type(pa.string()))
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
         for table in chain([first], tables):
