@@ -23,11 +23,9 @@ WIDE_INTEGERS = (nw.Int128, nw.UInt128)
 
 
 def with_plain_type(series: nw.Series) -> nw.Series:
-    """Return a column whose wide integers are narrowed, and whose runs of Arrow are unpacked."""
+    """Return a column with wide integers as floats, and with runs of Arrow unpacked."""
     if series.dtype in WIDE_INTEGERS:
-        cells = series.drop_nulls()
-        fits = not len(cells) or (cells.min() >= -(1 << 63) and cells.max() < 1 << 63)
-        return series.cast(nw.Int64 if fits else nw.Float64)
+        return series.cast(nw.Float64)
     column = series.to_native()
     if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
         column = pa.chunked_array(pa.array(column))
@@ -88,7 +86,7 @@ def distinct(name: Hashable, codes: Array, uniques: Any) -> DistinctValues:
         hash(plain)
     except TypeError:
         raise _mixed(name, plain) from None
-    if len({_species(value) for value in plain}) > 1:
+    if len({species_of(value) for value in plain}) > 1:
         raise _mixed(name, plain)
     return DistinctValues(plain, codes)
 
@@ -107,7 +105,7 @@ def _mixed(name: Hashable, values: Any) -> ValueError:
     )
 
 
-def _species(value: Any) -> str:
+def species_of(value: Any) -> str:
     """Return the species of a value: only values of one species may stand together in a column."""
     if isinstance(value, bool | np.bool_):
         return "bool"
@@ -169,7 +167,7 @@ def to_float(cell: Any) -> float:
 def kind_of_objects(name: Hashable, values: Array) -> str:
     """Return the kind of a column of objects by its values."""
     refuse_times(name, values)
-    kinds = {_species(value) for value in values[~is_missing(values)]}
+    kinds = {species_of(value) for value in values[~is_missing(values)]}
     if len(kinds) > 1:
         raise ValueError(
             f"column {name!r} mixes {', '.join(sorted(kinds))} values. Convert them to one type."
@@ -192,14 +190,12 @@ def coded_text(column: Any) -> DistinctValues | None:
         codes, texts = column.factorize()
         return DistinctValues(tuple(texts.tolist()), codes)
     column = as_arrow(column)
-    if column is None or not is_text(getattr(column.type, "value_type", column.type)):
+    if column is None:
         return None
+    if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+        column = column.cast(pa.large_string())  # not all texts may occur, and some twice
     if not is_text(column.type):
-        if not pa.types.is_dictionary(column.type):
-            return None
-        column = column.cast(
-            pa.large_string()
-        )  # of a dictionary not all texts may occur, and some twice
+        return None
     coded = column.dictionary_encode()
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
@@ -266,11 +262,10 @@ def lists_of_series(name: Hashable, series: nw.Series) -> Lists:
 
 def refuse_others(name: Hashable, cells: Array) -> None:
     """Raise for the first cell that is not a list."""
-    missing = np.array(
-        [not isinstance(cell, LISTS) and bool(np.all(is_missing(cell))) for cell in cells], bool
-    )
-    refuse_missing(name, missing, len(cells))
-    row, cell = next((row, cell) for row, cell in enumerate(cells) if not isinstance(cell, LISTS))
+    are_lists = np.array([isinstance(cell, LISTS) for cell in cells])
+    refuse_missing(name, is_missing(cells) & ~are_lists, len(cells))
+    row = int(are_lists.argmin())
+    cell = cells[row]
     advice = ADVICE if isinstance(cell, str) else "Give every row a list of words."
     raise ValueError(
         f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "

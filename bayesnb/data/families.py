@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bayesnb.data import SparseTable, Table
 from bayesnb.data.tables import Places
@@ -259,7 +260,7 @@ def _whole_numbers(x: Any) -> list[tuple[set[float], float]]:
             whole[j] = np.isfinite(column).all() and (np.floor(column) == column).all()
             least[j] = min(least[j], column.min(initial=np.inf))
             if whole[j] and len(distinct[j]) <= FEW:
-                distinct[j].update(np.unique(column).tolist())
+                distinct[j].update(pd.unique(column).tolist())
     known = [seen if is_whole else set() for seen, is_whole in zip(distinct, whole, strict=True)]
     return list(zip(known, least.tolist(), strict=True))
 

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
@@ -39,9 +39,9 @@ from bayesnb.data.kinds import (
     first_invalid,
     infer,
     is_text,
-    join_kinds,
     kind_of_type,
     parse,
+    unite,
 )
 from bayesnb.numerics.threads import ahead
 
@@ -164,7 +164,12 @@ class Source:
             return io.BytesIO(self._piped)
         return open(self.path, "rb", buffering=0)
 
-    def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
+    def open(
+        self,
+        *,
+        counted: bool = True,
+        seekable: bool = False,
+    ) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
         file = self._open_bytes()
         if counted and self.watch is not None:
@@ -226,14 +231,13 @@ class Batch:
 
     name: str  # of the file
     start: int  # rows before it
-    rows: int
     frame: pd.DataFrame  # columns of the kinds that were asked for
     kept: pd.DataFrame  # columns as they are in the file
     missing: Collection[str] | None  # texts in `kept` that stand for no cell; None if it has types
 
     @property
     def stop(self) -> int:
-        return self.start + self.rows
+        return self.start + len(self.frame)
 
     @property
     def where(self) -> str:
@@ -325,7 +329,12 @@ class TableReader(ABC):
                 table = table.append_column(name, cells)
             yield table
 
-    def batches(self, kinds: Kinds, rows: int, keep: Kinds | None = None) -> Iterator[Batch]:
+    def batches(
+        self,
+        kinds: Kinds,
+        rows: int,
+        keep: Kinds | None = None,
+    ) -> Iterator[Batch]:
         """Yield `rows` rows at a time: columns of these kinds, and others to keep as they are.
 
         The latter are only widened, if they hold nothing or integers, and have kinds too.
@@ -336,13 +345,24 @@ class TableReader(ABC):
             for table in self._tables([*kinds, *keep], rows):
                 frame = to_frame(self._convert_all(table, kinds, start))
                 kept = {name: widen(table[name], kind) for name, kind in keep.items()}
-                yield Batch(self.name, start, len(table), frame, to_frame(kept), missing)
+                yield Batch(self.name, start, frame, to_frame(kept), missing)
                 start += len(table)
 
-    def _convert_all(self, table: Any, kinds: Kinds, start: int) -> dict[str, Any]:
+    def _convert_all(
+        self,
+        table: Any,
+        kinds: Kinds,
+        start: int,
+    ) -> dict[str, Any]:
         return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
 
-    def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
+    def _convert(
+        self,
+        name: str,
+        column: Any,
+        kind: str,
+        start: int,
+    ) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
         present = kind_of_type(column.type)
         is_other = "words" in (kind, present) and present not in (kind, "empty")
@@ -358,7 +378,13 @@ class TableReader(ABC):
             return column
         return self._parse(name, column.cast(pa.string()), kind, start)
 
-    def _parse(self, name: str, text: Any, kind: str, start: int) -> Any:
+    def _parse(
+        self,
+        name: str,
+        text: Any,
+        kind: str,
+        start: int,
+    ) -> Any:
         """Return a column of text as one of a kind."""
         strict = name in self.guessed
         read = partial(parse, kind=kind, decimal=self.decimal, strict=strict)
@@ -484,7 +510,12 @@ class TextReader(TableReader):
 
     is_text = True
 
-    def __init__(self, source: Source, use_threads: bool, head: int | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        use_threads: bool,
+        head: int | None,
+    ) -> None:
         super().__init__(source, use_threads)
         self.head = head  # rows that decide what columns hold; None: all
         self.blank_rows = 0  # in what was read, which are skipped
@@ -545,14 +576,13 @@ class TextReader(TableReader):
         """Columns as what all their cells look like."""
         columns = {}
         for j, name in enumerate(self.in_file(self.columns)):
-            arrays = [arrays[j] for _, arrays in self._parts]
-            kind = reduce(join_kinds, [kind_of_type(array.type) for array in arrays], "empty")
-            if kind == "text":
-                arrays = [self._clean(batch[j]) for batch, _ in self._parts]
-            elif kind != "empty":
-                arrays = [array.cast(DTYPES[kind], safe=False) for array in arrays]
-            columns[name] = pa.chunked_array(arrays, None if arrays else pa.null())
+            columns[name] = unite([arrays[j] for _, arrays in self._parts])
+            if columns[name] is None:
+                columns[name] = self._clean(self._text(name))
         return columns
+
+    def _text(self, name: str) -> Any:
+        return pa.chunked_array([batch[name] for batch, _ in self._parts], pa.string())
 
     def _infer(self, text: Any) -> Any:
         if self.source.reading.missing is None:
@@ -566,8 +596,7 @@ class TextReader(TableReader):
         for name, kind in kinds.items():
             columns[name] = widen(self._inferred[name], kind)
             if columns[name].type != DTYPES[kind]:
-                text = pa.chunked_array([batch[name] for batch, _ in self._parts], pa.string())
-                columns[name] = self._convert(name, text, kind, 0)
+                columns[name] = self._convert(name, self._text(name), kind, 0)
         return columns
 
     def _batches(self, names: Names) -> Iterator[Any]:
@@ -654,7 +683,11 @@ def sniff_delimiter(head: str) -> str:
     return max(uniform or marks, key=lambda mark: counts[mark][0], default=",")
 
 
-def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> None:
+def refuse_missing_labels(
+    name: str,
+    labels: pd.Series,
+    first_row: int = 0,
+) -> None:
     """Raise for rows of a table without a label."""
     missing = labels.isna().to_numpy()
     if missing.any():
@@ -756,7 +789,11 @@ def open_reader(
     return TypedReader(source, use_threads)
 
 
-def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -> pd.DataFrame:
+def read_file(
+    path: Any,
+    reading: Reading = PLAIN,
+    kinds: Kinds | None = None,
+) -> pd.DataFrame:
     """Read a table in a file as a dataframe: CSV, TSV, Parquet, Arrow, Feather, JSON lines.
 
     Parameters
@@ -812,7 +849,11 @@ def write_frames(
     return rows
 
 
-def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> int:
+def write_typed(
+    frames: Iterable[pd.DataFrame],
+    stream: BinaryIO,
+    kind: str,
+) -> int:
     """Write dataframes as Parquet, or as Arrow's file format, which is Feather's.
 
     The first says the types.
@@ -822,6 +863,9 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
     if first is None:
         return 0
     schema, rows = first.schema.remove_metadata(), 0
+    for place, field in enumerate(schema):
+        if pa.types.is_null(field.type):  # texts of which none is there, to pandas 2
+            schema = schema.set(place, field.with_type(pa.string()))
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
         for table in chain([first], tables):

@@ -7,7 +7,8 @@ whole numbers of more than 18 digits, and those of more than 5 with a plus sign,
 numbers have (+491234; +7 is a number). Flags are true and false.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,15 @@ def infer(text: Any, decimal: str = ".") -> Any:
     return text
 
 
+def unite(arrays: Sequence[Any]) -> Any:
+    """Return parts of a column, as `infer` gives them, as one column; None if some are text."""
+    kind = reduce(join_kinds, [kind_of_type(array.type) for array in arrays], "empty")
+    if kind == "text":
+        return None
+    dtype = pa.null() if kind == "empty" else DTYPES[kind]
+    return pa.chunked_array([array.cast(dtype, safe=False) for array in arrays], dtype)
+
+
 def has_codes(text: Any, values: Any) -> bool:
     """Return whether one of the cells of a column, which are the numbers `values`, is a code."""
     cells = text.drop_null()
@@ -128,7 +138,13 @@ def parse_cells(text: Any, kind: str, decimal: str = ".") -> Any:
     return values
 
 
-def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> Any:
+def parse(
+    text: Any,
+    kind: str,
+    decimal: str = ".",
+    *,
+    strict: bool = False,
+) -> Any:
     """Return cells as `parse_cells` does, but integers may be real numbers.
 
     If it is `strict`, they have to look like the kind. Else a code may be a number; and `true` is
@@ -137,8 +153,8 @@ def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> 
     if kind == "text":
         return text
     if strict:
-        values = infer(text.combine_chunks(), decimal)
-        if are_contrary(kind, kind_of_type(values.type)):
+        values = unite([infer(chunk, decimal) for chunk in text.chunks])
+        if values is None or are_contrary(kind, kind_of_type(values.type)):
             raise pa.ArrowInvalid("cells look otherwise")
         is_real = kind == "integer" and pa.types.is_floating(values.type)
         return values if is_real else values.cast(DTYPES[kind])

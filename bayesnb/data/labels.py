@@ -9,12 +9,14 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.data import coded_text, factorize_labels, refuse_lazy
+from bayesnb.data.columns import species_of
 from bayesnb.families.record import LARGEST
 from bayesnb.formatting import list_names, quote
 from bayesnb.numerics.views import EVERY, integers
 
 Array = np.ndarray
 DECLARE = "Declare all of them as `classes`."
+KINDS = {"str": "text", "number": "numbers", "bool": "booleans"}
 MOST_CANDIDATES = 1 << 20  # integers that labels may span, to be counted in a table
 
 
@@ -103,7 +105,8 @@ def united_labels(a: Array, b: Array) -> Array:
     """Return the classes of two parts of a table, sorted."""
     if a is b or np.array_equal(a, b):
         return a
-    kinds = [_kind(labels) for labels in (a, b)]
+    species = [species_of(labels.tolist()[0]) for labels in (a, b)]
+    kinds = [KINDS.get(each, each) for each in species]
     if kinds[0] != kinds[1]:
         one, other = (list_names(labels.tolist(), 3, quote) for labels in (a, b))
         raise ValueError(
@@ -112,14 +115,6 @@ def united_labels(a: Array, b: Array) -> Array:
         )
     known = set(a.tolist())
     return a if known.issuperset(b.tolist()) else distinct(np.concatenate([a, b]))
-
-
-def _kind(labels: Array) -> str:
-    if labels.dtype.kind == "O":
-        return "text" if isinstance(labels[0], str) else f"of the type {type(labels[0]).__name__}"
-    return {"b": "booleans", "U": "text", "S": "bytes", "T": "text"}.get(
-        labels.dtype.kind, "numbers"
-    )
 
 
 def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:

@@ -63,7 +63,12 @@ def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
         ) from None
 
 
-def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Levels:
+def codes_up_to(
+    name: Hashable,
+    known: Levels,
+    values: Levels,
+    least: int,
+) -> Levels:
     """Return 0, 1, ... up to the largest code; plain levels if no value is a whole number.
 
     Where codes go beyond `MOST_SPANNED`, and few of those up to the largest occur, the levels are
@@ -119,14 +124,12 @@ def places_among(
 
     The reserved level is the last.
     """
-    ends = np.cumsum(sizes)
-    places: list[Array] = []
-    for few, many, size, end in zip(levels, larger, sizes, ends.tolist(), strict=True):
-        places.append(end - size + _places_of(few, many))
-        places += [np.array([end - 1])] if reserve else []
-        places += (
-            [] if few or reserve else [np.array([end - size])]
-        )  # a column without levels takes one place
+    starts = np.cumsum(sizes) - sizes
+    places: list[Any] = []
+    for few, many, start, size in zip(levels, larger, starts, sizes, strict=True):
+        places.append(start + _places_of(few, many))
+        if reserve or not few:  # a column without levels takes one place
+            places.append([start + size - 1])
     return np.concatenate(places)
 
 
@@ -187,7 +190,7 @@ def warn(unseen: "Unseen") -> None:
 class UnseenCollector:
     """Levels that were not seen, gathered from batches until one warning names them all."""
 
-    levels: dict[Hashable, Counter] = field(default_factory=dict)
+    levels: dict[Any, dict[Any, int]] = field(default_factory=dict)  # and how often each occurs
 
     @contextmanager
     def collected(self) -> Iterator[None]:
@@ -202,18 +205,10 @@ class UnseenCollector:
                 )
                 continue
             for name, times in warning.message.unseen.items():
-                self.levels.setdefault(name, Counter()).update(times)
+                known = Counter(self.levels.get(name))
+                self.levels[name] = dict(known + times)
 
     def warn(self) -> None:
         """Warn once, if a level was not seen, at the caller's line."""
         if self.levels:
-            warn(self.levels)
-
-    @property
-    def note(self) -> dict[Any, dict[Any, int]]:
-        """Counts of the levels as plain values."""
-        return {name: dict(times) for name, times in self.levels.items()}
-
-    def restore(self, note: dict[Any, dict[Any, int]]) -> None:
-        """Go on from the counts of a `note`."""
-        self.levels = {name: Counter(times) for name, times in note.items()}
+            warn({name: Counter(times) for name, times in self.levels.items()})

@@ -81,7 +81,11 @@ class TableTemplate:
         """Return drawn cells as they are kept until all are drawn."""
         return sparse.csr_array(cells) if self.container == "sparse" else cells
 
-    def fill(self, names: Sequence[Hashable], parts: Sequence[DrawnColumns]) -> Any:
+    def fill(
+        self,
+        names: Sequence[Hashable],
+        parts: Sequence[DrawnColumns],
+    ) -> Any:
         """Return the table of these columns; those that no part has are absent."""
         if self.container == "sparse":
             order = np.argsort(np.concatenate([part.places for part in parts]))
@@ -183,7 +187,11 @@ class Table(ABC):
     def _split(self, column: int) -> Lists:
         return lists_of_objects(self.columns[column], self.values(column))
 
-    def _remember(self, read: Callable[[int], Any], column: int) -> Any:
+    def _remember(
+        self,
+        read: Callable[[int], Any],
+        column: int,
+    ) -> Any:
         key = read.__name__, column
         if key not in self._read:
             self._read[key] = read(column)
@@ -327,9 +335,7 @@ class SparseTable(Table):
             raise ValueError("Complex data not supported\n")
         refuse_invalid_shape(x.shape)
         refuse_damaged(x)
-        self.x = (
-            _sparse_numbers(x) if x.dtype.kind == "O" else x
-        ).tocsr()  # the same one if it is CSR
+        self.x = (x.astype(float) if x.dtype.kind == "O" else x).tocsr()  # itself, if it is CSR
         if self.x is not x:
             refuse_damaged(self.x)
         data = _native(self.x.data)
@@ -352,14 +358,6 @@ class SparseTable(Table):
             "Sparse input cannot have levels: use a dense array for a Categorical column, "
             "X.toarray()."
         )
-
-
-def _sparse_numbers(x: Any) -> Any:
-    """Return a sparse table of Python objects as one of floats."""
-    try:
-        return x.astype(float)
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise ValueError(f"X is a sparse table of objects that are not numbers: {error}.") from None
 
 
 def is_all_columns(columns: Places, width: int) -> bool:
@@ -432,7 +430,11 @@ def are_texts(cells: Any) -> bool:
     return len(cells) > 0 and all(isinstance(cell, str) for cell in cells)
 
 
-def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:
+def series_by_key(
+    values: Array,
+    keys: Sequence[Hashable],
+    name: str,
+) -> pd.Series:
     """Return numbers of features as a series by their names, which may be tuples of columns."""
     index = pd.Index(
         keys, dtype=object, tupleize_cols=False, name="feature"

@@ -35,7 +35,7 @@ class Checkpoint:
                 f"{str(self.path)!r} is the checkpoint of another fit: {difference}. Go on with "
                 "what that fit had, give another name, or delete the file to begin anew."
             )
-        unseen.restore(note["unseen"])
+        unseen.levels = note["unseen"]
         return total, note["done"]
 
     def _difference(self, asked: dict[str, Any]) -> str:
@@ -54,11 +54,16 @@ class Checkpoint:
             return "its files had another order"
         return ""
 
-    def keep(self, total: Shard | None, done: int, unseen: UnseenCollector) -> None:
+    def keep(
+        self,
+        total: Shard | None,
+        done: int,
+        unseen: UnseenCollector,
+    ) -> None:
         """Write down what was counted in the files that are done, if it is time to."""
         if total is None or monotonic() - self.written < self.seconds:
             return
-        write_shard(total, self.path, {"asked": self.asked, "done": done, "unseen": unseen.note})
+        write_shard(total, self.path, {"asked": self.asked, "done": done, "unseen": unseen.levels})
         self.written = monotonic()
 
     def remove(self) -> None:

@@ -38,7 +38,12 @@ ADVICE = (
 # Learning: one pass over the partitions, none of which comes here
 
 
-def fit(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
+def fit(
+    model: NaiveBayes,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+) -> NaiveBayes:
     """Learn from a lazy table; what was learnt before is forgotten."""
     with unchanged_on_error(model):
         return learn(model, (X, y, sample_weight), None, model.classes)
@@ -151,7 +156,12 @@ def no_answer(model: PredictionMixin, method: str) -> Array:
 # Scores
 
 
-def score(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> float:
+def score(
+    model: PredictionMixin,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+) -> float:
     """Return the share of rows, by their weights, whose most probable label is right."""
     from dask import compute
 
@@ -287,7 +297,12 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "map_partitions") and hasattr(X, "_meta") and not is_array(X)
 
 
-def on_each(model: Any, call: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
+def on_each(
+    model: Any,
+    call: Callable[..., Any],
+    parts: Sequence[Any],
+    *more: Any,
+) -> list[Any]:
     """Return `call(model, rows, *more)` of every partition, not computed yet.
 
     The model travels once.

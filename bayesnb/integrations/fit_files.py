@@ -21,7 +21,6 @@ from bayesnb.integrations.many_files import (
     as_names,
     check_batch_rows,
     kinds_to_learn,
-    open_tables,
     rows_at_once,
     walk,
 )
@@ -224,7 +223,7 @@ def fit_files(
     check_estimator(model, "model: ")
     check_batch_rows(batch_rows)
     with bar("fitting", progress) as shown:
-        tables = open_tables(model, paths, reading, shown)
+        tables = TableFiles.open(model, paths, reading, shown)
         fit = FileFit(model, tables, target, sample_weight, columns, kinds or {})
         rows = batch_rows or rows_at_once(len(fit.kinds))
         total, done, unseen, kept = None, 0, UnseenCollector(), None

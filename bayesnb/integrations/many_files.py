@@ -111,15 +111,25 @@ class TableFiles:
     readers: list[TableReader]
 
     @classmethod
-    def open(cls, paths: Any, reading: Reading, watch: Any, *, use_threads: bool) -> "TableFiles":
-        """Open files to be read in batches; the first rows of text say what columns hold."""
+    def open(
+        cls,
+        model: Any,
+        paths: Any,
+        reading: Reading,
+        shown: Bar,
+    ) -> "TableFiles":
+        """Open files to be read in batches; the first rows of text say what columns hold.
+
+        Several threads read them, if the model may use several.
+        """
         files = find_files(paths)
         head = max(HEAD_ROWS // len(files), MIN_HEAD_ROWS)
         readers = []
         for path, folder in files.items():
             if path.is_file() and not path.stat().st_size:
                 continue
-            reader = open_reader(path, reading, watch, use_threads=use_threads, head=head)
+            use_threads = threads_of(model.n_jobs) > 1
+            reader = open_reader(path, reading, shown.watch, use_threads=use_threads, head=head)
             if reader.source.format == "jsonl":
                 raise ValueError(
                     f"{reader.name}: JSON lines can only be read as a whole. Convert the table to "
@@ -224,7 +234,12 @@ class TableFiles:
         """Return all rows of all files as one dataframe."""
         return stack_frames([reader.read(kinds) for reader in self.readers])
 
-    def batches(self, kinds: Kinds, rows: int, keep: Names = ()) -> Iterator[Batch]:
+    def batches(
+        self,
+        kinds: Kinds,
+        rows: int,
+        keep: Names = (),
+    ) -> Iterator[Batch]:
         """Yield all rows of all files, in their order: columns of these kinds, and others to keep.
 
         The latter have types that hold the cells of all files.
@@ -232,11 +247,6 @@ class TableFiles:
         kept = {name: "text" if self.reads_text(name) else self.kinds[name] for name in keep}
         for reader in self.readers:
             yield from reader.batches(kinds, rows, kept)
-
-
-def open_tables(model: Any, paths: Any, reading: Reading, shown: Bar) -> TableFiles:
-    """Open the tables, which several threads read if the model may use them."""
-    return TableFiles.open(paths, reading, shown.watch, use_threads=threads_of(model.n_jobs) > 1)
 
 
 def walk(

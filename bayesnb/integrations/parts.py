@@ -147,16 +147,10 @@ def refuse_others(model: Any, shard: Shard) -> None:
     counted = shard.schema.families
     for name, family in declared_families(model._families(), shard.schema.columns).items():
         other = counted.get(name)
-        if isinstance(family, BestOf) and any(
-            are_alike(candidate, other) for candidate in family.candidates
-        ):
-            continue
-        if not are_alike(
-            family.of_lists
-            if other is not None and other.listed and family is not None
-            else family,
-            other,
-        ):
+        meant = family.candidates if isinstance(family, BestOf) else [family]
+        if other is not None and other.listed:
+            meant = [each and each.of_lists for each in meant]
+        if not any(are_alike(each, other) for each in meant):
             raise ValueError(
                 f"column {name!r} is {family} in the model, and {other or 'dropped'} in the "
                 "shards: count them by `shard` of the same model."

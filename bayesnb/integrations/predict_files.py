@@ -3,7 +3,6 @@
 `predict_files` and the command line both go through `predict_tables`.
 """
 
-from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from bayesnb.integrations.many_files import (
     as_names,
     check_batch_rows,
     kind_of_levels,
-    open_tables,
     rows_at_once,
     walk,
 )
@@ -102,7 +100,7 @@ def predict_files(
     check_batch_rows(batch_rows)
     carried = as_names(columns)
     with bar("predicting", progress) as shown:
-        tables = open_tables(model, paths, reading, shown)
+        tables = TableFiles.open(model, paths, reading, shown)
         decided = tables.declare(kinds_of_columns(model, tables), kinds or {})
         tables.check_same({*decided, *carried} if hasattr(model, "feature_names_in_") else None)
         if Path(output).resolve() in [Path(reader.name).resolve() for reader in tables.readers]:
@@ -227,7 +225,11 @@ def as_learnt(model: Any, frame: Any, tables: TableFiles) -> Any:
     return frame.reindex(columns=list(tables.columns)).to_numpy()
 
 
-def predict_numbers(model: Any, X: Any, ci_prob: float | None) -> dict[str, Array]:
+def predict_numbers(
+    model: Any,
+    X: Any,
+    ci_prob: float | None,
+) -> dict[str, Array]:
     """Return probabilities as `p`, and with `ci_prob` also ends of their intervals, `(r, c)`."""
     if ci_prob is None:
         return {"p": model.predict_proba(X)}
@@ -241,20 +243,14 @@ def name_columns(
 ) -> dict[str, Any]:
     """Return the most probable labels, and the numbers of each class side by side, as columns."""
     columns = {"predicted": classes[np.argmax(numbers["p"], axis=1)]}
-    for c, label in enumerate(column_labels(classes)):
+    for c, label in enumerate(classes.tolist()):
         for prefix, values in numbers.items():
+            name = f"{prefix}_{visible(str(label))}"  # without control characters
+            if name in columns:
+                raise ValueError(
+                    "several labels differ by control characters only, and would name one column, "
+                    f"{name!r}."
+                )
             column = values[:, c]
-            columns[f"{prefix}_{label}"] = column if digits is None else column.round(digits)
+            columns[name] = column if digits is None else column.round(digits)
     return columns
-
-
-def column_labels(classes: Array) -> list[str]:
-    """Return labels as they stand in names of columns: without control characters, each once."""
-    labels = [visible(str(label)) for label in classes.tolist()]
-    label, times = Counter(labels).most_common(1)[0]
-    if times > 1:
-        raise ValueError(
-            "several labels differ by control characters only, and would name one column, "
-            f"{label!r}."
-        )
-    return labels

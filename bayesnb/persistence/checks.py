@@ -66,21 +66,28 @@ def check_class_prior(belief: Any, classes: int) -> None:
 
 def check_exponents(saved: Saved, schema: Schema) -> None:
     """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
-    temper, sd, length, features = saved.temper, saved.temper_sd, saved.temper_length, schema.keys
+    temper, sd, length = saved.temper, saved.temper_sd, saved.temper_length
+    shape = (len(schema.keys),)
     if isinstance(temper, float) and isinstance(sd, float):
         # the sd may be undefined
         is_possible = 0 < temper < np.inf and not sd < 0
-        require(is_possible, f"the exponent is {temper!r}, with the sd {sd!r}")
+        require(
+            is_possible,
+            f"the exponent is {temper!r}, with the sd {sd!r}",
+        )
     else:
-        check_numbers(temper, (len(features),), "exponents")
-        check_numbers(sd, (len(features),), "sds of exponents", least=TINY)
+        check_numbers(temper, shape, "exponents")
+        check_numbers(sd, shape, "sds of exponents", least=TINY)
     if length is not None:
         check_numbers(length, np.shape(temper), "lengths", least=TINY, most=np.inf)
         # in the order of blocks, which is not that of the table
         has_words = [block.family.words for block in schema.blocks for _ in block.keys]
-        require((np.isinf(length) | has_words).all(), "a feature that has no words has a length")
+        require(
+            (np.isinf(length) | has_words).all(),
+            "a feature that has no words has a length",
+        )
     if saved.temper_covariance is not None:
-        check_covariance(saved.temper_covariance, len(features))
+        check_covariance(saved.temper_covariance, len(schema.keys))
 
 
 def check_covariance(covariance: ExponentCovariance, features: int) -> None:
@@ -127,7 +134,10 @@ def check_shard(shard: Shard) -> None:
     check_labels(classes)
     check_schema(schema)
     counts = shard.stats.classes
-    require(counts.counts.shape == classes.shape, f"there are not counts of {len(classes)} labels")
+    require(
+        counts.counts.shape == classes.shape,
+        f"there are not counts of {len(classes)} labels",
+    )
     check_counts(counts, "labels")
     for block, stats in zip(schema.blocks, shard.stats.blocks, strict=True):
         check_stats(block, stats, len(classes))
@@ -139,9 +149,15 @@ def check_labels(classes: Array) -> None:
     """Raise unless classes are different labels, sorted."""
     require(classes.ndim == 1 and len(classes), "classes are a list of labels")
     for label in classes.tolist():
-        require(np.isscalar(label), f"the label {label!r:.50} is neither text nor a number")
+        require(
+            np.isscalar(label),
+            f"the label {label!r:.50} is neither text nor a number",
+        )
         # infinity is not below itself, and NaN below nothing
-        require(not isinstance(label, float) or np.isfinite(label), "a label is not finite")
+        require(
+            not isinstance(label, float) or np.isfinite(label),
+            "a label is not finite",
+        )
     is_sorted = all(a < b for a, b in pairwise(classes.tolist()))
     require(is_sorted, "classes are different labels, sorted")
 
@@ -176,7 +192,10 @@ def check_block(block: Block, columns: Sequence[Hashable]) -> None:
     names = [columns[place] for place in places]
     require(list(block.names) == names, "columns of a block have other names than in the table")
     size = len(names) if family.has_levels or family.listed else 0
-    require(len(block.levels) == size, f"{name_block(block)}: there are not levels of each column")
+    require(
+        len(block.levels) == size,
+        f"{name_block(block)}: there are not levels of each column",
+    )
     for levels in block.levels:
         if isinstance(levels, range):
             continue  # which are different
@@ -225,8 +244,12 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     is_small = classes * width**stats.degree <= numbers
     require(sizes == block.sizes and is_small, problem)
     stats.check()
-    like = stats.alone(np.zeros((1, len(block.words))), one_hot(np.zeros(1, np.int64), classes))
-    require(type(stats) is type(like) and shapes_of(stats) == shapes_of(like), problem)
+    row, label = np.zeros((1, len(block.words))), np.zeros(1, np.int64)
+    like = stats.alone(row, one_hot(label, classes))
+    require(
+        type(stats) is type(like) and shapes_of(stats) == shapes_of(like),
+        problem,
+    )
     check_counts(stats, whose)
 
 

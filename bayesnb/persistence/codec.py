@@ -28,7 +28,6 @@ from scipy import sparse
 from bayesnb.data import TableTemplate
 from bayesnb.families import FAMILIES, BestOf, Choice, Codes, EmpiricalDirichlet, Vocabulary
 from bayesnb.families.base import Belief
-from bayesnb.families.family import Family
 from bayesnb.families.grid import Grid
 from bayesnb.families.links import Pairs
 from bayesnb.families.record import Array, Record, unrepeated
@@ -40,7 +39,11 @@ from bayesnb.model.schema import Block, Schema
 from bayesnb.model.shards import Shard
 
 Json = Any
-GROUPS: dict[str, type] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
+GROUPS: dict[str, type] = {
+    "$tuple": tuple,
+    "$set": set,
+    "$frozenset": frozenset,
+}
 STRINGS = np.dtypes.StringDType()
 PLAIN_KINDS = "biufUS"  # of arrays that NumPy writes without pickle
 MAX_RANGE = 1 << 20  # numbers of a range; longer ones are written out
@@ -66,11 +69,28 @@ class Saved:
 
 def list_records() -> dict[str, type]:
     """Return the classes that a file may name: families, stats, beliefs, parts of a model."""
-    families = [*FAMILIES.values(), BestOf, Linked]
-    modules = {family.__module__ for family in families}
-    kinds = [Block, LinkBlock, Schema, TableTemplate, Choice, KeptRows, ProductStats, Product]
-    kinds += [Shard, Saved]
-    kinds += [ExponentCovariance, Codes, EmpiricalDirichlet, Vocabulary, Grid, Pairs, *families]
+    kinds = [
+        Block,
+        LinkBlock,
+        Schema,
+        TableTemplate,
+        Choice,
+        KeptRows,
+        ProductStats,
+        Product,
+        Shard,
+        Saved,
+        ExponentCovariance,
+        Codes,
+        EmpiricalDirichlet,
+        Vocabulary,
+        Grid,
+        Pairs,
+        BestOf,
+        Linked,
+        *FAMILIES.values(),
+    ]
+    modules = {kind.__module__ for kind in kinds}
     for kind in subclasses(Record):
         if kind.__module__ in modules or kind.__module__.startswith("bayesnb.families."):
             kinds.append(kind)
@@ -125,9 +145,17 @@ class Packer:
                 path = f"{where}.{name}" if where else name
                 parts[name] = self.pack(getattr(value, name), path)
             return {f"${kind.__name__}": parts}
-        raise ValueError(f"{where}: {describe_unknown(value)}")
+        raise ValueError(
+            f"{where}: {value!r:.100} of the class {kind.__module__}.{kind.__qualname__} cannot be "
+            "saved. Use text, numbers, booleans, None, and lists, tuples, sets, mappings or NumPy "
+            "arrays of them, and the families of bayesnb."
+        )
 
-    def _pack_all(self, values: Iterable[Any], where: str) -> list[Json]:
+    def _pack_all(
+        self,
+        values: Iterable[Any],
+        where: str,
+    ) -> list[Json]:
         return [self.pack(value, where) for value in values]
 
     def _pack_mapping(self, value: dict[Any, Any], where: str) -> Json:
@@ -163,20 +191,6 @@ class Packer:
         return self._numbers[id(array)]
 
 
-def describe_unknown(value: Any) -> str:
-    """Say why a value cannot be saved, and what can."""
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    if isinstance(value, Family):
-        return (
-            f"the family {name} is not part of bayesnb, so a file without code cannot hold it. "
-            "Fit the model again where that class is."
-        )
-    return (
-        f"{value!r:.100} of the class {name} cannot be saved. Use text, numbers, booleans, None, "
-        "and lists, tuples, sets, mappings or NumPy arrays of them."
-    )
-
-
 def field_names(kind: type) -> tuple[str, ...]:
     """Return the names of the fields of which a record is made."""
     return tuple(each.name for each in fields(kind) if each.init)
@@ -189,7 +203,11 @@ class Unpacker:
     referred to, a shape, a range.
     """
 
-    def __init__(self, read: Callable[[int], Array], limit: int) -> None:
+    def __init__(
+        self,
+        read: Callable[[int], Array],
+        limit: int,
+    ) -> None:
         self._read = read
         self._records = list_records()
         self._left = limit
@@ -218,7 +236,7 @@ class Unpacker:
             case "$tuple" | "$set" | "$frozenset":
                 return GROUPS[tag](self._unpack_all(inner))
             case "$mapping":
-                return self._unpack_pairs(inner)
+                return dict(map(self._unpack_all, inner))
             case "$range":
                 return self._unpack_range(inner)
             case "$float" if inner in ("nan", "inf", "-inf"):
@@ -244,13 +262,6 @@ class Unpacker:
 
     def _unpack_all(self, packed: Json) -> list[Any]:
         return [self.unpack(each) for each in expect(packed, list)]
-
-    def _unpack_pairs(self, packed: Json) -> dict[Any, Any]:
-        pairs = [(self.unpack(key), self.unpack(value)) for key, value in expect(packed, list)]
-        mapping = dict(pairs)
-        if len(mapping) < len(pairs):
-            raise ValueError("a key of a mapping is there twice")
-        return mapping
 
     def _unpack_range(self, packed: Json) -> range:
         numbers = range(*packed)
