@@ -41,12 +41,7 @@ MOST_SPANNED, PER_LEVEL = 1 << 22, 8
 Names = Sequence[Hashable]
 
 
-def read_numbers(
-    family: Family,
-    names: Names,
-    x: Any,
-    n_jobs: int | None,
-) -> Cells:
+def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:
     """Return an `(r, f)` array, view or CSR as the family reads it, all cells within its support.
 
     Where a cell outside makes NaN of all that comes of it, it is left to that to show it: see
@@ -100,11 +95,7 @@ def check(family: Family, names: Names, cells: Cells) -> None:
 
 
 def encode_levels(
-    table: Table,
-    places: Places,
-    levels: Sequence[Levels],
-    unknown: Array,
-    whole: Lookup | None,
+    table: Table, places: Places, levels: Sequence[Levels], unknown: Array, whole: Lookup | None
 ) -> Coded:
     """Return columns of levels as codes, made of whatever integers stand for their values.
 
@@ -122,12 +113,7 @@ def encode_levels(
     return Coded(Columns([seen.codes for seen in distinct], np.dtype(np.int32)), lookup)
 
 
-def count_words(
-    lists: Lists,
-    levels: Levels,
-    unknown: int,
-    size: int,
-) -> WordCounts:
+def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts:
     """Count each of `size` levels among each row's words; others count as `unknown`, or not at all.
 
     No dense table is made.
@@ -206,13 +192,7 @@ def _places(levels: Levels) -> Array:
     return places
 
 
-def refuse(
-    x: Any,
-    names: Names,
-    bad: Callable[[Array], Array],
-    what: str,
-    advice: str,
-) -> None:
+def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advice: str) -> None:
     """Raise if any cell of an `(r, f)` array, view or CSR is bad."""
     for rows in pieces_of(x):
         part = x[rows]

@@ -106,11 +106,7 @@ class ColumnWarning(UserWarning):
     suspicions: Mapping[Hashable, Suspicion]
 
     @classmethod
-    def of(
-        cls,
-        suspicions: Mapping[Hashable, Suspicion],
-        is_pandas: bool = True,
-    ) -> Self:
+    def of(cls, suspicions: Mapping[Hashable, Suspicion], is_pandas: bool = True) -> Self:
         """Return one warning about all columns, a line for each."""
         lines = [
             f"column {name!r} {each.problem}. {advise(name, each, is_pandas)}"
@@ -266,11 +262,7 @@ def conversion(decimal: str, cells: Sequence[str]) -> str:
     return f"{text}.astype(float)"
 
 
-def check_numbers(
-    cells: Sequence[str],
-    times: Array,
-    codes: Array,
-) -> Suspicion | None:
+def check_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion | None:
     """Return that cells are numbers, all of them or nearly all."""
     first = cells[:SAMPLE_ROWS]
     if 10 * sum(map(is_number, first)) < len(first):

@@ -164,12 +164,7 @@ class Source:
             return io.BytesIO(self._piped)
         return open(self.path, "rb", buffering=0)
 
-    def open(
-        self,
-        *,
-        counted: bool = True,
-        seekable: bool = False,
-    ) -> Any:
+    def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
         file = self._open_bytes()
         if counted and self.watch is not None:
@@ -329,12 +324,7 @@ class TableReader(ABC):
                 table = table.append_column(name, cells)
             yield table
 
-    def batches(
-        self,
-        kinds: Kinds,
-        rows: int,
-        keep: Kinds | None = None,
-    ) -> Iterator[Batch]:
+    def batches(self, kinds: Kinds, rows: int, keep: Kinds | None = None) -> Iterator[Batch]:
         """Yield `rows` rows at a time: columns of these kinds, and others to keep as they are.
 
         The latter are only widened, if they hold nothing or integers, and have kinds too.
@@ -348,21 +338,10 @@ class TableReader(ABC):
                 yield Batch(self.name, start, frame, to_frame(kept), missing)
                 start += len(table)
 
-    def _convert_all(
-        self,
-        table: Any,
-        kinds: Kinds,
-        start: int,
-    ) -> dict[str, Any]:
+    def _convert_all(self, table: Any, kinds: Kinds, start: int) -> dict[str, Any]:
         return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
 
-    def _convert(
-        self,
-        name: str,
-        column: Any,
-        kind: str,
-        start: int,
-    ) -> Any:
+    def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
         present = kind_of_type(column.type)
         is_other = "words" in (kind, present) and present not in (kind, "empty")
@@ -378,13 +357,7 @@ class TableReader(ABC):
             return column
         return self._parse(name, column.cast(pa.string()), kind, start)
 
-    def _parse(
-        self,
-        name: str,
-        text: Any,
-        kind: str,
-        start: int,
-    ) -> Any:
+    def _parse(self, name: str, text: Any, kind: str, start: int) -> Any:
         """Return a column of text as one of a kind."""
         strict = name in self.guessed
         read = partial(parse, kind=kind, decimal=self.decimal, strict=strict)
@@ -510,12 +483,7 @@ class TextReader(TableReader):
 
     is_text = True
 
-    def __init__(
-        self,
-        source: Source,
-        use_threads: bool,
-        head: int | None,
-    ) -> None:
+    def __init__(self, source: Source, use_threads: bool, head: int | None) -> None:
         super().__init__(source, use_threads)
         self.head = head  # rows that decide what columns hold; None: all
         self.blank_rows = 0  # in what was read, which are skipped
@@ -683,11 +651,7 @@ def sniff_delimiter(head: str) -> str:
     return max(uniform or marks, key=lambda mark: counts[mark][0], default=",")
 
 
-def refuse_missing_labels(
-    name: str,
-    labels: pd.Series,
-    first_row: int = 0,
-) -> None:
+def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> None:
     """Raise for rows of a table without a label."""
     missing = labels.isna().to_numpy()
     if missing.any():
@@ -789,11 +753,7 @@ def open_reader(
     return TypedReader(source, use_threads)
 
 
-def read_file(
-    path: Any,
-    reading: Reading = PLAIN,
-    kinds: Kinds | None = None,
-) -> pd.DataFrame:
+def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -> pd.DataFrame:
     """Read a table in a file as a dataframe: CSV, TSV, Parquet, Arrow, Feather, JSON lines.
 
     Parameters
@@ -849,11 +809,7 @@ def write_frames(
     return rows
 
 
-def write_typed(
-    frames: Iterable[pd.DataFrame],
-    stream: BinaryIO,
-    kind: str,
-) -> int:
+def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> int:
     """Write dataframes as Parquet, or as Arrow's file format, which is Feather's.
 
     The first says the types.

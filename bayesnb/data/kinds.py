@@ -138,13 +138,7 @@ def parse_cells(text: Any, kind: str, decimal: str = ".") -> Any:
     return values
 
 
-def parse(
-    text: Any,
-    kind: str,
-    decimal: str = ".",
-    *,
-    strict: bool = False,
-) -> Any:
+def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> Any:
     """Return cells as `parse_cells` does, but integers may be real numbers.
 
     If it is `strict`, they have to look like the kind. Else a code may be a number; and `true` is

@@ -63,12 +63,7 @@ def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
         ) from None
 
 
-def codes_up_to(
-    name: Hashable,
-    known: Levels,
-    values: Levels,
-    least: int,
-) -> Levels:
+def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Levels:
     """Return 0, 1, ... up to the largest code; plain levels if no value is a whole number.
 
     Where codes go beyond `MOST_SPANNED`, and few of those up to the largest occur, the levels are

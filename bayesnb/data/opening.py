@@ -10,25 +10,13 @@ import pandas as pd
 from scipy import sparse
 
 from bayesnb.data.columns import LISTS, begins_with_text, first_list
-from bayesnb.data.tables import (
-    ArrayTable,
-    DocumentTable,
-    FrameTable,
-    SparseTable,
-    Table,
-    are_texts,
-)
+from bayesnb.data.tables import ArrayTable, DocumentTable, FrameTable, SparseTable, Table, are_texts
 
 Array = np.ndarray
 ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 
 
-def open_table(
-    x: Any,
-    n_jobs: int | None = 1,
-    *,
-    documents: bool = False,
-) -> Table:
+def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Table:
     """Return the table behind whatever the user has, which `n_jobs` threads may read.
 
     Lists of texts are cells side by side unless they are ragged, or it is declared that they are

@@ -81,11 +81,7 @@ class TableTemplate:
         """Return drawn cells as they are kept until all are drawn."""
         return sparse.csr_array(cells) if self.container == "sparse" else cells
 
-    def fill(
-        self,
-        names: Sequence[Hashable],
-        parts: Sequence[DrawnColumns],
-    ) -> Any:
+    def fill(self, names: Sequence[Hashable], parts: Sequence[DrawnColumns]) -> Any:
         """Return the table of these columns; those that no part has are absent."""
         if self.container == "sparse":
             order = np.argsort(np.concatenate([part.places for part in parts]))
@@ -187,11 +183,7 @@ class Table(ABC):
     def _split(self, column: int) -> Lists:
         return lists_of_objects(self.columns[column], self.values(column))
 
-    def _remember(
-        self,
-        read: Callable[[int], Any],
-        column: int,
-    ) -> Any:
+    def _remember(self, read: Callable[[int], Any], column: int) -> Any:
         key = read.__name__, column
         if key not in self._read:
             self._read[key] = read(column)
@@ -430,11 +422,7 @@ def are_texts(cells: Any) -> bool:
     return len(cells) > 0 and all(isinstance(cell, str) for cell in cells)
 
 
-def series_by_key(
-    values: Array,
-    keys: Sequence[Hashable],
-    name: str,
-) -> pd.Series:
+def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:
     """Return numbers of features as a series by their names, which may be tuples of columns."""
     index = pd.Index(
         keys, dtype=object, tupleize_cols=False, name="feature"

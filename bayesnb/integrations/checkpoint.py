@@ -54,12 +54,7 @@ class Checkpoint:
             return "its files had another order"
         return ""
 
-    def keep(
-        self,
-        total: Shard | None,
-        done: int,
-        unseen: UnseenCollector,
-    ) -> None:
+    def keep(self, total: Shard | None, done: int, unseen: UnseenCollector) -> None:
         """Write down what was counted in the files that are done, if it is time to."""
         if total is None or monotonic() - self.written < self.seconds:
             return

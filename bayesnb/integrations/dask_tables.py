@@ -38,12 +38,7 @@ ADVICE = (
 # Learning: one pass over the partitions, none of which comes here
 
 
-def fit(
-    model: NaiveBayes,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-) -> NaiveBayes:
+def fit(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
     """Learn from a lazy table; what was learnt before is forgotten."""
     with unchanged_on_error(model):
         return learn(model, (X, y, sample_weight), None, model.classes)
@@ -156,12 +151,7 @@ def no_answer(model: PredictionMixin, method: str) -> Array:
 # Scores
 
 
-def score(
-    model: PredictionMixin,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-) -> float:
+def score(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> float:
     """Return the share of rows, by their weights, whose most probable label is right."""
     from dask import compute
 
@@ -196,11 +186,7 @@ def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     if not any(map(is_array, parts)):  # dataframes share what they read only in one expression
         kind = ("rows", object)  # a name and a type, for what is neither a frame nor a column
         return X.map_partitions(
-            side_by_side,
-            *parts[1:],
-            meta=kind,
-            align_dataframes=False,
-            enforce_metadata=False,
+            side_by_side, *parts[1:], meta=kind, align_dataframes=False, enforce_metadata=False
         ).to_delayed()
     columns: list[Any] = []
     for part in parts:
@@ -297,12 +283,7 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "map_partitions") and hasattr(X, "_meta") and not is_array(X)
 
 
-def on_each(
-    model: Any,
-    call: Callable[..., Any],
-    parts: Sequence[Any],
-    *more: Any,
-) -> list[Any]:
+def on_each(model: Any, call: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
     """Return `call(model, rows, *more)` of every partition, not computed yet.
 
     The model travels once.

@@ -96,12 +96,7 @@ class Live:
         self._turn, self._saving = Lock(), Lock()
 
     @classmethod
-    def open(
-        cls,
-        path: Any,
-        *,
-        ready: Callable[[Any], Any] | None = None,
-    ) -> Self:
+    def open(cls, path: Any, *, ready: Callable[[Any], Any] | None = None) -> Self:
         """Read a model from a file, and how far it had read.
 
         Parameters
@@ -149,14 +144,7 @@ class Live:
         """How far in the stream the model has read."""
         return self.now.at
 
-    def learn(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        at: Any = None,
-        **how: Any,
-    ) -> None:
+    def learn(self, X: Any, y: Any, *, at: Any = None, **how: Any) -> None:
         """Learn from more rows.
 
         Parameters
@@ -184,11 +172,7 @@ class Live:
         """
         self.update(lambda model: model.partial_fit(X, y, **how), at)
 
-    def update(
-        self,
-        change: Callable[[Any], Any],
-        at: Any = None,
-    ) -> None:
+    def update(self, change: Callable[[Any], Any], at: Any = None) -> None:
         """Change the model.
 
         Parameters

@@ -111,13 +111,7 @@ class TableFiles:
     readers: list[TableReader]
 
     @classmethod
-    def open(
-        cls,
-        model: Any,
-        paths: Any,
-        reading: Reading,
-        shown: Bar,
-    ) -> "TableFiles":
+    def open(cls, model: Any, paths: Any, reading: Reading, shown: Bar) -> "TableFiles":
         """Open files to be read in batches; the first rows of text say what columns hold.
 
         Several threads read them, if the model may use several.
@@ -234,12 +228,7 @@ class TableFiles:
         """Return all rows of all files as one dataframe."""
         return stack_frames([reader.read(kinds) for reader in self.readers])
 
-    def batches(
-        self,
-        kinds: Kinds,
-        rows: int,
-        keep: Names = (),
-    ) -> Iterator[Batch]:
+    def batches(self, kinds: Kinds, rows: int, keep: Names = ()) -> Iterator[Batch]:
         """Yield all rows of all files, in their order: columns of these kinds, and others to keep.
 
         The latter have types that hold the cells of all files.

@@ -225,11 +225,7 @@ def as_learnt(model: Any, frame: Any, tables: TableFiles) -> Any:
     return frame.reindex(columns=list(tables.columns)).to_numpy()
 
 
-def predict_numbers(
-    model: Any,
-    X: Any,
-    ci_prob: float | None,
-) -> dict[str, Array]:
+def predict_numbers(model: Any, X: Any, ci_prob: float | None) -> dict[str, Array]:
     """Return probabilities as `p`, and with `ci_prob` also ends of their intervals, `(r, c)`."""
     if ci_prob is None:
         return {"p": model.predict_proba(X)}

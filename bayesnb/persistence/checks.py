@@ -71,10 +71,7 @@ def check_exponents(saved: Saved, schema: Schema) -> None:
     if isinstance(temper, float) and isinstance(sd, float):
         # the sd may be undefined
         is_possible = 0 < temper < np.inf and not sd < 0
-        require(
-            is_possible,
-            f"the exponent is {temper!r}, with the sd {sd!r}",
-        )
+        require(is_possible, f"the exponent is {temper!r}, with the sd {sd!r}")
     else:
         check_numbers(temper, shape, "exponents")
         check_numbers(sd, shape, "sds of exponents", least=TINY)
@@ -82,10 +79,7 @@ def check_exponents(saved: Saved, schema: Schema) -> None:
         check_numbers(length, np.shape(temper), "lengths", least=TINY, most=np.inf)
         # in the order of blocks, which is not that of the table
         has_words = [block.family.words for block in schema.blocks for _ in block.keys]
-        require(
-            (np.isinf(length) | has_words).all(),
-            "a feature that has no words has a length",
-        )
+        require((np.isinf(length) | has_words).all(), "a feature that has no words has a length")
     if saved.temper_covariance is not None:
         check_covariance(saved.temper_covariance, len(schema.keys))
 
@@ -111,11 +105,7 @@ def are_below(places: Array, size: Any, least: int = 0) -> bool:
 
 
 def check_numbers(
-    numbers: Any,
-    shape: tuple[int, ...],
-    name: str,
-    least: float = 0.0,
-    most: float = LARGEST,
+    numbers: Any, shape: tuple[int, ...], name: str, least: float = 0.0, most: float = LARGEST
 ) -> None:
     """Raise unless these are numbers of that shape, from the least to the most."""
     is_right = is_floats(numbers) and numbers.shape == shape
@@ -134,10 +124,7 @@ def check_shard(shard: Shard) -> None:
     check_labels(classes)
     check_schema(schema)
     counts = shard.stats.classes
-    require(
-        counts.counts.shape == classes.shape,
-        f"there are not counts of {len(classes)} labels",
-    )
+    require(counts.counts.shape == classes.shape, f"there are not counts of {len(classes)} labels")
     check_counts(counts, "labels")
     for block, stats in zip(schema.blocks, shard.stats.blocks, strict=True):
         check_stats(block, stats, len(classes))
@@ -149,15 +136,9 @@ def check_labels(classes: Array) -> None:
     """Raise unless classes are different labels, sorted."""
     require(classes.ndim == 1 and len(classes), "classes are a list of labels")
     for label in classes.tolist():
-        require(
-            np.isscalar(label),
-            f"the label {label!r:.50} is neither text nor a number",
-        )
+        require(np.isscalar(label), f"the label {label!r:.50} is neither text nor a number")
         # infinity is not below itself, and NaN below nothing
-        require(
-            not isinstance(label, float) or np.isfinite(label),
-            "a label is not finite",
-        )
+        require(not isinstance(label, float) or np.isfinite(label), "a label is not finite")
     is_sorted = all(a < b for a, b in pairwise(classes.tolist()))
     require(is_sorted, "classes are different labels, sorted")
 
@@ -192,10 +173,7 @@ def check_block(block: Block, columns: Sequence[Hashable]) -> None:
     names = [columns[place] for place in places]
     require(list(block.names) == names, "columns of a block have other names than in the table")
     size = len(names) if family.has_levels or family.listed else 0
-    require(
-        len(block.levels) == size,
-        f"{name_block(block)}: there are not levels of each column",
-    )
+    require(len(block.levels) == size, f"{name_block(block)}: there are not levels of each column")
     for levels in block.levels:
         if isinstance(levels, range):
             continue  # which are different
@@ -246,10 +224,7 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     stats.check()
     row, label = np.zeros((1, len(block.words))), np.zeros(1, np.int64)
     like = stats.alone(row, one_hot(label, classes))
-    require(
-        type(stats) is type(like) and shapes_of(stats) == shapes_of(like),
-        problem,
-    )
+    require(type(stats) is type(like) and shapes_of(stats) == shapes_of(like), problem)
     check_counts(stats, whose)
 
 

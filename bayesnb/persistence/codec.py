@@ -39,11 +39,7 @@ from bayesnb.model.schema import Block, Schema
 from bayesnb.model.shards import Shard
 
 Json = Any
-GROUPS: dict[str, type] = {
-    "$tuple": tuple,
-    "$set": set,
-    "$frozenset": frozenset,
-}
+GROUPS: dict[str, type] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
 STRINGS = np.dtypes.StringDType()
 PLAIN_KINDS = "biufUS"  # of arrays that NumPy writes without pickle
 MAX_RANGE = 1 << 20  # numbers of a range; longer ones are written out
@@ -151,11 +147,7 @@ class Packer:
             "arrays of them, and the families of bayesnb."
         )
 
-    def _pack_all(
-        self,
-        values: Iterable[Any],
-        where: str,
-    ) -> list[Json]:
+    def _pack_all(self, values: Iterable[Any], where: str) -> list[Json]:
         return [self.pack(value, where) for value in values]
 
     def _pack_mapping(self, value: dict[Any, Any], where: str) -> Json:
@@ -203,11 +195,7 @@ class Unpacker:
     referred to, a shape, a range.
     """
 
-    def __init__(
-        self,
-        read: Callable[[int], Array],
-        limit: int,
-    ) -> None:
+    def __init__(self, read: Callable[[int], Array], limit: int) -> None:
         self._read = read
         self._records = list_records()
         self._left = limit

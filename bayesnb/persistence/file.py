@@ -82,11 +82,7 @@ def read_shard(source: Source) -> tuple[Shard, Any]:
 # Archives
 
 
-def write_archive(
-    file: IO[bytes],
-    kind: str,
-    content: dict[str, Any],
-) -> None:
+def write_archive(file: IO[bytes], kind: str, content: dict[str, Any]) -> None:
     """Write an archive, without compression, of a document and the arrays that it refers to."""
     packer = Packer()
     document = {
