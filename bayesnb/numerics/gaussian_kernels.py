@@ -221,39 +221,3 @@ def sum_of_each(
             for i in range(LANES):
                 value = h - e * series(u[i] / (2.0 + u[i]))
                 total[i] += value if u[i] == u[i] else 0.0
-
-
-@compiled
-def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -> bool:
-    """Add height - precision * (x - mean)**2 / 2, summed over features: `(r, f), 3 of (c, f) -> (r,
-    c)`.
-    """
-    tile, total = np.empty((x.shape[1], LANES)), np.empty(LANES)
-    finite = True
-    for start in range(0, len(x), LANES):
-        part, sums = x[start : start + LANES], out[start : start + LANES]
-        transpose(part, tile)
-        for c in range(len(mean)):
-            clear(total)
-            for j in range(len(tile)):
-                m, p, h = mean[c, j], precision[c, j] / 2, height[c, j]
-                for i in range(LANES):
-                    d = tile[j, i] - m
-                    total[i] += h - p * d * d if d == d else 0.0
-            for i in range(len(part)):
-                sums[i, c] += total[i]
-        finite = finite and not any_infinite_or_missing(sums)
-    return finite
-
-
-@normal.defined(LITTLE)
-def normal_by_definition(
-    x: Array, mean: Array, precision: Array, height: Array, out: Array
-) -> bool:
-    with np.errstate(all="ignore"):
-        for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
-            d = x[rows, None] - mean
-            value = height - precision / 2 * d * d
-            value[np.isnan(d)] = 0.0
-            out[rows] += value.sum(axis=2)
-    return bool(np.isfinite(out).all())
