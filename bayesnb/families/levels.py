@@ -238,7 +238,7 @@ class LevelBelief(LevelScores, Belief):
         """
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        places, which = distinct_places(self.at(x))
+        places, which = distinct_places(self.at(x), self.bounds[-1])
         if np.ndim(s) == 0 or np.shape(s) == (len(self.sizes),):
             return pick(self.level_log_moment(s, places), which)
         s = np.broadcast_to(s, np.broadcast_shapes(np.shape(s), which.shape, self.proper.shape))
@@ -248,7 +248,7 @@ class LevelBelief(LevelScores, Belief):
         return silent(which < 0, values)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        places, which = distinct_places(self.at(x))
+        places, which = distinct_places(self.at(x), self.bounds[-1])
         tables = self.level_cumulants(order, tilt, places)
         return np.stack([pick(table, which) for table in tables])
 
@@ -258,14 +258,14 @@ class LevelBelief(LevelScores, Belief):
             tables = of_powers(tables, self.per_level(power)).reshape(ORDER * len(self), -1)
             total = self.add_entries(x, tables_of(tables), len(tables), None, 1)
             return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
-        places, entries = Entries.of_distinct(self.at(x[:]))
+        places, which = distinct_places(self.at(x[:]), self.bounds[-1])
         tables = self.level_cumulants(ORDER, tilt * power, places)
         tables = of_powers(tables, self.per_level(power, places))
-        return np.moveaxis(entries.added(tables), -1, 0)
+        return np.moveaxis(Entries.of_table(which).added(tables), -1, 0)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        places, entries = Entries.of_distinct(self.at(x[:]))
-        return entries.added(self.level_log_moment(nodes(s) * power, places))
+        places, which = distinct_places(self.at(x[:]), self.bounds[-1])
+        return Entries.of_table(which).added(self.level_log_moment(nodes(s) * power, places))
 
     def score_left_out(self, stats: Any, rows: RowsLeftOut) -> Array:
         if not rows.alike:

@@ -25,7 +25,7 @@ from bayesnb.numerics.threads import blocks
 # cache
 LANES = 64
 WIDE = 96  # features from which they are the lanes: half of a second LANES is then in use
-# product whose logarithm is taken: the next four factors may be 1e62 each before it overflows
+# product whose logarithm is taken: the next factor may be 1e248 before it overflows
 LARGE = 1e60
 # numbers: rows x classes x features, some 5e5 logarithms at most, take a few milliseconds
 LITTLE = 1 << 15
@@ -131,29 +131,24 @@ def times(q: float, x: float, mean: float, width: float) -> float:
 @compiled
 def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) -> None:
     """Log of the product over features of each lane, taken whenever a lane's product gets LARGE."""
-    features = len(tile)
     clear(q)
     clear(total)
-    for j in range(0, features - features % 4, 4):
-        m0, m1, m2, m3 = mean[j], mean[j + 1], mean[j + 2], mean[j + 3]
-        w0, w1, w2, w3 = width[j], width[j + 1], width[j + 2], width[j + 3]
-        large = 0
+    for j in range(len(tile)):
+        m, w, large = mean[j], width[j], 0
         for i in range(LANES):
-            v = times(q[i], tile[j, i], m0, w0)
-            v = times(v, tile[j + 1, i], m1, w1)
-            v = times(v, tile[j + 2, i], m2, w2)
-            v = times(v, tile[j + 3, i], m3, w3)
-            q[i] = v
-            large |= v > LARGE
+            q[i] = times(q[i], tile[j, i], m, w)
+            large |= q[i] > LARGE
         if large != 0:
-            for i in range(LANES):
-                total[i] += log1p(q[i])
-                q[i] = 0.0
-    for j in range(features - features % 4, features):
-        for i in range(LANES):
-            q[i] = times(q[i], tile[j, i], mean[j], width[j])
+            take_logs(q, total)
+    take_logs(q, total)
+
+
+@compiled
+def take_logs(q: Array, total: Array) -> None:
+    """Add the logarithm of each lane's product to its total; the product is 1 again."""
     for i in range(LANES):
         total[i] += log1p(q[i])
+        q[i] = 0.0
 
 
 @compiled
