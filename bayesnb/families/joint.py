@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import formatting
-from bayesnb.families.base import ORDER, Array, Cells, Narrowed, Parts, Rng, Stats
+from bayesnb.families.base import Array, Cells, Narrowed, Parts, Rng, Stats
 from bayesnb.families.categorical import Categorical, ColumnDirichlets
 from bayesnb.families.combinations import (
     Combined,
@@ -36,7 +36,6 @@ from bayesnb.families.dirichlet import (
     LevelStats,
     as_level,
     draw_level,
-    log_gamma_cumulants,
     log_level_moment,
     log_share_cumulants,
     pick,
@@ -44,12 +43,11 @@ from bayesnb.families.dirichlet import (
     tally,
 )
 from bayesnb.families.family import Seen
-from bayesnb.families.record import VariableNames, of_powers, raised, silent
+from bayesnb.families.record import VariableNames, silent
 from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight
-from bayesnb.numerics.special import less, log_gamma_ratio
 
 
 def flat(x: Array) -> tuple[Array, Array]:
@@ -59,11 +57,6 @@ def flat(x: Array) -> tuple[Array, Array]:
     codes = as_level(x)
     rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])
     return codes.reshape(-1, codes.shape[-1]), np.where((codes >= 0).any(axis=-1), rows, -1)
-
-
-def says_nothing(x: Cells) -> Array:
-    """Rows without any cell, `(r, f) -> (r, 1)`."""
-    return (as_level(x[:]) < 0).all(axis=1)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,36 +254,6 @@ class JointDirichlet(Combined, DirichletBelief):
         concentration, missing = self.concentrations(x)
         total = self.level_sums(self.concentration)
         return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
-
-    def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        return raised(power, self.row_log_moment(x, 1.0))
-
-    def row_log_moment(self, x: Cells, s: Any) -> Array:
-        cells = np.asarray(x[:])
-        concentration = self.gathered(self.concentration[:, 0], as_level(cells)).T
-        return log_level_moment(
-            concentration, self.level_sums(self.concentration)[:, 0], says_nothing(cells), s
-        )
-
-    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
-        logs = self._distinct(x, lambda each: log_gamma_cumulants(each + tilt * power, ORDER))
-        total = log_gamma_cumulants(self.level_sums(self.concentration)[:, 0] + tilt * power, ORDER)
-        return silent(says_nothing(x), of_powers(logs - total[:, None], power))
-
-    def score_transform(self, x: Cells, s: Array, power: Any = 1.0) -> Array:
-        s = np.asarray(s, complex) * power
-        ratios = self._distinct(x, lambda each: log_gamma_ratio(each, s[:, None]))
-        total = log_gamma_ratio(self.level_sums(self.concentration)[:, 0], s[:, None])
-        return np.moveaxis(silent(says_nothing(x), less(ratios, total[:, None])), 0, -1)
-
-    def _distinct(self, x: Cells, worth: Callable[[Array], Array]) -> Array:
-        """The worth of rows' concentrations, each distinct one's once: `(k,) -> (n, k)` makes `(r,
-        f) -> (n, r, c)`.
-        """
-        values, which = np.unique(
-            self.gathered(self.concentration[:, 0], as_level(x[:])), return_inverse=True
-        )
-        return worth(np.nan_to_num(values, nan=1.0))[:, which.reshape(len(self), -1).T]
 
     def score_left_out(self, stats: JointStats, rows: RowsLeftOut) -> Array:
         wide, stats = self.aligned(stats)

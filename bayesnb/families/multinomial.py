@@ -34,14 +34,21 @@ from bayesnb.families.dirichlet import (
     simplex,
 )
 from bayesnb.families.family import Seen, shaped
-from bayesnb.families.record import Power, Record, VariableNames, is_by_row, of_powers, raised
+from bayesnb.families.record import (
+    Power,
+    Record,
+    VariableNames,
+    is_by_row,
+    is_one,
+    of_powers,
+    raised,
+)
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut, extra_of, staying
 from bayesnb.families.sums import (
     DistinctCells,
     Entries,
     KernelTables,
     by_class_ranges,
-    by_entry,
     by_tables,
     nodes,
     row_of_entry,
@@ -311,17 +318,12 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         return raised(power, self.row_log_moment(x, 1.0))
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
-        counts, concentration = as_csr(x[EVERY]), self.concentration[:, 0]
-        scaled = counts.data * np.broadcast_to(s, (counts.shape[0], 1))[row_of_entry(counts), 0]
-        binomial = not self.ordered and bool(np.all(np.equal(s, 1)))
-        worth = log_rising_binomial if binomial else log_gamma_ratio
-        words = by_entry(
-            counts, lambda c: worth(concentration[c, counts.indices], scaled), len(concentration)
-        )
-        length = worth(concentration.sum(axis=1), s * counts.sum(axis=1)[:, None])
-        return (
-            words - length if binomial else less(words, length) + s * self.orders(counts)[:, None]
-        )
+        counts, orders, power = self._at_power(x[EVERY], s)
+        rise: Callable[..., Array] = log_gamma_ratio
+        if is_one(s) and not self.ordered:  # it keeps digits to take both together
+            rise, orders = log_rising_binomial, np.zeros(1)
+        words = self._added(counts, lambda a, n: rise(a, power * n)[None])
+        return words[..., 0] + power * orders
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         counts, orders, power = self._at_power(x, power)

@@ -200,11 +200,3 @@ def nodes(s: Any) -> Array:
 
 def row_of_entry(counts: sparse.csr_array) -> Array:
     return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-
-
-def by_entry(counts: sparse.csr_array, worth: Callable[[int], Array], classes: int) -> Array:
-    """Sums over each row's entries of what they are worth to each class."""
-    row = row_of_entry(counts)
-    return np.column_stack(
-        [np.bincount(row, worth(c), minlength=counts.shape[0]) for c in range(classes)]
-    )
