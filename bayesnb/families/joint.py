@@ -131,14 +131,12 @@ class JointDensity(Combined, LevelDensity):
         self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]
     ) -> Self:
         made = super().relaid(change, combinations, sizes)
-        made.__dict__[self.kept] = change(self.log_probability)
+        made.__dict__[self.kept] = change(self.log_theta)
         return made
 
     def log_density(self, x: Array) -> Array:
         codes, rows = flat(x)
-        return pick(self.gathered(self.log_probability, codes, np.logaddexp), rows[..., None])[
-            ..., 0
-        ]
+        return pick(self.gathered(self.log_theta, codes, np.logaddexp), rows[..., None])[..., 0]
 
     def sample(self, rng: Rng) -> Array:
         """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike
@@ -166,8 +164,8 @@ class JointDensity(Combined, LevelDensity):
 
         The last share is that of all that still have none, `(..., m + 1)`.
         """
-        wide, rest = self.having(combinations), np.log(self.others) + self.log_probability[..., -1:]
-        logs = wide.log_probability.copy()
+        wide, rest = self.having(combinations), np.log(self.others) + self.log_theta[..., -1:]
+        logs = wide.log_theta.copy()
         logs[..., wide.places(combinations)] = rest + shares[..., :-1]
         logs[..., -1:] = rest + shares[..., -1:] - np.log(wide.others or 1.0)
         return type(self).of_logs(logs, wide.combinations, wide.sizes)
@@ -262,7 +260,7 @@ class JointDirichlet(Combined, DirichletBelief):
         return log_shares_left(prior, counts, wide.total_of_levels, rows.weight, rows.kind, places)
 
     def sample(self, rng: Rng, size: Any = None) -> JointDensity:
-        logs = self.entries.sample(rng, size).log_probability
+        logs = self.entries.sample(rng, size).log_theta
         last = (
             logs[..., -1:] - np.log(self.others)
             if self.others
@@ -286,7 +284,7 @@ class JointDirichlet(Combined, DirichletBelief):
         logs = (
             Dirichlet(np.concatenate([a, each * rest], axis=-1) if rest else a)
             .sample(rng)
-            .log_probability
+            .log_theta
         )
         return logs if rest else np.concatenate([logs, np.full_like(each, -np.inf)], axis=-1)
 
@@ -296,11 +294,9 @@ class JointDirichlet(Combined, DirichletBelief):
 
     def log_density(self, theta: JointDensity) -> Parts:
         wide, theta = self.aligned(theta)
-        logs = theta.log_probability[..., : len(theta.combinations)]
+        logs = theta.log_theta[..., : len(theta.combinations)]
         if theta.others:
-            logs = np.concatenate(
-                [logs, theta.log_probability[..., -1:] + np.log(theta.others)], axis=-1
-            )
+            logs = np.concatenate([logs, theta.log_theta[..., -1:] + np.log(theta.others)], axis=-1)
         return {
             ("theta{}", None): wide.entries.dirichlet_log_density(DirichletDensity.of_logs(logs))[
                 ..., 0

@@ -187,7 +187,7 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
     ordered: bool = False
 
     def log_density(self, x: Array) -> Array:
-        logs = self.log_probability
+        logs = self.log_theta
         each = np.where(x > 0, x * np.where(x > 0, logs, 0.0), 0.0)
         return each.sum(axis=-1) + self.orders(x)
 
@@ -209,19 +209,17 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        logs = dot_logs(counts, self.log_probability[:, 0])
+        logs = dot_logs(counts, self.log_theta[:, 0])
         return raised(power, logs + self.orders(counts)[:, None])
 
     @cached_property
     def _tables(self) -> KernelTables:
-        logs = self.log_probability[:, 0]
+        logs = self.log_theta[:, 0]
         return KernelTables(lambda part: (lanes(logs[part]),), self.probability.shape)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts, power = words_read(x, words), np.asarray(power)[..., None]
-        return power * (
-            times(counts, self.log_probability[:, 0, words]) + self.orders_by_word(counts)
-        )
+        return power * (times(counts, self.log_theta[:, 0, words]) + self.orders_by_word(counts))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
