@@ -25,8 +25,6 @@ EVERY = slice(None)
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
 SWEEP = 1 << 24  # cells
-# cells that a core's cache holds while they are turned around, and rows
-STRIP, FEWEST = 1 << 16, 512
 TABLE = 1 << 21  # entries of a table for some classes
 
 
@@ -67,16 +65,7 @@ class Columns:
 
     def __getitem__(self, index: Any) -> Array:
         parts = [column[index] for column in self.columns]
-        standing = np.empty((len(parts[0]), len(parts)), self.dtype)
-        strips = blocks(len(standing), max(STRIP // len(parts), FEWEST))
-        spare = np.empty((strips[0].stop - strips[0].start) * len(parts), self.dtype)
-        for rows in strips:
-            few = standing[rows]
-            lying = spare[: few.size].reshape(few.shape[::-1])
-            for row, part in zip(lying, parts, strict=True):
-                row[:] = part[rows]
-            numerics.row_kernels.transpose(lying, few)
-        return standing
+        return np.stack(parts, axis=1, dtype=self.dtype, casting="unsafe")
 
 
 @dataclass(frozen=True, eq=False)
