@@ -281,7 +281,7 @@ class MultinomialNB(Preset):
     @property
     def feature_log_prob_(self) -> Array:
         """Log probability of each word that is plugged in, ``(c, f)``."""
-        return np.array(self._plugged_in().blocks[0].log_probability[:, 0])
+        return np.array(self._plugged_in().blocks[0].log_theta[:, 0])
 
     def _families(self) -> Multinomial:
         return Multinomial(Dirichlet(forced(self.alpha, self.force_alpha)), fractional=True)
@@ -471,7 +471,7 @@ class CategoricalNB(Preset):
     @property
     def feature_log_prob_(self) -> list[Array]:
         """Log probability of each level that is plugged in, ``(c, k)`` for each column."""
-        return self._by_column(self._plugged_in().blocks[0].log_probability)
+        return self._by_column(self._plugged_in().blocks[0].log_theta)
 
     def _by_column(self, values: Array) -> list[Array]:
         return np.split(np.array(values), np.cumsum(self.n_categories_)[:-1], axis=1)

@@ -49,8 +49,9 @@ from bayesnb.families.sums import by_rows, summed
 from bayesnb.families.units import Unit
 from bayesnb.families.weight import Weight, hard, one_hot
 from bayesnb.numerics import special
-from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.threads import blocks, in_order, pieces
 
+MOMENTS = 1 << 14  # of cells at places of a transform that are computed at once
 ORDER = 4  # cumulants are summed up to this one
 
 
@@ -686,10 +687,12 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         """log_moment(x, power * s) summed over features, `(r, f), (n,) -> (r, c, n)`; s not below
         the real axis.
         """
-        cells, places = self.broadcast(x), np.asarray(s, complex)
-        return np.stack(
-            [self.log_moment(cells, each * power).sum(axis=-1) for each in places], axis=-1
-        )
+        cells, places = self.broadcast(x), np.asarray(s, complex)[:, None, None, None]
+        step = MOMENTS // (cells.size * len(self)) + 1
+        moments = []
+        for part in blocks(len(places), step):
+            moments.append(self.log_moment(cells, places[part] * power).sum(axis=-1))
+        return np.moveaxis(np.concatenate(moments), 0, -1)
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
         """What each cell, or each word's, adds to the scores of the classes; nothing, where it is

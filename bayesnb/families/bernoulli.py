@@ -8,7 +8,8 @@ is never taken from p, which has no digits left when p is nearly 1.
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from math import floor, isfinite
+from math import floor, isinf
+from operator import iadd
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,12 @@ from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.dirichlet import ALIKE, CONCENTRATION, log_share_cumulants
+from bayesnb.families.dirichlet import (
+    ALIKE,
+    CONCENTRATION,
+    log_level_moment,
+    log_share_cumulants,
+)
 from bayesnb.families.family import (
     Family,
     Hyperparameters,
@@ -42,7 +48,7 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import RowsLeftOut, log_shares_left
-from bayesnb.families.sums import made_at, nodes
+from bayesnb.families.sums import KernelTables, made_at, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight, grouped_sum
@@ -50,22 +56,21 @@ from bayesnb.formatting import number_range
 from bayesnb.numerics import special
 from bayesnb.numerics.special import (
     draw_log_gamma,
-    less,
     log,
-    log_gamma_ratio,
     ratio,
     times,
     trigamma,
     trigamma_fall,
 )
 from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import EVERY, Dense, Flags, pieces_of
+from bayesnb.numerics.views import EVERY, Flags, pieces_of
 
 BYTE = 256  # combinations of eight flags
 MOST_BYTES = (
     1 << 11
 )  # groups of eight features times classes for which there is a table of all bytes
 GATHER = np.uint64(0x0102040810204080)
+ONE_AND_ZERO = np.array([[1.0], [0.0]])
 BITS = np.arange(BYTE)[:, None] >> np.arange(8) & 1  # of each byte
 
 
@@ -87,42 +92,26 @@ class Sides(NamedTuple):
     def of(cls, x: Cells, rows: slice = EVERY) -> "Sides":
         """Read rows of flags, or of an array of them."""
         flags = as_flags(x)
-        is_sparse = sparse.issparse(flags.numbers)
-        if is_sparse:
-            cells, places, starts = slice_rows(flags.numbers, rows)
-        else:
-            cells = np.asarray(flags.numbers[rows])
-        level = flags.threshold
+        part, level = flags.numbers[rows], flags.threshold
+        cells = part.data if sparse.issparse(part) else np.asarray(part)
+        is_number = cells.dtype.kind == "f"
         if level is None:
             is_one = cells == 1
             known = np.count_nonzero(is_one) + np.count_nonzero(cells == 0)
         else:  # small integers stay what they are
-            is_whole = cells.dtype.kind != "f" and isfinite(level)
-            is_one = cells > (floor(level) if is_whole else np.float64(level))
+            is_one = cells > (np.float64(level) if is_number or isinf(level) else floor(level))
             known = np.count_nonzero(np.isfinite(cells))
-        is_missing = np.zeros(0, bool)
-        if known < cells.size and cells.dtype.kind == "f":
+        unknown, is_missing = cells.size - known, None
+        if unknown and is_number:
             is_missing = np.isnan(cells)
-        missing = np.count_nonzero(is_missing)
-        is_valid = known + missing == cells.size
+            unknown -= np.count_nonzero(is_missing)
 
-        def lay_out(found: Array) -> Any:
-            if not is_sparse:
+        def lay_out(found: Array | None) -> Any:
+            if found is None or not sparse.issparse(part):
                 return found
-            shape = len(starts) - 1, flags.shape[1]
-            return sparse.csr_array((found.astype(float), places, starts), shape)
+            return sparse.csr_array((found.astype(float), part.indices, part.indptr), part.shape)
 
-        return cls(lay_out(is_one), lay_out(is_missing) if missing else None, is_valid)
-
-
-def slice_rows(x: sparse.csr_array, rows: slice) -> tuple[Array, Array, Array]:
-    """Return data, indices and indptr of some rows, the first two without a copy, as SciPy would
-    make.
-    """
-    start, stop, _ = rows.indices(x.shape[0])
-    starts = x.indptr[start : stop + 1]
-    span = slice(starts[0], starts[-1])
-    return x.data[span], x.indices[span], starts - starts[0]
+        return cls(lay_out(is_one), lay_out(is_missing), not unknown)
 
 
 def pack(flags: Array) -> Array:
@@ -137,96 +126,80 @@ def pack(flags: Array) -> Array:
     return (padded.view("<u8") * GATHER >> np.uint64(56)).astype(np.int32)
 
 
-def bounds_of_bytes(features: int) -> Array:
-    """Where the levels of each group of eight features start, and the last end."""
-    return np.arange(0, BYTE * (-(-features // 8) + 1), BYTE)
+def bounds_of_bytes(features: int, lanes: int) -> Array | None:
+    """Where the levels of each group of eight features start, and the last end; None for many."""
+    groups = -(-features // 8)
+    return BYTE * np.arange(groups + 1) if groups * lanes <= MOST_BYTES else None
+
+
+class SideSums:
+    """Sums over features of finite numbers of ones and zeros, real or complex, 2 of `(k, f)`."""
+
+    def __init__(self, one: Array, zero: Array) -> None:
+        self.zero, self.base = zero.T, zero.sum(axis=1)
+        self.gain = np.ascontiguousarray((one - zero).T)  # what a one adds to a row of zeros
+
+    def add_up(self, sides: Sides) -> Array:
+        """`(r, f) -> (r, k)`."""
+        total = sides.ones @ self.gain + self.base
+        return total if sides.missing is None else total - sides.missing @ self.zero
 
 
 class SideTables:
-    """Numbers of a one and of a zero, two of `(k, f)`, to be summed over the features of rows."""
+    """Scores of ones and of zeros, two of `(c, f)`, some of which may be impossible."""
 
     def __init__(self, one: Array, zero: Array) -> None:
-        self.one, self.zero = one, zero
+        sides = np.stack([zero, one])
+        never = np.isneginf(sides)
+        self.never = SideSums(*never[::-1].astype(float)) if never.any() else None
+        self.possible = SideSums(*np.where(never, 0.0, sides)[::-1])
+        self.sides, (_, self.classes, features) = sides, sides.shape
+        self.bounds = bounds_of_bytes(features, self.classes)
 
     @cached_property
-    def gain(self) -> Array:
-        """What a one adds to the row of zeros."""
-        return np.ascontiguousarray((self.one - self.zero).T)
-
-    @cached_property
-    def base(self) -> Array:
-        """The sums of a row of zeros, `(k,)`."""
-        return self.zero.sum(axis=1)
-
-    @cached_property
-    def impossible(self) -> "SideTables | None":
-        """Where ones and zeros are impossible; None where neither is."""
-        tables = [np.isneginf(each).astype(float) for each in (self.one, self.zero)]
-        return SideTables(*tables) if any(table.any() for table in tables) else None
-
-    @cached_property
-    def possible(self) -> "SideTables":
-        """These tables, with zeros for what is impossible."""
-        return SideTables(
-            *(np.where(np.isneginf(each), 0.0, each) for each in (self.one, self.zero))
-        )
-
-    @cached_property
-    def of_bytes(self) -> list[tuple[int, Array]]:
-        """First class and sums of every byte of eight features, `(groups * 256, lanes)`; none where
-        they are many.
-        """
-        classes, features = self.one.shape
-        groups = -(-features // 8)
-        if groups * classes > MOST_BYTES:
-            return []
-        sides = np.zeros((2, classes, groups * 8))
-        sides[:, :, :features] = self.zero, self.one
-        zero, one = sides.reshape(2, classes, groups, 1, 8)
-        table = np.where(BITS, one, zero).sum(axis=-1).reshape(classes, -1)
-        return [(first, part) for first, (part,) in tables_of(table)]
-
-    def add_up(self, sides: Sides) -> Array:
-        """Sum finite numbers, real or complex, `(r, f) -> (r, k)`."""
-        total = sides.ones @ self.gain + self.base
-        return total if sides.missing is None else total - sides.missing @ self.zero.T
+    def of_bytes(self) -> KernelTables:
+        """Sums for every byte of eight features, `(groups * 256, lanes)`."""
+        _, classes, features = self.sides.shape
+        padded = np.zeros((2, classes, 8 * -(-features // 8)))
+        padded[:, :, :features] = self.sides
+        zero, one = padded.reshape(2, classes, -1, 1, 8)
+        return tables_of(np.where(BITS, one, zero).sum(axis=-1).reshape(classes, -1))
 
     def score(self, sides: Sides) -> Array:
-        """Sum scores, `(r, f) -> (r, k)`; NaN where a cell is not valid."""
-        if not sides.is_valid:
-            return np.full((sides.ones.shape[0], len(self.one)), np.nan)
-        if self.impossible is None:
-            return self.add_up(sides)
-        return np.where(self.impossible.add_up(sides) > 0.5, -np.inf, self.possible.add_up(sides))
+        """Sum scores, `(r, f) -> (r, c)`; NaN where a cell is not valid."""
+        total = self.possible.add_up(sides) if sides.is_valid else np.nan
+        shape = sides.ones.shape[0], self.classes
+        if self.never is None:
+            return np.broadcast_to(total, shape)
+        return np.where(self.never.add_up(sides) > 0.5, -np.inf, total)
 
     def score_rows(self, x: Cells, out: Array | None = None, n_jobs: int | None = 1) -> Array:
         """Sum scores of blocks of rows."""
-        out = np.zeros((x.shape[0], len(self.one))) if out is None else out
+        out = np.zeros((x.shape[0], self.classes)) if out is None else out
         flags = as_flags(x)
-        tables = [] if sparse.issparse(flags.numbers) else self.of_bytes
-        bounds = bounds_of_bytes(x.shape[1])
 
         def add_rows(rows: slice) -> None:
             sides = Sides.of(flags, rows)
-            if not tables or sides.missing is not None or not sides.is_valid:
+            plain = isinstance(sides.ones, np.ndarray) and sides.missing is None and sides.is_valid
+            if self.bounds is None or not plain:
                 out[rows] += self.score(sides)
                 return
             codes = pack(sides.ones)
-            for first, table in tables:
-                numerics.level_kernels.score(codes, bounds, table, first, out[rows])
+            for first, (table,) in self.of_bytes:
+                numerics.level_kernels.score(codes, self.bounds, table, first, out[rows])
 
         list(in_order(add_rows, pieces_of(flags.numbers), n_jobs))
         return out
 
 
-def sum_worth(x: Cells, one: Array, zero: Array) -> Array:
+def sum_sides(x: Cells, one: Array, zero: Array) -> Array:
     """Sum cumulants or moments of ones and zeros, real or complex, `(r, f), 2 of (n, c, f) -> (r,
     c, n)`.
     """
     n, classes, features = one.shape
-    tables = SideTables(*(each.swapaxes(0, 1).reshape(-1, features) for each in (one, zero)))
+    sides = (each.swapaxes(0, 1).reshape(-1, features) for each in (one, zero))
     with np.errstate(invalid="ignore"):  # of moments that do not exist
-        return tables.add_up(Sides.of(x)).reshape(-1, classes, n)
+        return SideSums(*sides).add_up(Sides.of(x)).reshape(-1, classes, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,26 +211,22 @@ class BernoulliStats(Stats):
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        flags = as_flags(x)
+        cells, (rows, features) = as_flags(x).numbers, x.shape
+        is_sparse = sparse.issparse(cells)
+        stored = cells.nnz // max(rows, 1) + 1 if is_sparse else features
 
-        def count_rows(rows: slice) -> tuple[Array, Any]:
+        def count_rows(rows: slice) -> Array:
+            """Ones and missing cells of each class, `(2, c, f)`; NaN where a cell is not valid."""
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
-            return count_sides(Sides.of(flags, rows), part, n_jobs)
+            counts = np.zeros((2, weight.classes, features))
+            for count, side in zip(counts, (sides := Sides.of(x, rows))[:2], strict=True):
+                if side is not None:
+                    count[:] = sum_by_class(side, part, n_jobs)
+            return counts if sides.is_valid else counts * np.nan
 
-        def add_counts(one: tuple[Array, Any], two: tuple[Array, Any]) -> tuple[Array, Any]:
-            return one[0] + two[0], one[1] + two[1]
-
-        cells = flags.numbers
-        # in threads by class, as words are; sums are small beside the rows
-        if sparse.issparse(cells):
-            rows, features = cells.shape
-            stored = cells.nnz // max(rows, 1) + 1
-            parts: Any = map(
-                count_rows, pieces(rows, stored, 4 * weight.classes * features // stored)
-            )
-        else:
-            parts = in_order(count_rows, pieces_of(cells), n_jobs)
-        ones, missing = reduce(add_counts, parts)
+        # sums are small beside the rows; of sparse ones threads share the classes, as of words
+        parts = pieces(rows, stored, 4 * weight.classes * features // stored)
+        ones, missing = reduce(iadd, in_order(count_rows, parts, 1 if is_sparse else n_jobs))
         return cls(ones, weight.rest(ones + missing))
 
     @property
@@ -278,51 +247,21 @@ class BernoulliStats(Stats):
         return BernoulliDensity(ratio(self.ones, total) + never, ratio(self.zeros, total) + never)
 
 
-def count_sides(sides: Sides, weight: Weight, n_jobs: int | None) -> tuple[Array, Any]:
-    """Ones and missing cells of each class, `(c, f)` or 0 for none.
-
-    NaN where a cell is not valid.
-    """
-    ones = sum_by_class(sides.ones, weight, n_jobs)
-    missing = 0.0 if sides.missing is None else sum_by_class(sides.missing, weight, n_jobs)
-    return ones if sides.is_valid else ones * np.nan, missing
-
-
 def sum_by_class(flags: Any, weight: Weight, n_jobs: int | None) -> Array:
     """Weighted sums of the rows of each class, `(r, f) -> (c, f)`."""
     if sparse.issparse(flags):
         return MultinomialStats.counted(flags, weight, n_jobs).counts[:, 0]
-    features = flags.shape[1]
-    bounds = bounds_of_bytes(features)
-    if (len(bounds) - 1) * weight.classes > MOST_BYTES:
+    bounds = bounds_of_bytes(flags.shape[1], weight.classes)
+    if bounds is None:
         return grouped_sum(weight, flags.astype(float))
     counts = np.zeros((bounds[-1], weight.classes))
     numerics.level_kernels.tally(pack(flags), bounds, weight.codes, weight.counts, counts)
     by_bit = BITS.T @ counts.reshape(-1, BYTE, weight.classes)
-    return by_bit.reshape(-1, weight.classes)[:features].T
-
-
-class ScoredSides:
-    """Densities and beliefs, which score a cell by its outcome, 0 or 1."""
-
-    sides: tuple[Array, Array]  # scores of a one and of a zero
-
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        return made_at(self, power, self.tables).score_rows(x, out, n_jobs)
-
-    def tables(self, power: Any) -> SideTables:
-        """Scores of ones and zeros, times exponents of the features."""
-        return SideTables(*(raised(power, side) for side in self.sides))
-
-
-def score_cells(x: Cells, one: Array, zero: Array) -> Array:
-    """The scores of a one or a zero for each cell, 0 for a missing one, `(r, f)`."""
-    cells = np.asarray(Dense(x)[EVERY] if sparse.issparse(x) else x[EVERY], float)
-    return silent(np.isnan(cells), np.where(cells == 1, one, zero))
+    return by_bit.reshape(-1, weight.classes)[: flags.shape[1]].T
 
 
 @dataclass(frozen=True, eq=False)
-class BernoulliDensity(ScoredSides, Density):
+class BernoulliDensity(Density):
     probability: Array
     complement: Array
 
@@ -365,9 +304,8 @@ class BernoulliDensity(ScoredSides, Density):
     def sample(self, rng: Rng) -> Array:
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
-    @property
-    def sides(self) -> tuple[Array, Array]:  # type: ignore[override]
-        return self.logs
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        return SideTables(*(raised(power, side) for side in self.logs)).score_rows(x, out, n_jobs)
 
     def linear(self) -> Linear:
         one, zero = self.logs
@@ -375,7 +313,7 @@ class BernoulliDensity(ScoredSides, Density):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Beta(ScoredSides, Belief[BernoulliStats, BernoulliDensity]):
+class Beta(Belief[BernoulliStats, BernoulliDensity]):
     """Beta distribution over the probability of a one: the conjugate prior of ``Bernoulli``.
 
     Parameters
@@ -455,28 +393,37 @@ class Beta(ScoredSides, Belief[BernoulliStats, BernoulliDensity]):
 
     def log_moment(self, x: Array, s: Any) -> Array:
         side = np.where(np.equal(x, 1), self.a, self.b)
-        return silent(
-            np.isnan(x), less(log_gamma_ratio(side, s), log_gamma_ratio(self.a + self.b, s))
-        )
-
-    def log_predictive(self, x: Array) -> Array:
-        return silent(
-            np.isnan(x), log(ratio(np.where(np.equal(x, 1), self.a, self.b), self.a + self.b))
-        )
+        return log_level_moment(side, self.a + self.b, np.isnan(x), s)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         side = np.where(np.equal(x, 1), self.a, self.b)
         return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
+
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        return made_at(self, power, self._tables).score_rows(x, out, n_jobs)
+
+    def _tables(self, power: Any) -> SideTables:
+        """Scores of ones and zeros, times exponents of the features."""
+        return SideTables(*(raised(power, self.log_predictive(side)) for side in ONE_AND_ZERO))
+
+    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        each = (self.cumulants(side, ORDER, tilt * power) for side in ONE_AND_ZERO)
+        sides = (of_powers(cumulants, power) for cumulants in each)
+        return np.moveaxis(sum_sides(x, *sides), -1, 0)
+
+    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
+        return sum_sides(x, *(self.log_moment(side, nodes(s) * power) for side in ONE_AND_ZERO))
 
     def score_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
         one, zero = self._sides_left_out(stats, rows)
         # by products of matrices, as a sparse table's zeros are many
         if rows.alike and not np.isnan(one).any():
             return SideTables(one, zero).score_rows(rows.x)[:, 0]
-        return score_cells(rows.x, one, zero).sum(axis=1)
+        return self.cells_left_out(stats, rows).sum(axis=1)
 
     def cells_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
-        return score_cells(rows.x, *self._sides_left_out(stats, rows))
+        cells, (one, zero) = _numbers(rows.x), self._sides_left_out(stats, rows)
+        return silent(np.isnan(cells), np.where(cells == 1, one, zero))
 
     def _sides_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
         """Scores of a one and of a zero that leaves, `(2, 1, f)` or `(2, r, f)`."""
@@ -485,21 +432,6 @@ class Beta(ScoredSides, Belief[BernoulliStats, BernoulliDensity]):
         return log_shares_left(
             prior, counts, lambda each: each.sum(axis=0), rows.each, rows.kind, sides
         )
-
-    @property
-    def sides(self) -> tuple[Array, Array]:  # type: ignore[override]
-        return self.log_predictive(np.ones(1)), self.log_predictive(np.zeros(1))
-
-    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        each: Any = tilt * power
-        one, zero = (
-            of_powers(self.cumulants(np.full(1, side), ORDER, each), power) for side in (1.0, 0.0)
-        )
-        return np.moveaxis(sum_worth(x, one, zero), -1, 0)
-
-    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        one, zero = (self.log_moment(np.full(1, side), nodes(s) * power) for side in (1.0, 0.0))
-        return sum_worth(x, one, zero)
 
     def linear_variance(self, against: int | None = None) -> Linear:
         offset = trigamma_fall(self.b, self.a).sum(axis=-1)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Cells, Parts, Rng, Stats
+from bayesnb.families.base import Array, Cells, Parts, Stats
 from bayesnb.families.dirichlet import (
     ALIKE,
     Dirichlet,
@@ -23,17 +23,14 @@ from bayesnb.families.dirichlet import (
     LearnedLevels,
     LevelDensity,
     as_level,
-    log_gamma_cumulants,
-    pick,
     simplex,
 )
 from bayesnb.families.family import Seen, unless_alike
-from bayesnb.families.levels import LevelBelief, LevelScores, TableStats, draw_columns
-from bayesnb.families.record import VariableNames, raised
+from bayesnb.families.levels import LevelBelief, TableDensity, TableStats
+from bayesnb.families.record import VariableNames
 from bayesnb.families.removal import log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.units import LevelUnit
-from bayesnb.numerics.special import less, log, log_gamma_ratio
 from bayesnb.numerics.views import EVERY
 
 
@@ -58,27 +55,13 @@ class CategoricalStats(TableStats):
 
 
 @dataclass(frozen=True, eq=False)
-class CategoricalDensity(LevelScores, LevelDensity):
+class CategoricalDensity(TableDensity):
     probability: Array
     sizes: tuple[int, ...]
 
-    @classmethod
-    def of_parts(cls, parts: Parts, like: Any) -> Self:
-        columns = [parts["theta{}", j] for j in range(len(like.sizes))]
-        return cls(np.concatenate(columns, axis=-1), like.sizes)
-
-    def log_density(self, x: Array) -> Array:
-        return pick(self.log_probability, self.at(x))
-
-    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
-        return raised(self.per_level(s, places), self.log_probability[..., places])
-
-    def sample(self, rng: Rng) -> Array:
-        return draw_columns(self, self.probability, rng)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ColumnDirichlets(LevelBelief, DirichletBelief):
+class ColumnDirichlets(DirichletBelief, LevelBelief):
     """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
 
     density: ClassVar[type[LevelDensity]] = CategoricalDensity
@@ -91,19 +74,6 @@ class ColumnDirichlets(LevelBelief, DirichletBelief):
 
     def log_sum(self, logs: Array) -> Array:
         return self.expand(np.logaddexp.reduceat(logs, self.bounds[:-1], axis=-1))
-
-    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
-        if np.ndim(s) == 0 and s == 1:
-            return log(self.mean())[..., places]
-        level = log_gamma_ratio(self.concentration[..., places], self.per_level(s, places))
-        total = log_gamma_ratio(self.level_sums(self.concentration), s)
-        return less(level, total[..., self.columns[places]])
-
-    def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
-        level = self.concentration[..., places] + self.per_level(tilt, places)
-        total = log_gamma_cumulants(self.level_sums(self.concentration) + tilt, order)
-        with np.errstate(invalid="ignore"):
-            return log_gamma_cumulants(level, order) - total[..., self.columns[places]]
 
     def levels_left_out(
         self, stats: CategoricalStats, w: Any, kind: str, places: Any = EVERY

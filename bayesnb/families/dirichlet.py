@@ -29,11 +29,20 @@ from bayesnb.families.family import (
     proportions,
 )
 from bayesnb.families.linear import independent_variances, log_share_variance
-from bayesnb.families.record import Linear, Parameter, Record, VariableNames, checked, silent
+from bayesnb.families.record import (
+    Linear,
+    Parameter,
+    Record,
+    VariableNames,
+    checked,
+    raised,
+    silent,
+)
 from bayesnb.families.removal import extra_of
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
+from bayesnb.numerics.views import EVERY
 
 FEWEST = 2.0  # rows that a concentration found by evidence, with a pooled base, is worth
 ALIKE = 1e-12  # how far equal concentrations may differ, relatively
@@ -81,9 +90,13 @@ class Levels(Record):
         """Sums over the levels of each column."""
         return values.sum(axis=-1)
 
-    def expand(self, totals: Array) -> Array:
+    def expand(self, totals: Array, places: Any = EVERY) -> Array:
         """Repeat the number of each column for its levels: undoes the shape of `level_sums`."""
         return totals[..., None]
+
+    def per_level(self, numbers: Any, places: Any = EVERY) -> Any:
+        """Numbers of columns, `(..., f)`, for the levels at some places; others as they are."""
+        return numbers
 
     def total_of_levels(self, values: Array) -> Array:
         """The sum over each column's levels, in the shape that meets them."""
@@ -115,10 +128,10 @@ class LevelStats(Stats, Levels):
 
 
 class LevelDensity(Levels, Density):
-    """Known probabilities of the levels."""
+    """Known probabilities of the levels, or other numbers that are their theta."""
 
     theta: ClassVar[str] = "probability"
-    kept: ClassVar[str] = "log_probability"
+    kept: ClassVar[str] = "log_theta"
     symbols: ClassVar[dict[str, str]] = {"probability": "theta{}"}
     probability: Array
 
@@ -126,12 +139,12 @@ class LevelDensity(Levels, Density):
     def of_logs(cls, logs: Array, *layout: Any) -> Self:
         """Probabilities whose logs are kept, as those of small concentrations underflow."""
         density = cls(np.exp(logs), *layout)  # type: ignore[call-arg]
-        density.__dict__["log_probability"] = logs
+        density.__dict__["log_theta"] = logs
         return density
 
     @cached_property
-    def log_probability(self) -> Array:
-        return log(self.probability)
+    def log_theta(self) -> Array:
+        return log(getattr(self, self.theta))
 
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
         theta, stats = self.aligned(stats)
@@ -142,16 +155,16 @@ class LevelDensity(Levels, Density):
 
     @property
     def proper(self) -> Array:
-        return np.isfinite(self.level_sums(self.probability))
+        return np.isfinite(self.level_sums(getattr(self, self.theta)))
 
-    def level_log_moment(self, s: float) -> Array:
-        """The log-probability of each level, s times."""
-        return s * self.log_probability
+    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
+        """The log-probability of the levels at some places, s times."""
+        return raised(self.per_level(s, places), self.log_theta[..., places])
 
-    def linear(self) -> Linear:
+    def linear(self) -> Linear | None:
         """The log of every level's probability, `(c, k)`; no offset."""
-        classes = len(self.log_probability)
-        return Linear(self.log_probability.reshape(classes, -1), np.zeros(classes))
+        classes = len(self.log_theta)
+        return Linear(self.log_theta.reshape(classes, -1), np.zeros(classes))
 
 
 class DirichletBelief(Levels, Belief):
@@ -228,17 +241,21 @@ class DirichletBelief(Levels, Belief):
         gain = prior.level_sums(xp.log_gamma_ratio(prior.concentration, stats.counts))
         return gain - xp.log_gamma_ratio(total, prior.level_sums(stats.counts))
 
-    def level_log_moment(self, s: Any) -> Array:
-        """K(s) of each level: log E[probability**s]."""
+    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
+        """K(s) of the levels at some places: log E[probability**s]."""
         if np.ndim(s) == 0 and s == 1:
             share = self.mean()
-            return log(share, out=share)
+            return log(share, out=share)[..., places]
+        level = log_gamma_ratio(self.concentration[..., places], self.per_level(s, places))
         total = log_gamma_ratio(self.level_sums(self.concentration), s)
-        return less(log_gamma_ratio(self.concentration, s), self.expand(total))
+        return less(level, self.expand(total, places))
 
-    def level_cumulants(self, order: int, tilt: Any = 0.0) -> Array:
-        """Cumulants of the log-probability of each level."""
-        return log_share_cumulants(self.concentration + tilt, self.total + tilt, order)
+    def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
+        """Cumulants of the log-probability of the levels at some places."""
+        level = self.concentration[..., places] + self.per_level(tilt, places)
+        total = log_gamma_cumulants(self.level_sums(self.concentration) + tilt, order)
+        with np.errstate(invalid="ignore"):
+            return log_gamma_cumulants(level, order) - self.expand(total, places)
 
     def log_sum(self, logs: Array) -> Array:
         """log of the sum of exponentials over each column, in the shape that meets its levels."""
@@ -254,7 +271,7 @@ class DirichletBelief(Levels, Belief):
 
     def dirichlet_log_density(self, theta: LevelDensity) -> Array:
         """log p(probabilities), one number for each column."""
-        logs = self.level_sums(times(self.concentration - 1, theta.log_probability))
+        logs = self.level_sums(times(self.concentration - 1, theta.log_theta))
         return (
             logs
             + gammaln(self.level_sums(self.concentration))
@@ -340,7 +357,7 @@ class DirichletDensity(LevelDensity):
     probability: Array
 
     def log_density(self, x: Array) -> Array:
-        return pick(self.log_probability, as_level(x)[..., None])[..., 0]
+        return pick(self.log_theta, as_level(x)[..., None])[..., 0]
 
     def sample(self, rng: Rng) -> Array:
         return draw_level(self.probability, rng)

@@ -3,22 +3,20 @@
     evidence(l) = product over columns of  B(l p + counts) / B(l p),    B(a) = prod_k Gamma(a_k) /
     Gamma(sum_k a_k)
 
-p are given proportions, all 1 for a symmetric Dirichlet. Newton's method in log l: Minka (2000),
-Estimating a Dirichlet distribution. Counts that are alike share one evaluation, and zeros need
+p are given proportions, all 1 for a symmetric Dirichlet. Minka (2000), Estimating a Dirichlet
+distribution. Counts that are alike share one evaluation, and zeros need
 none.
 """
 
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.special import polygamma
 
 from bayesnb.families.base import Array
 from bayesnb.families.family import BOUNDS, MOST, positive
 from bayesnb.numerics.special import log_gamma_ratio, psi_rise
 
-STEPS, CLOSE = 100, 1e-11
-ROUNDING = 2e-14  # of the psi of numbers below 16
+HALVINGS = 40  # of two steps of the ladder: to 1e-12
 FAR = np.log(1e5)  # from here on an evidence may rise by less than rounding
 LADDER = np.linspace(*BOUNDS, 65)  # its middle is a concentration of 1
 
@@ -69,49 +67,30 @@ def log_evidence(terms: EvidenceTerms, concentration: Array) -> Array:
     )
 
 
-def slopes(terms: EvidenceTerms, concentration: Array) -> tuple[Array, Array]:
-    """Return the first two derivatives of `log_evidence` in log concentration; 0 for a slope of
-    rounding only.
-    """
+def slope(terms: EvidenceTerms, concentration: Array) -> Array:
+    """Derivative of `log_evidence` in log concentration."""
     prior_count = concentration[terms.group] * terms.unit
-    first = prior_count * psi_rise(prior_count, terms.number)
-    second = prior_count**2 * (polygamma(1, prior_count + terms.number) - polygamma(1, prior_count))
-    total = [
-        np.bincount(terms.group, terms.times * each, len(concentration)) for each in (first, second)
-    ]
-    parts = np.bincount(terms.group, np.abs(terms.times * first), len(concentration))
-    slope = np.where(np.abs(total[0]) > ROUNDING * parts, total[0], 0.0)
-    return slope, total[0] + total[1]
+    each = terms.times * prior_count * psi_rise(prior_count, terms.number)
+    return np.bincount(terms.group, each, len(concentration))
 
 
 def best_concentration(terms: EvidenceTerms, groups: int) -> Array:
     """Return the most probable concentration of each group, `(g,)`, within bounds; 1 where all are
     alike.
 
-    From the best of a coarse grid by Newton's method, a step uphill where the curve is not concave,
-    and half of a step that leads down.
+    From the best of a coarse grid, whose neighbours hold a point where the slope is 0.
     """
     ladder = np.stack([log_evidence(terms, np.full(groups, np.exp(step))) for step in LADDER])
     good = ladder >= (top := ladder.max(axis=0)) - 1e-12 * (1 + np.abs(top))
     # of equally good ones, nearest to 1
-    at = LADDER[np.where(good, np.abs(LADDER)[:, None], np.inf).argmin(axis=0)]
-    value = log_evidence(terms, np.exp(at))
-    for _ in range(STEPS):
-        slope, curve = slopes(terms, np.exp(at))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = np.where(curve < 0, -slope / curve, np.sign(slope))
-        step = np.clip(step, -2.0, 2.0)
-        slack = 1e-14 * (1 + np.abs(value))  # what rounding may take
-        for _ in range(40):
-            there = np.clip(at + step, LADDER[0], LADDER[-1])
-            after = log_evidence(terms, np.exp(there))
-            down = after < value - slack
-            if not down.any():
-                break
-            step = np.where(down, step / 2, step)
-        moved = np.abs(there - at).max(initial=0.0)
-        at, value = np.where(down, at, there), np.where(down, value, after)
-        if moved < CLOSE:
-            break
+    rung = np.where(good, np.abs(LADDER)[:, None], np.inf).argmin(axis=0)
+    low, high = LADDER[np.maximum(rung - 1, 0)], LADDER[np.minimum(rung + 1, len(LADDER) - 1)]
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        rises = slope(terms, np.exp(middle)) > 0
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+    value, slack = log_evidence(terms, np.exp(low)), 1e-14 * (1 + np.abs(top))
+    better = value > ladder[rung, np.arange(groups)] + slack  # by more than rounding
+    at, value = np.where(better, low, LADDER[rung]), np.where(better, value, top)
     end = log_evidence(terms, np.full(groups, MOST))
     return positive(np.where((at > FAR) & (end >= value - slack), LADDER[-1], at))

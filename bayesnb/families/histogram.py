@@ -99,7 +99,7 @@ class GridDensity(OnGrid, RatioDensity):
     grid: Grid
 
     @property
-    def probability(self) -> Array:
+    def probability(self) -> Array:  # type: ignore[override]
         """The class's share of each level, `(c, k)`."""
         return self.ratio * self.grid.share
 
@@ -465,7 +465,7 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
     def log_density(self, theta: GridDensity) -> Parts:
         """log p(theta): of the bins, which are runs of equal ratios, and of their shares."""
-        logs, (belief, which) = theta.log_ratio, self._distinct_classes()
+        logs, (belief, which) = theta.log_theta, self._distinct_classes()
         ratios = logs.reshape(-1, len(which), logs.shape[-1])
         out = np.empty((*ratios.shape[:-1], len(self.sizes)))
         for columns, levels, bins in belief._averages():

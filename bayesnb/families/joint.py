@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import formatting
-from bayesnb.families.base import ORDER, Array, Cells, Narrowed, Parts, Rng, Stats
+from bayesnb.families.base import Array, Cells, Narrowed, Parts, Rng, Stats
 from bayesnb.families.categorical import Categorical, ColumnDirichlets
 from bayesnb.families.combinations import (
     Combined,
@@ -36,7 +36,6 @@ from bayesnb.families.dirichlet import (
     LevelStats,
     as_level,
     draw_level,
-    log_gamma_cumulants,
     log_level_moment,
     log_share_cumulants,
     pick,
@@ -44,12 +43,11 @@ from bayesnb.families.dirichlet import (
     tally,
 )
 from bayesnb.families.family import Seen
-from bayesnb.families.record import VariableNames, of_powers, raised, silent
+from bayesnb.families.record import VariableNames, silent
 from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight
-from bayesnb.numerics.special import less, log_gamma_ratio
 
 
 def flat(x: Array) -> tuple[Array, Array]:
@@ -59,11 +57,6 @@ def flat(x: Array) -> tuple[Array, Array]:
     codes = as_level(x)
     rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])
     return codes.reshape(-1, codes.shape[-1]), np.where((codes >= 0).any(axis=-1), rows, -1)
-
-
-def says_nothing(x: Cells) -> Array:
-    """Rows without any cell, `(r, f) -> (r, 1)`."""
-    return (as_level(x[:]) < 0).all(axis=1)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,14 +131,12 @@ class JointDensity(Combined, LevelDensity):
         self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]
     ) -> Self:
         made = super().relaid(change, combinations, sizes)
-        made.__dict__[self.kept] = change(self.log_probability)
+        made.__dict__[self.kept] = change(self.log_theta)
         return made
 
     def log_density(self, x: Array) -> Array:
         codes, rows = flat(x)
-        return pick(self.gathered(self.log_probability, codes, np.logaddexp), rows[..., None])[
-            ..., 0
-        ]
+        return pick(self.gathered(self.log_theta, codes, np.logaddexp), rows[..., None])[..., 0]
 
     def sample(self, rng: Rng) -> Array:
         """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike
@@ -173,8 +164,8 @@ class JointDensity(Combined, LevelDensity):
 
         The last share is that of all that still have none, `(..., m + 1)`.
         """
-        wide, rest = self.having(combinations), np.log(self.others) + self.log_probability[..., -1:]
-        logs = wide.log_probability.copy()
+        wide, rest = self.having(combinations), np.log(self.others) + self.log_theta[..., -1:]
+        logs = wide.log_theta.copy()
         logs[..., wide.places(combinations)] = rest + shares[..., :-1]
         logs[..., -1:] = rest + shares[..., -1:] - np.log(wide.others or 1.0)
         return type(self).of_logs(logs, wide.combinations, wide.sizes)
@@ -262,36 +253,6 @@ class JointDirichlet(Combined, DirichletBelief):
         total = self.level_sums(self.concentration)
         return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
 
-    def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        return raised(power, self.row_log_moment(x, 1.0))
-
-    def row_log_moment(self, x: Cells, s: Any) -> Array:
-        cells = np.asarray(x[:])
-        concentration = self.gathered(self.concentration[:, 0], as_level(cells)).T
-        return log_level_moment(
-            concentration, self.level_sums(self.concentration)[:, 0], says_nothing(cells), s
-        )
-
-    def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
-        logs = self._distinct(x, lambda each: log_gamma_cumulants(each + tilt * power, ORDER))
-        total = log_gamma_cumulants(self.level_sums(self.concentration)[:, 0] + tilt * power, ORDER)
-        return silent(says_nothing(x), of_powers(logs - total[:, None], power))
-
-    def score_transform(self, x: Cells, s: Array, power: Any = 1.0) -> Array:
-        s = np.asarray(s, complex) * power
-        ratios = self._distinct(x, lambda each: log_gamma_ratio(each, s[:, None]))
-        total = log_gamma_ratio(self.level_sums(self.concentration)[:, 0], s[:, None])
-        return np.moveaxis(silent(says_nothing(x), less(ratios, total[:, None])), 0, -1)
-
-    def _distinct(self, x: Cells, worth: Callable[[Array], Array]) -> Array:
-        """The worth of rows' concentrations, each distinct one's once: `(k,) -> (n, k)` makes `(r,
-        f) -> (n, r, c)`.
-        """
-        values, which = np.unique(
-            self.gathered(self.concentration[:, 0], as_level(x[:])), return_inverse=True
-        )
-        return worth(np.nan_to_num(values, nan=1.0))[:, which.reshape(len(self), -1).T]
-
     def score_left_out(self, stats: JointStats, rows: RowsLeftOut) -> Array:
         wide, stats = self.aligned(stats)
         prior, counts = wide.concentration[0, 0], stats.counts[0, 0]
@@ -299,7 +260,7 @@ class JointDirichlet(Combined, DirichletBelief):
         return log_shares_left(prior, counts, wide.total_of_levels, rows.weight, rows.kind, places)
 
     def sample(self, rng: Rng, size: Any = None) -> JointDensity:
-        logs = self.entries.sample(rng, size).log_probability
+        logs = self.entries.sample(rng, size).log_theta
         last = (
             logs[..., -1:] - np.log(self.others)
             if self.others
@@ -323,7 +284,7 @@ class JointDirichlet(Combined, DirichletBelief):
         logs = (
             Dirichlet(np.concatenate([a, each * rest], axis=-1) if rest else a)
             .sample(rng)
-            .log_probability
+            .log_theta
         )
         return logs if rest else np.concatenate([logs, np.full_like(each, -np.inf)], axis=-1)
 
@@ -333,11 +294,9 @@ class JointDirichlet(Combined, DirichletBelief):
 
     def log_density(self, theta: JointDensity) -> Parts:
         wide, theta = self.aligned(theta)
-        logs = theta.log_probability[..., : len(theta.combinations)]
+        logs = theta.log_theta[..., : len(theta.combinations)]
         if theta.others:
-            logs = np.concatenate(
-                [logs, theta.log_probability[..., -1:] + np.log(theta.others)], axis=-1
-            )
+            logs = np.concatenate([logs, theta.log_theta[..., -1:] + np.log(theta.others)], axis=-1)
         return {
             ("theta{}", None): wide.entries.dirichlet_log_density(DirichletDensity.of_logs(logs))[
                 ..., 0

@@ -18,14 +18,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Power, Rng
-from bayesnb.families.dirichlet import Levels, LevelStats, as_level, draw_level, pick
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Power, Rng
+from bayesnb.families.dirichlet import (
+    LevelDensity,
+    Levels,
+    LevelStats,
+    as_level,
+    draw_level,
+    pick,
+)
 from bayesnb.families.record import of_powers, raised, silent
 from bayesnb.families.removal import RowsLeftOut
 from bayesnb.families.sums import Entries, KernelTables, by_tables, distinct_places, made_at, nodes
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
-from bayesnb.numerics.special import log
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, INTEGERS, Coded, integers, lanes, readable
 
@@ -79,13 +85,10 @@ class LevelTable(Levels):
             return np.add.reduceat(values, self.bounds[:-1], axis=-1)
         return values @ np.eye(len(self.sizes))[self.columns]  # a PyMC variable
 
-    def expand(self, totals: Array) -> Array:
-        if isinstance(totals, np.ndarray):
-            return np.repeat(totals, self.sizes, axis=-1)
-        return totals[..., self.columns]  # a PyMC variable
+    def expand(self, totals: Array, places: Any = EVERY) -> Array:
+        return totals[..., self.columns[places]]
 
     def per_level(self, numbers: Any, places: Any = EVERY) -> Any:
-        """Numbers of columns, `(..., f)`, for the levels at some places; others as they are."""
         if np.shape(numbers)[-1:] != (len(self.sizes),):
             return numbers
         return numbers[..., self.columns[places]]
@@ -184,42 +187,33 @@ def draw_columns(table: LevelTable, probability: Array, rng: Rng) -> Array:
     return np.stack([draw_level(probability[..., table.span(j)], rng) for j in columns], axis=-1)
 
 
-class RatioDensity(LevelScores, Density):
-    """Ratios of probabilities of levels to others that are known, `(c, k)`."""
-
-    symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
-    theta: ClassVar[str] = "ratio"
-    kept: ClassVar[str] = "log_ratio"
-    ratio: Array
-
-    @classmethod
-    def of_logs(cls, logs: Array, layout: Any) -> Self:
-        """Ratios whose logs are kept: small ones underflow."""
-        density = cls(np.exp(logs), layout)  # type: ignore[call-arg]
-        density.__dict__["log_ratio"] = logs
-        return density
+class TableDensity(LevelDensity, LevelScores):
+    """Known numbers of levels, `(c, k)`."""
 
     @classmethod
     def of_parts(cls, parts: Parts, like: Any) -> Self:
-        columns = [parts["ratio{}", j] for j in range(len(like.sizes))]
+        columns = [parts[cls.symbols[cls.theta], j] for j in range(len(like.sizes))]
         return cls(np.concatenate(columns, axis=-1), *like.layout_values)  # type: ignore[call-arg]
 
-    @cached_property
-    def log_ratio(self) -> Array:
-        return log(self.ratio)
-
-    @property
-    def proper(self) -> Array:
-        return np.isfinite(self.level_sums(self.ratio))
-
-    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
-        return raised(self.per_level(s, places), self.log_ratio[..., places])
-
     def log_density(self, x: Array) -> Array:
-        return pick(self.log_ratio, self.at(x))
+        return pick(self.log_theta, self.at(x))
+
+    def sample(self, rng: Rng) -> Array:
+        return draw_columns(self, getattr(self, self.theta), rng)
+
+
+class RatioDensity(TableDensity):
+    """Ratios of probabilities of levels to others that are known."""
+
+    symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
+    theta: ClassVar[str] = "ratio"
+    ratio: Array
 
     def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
-        return self.level_sums(special.times(stats.counts, self.log_ratio))
+        return self.level_sums(special.times(stats.counts, self.log_theta))
+
+    def linear(self) -> None:
+        """The levels of a grid, or pairs of levels, are not the columns of a table."""
 
 
 class LevelBelief(LevelScores, Belief):
@@ -238,7 +232,7 @@ class LevelBelief(LevelScores, Belief):
         """
 
     def log_moment(self, x: Array, s: Any) -> Array:
-        places, which = distinct_places(self.at(x))
+        places, which = distinct_places(self.at(x), self.bounds[-1])
         if np.ndim(s) == 0 or np.shape(s) == (len(self.sizes),):
             return pick(self.level_log_moment(s, places), which)
         s = np.broadcast_to(s, np.broadcast_shapes(np.shape(s), which.shape, self.proper.shape))
@@ -248,7 +242,7 @@ class LevelBelief(LevelScores, Belief):
         return silent(which < 0, values)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        places, which = distinct_places(self.at(x))
+        places, which = distinct_places(self.at(x), self.bounds[-1])
         tables = self.level_cumulants(order, tilt, places)
         return np.stack([pick(table, which) for table in tables])
 
@@ -258,14 +252,14 @@ class LevelBelief(LevelScores, Belief):
             tables = of_powers(tables, self.per_level(power)).reshape(ORDER * len(self), -1)
             total = self.add_entries(x, tables_of(tables), len(tables), None, 1)
             return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
-        places, entries = Entries.of_distinct(self.at(x[:]))
+        places, which = distinct_places(self.at(x[:]), self.bounds[-1])
         tables = self.level_cumulants(ORDER, tilt * power, places)
         tables = of_powers(tables, self.per_level(power, places))
-        return np.moveaxis(entries.added(tables), -1, 0)
+        return np.moveaxis(Entries.of_table(which).added(tables), -1, 0)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        places, entries = Entries.of_distinct(self.at(x[:]))
-        return entries.added(self.level_log_moment(nodes(s) * power, places))
+        places, which = distinct_places(self.at(x[:]), self.bounds[-1])
+        return Entries.of_table(which).added(self.level_log_moment(nodes(s) * power, places))
 
     def score_left_out(self, stats: Any, rows: RowsLeftOut) -> Array:
         if not rows.alike:

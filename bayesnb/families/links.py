@@ -39,7 +39,6 @@ from bayesnb.families.levels import (
     LevelTable,
     RatioDensity,
     TableStats,
-    draw_columns,
 )
 from bayesnb.families.record import Parameter, checked
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut, staying
@@ -149,16 +148,14 @@ class LinkStats(OnPairs, TableStats):
 
 @dataclass(frozen=True, eq=False)
 class LinkDensity(OnPairs, RatioDensity):
-    """Ratios of pairs of levels, p(b | a) / m(b), `(c, k)`."""
+    """Ratios of pairs of levels, p(b | a) / m(b), `(c, k)`.
+
+    Pairs are drawn as if all levels of both columns were equally probable: the ratios alone know no
+    more.
+    """
 
     ratio: Array
     pairs: Pairs
-
-    def sample(self, rng: Rng) -> Array:
-        """Pairs as they would be if all levels of both columns were equally probable: the ratios
-        alone know no more.
-        """
-        return draw_columns(self, self.ratio, rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -291,7 +288,7 @@ class Links(OnPairs, LevelBelief):
         """log p(theta): the sum of the log-densities of the Dirichlets, one for each level of the
         parent.
         """
-        logs = special.times(self.concentration - 1, theta.log_ratio + self.log_margin)
+        logs = special.times(self.concentration - 1, theta.log_theta + self.log_margin)
         logs = logs - gammaln(self.concentration)
         rows = gammaln(self.total[..., self.pairs.rows])
         each = self.level_sums(logs) + self.pairs.by_link(rows)

@@ -34,14 +34,21 @@ from bayesnb.families.dirichlet import (
     simplex,
 )
 from bayesnb.families.family import Seen, shaped
-from bayesnb.families.record import Power, Record, VariableNames, is_by_row, of_powers, raised
+from bayesnb.families.record import (
+    Power,
+    Record,
+    VariableNames,
+    is_by_row,
+    is_one,
+    of_powers,
+    raised,
+)
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut, extra_of, staying
 from bayesnb.families.sums import (
     DistinctCells,
     Entries,
     KernelTables,
     by_class_ranges,
-    by_entry,
     by_tables,
     nodes,
     row_of_entry,
@@ -180,7 +187,7 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
     ordered: bool = False
 
     def log_density(self, x: Array) -> Array:
-        logs = self.log_probability
+        logs = self.log_theta
         each = np.where(x > 0, x * np.where(x > 0, logs, 0.0), 0.0)
         return each.sum(axis=-1) + self.orders(x)
 
@@ -202,19 +209,17 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        logs = dot_logs(counts, self.log_probability[:, 0])
+        logs = dot_logs(counts, self.log_theta[:, 0])
         return raised(power, logs + self.orders(counts)[:, None])
 
     @cached_property
     def _tables(self) -> KernelTables:
-        logs = self.log_probability[:, 0]
+        logs = self.log_theta[:, 0]
         return KernelTables(lambda part: (lanes(logs[part]),), self.probability.shape)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts, power = words_read(x, words), np.asarray(power)[..., None]
-        return power * (
-            times(counts, self.log_probability[:, 0, words]) + self.orders_by_word(counts)
-        )
+        return power * (times(counts, self.log_theta[:, 0, words]) + self.orders_by_word(counts))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -311,17 +316,12 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         return raised(power, self.row_log_moment(x, 1.0))
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
-        counts, concentration = as_csr(x[EVERY]), self.concentration[:, 0]
-        scaled = counts.data * np.broadcast_to(s, (counts.shape[0], 1))[row_of_entry(counts), 0]
-        binomial = not self.ordered and bool(np.all(np.equal(s, 1)))
-        worth = log_rising_binomial if binomial else log_gamma_ratio
-        words = by_entry(
-            counts, lambda c: worth(concentration[c, counts.indices], scaled), len(concentration)
-        )
-        length = worth(concentration.sum(axis=1), s * counts.sum(axis=1)[:, None])
-        return (
-            words - length if binomial else less(words, length) + s * self.orders(counts)[:, None]
-        )
+        counts, orders, power = self._at_power(x[EVERY], s)
+        rise: Callable[..., Array] = log_gamma_ratio
+        if is_one(s) and not self.ordered:  # it keeps digits to take both together
+            rise, orders = log_rising_binomial, np.zeros(1)
+        words = self._added(counts, lambda a, n: rise(a, power * n)[None])
+        return words[..., 0] + power * orders
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         counts, orders, power = self._at_power(x, power)

@@ -36,10 +36,11 @@ from bayesnb.families.sums import by_rows, made_at
 from bayesnb.families.units import NumberUnit
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
-from bayesnb.numerics.special import accurate_log1p, log, log1p_square, log_gamma_ratio, ratio
-from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.special import log, log1p_square, ratio
+from bayesnb.numerics.threads import blocks, in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
+AT_ONCE = 1 << 10  # rows whose squares stay in a processor's cache
 ROUNDED = 8 * float(np.finfo(float).eps)
 
 
@@ -178,17 +179,6 @@ class GaussianStats(Stats):
         )
 
 
-def kernel_scores(
-    kernel: Callable[..., bool], terms: tuple[Any, ...], define: Callable[[Array], Array], x: Array
-) -> Array:
-    """Scores by a kernel with its terms; by `define`, where a square left the range of floats."""
-    total = np.zeros((len(x), len(terms[0])))
-    if not kernel(x, *terms, total):
-        overflowed = ~np.isfinite(total).all(axis=1)
-        total[overflowed] = define(x[overflowed])
-    return total
-
-
 @dataclass(frozen=True, eq=False)
 class GaussianDensity(Density):
     symbols: ClassVar[dict[str, str]] = {"mean": "mu", "variance": "sigma2"}
@@ -200,13 +190,21 @@ class GaussianDensity(Density):
             z = (x - self.mean) / np.sqrt(self.variance)
             return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
 
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        with np.errstate(divide="ignore"):
-            height = -power * (LOG_2PI + np.log(self.variance)) / 2
-            terms = (np.array(self.mean), power / self.variance, height)
-        define = partial(self.defined_score, power=power)
-        score = partial(kernel_scores, numerics.gaussian_kernels.normal, terms, define)
-        return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
+    def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
+        cells, total = numbers(x, EVERY), np.empty((x.shape[0], len(self)))
+        with np.errstate(all="ignore"):
+            weight = power / self.variance / 2
+            height = (-power * (LOG_2PI + np.log(self.variance)) / 2).sum(axis=1)
+            for rows in blocks(len(cells), AT_ONCE):
+                for c, mean in enumerate(self.mean):
+                    gap = cells[rows] - mean
+                    gap *= gap
+                    total[rows, c] = height[c] - gap @ weight[c]
+        # a missing cell, or a square that left the range of floats
+        special = ~np.isfinite(total).all(axis=1)
+        if special.any():
+            total[special] = super().defined_score(cells[special], power)
+        return total
 
     def linear(self) -> Linear | None:
         """Linear where all classes have one variance: the square of a cell is then worth the same
@@ -411,15 +409,14 @@ class NormalInverseGamma(StudentBelief):
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         terms = made_at(self, power, lambda power: self._student(1.0, power))
         define = partial(self.defined_score, power=power)
-        score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, define)
+        score = partial(student_scores, terms, define)
         return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
         if np.ndim(s) > 1:
             return super().row_log_moment(x, s)
         define = partial(super().row_log_moment, s=s)
-        student = numerics.gaussian_kernels.student
-        return kernel_scores(student, self._student(s), define, numbers(x, EVERY))
+        return student_scores(self._student(s), define, numbers(x, EVERY))
 
     def _student(self, s: Any, power: Any = 1.0) -> tuple[Any, ...]:
         """K(s) times a power, as height - exponent * log1p(width * (x - location)**2); at s = 1 it
@@ -451,36 +448,6 @@ class NormalInverseGamma(StudentBelief):
             total -= gone.astype(float) @ at_location.swapaxes(1, 2)
             total[:, gone.all(axis=1)] = 0.0  # a row without cells is certain, to the last digit
         return total
-
-    def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        cells, s = numbers(x, EVERY), np.asarray(s, complex)
-        w = by_feature(power, self.shape.shape[1])
-        shared, place = self._shared_moments(s, w)
-        scale = s / 2 * (w * (LOG_2PI + np.log(self.scale)))[..., None]
-        often = np.stack([np.bincount(places, minlength=len(shared)) for places in place])
-        each = np.empty((*place.shape, 0), complex)
-        if np.isnan(cells).any():
-            each = shared[place] - scale
-        out = np.repeat(_apart(often @ shared - scale.sum(axis=1))[None], len(cells), axis=0)
-        parameters = self._for_kernels(w, self.shape, w, s.real, s.imag)
-        numerics.transform_kernels.student_transform(cells, *parameters, _apart(each), out)
-        real = w[:, None] * s.real
-        widens = real / self.count[..., None] > -1
-        exists = (widens & (real > -2 * self.shape[..., None])).all(axis=1) | (s.imag != 0)
-        return np.where(exists, out[..., 0, :] + 1j * out[..., 1, :], np.inf)
-
-    def _shared_moments(self, s: Array, power: Array) -> tuple[Array, Array]:
-        """The part of K(w s) free of cells and scales, `(k, n)` for distinct shapes, counts and w;
-        and their places.
-        """
-        parameters = np.stack(np.broadcast_arrays(self.shape, self.count, power))
-        alike, place = np.unique(parameters.reshape(3, -1), axis=1, return_inverse=True)
-        shape, count, w = alike[..., None]
-        s = w * s
-        with np.errstate(all="ignore"):
-            widened = (shape + s / 2 - 0.5) * accurate_log1p(s / count)
-            shared = log_gamma_ratio(shape, s / 2) + widened
-        return np.where(np.isfinite(shared), shared, 0.0), place.reshape(self.shape.shape)
 
     def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
         rng, shape = np.random.default_rng(rng), self.per_model(self.shape)
@@ -539,6 +506,10 @@ def of_variance(shape: Any, scale: Any, terms: tuple[Any, Any, Any], xp: Any = s
     return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
 
-def _apart(z: Array) -> Array:
-    """Complex numbers as kernels read them, `(..., n) -> (..., 2, n)`."""
-    return np.stack([z.real, z.imag], axis=-2)
+def student_scores(terms: tuple[Any, ...], define: Callable[[Array], Array], x: Array) -> Array:
+    """Scores by the kernel with its terms; by `define`, where a square left the range of floats."""
+    total = np.zeros((len(x), len(terms[0])))
+    if not numerics.gaussian_kernels.student(x, *terms, total):
+        overflowed = ~np.isfinite(total).all(axis=1)
+        total[overflowed] = define(x[overflowed])
+    return total

@@ -85,13 +85,14 @@ class PoissonStats(Stats):
         return PoissonDensity(np.where(self.count > 0, ratio(self.events, self.count), np.nan))
 
 
-def sum_distinct(score: Callable[[Array, Array], Array], x: Cells, power: Power = 1.0) -> Array:
-    """Scores of rows, `(r, f) -> (r, c)`; `score(feature, count)`, `-> (c, k)`, is asked of the
-    distinct cells.
+def sum_distinct(worth: Callable[[Array, Array, Array], Array], x: Cells, power: Power) -> Array:
+    """Sum over features of what the distinct cells are worth, `(r, f) -> (r, c, n)`.
+
+    `worth(feature, count, power)` is `(n, c, k)`.
     """
-    cells = DistinctCells.of_table(x[:])
-    scores = score(cells.feature, cells.value)
-    return cells.sum_scores(raised(by_feature(power, x.shape[1])[cells.feature], scores))
+    cells = DistinctCells.of_table(np.asarray(x[:], float))
+    each = by_feature(power, x.shape[1])[cells.feature]
+    return cells.entries.added(worth(cells.feature, cells.value, each))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,10 +122,11 @@ class PoissonDensity(Density):
         return events - stats.count * self.rate - stats.log_factorial
 
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        def score(feature: Array, count: Array) -> Array:
-            return self.moved(lambda array: array[:, feature]).log_density(count)
+        def score(feature: Array, count: Array, power: Array) -> Array:
+            density = self.moved(lambda array: array[:, feature])
+            return raised(power, density.log_density(count))[None]
 
-        return sum_distinct(score, x, power)
+        return sum_distinct(score, x, power)[..., 0]
 
     def linear(self) -> Linear:
         return Linear(self.log_rate, -self.rate.sum(axis=-1))
@@ -228,19 +230,19 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
 
     def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        def score(feature: Array, count: Array) -> Array:
-            return self[:, feature].log_predictive(count)
+        def score(feature: Array, count: Array, power: Array) -> Array:
+            return raised(power, self[:, feature].log_predictive(count))[None]
 
-        return sum_distinct(score, x, power)
+        return sum_distinct(score, x, power)[..., 0]
 
     def score_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
         if not rows.alike:
             return self.cells_left_out(stats, rows).sum(axis=1)
 
-        def score(feature: Array, count: Array) -> Array:
-            return self._score_without(stats, feature, count, rows.each, rows.kind)[None]
+        def score(feature: Array, count: Array, power: Array) -> Array:
+            return self._score_without(stats, feature, count, rows.each, rows.kind)[None, None]
 
-        return sum_distinct(score, rows.x)[:, 0]
+        return sum_distinct(score, rows.x, 1.0)[:, 0, 0]
 
     def cells_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
         x = np.asarray(rows.x[:], float)
@@ -288,15 +290,16 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
         return silent(np.isnan(x), np.stack(np.broadcast_arrays(*terms)))
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        cells = DistinctCells.of_table(x[:])
-        each = by_feature(power, x.shape[1])[cells.feature]
-        worth = self[:, cells.feature].cumulants(cells.value, ORDER, tilt * each)
-        return np.moveaxis(cells.entries.added(of_powers(worth, each)), -1, 0)
+        def cumulants(feature: Array, count: Array, power: Array) -> Array:
+            return of_powers(self[:, feature].cumulants(count, ORDER, tilt * power), power)
+
+        return np.moveaxis(sum_distinct(cumulants, x, power), -1, 0)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        cells = DistinctCells.of_table(x[:])
-        each = by_feature(power, x.shape[1])[cells.feature]
-        return cells.entries.added(self[:, cells.feature].log_moment(cells.value, nodes(s) * each))
+        def moments(feature: Array, count: Array, power: Array) -> Array:
+            return self[:, feature].log_moment(count, nodes(s) * power)
+
+        return sum_distinct(moments, x, power)
 
     def linear_variance(self, against: int | None = None) -> Linear:
         return independent_variances(

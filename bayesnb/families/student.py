@@ -159,8 +159,11 @@ class StudentBelief(Belief):
 
     def height(self, s: Any) -> Array:
         """K(s) at the location."""
+        dof = self.dof
+        if (dof == dof[..., :1]).all():  # gamma functions once for all columns
+            dof = dof[..., :1]
         with np.errstate(all="ignore"):
-            height = multi_gamma_ratio(self.dof / 2, s / 2, self.width)
+            height = multi_gamma_ratio(dof / 2, s / 2, self.width)
             height = height - s / 2 * (self.width * LOG_PI + self.log_det)
             return height - self.width / 2 * accurate_log1p(s / self.count)
 

@@ -138,36 +138,27 @@ class Entries(NamedTuple):
     def of_table(cls, places: Array) -> "Entries":
         """From an `(r, f)` table of places."""
         rows, width = places.shape
-        return cls(
-            np.arange(rows + 1, dtype=np.int64) * width,
-            places.reshape(-1).astype(np.int64, copy=False),
-        )
-
-    @classmethod
-    def of_distinct(cls, places: Array) -> "tuple[Array, Entries]":
-        """The distinct places in an `(r, f)` table, and rows of entries among them: of a row few
-        levels are asked.
-        """
-        distinct, which = distinct_places(places)
-        return distinct, cls.of_table(which)
+        return cls(np.arange(rows + 1) * width, places.reshape(-1))
 
     def added(self, worth: Array) -> Array:
         """The entries' worth, real or complex, summed over each row, `(n, c, k) -> (r, c, n)`."""
         n, classes, _ = worth.shape
-        table = np.ascontiguousarray(np.moveaxis(worth, -1, 0).swapaxes(1, 2)).reshape(
-            -1, classes * n
-        )
+        table = np.ascontiguousarray(worth.transpose(2, 1, 0)).reshape(-1, classes * n)
         total = sums_of_entries(self.starts, self.places, table.view(float))
         return total.view(table.dtype).reshape(-1, classes, n)
 
 
-def distinct_places(places: Array) -> tuple[Array, Array]:
-    """The distinct places, without -1 for none, and where among them each of an array is, -1 for
-    none.
-    """
-    distinct, which = np.unique(places, return_inverse=True)
-    missing = int(distinct.size > 0 and distinct[0] < 0)
-    return distinct[missing:], which.reshape(places.shape) - missing
+def distinct_places(places: Array, several: int) -> tuple[Array, Array]:
+    """The distinct ones of so many places, and where among them each is; -1 for none."""
+    if several > places.size:  # of one row few are asked
+        distinct, which = np.unique(places, return_inverse=True)
+        none = int(distinct.size > 0 and distinct[0] < 0)
+        return distinct[none:], which.reshape(places.shape) - none
+    occurs = np.zeros(several + 1, bool)
+    occurs[places] = True
+    order = np.cumsum(occurs) - 1
+    order[-1] = -1  # where -1 is looked up
+    return np.flatnonzero(occurs[:-1]), order[places]
 
 
 class DistinctCells(NamedTuple):
@@ -181,39 +172,25 @@ class DistinctCells(NamedTuple):
     def of_csr(cls, x: sparse.csr_array) -> "DistinctCells":
         """Return the distinct entries of CSR."""
         values, which = np.unique(x.data.astype(float), return_inverse=True)
-        keys, places = np.unique(
-            which.astype(np.int64) * x.shape[1] + x.indices, return_inverse=True
-        )
-        starts = x.indptr.astype(np.int64)
-        return cls(
-            keys % x.shape[1], values[keys // x.shape[1]], Entries(starts, places.astype(np.int64))
-        )
+        keys = x.indices.astype(np.int64) * len(values) + which
+        distinct, places = distinct_places(keys, len(values) * x.shape[1])
+        feature, value = np.divmod(distinct, len(values))
+        return cls(feature, values[value], Entries(x.indptr.astype(np.int64), places))
 
     @classmethod
     def of_table(cls, x: Array) -> "DistinctCells":
         """Return the distinct cells of an `(r, f)` table, without the missing ones."""
-        x = np.ascontiguousarray(x, float)
         known = ~np.isnan(x)
-        largest = x.max(where=known, initial=0.0)
-        features = np.arange(x.shape[1])
-        if x.min(where=known, initial=0.0) < 0 or largest > MOST_COUNTED or (x % 1 > 0).any():
-            row, feature = np.nonzero(known)
-            starts = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(x)))])
-            return cls.of_csr(sparse.csr_array((x[row, feature], feature, starts), shape=x.shape))
-        # small counts need no sorting: each number of each column has a place of its own
-        values = int(largest) + 1
-        keys = np.where(known, x, 0.0).astype(np.int64)
-        keys += values * features
-        occurs = np.zeros(values * len(features), bool)
-        occurs[keys[known]] = True
-        places = (np.cumsum(occurs) - 1)[keys]
-        places[~known] = -1
-        feature, value = np.divmod(np.flatnonzero(occurs), values)
-        return cls(feature, value.astype(float), Entries.of_table(places))
-
-    def sum_scores(self, scores: Array) -> Array:
-        """Sum the scores of distinct cells over each row, `(c, k) -> (r, c)`."""
-        return self.entries.added(scores[None])[..., 0]
+        cells = np.where(known, x, 0.0)
+        if cells.min(initial=0) < 0 or cells.max(initial=0) > MOST_COUNTED or (cells % 1 > 0).any():
+            values, which = np.unique(cells, return_inverse=True)
+        else:  # small counts need no sorting
+            values, which = np.arange(cells.max(initial=0) + 1), cells.astype(np.int64)
+        columns = np.arange(x.shape[1])
+        keys = np.where(known, which.reshape(x.shape) + columns * len(values), -1)
+        distinct, places = distinct_places(keys, len(values) * x.shape[1])
+        feature, value = np.divmod(distinct, len(values))
+        return cls(feature, values[value], Entries.of_table(places))
 
 
 def nodes(s: Any) -> Array:
@@ -223,11 +200,3 @@ def nodes(s: Any) -> Array:
 
 def row_of_entry(counts: sparse.csr_array) -> Array:
     return np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-
-
-def by_entry(counts: sparse.csr_array, worth: Callable[[int], Array], classes: int) -> Array:
-    """Sums over each row's entries of what they are worth to each class."""
-    row = row_of_entry(counts)
-    return np.column_stack(
-        [np.bincount(row, worth(c), minlength=counts.shape[0]) for c in range(classes)]
-    )

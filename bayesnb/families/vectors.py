@@ -56,19 +56,13 @@ def factor(matrix: Array) -> Array:
 
 def inverted(factors: Array) -> Array:
     """The inverses of lower triangular matrices, `(..., d, d)`; NaN where a factor is."""
-    each, inverses = factors.reshape(-1, *factors.shape[-2:]), np.zeros(factors.shape)
-    out, width = inverses.reshape(each.shape), factors.shape[-1]
-    if len(each) > width:  # row by row of all, by substitution
-        with np.errstate(all="ignore"):
-            for i in range(width):
-                out[:, i, i] = 1 / each[:, i, i]
-                out[:, i, :i] = -out[:, i, i, None] * (each[:, i, None, :i] @ out[:, :i, :i])[:, 0]
-        return inverses
-    from scipy.linalg.lapack import dtrtri
-
-    for one, inverse in zip(each, out, strict=True):
-        inverse[:] = np.tril(dtrtri(one, lower=1)[0])
-    return inverses
+    out, width = np.zeros(factors.shape), factors.shape[-1]
+    with np.errstate(all="ignore"):
+        for i in range(width):  # row by row, by substitution
+            pivot = factors[..., i, i, None]
+            out[..., i, i] = 1 / pivot[..., 0]
+            out[..., i, :i] = -(factors[..., i, None, :i] @ out[..., :i, :i])[..., 0, :] / pivot
+    return out
 
 
 def diagonal(matrix: Array) -> Array:

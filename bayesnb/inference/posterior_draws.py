@@ -89,7 +89,7 @@ class Theta:
     @cached_property
     def _flat(self) -> ProductDensity:
         return ProductDensity(
-            DirichletDensity.of_logs(self.class_probs.log_probability.ravel()), self.blocks
+            DirichletDensity.of_logs(self.class_probs.log_theta.ravel()), self.blocks
         )
 
     def by_rows(
@@ -108,7 +108,7 @@ class Theta:
         """
         nowhere = np.isneginf(joint.max(axis=-1))
         if nowhere.any():
-            joint[nowhere] = np.broadcast_to(self.class_probs.log_probability, joint.shape)[nowhere]
+            joint[nowhere] = np.broadcast_to(self.class_probs.log_theta, joint.shape)[nowhere]
         normalise(joint.reshape(-1, joint.shape[-1]), True, n_jobs)
         return joint
 

@@ -22,8 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtr
 
-from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.elementary import exp
+from bayesnb.numerics.compilation import Array
 from bayesnb.numerics.special import ratio
 
 CERTAIN = 1e-22  # variance that is rounding: skewness would divide rounding by the cube of rounding
@@ -36,13 +35,10 @@ LEAST_SLOPE = 0.2
 FAR = 8.0
 # standard deviation next to which the logistic function is a step, within 1e-3 of the result
 FLAT = 1000.0
-# a standard deviation, and a step of z that is short enough below it
-NARROW, NARROW_STEP = 1.6, 0.75
+NARROW = 1.6  # standard deviation whose step of z is short enough below it
 REACH_OF_Z = 7  # of a normal, when a function of it is summed: what is beyond has probability 3e-12
-LITTLE = 1 << 14  # numbers of some 2,300 rows: a definition takes a millisecond longer
 CELLS = 1 << 14  # that are summed at once
 NEAR = 1e-7  # how close to its level, relative to it, a quantile of a mixture is found
-LANES = 64  # rows that are summed at once
 ROOT_2PI = np.sqrt(2.0 * np.pi)
 
 
@@ -174,45 +170,16 @@ def logistic_mean(cumulants: Array) -> Array:
     """
     parts = polynomials(cumulants)
     spread, out = parts[1], np.empty(parts.shape[1])
-    narrow_logistic_mean(parts, out)
-    wide = np.flatnonzero((spread >= NARROW) & (spread <= FLAT))
-    step = 1.2 / spread[wide]
+    curved = np.flatnonzero(spread <= FLAT)
+    step = 1.2 / np.maximum(spread[curved], NARROW)
     half = (REACH_OF_Z / step).astype(int)
     for few in of_like_length(2 * half + 1, CELLS):
         z = step[few] * np.arange(-half[few[-1]], half[few[-1]] + 1)[:, None]
-        value = np.exp(-0.5 * z * z) * logistic(expand(parts[:, wide[few]], z))
-        out[wide[few]] = value.sum(axis=0) * step[few] / ROOT_2PI
-    if (spread > FLAT).any():
+        value = np.exp(-0.5 * z * z) * logistic(expand(parts[:, curved[few]], z))
+        out[curved[few]] = value.sum(axis=0) * step[few] / ROOT_2PI
+    if len(curved) < len(out):
         out[spread > FLAT] = 1.0 - distributions(parts[:, spread > FLAT], np.zeros(1))[0]
     return np.minimum(out, 1.0)
-
-
-@compiled
-def narrow_logistic_mean(parts: Array, out: Array) -> None:
-    """Write sums of a step that is short enough for narrow distributions, `(6, r) -> (r,)`."""
-    half, total = int(REACH_OF_Z / NARROW_STEP), np.empty(LANES)
-    for start in range(0, len(out), LANES):
-        mean, spread = parts[0, start : start + LANES], parts[1, start : start + LANES]
-        one, two = parts[2, start : start + LANES], parts[3, start : start + LANES]
-        three, four = parts[4, start : start + LANES], parts[5, start : start + LANES]
-        total[:] = 0.0
-        for k in range(-half, half + 1):
-            z = k * NARROW_STEP
-            weight = exp(-0.5 * z * z) * NARROW_STEP / ROOT_2PI
-            for i in range(len(mean)):
-                x = mean[i] + spread[i] * (((four[i] * z + three[i]) * z + two[i]) * z + one[i])
-                tail = exp(-abs(x))
-                total[i] += weight * ((1.0 if x > 0 else tail) / (1.0 + tail))
-        for i in range(len(mean)):
-            out[start + i] = total[i]
-
-
-@narrow_logistic_mean.defined(LITTLE)
-def narrow_logistic_mean_by_definition(parts: Array, out: Array) -> None:
-    half = int(REACH_OF_Z / NARROW_STEP)
-    z = NARROW_STEP * np.arange(-half, half + 1)[:, None]
-    out[:] = (np.exp(-0.5 * z * z) * logistic(expand(parts, z))).sum(axis=0)
-    out *= NARROW_STEP / ROOT_2PI
 
 
 def logistic(x: Array) -> Array:

@@ -25,7 +25,7 @@ from bayesnb.numerics.threads import blocks
 # cache
 LANES = 64
 WIDE = 96  # features from which they are the lanes: half of a second LANES is then in use
-# product whose logarithm is taken: the next four factors may be 1e62 each before it overflows
+# product whose logarithm is taken: the next factor may be 1e248 before it overflows
 LARGE = 1e60
 # numbers: rows x classes x features, some 5e5 logarithms at most, take a few milliseconds
 LITTLE = 1 << 15
@@ -131,29 +131,24 @@ def times(q: float, x: float, mean: float, width: float) -> float:
 @compiled
 def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) -> None:
     """Log of the product over features of each lane, taken whenever a lane's product gets LARGE."""
-    features = len(tile)
     clear(q)
     clear(total)
-    for j in range(0, features - features % 4, 4):
-        m0, m1, m2, m3 = mean[j], mean[j + 1], mean[j + 2], mean[j + 3]
-        w0, w1, w2, w3 = width[j], width[j + 1], width[j + 2], width[j + 3]
-        large = 0
+    for j in range(len(tile)):
+        m, w, large = mean[j], width[j], 0
         for i in range(LANES):
-            v = times(q[i], tile[j, i], m0, w0)
-            v = times(v, tile[j + 1, i], m1, w1)
-            v = times(v, tile[j + 2, i], m2, w2)
-            v = times(v, tile[j + 3, i], m3, w3)
-            q[i] = v
-            large |= v > LARGE
+            q[i] = times(q[i], tile[j, i], m, w)
+            large |= q[i] > LARGE
         if large != 0:
-            for i in range(LANES):
-                total[i] += log1p(q[i])
-                q[i] = 0.0
-    for j in range(features - features % 4, features):
-        for i in range(LANES):
-            q[i] = times(q[i], tile[j, i], mean[j], width[j])
+            take_logs(q, total)
+    take_logs(q, total)
+
+
+@compiled
+def take_logs(q: Array, total: Array) -> None:
+    """Add the logarithm of each lane's product to its total; the product is 1 again."""
     for i in range(LANES):
         total[i] += log1p(q[i])
+        q[i] = 0.0
 
 
 @compiled
@@ -221,39 +216,3 @@ def sum_of_each(
             for i in range(LANES):
                 value = h - e * series(u[i] / (2.0 + u[i]))
                 total[i] += value if u[i] == u[i] else 0.0
-
-
-@compiled
-def normal(x: Array, mean: Array, precision: Array, height: Array, out: Array) -> bool:
-    """Add height - precision * (x - mean)**2 / 2, summed over features: `(r, f), 3 of (c, f) -> (r,
-    c)`.
-    """
-    tile, total = np.empty((x.shape[1], LANES)), np.empty(LANES)
-    finite = True
-    for start in range(0, len(x), LANES):
-        part, sums = x[start : start + LANES], out[start : start + LANES]
-        transpose(part, tile)
-        for c in range(len(mean)):
-            clear(total)
-            for j in range(len(tile)):
-                m, p, h = mean[c, j], precision[c, j] / 2, height[c, j]
-                for i in range(LANES):
-                    d = tile[j, i] - m
-                    total[i] += h - p * d * d if d == d else 0.0
-            for i in range(len(part)):
-                sums[i, c] += total[i]
-        finite = finite and not any_infinite_or_missing(sums)
-    return finite
-
-
-@normal.defined(LITTLE)
-def normal_by_definition(
-    x: Array, mean: Array, precision: Array, height: Array, out: Array
-) -> bool:
-    with np.errstate(all="ignore"):
-        for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
-            d = x[rows, None] - mean
-            value = height - precision / 2 * d * d
-            value[np.isnan(d)] = 0.0
-            out[rows] += value.sum(axis=2)
-    return bool(np.isfinite(out).all())

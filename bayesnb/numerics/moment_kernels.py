@@ -175,7 +175,7 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
     left.
 
     Deviations are added up to `SLIP`, what that rounds away to `LOST`, and their squares to `SSD`:
-    of eight rows at a time, so that there is one load and store for eight terms.
+    of four rows at a time, so that there is one load and store for four terms.
     """
     for c in range(block.shape[1]):
         count, mean, slip, lost, ssd = (
@@ -186,32 +186,17 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
             block[SSD, c],
         )
         first, last = starts[c], starts[c + 1]
-        rest = last - (last - first) % 8
-        for start in range(first, rest, 8):
-            ra, rb, rc, rd = order[start], order[start + 1], order[start + 2], order[start + 3]
-            re, rf, rg, rh = order[start + 4], order[start + 5], order[start + 6], order[start + 7]
-            wa, wb, wc, wd, we, wf, wg, wh = w[ra], w[rb], w[rc], w[rd], w[re], w[rf], w[rg], w[rh]
+        for e in range(first, last - (last - first) % 4, 4):
+            p, q, r, t = order[e], order[e + 1], order[e + 2], order[e + 3]
             for j in range(len(mean)):
-                m = mean[j]
-                da, db, dc, dd = x[ra, j] - m, x[rb, j] - m, x[rc, j] - m, x[rd, j] - m
-                de, df, dg, dh = x[re, j] - m, x[rf, j] - m, x[rg, j] - m, x[rh, j] - m
-                va, vb, vc, vd, ve, vf, vg, vh = (
-                    wa * da,
-                    wb * db,
-                    wc * dc,
-                    wd * dd,
-                    we * de,
-                    wf * df,
-                    wg * dg,
-                    wh * dh,
-                )
-                old, new = slip[j], ((va + vb) + (vc + vd)) + ((ve + vf) + (vg + vh))
+                a, b = x[p, j] - mean[j], x[q, j] - mean[j]
+                d, f = x[r, j] - mean[j], x[t, j] - mean[j]
+                wa, wb, wd, wf = w[p] * a, w[q] * b, w[r] * d, w[t] * f
+                old, new = slip[j], (wa + wb) + (wd + wf)
                 slip[j] = old + new
                 lost[j] += rounded_away(old, new)
-                ssd[j] += ((va * da + vb * db) + (vc * dc + vd * dd)) + (
-                    (ve * de + vf * df) + (vg * dg + vh * dh)
-                )
-        for e in range(rest, last):
+                ssd[j] += (wa * a + wb * b) + (wd * d + wf * f)
+        for e in range(last - (last - first) % 4, last):
             row, w_row = order[e], w[order[e]]
             for j in range(len(mean)):
                 d = x[row, j] - mean[j]

@@ -9,7 +9,6 @@ from bayesnb.numerics.compilation import Array, compiled, inlined
 from bayesnb.numerics.elementary import exp, log
 
 TILE = 512  # scores that are exponentiated at once: four KiB of a core's first-level cache
-LANES = 64  # rows of a transposed strip
 # Numbers: definitions of a few steps in NumPy, without logarithms, take at most about 2 ms longer
 # than loops. 569 rows of 30 columns are 66,000 numbers for a kernel that reads cells, has a guide
 # to each column's levels, and writes codes.
@@ -116,20 +115,6 @@ def most_probable(joint: Array, best: Array) -> int:
     """
     joint.argmax(axis=1, out=best)
     return until_impossible(np.maximum.reduce(joint, axis=1))[1]
-
-
-@compiled
-def transpose(x: Array, out: Array) -> None:
-    """Transpose an array, in strips of the result that a core's cache holds."""
-    for start in range(0, x.shape[1], LANES):
-        for j in range(x.shape[0]):
-            for i in range(start, min(start + LANES, x.shape[1])):
-                out[i, j] = x[j, i]
-
-
-@transpose.defined(CHEAP)
-def transpose_by_definition(x: Array, out: Array) -> None:
-    out[:] = x.T
 
 
 @compiled

@@ -5,9 +5,6 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, loggamma, psi, zeta
 
-# numpy's complex log1p has no correct digit near 0
-from scipy.special import log1p as accurate_log1p
-
 Array = np.ndarray
 
 # from here on the series below is exact: its first term left out, z**-13 / 156, is 1.4e-18
@@ -35,6 +32,21 @@ def log(x: Array, out: Array | None = None) -> Array:
 
 
 log1p = np.log1p
+
+
+def accurate_log1p(z: Any) -> Array:
+    """log(1 + z), real or complex; NumPy's of complex numbers has no correct digit near 0."""
+    if not np.iscomplexobj(z):
+        return np.log1p(z)
+    x, y = z.real, z.imag
+    square = x * (2 + x) + y * y  # |1 + z|**2 - 1
+    out = np.empty(np.shape(z), complex)
+    out.imag = np.arctan2(y, 1 + x)
+    near = square < -0.5  # 1 + square has lost its digits
+    out.real = np.log1p(np.where(near, 0.0, square)) / 2
+    if near.any():
+        out.real[near] = np.log(np.hypot(1 + x, y)[near])
+    return out
 
 
 def times(x: Array, logs: Array) -> Array:

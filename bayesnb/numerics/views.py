@@ -25,23 +25,27 @@ EVERY = slice(None)
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
 SWEEP = 1 << 24  # cells
-# cells that a core's cache holds while they are turned around, and rows
-STRIP, FEWEST = 1 << 16, 512
 TABLE = 1 << 21  # entries of a table for some classes
 
 
+class View:
+    """Cells that are read from others, of the same shape: its first field."""
+
+    dtype: np.dtype = np.dtype(np.int32)  # of codes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return vars(self)[self.__match_args__[0]].shape  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, eq=False)
-class Dense:
+class Dense(View):
     """A sparse block for families that read arrays."""
 
     rows: sparse.csr_array
 
     @property
-    def shape(self) -> tuple[int, int]:
-        return self.rows.shape
-
-    @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype:  # type: ignore[override]
         return self.rows.dtype
 
     def __getitem__(self, index: Any) -> Array:
@@ -61,16 +65,7 @@ class Columns:
 
     def __getitem__(self, index: Any) -> Array:
         parts = [column[index] for column in self.columns]
-        standing = np.empty((len(parts[0]), len(parts)), self.dtype)
-        strips = blocks(len(standing), max(STRIP // len(parts), FEWEST))
-        spare = np.empty((strips[0].stop - strips[0].start) * len(parts), self.dtype)
-        for rows in strips:
-            few = standing[rows]
-            lying = spare[: few.size].reshape(few.shape[::-1])
-            for row, part in zip(lying, parts, strict=True):
-                row[:] = part[rows]
-            numerics.row_kernels.transpose(lying, few)
-        return standing
+        return np.stack(parts, axis=1, dtype=self.dtype, casting="unsafe")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +88,14 @@ class Picked:
 
 
 @dataclass(frozen=True, eq=False)
-class Flags:
+class Flags(View):
     """Numbers of which those above a threshold are ones; without one they are zeros and ones
     already.
     """
 
+    dtype = np.dtype(float)
     numbers: Any  # an array, a view or CSR
     threshold: float | None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.numbers.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(float)
 
     def __getitem__(self, index: Any) -> Any:
         part = self.numbers[index]
@@ -182,19 +170,11 @@ class Lookup:
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class Coded(View):
     """Integers that stand for levels, read as codes of the levels."""
 
     integers: Any  # an array or a view
     lookup: Lookup
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.integers.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.int32)
 
     @property
     def plain(self) -> bool:
@@ -228,19 +208,11 @@ class Coded:
 
 
 @dataclass(frozen=True, eq=False)
-class Graded:
+class Graded(View):
     """Numbers read as codes of the levels of a grid on which they lie; missing ones are -1."""
 
     numbers: Any  # an array or a view
     guide: tuple[Array, ...]  # a `grid.Guide` to the cuts between levels
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.numbers.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.int32)
 
     def __getitem__(self, index: Any) -> Array:
         part = readable(self.numbers[index], FLOATS)
@@ -250,7 +222,7 @@ class Graded:
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
+class Paired(View):
     """Codes of pairs of levels of two columns each, `(r, f)`; -1 where one of both is missing."""
 
     cells: tuple[Any, ...]  # codes of levels of some columns each, arrays or views
@@ -260,10 +232,6 @@ class Paired:
     @property
     def shape(self) -> tuple[int, int]:
         return self.cells[0].shape[0], len(self.ends)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return np.dtype(np.int32)
 
     def __getitem__(self, index: Any) -> Array:
         codes = np.concatenate([np.asarray(x[index], np.int32) for x in self.cells], axis=1)
