@@ -20,7 +20,7 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
     plots         one file per picture, and their shared style
     criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration,
                   relevance, ...
-    estimators    NaiveBayes and presets: flat mixins over `model_`, the only room that knows
+    estimators    NaiveBayes and presets: flat mixins over `fitted_`, the only room that knows
                   scikit-learn
     results       Datasets, DataTree, ELPDData, notebook displays: the only room that knows xarray
                   and ArviZ
@@ -77,9 +77,8 @@ tests/waiting.py is such a file, and tests/test_new_family.py puts it through ev
 
 Files are read by one engine, pyarrow. Polars fills short rows with missing cells, misreads lone
 carriage returns and refuses a quote inside a cell; DuckDB drops headers above ragged rows and reads
-an empty text in quotes as missing. Arrow splits every column as text, kinds are decided on the
-split columns, and where Arrow finds a row ambiguous, Python's strict csv goes on and names the
-line.
+an empty text in quotes as missing. Arrow splits every column as text, and kinds are decided on the
+split columns.
 """
 
 import sys
