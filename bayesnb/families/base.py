@@ -39,11 +39,13 @@ from bayesnb.families.record import (
 from bayesnb.families.removal import (
     PREDICTIVE,
     ROUNDING,
-    Removal,
+    SLACK,
     RowsLeftOut,
+    left_of,
     log_moment_left,
     missing_cells,
     reader_of,
+    slack,
 )
 from bayesnb.families.sums import by_rows, summed
 from bayesnb.families.units import Unit
@@ -55,8 +57,11 @@ MOMENTS = 1 << 14  # of cells at places of a transform that are computed at once
 ORDER = 4  # cumulants are summed up to this one
 
 
-class Stats(Removal):
-    """What was observed: a commutative group that can be scaled."""
+class Stats(Record):
+    """What was observed: a commutative group that can be scaled, which rows can leave."""
+
+    # fields that enter the evidence alone, and which may have any sign
+    constants: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self, other: Self) -> Self:
         return self.map(np.add, other)
@@ -106,6 +111,58 @@ class Stats(Removal):
     @abstractmethod
     def mle(self) -> "Density":
         """The density under which these data are most likely."""
+
+    @property
+    def cells(self) -> Array | None:
+        """Weight of the cells that were counted, `(c, f)`; None for a family that misses none."""
+        return None
+
+    def covers(self, part: Self, every: Array) -> bool:
+        """Whether the rows behind `part` can be among the rows behind these."""
+        return not self.faults(part, every).any()
+
+    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
+        """Where the rows behind `part` cannot be among these, as a count would fall below zero,
+        `(c, k)`.
+
+        In the classes where `every`, `(c,)`, is true they are all rows: nothing may stay. Without
+        `rounding` it is exact.
+        """
+        whole, part = self.aligned(part)
+        invalid: Any = False
+        for name in whole.counted_fields:
+            rest = getattr(whole, name) - getattr(part, name)
+            none = slack(whole.about(name), rounding)
+            emptied = every.reshape(-1, *(1,) * (rest.ndim - 1))
+            invalid = invalid | (rest < -none) | emptied & (rest > none)
+        return invalid.reshape(len(invalid), -1)
+
+    def remains(self, part: Self, rounding: float) -> Self:
+        """What stays once the rows behind `part` have left; nothing, if no more than `rounding` of
+        what was there.
+
+        Where no count stays, no constant stays either.
+        """
+        whole, part = self.aligned(part)
+        rest, left = whole.map(np.subtract, part), {}
+        for name in whole.counted_fields:
+            left[name] = left_of(whole.about(name), getattr(rest, name), rounding)
+        counted = np.any([array != 0 for array in left.values()], axis=0)
+        for name in whole.constants:
+            field = getattr(rest, name)
+            left[name] = np.where(
+                counted.any(axis=tuple(range(field.ndim, counted.ndim))), field, 0.0
+            )
+        return type(whole)(*(left.get(name, getattr(whole, name)) for name in self.__match_args__))
+
+    def about(self, name: str) -> Array:
+        """The sums whose rounding a field carries: the field itself, unless it is a difference."""
+        return getattr(self, name)
+
+    @property
+    def counted_fields(self) -> list[str]:
+        """The names of its arrays that no row can make smaller."""
+        return [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]
 
     def slip(self, part: Self, rest: Self) -> Any:
         """Bound the rounding error of what stays, for `Belief.rounding_error` to judge.

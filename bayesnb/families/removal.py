@@ -16,12 +16,12 @@ digits, as those of Gaussians do, bound the error: see `Stats.slip`.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families.record import Array, Record, is_one
+from bayesnb.families.record import Array, is_one
 from bayesnb.numerics.threads import blocks, in_order
 from bayesnb.numerics.views import EVERY
 
@@ -144,65 +144,6 @@ def missing_cells(x: Any) -> Array:
     part = x[:]
     cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
     return cells < 0 if cells.dtype.kind == "i" else np.isnan(cells)
-
-
-class Removal(Record):
-    """Stats from which rows can be taken back."""
-
-    # fields that enter the evidence alone, and which may have any sign
-    constants: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def cells(self) -> Array | None:
-        """Weight of the cells that were counted, `(c, f)`; None for a family that misses none."""
-        return None
-
-    def covers(self, part: Self, every: Array) -> bool:
-        """Whether the rows behind `part` can be among the rows behind these."""
-        return not self.faults(part, every).any()
-
-    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Where the rows behind `part` cannot be among these, as a count would fall below zero,
-        `(c, k)`.
-
-        In the classes where `every`, `(c,)`, is true they are all rows: nothing may stay. Without
-        `rounding` it is exact.
-        """
-        whole, part = self.aligned(part)
-        invalid: Any = False
-        for name in whole.counted_fields:
-            rest = getattr(whole, name) - getattr(part, name)
-            none = slack(whole.about(name), rounding)
-            emptied = every.reshape(-1, *(1,) * (rest.ndim - 1))
-            invalid = invalid | (rest < -none) | emptied & (rest > none)
-        return invalid.reshape(len(invalid), -1)
-
-    def remains(self, part: Self, rounding: float) -> Self:
-        """What stays once the rows behind `part` have left; nothing, if no more than `rounding` of
-        what was there.
-
-        Where no count stays, no constant stays either.
-        """
-        whole, part = self.aligned(part)
-        rest, left = whole.map(np.subtract, part), {}
-        for name in whole.counted_fields:
-            left[name] = left_of(whole.about(name), getattr(rest, name), rounding)
-        counted = np.any([array != 0 for array in left.values()], axis=0)
-        for name in whole.constants:
-            field = getattr(rest, name)
-            left[name] = np.where(
-                counted.any(axis=tuple(range(field.ndim, counted.ndim))), field, 0.0
-            )
-        return type(whole)(*(left.get(name, getattr(whole, name)) for name in self.__match_args__))
-
-    def about(self, name: str) -> Array:
-        """The sums whose rounding a field carries: the field itself, unless it is a difference."""
-        return getattr(self, name)
-
-    @property
-    def counted_fields(self) -> list[str]:
-        """The names of its arrays that no row can make smaller."""
-        return [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]
 
 
 def rounding_of(rows: int) -> float:

@@ -159,8 +159,8 @@ class StudentBelief(Belief):
 
     def height(self, s: Any) -> Array:
         """K(s) at the location."""
-        dof = self.dof
-        if (dof == dof[..., :1]).all():  # gamma functions once for all columns
+        dof = np.asarray(self.dof)
+        if dof.ndim and (dof == dof[..., :1]).all():  # gamma functions once for all columns
             dof = dof[..., :1]
         with np.errstate(all="ignore"):
             height = multi_gamma_ratio(dof / 2, s / 2, self.width)
