@@ -77,7 +77,7 @@ DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 HEAD_BYTES = 1 << 20  # of a file, by which its format and columns are known
 SNIFFED_CHARACTERS, SNIFFED_LINES = 1 << 16, 50
 QUOTED_CELL = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"', re.M)
-TEXT_BLOCK = 1 << 22  # bytes of text that are split at once, in which each row has to fit
+TEXT_BLOCK = 1 << 23  # bytes of text that are split at once, in which each row has to fit
 END = "\0end of the table"  # the first cell of a row that is added to a text
 MAX_BATCH_ROWS, MAX_BATCH_CELLS = 1 << 16, 1 << 20
 LARGE_FILE, COLUMN_BUFFER = 1 << 23, 1 << 16  # bytes; a buffer grows to what a damaged page says
@@ -459,7 +459,8 @@ def to_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
         is_whole = pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
         mapper = pd.ArrowDtype if is_whole and column.null_count else None
         series[name] = column.to_pandas(types_mapper=mapper)
-    return pd.DataFrame(series, copy=False)
+    index = pd.RangeIndex(max(map(len, series.values()), default=0))  # without it all are copied
+    return pd.DataFrame(series, index=index, copy=False)
 
 
 class EndedText(io.RawIOBase):

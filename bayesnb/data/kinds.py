@@ -102,7 +102,8 @@ def unite(arrays: Sequence[Any]) -> Any:
     if kind == "text":
         return None
     dtype = pa.null() if kind == "empty" else DTYPES[kind]
-    return pa.chunked_array([array.cast(dtype, safe=False) for array in arrays], dtype)
+    parts = [array if array.type == dtype else array.cast(dtype, safe=False) for array in arrays]
+    return pa.chunked_array(parts, dtype)
 
 
 def has_codes(text: Any, values: Any) -> bool:

@@ -209,7 +209,7 @@ def fit_files(
 
     Memory is that of a few batches, and of the rows that are kept. A Parquet file's groups of rows
     may be of any size, but each of its columns takes some megabytes, two or three as a rule; of an
-    Arrow file, its batches are held one at a time. A row of text has at most four megabytes.
+    Arrow file, its batches are held one at a time. A row of text has at most eight megabytes.
 
     Examples
     --------

@@ -19,6 +19,7 @@ import io
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from numbers import Real
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
@@ -151,12 +152,12 @@ class Packer:
         return [self.pack(value, where) for value in values]
 
     def _pack_mapping(self, value: dict[Any, Any], where: str) -> Json:
-        if all(type(key) is str and not key.startswith("$") for key in value):
-            return {key: self.pack(item, f"{where}[{key!r:.50}]") for key, item in value.items()}
-        pairs = []
+        items = {}
         for key, item in value.items():
-            pairs.append([self.pack(key, where), self.pack(item, f"{where}[{key!r:.50}]")])
-        return {"$mapping": pairs}
+            items[key] = self.pack(item, f"{where}[{key!r:.50}]")
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return items
+        return {"$mapping": [[self.pack(key, where), item] for key, item in items.items()]}
 
     def _pack_array(self, array: Array, where: str) -> Json:
         match array.dtype.kind:
@@ -319,9 +320,7 @@ def is_instance(value: Any, declared: Any) -> bool:
     if declared is Any:
         return True
     if declared is float:
-        return isinstance(value, (float, int, np.floating, np.integer)) and not isinstance(
-            value, bool
-        )
+        return isinstance(value, Real) and not isinstance(value, bool)
     return isinstance(value, get_origin(declared) or declared)
 
 
