@@ -113,6 +113,16 @@ def test_a_words_log_predictive_is_what_it_adds_on_average_over_all_orders_of_re
     assert_allclose(found.predictive.diff("class")[0], expected, atol=1e-12)
 
 
+def test_an_explanation_says_what_each_cell_held() -> None:
+    table = pd.DataFrame({"kind": ["low", "mid", "high"] * 4, "flag": [True, False] * 6})
+    table["size"] = np.arange(12) / 8
+    found = nb.NaiveBayes({"size": "gaussian"}).fit(table, [0, 0, 1] * 4).explain(table)
+    expected = table.astype({"kind": str, "size": str})
+    expected["flag"] = np.where(table["flag"], "yes", "no")
+    expected["size"] = [f"{size:.6g}" for size in table["size"]]
+    assert found.sel(feature=list(table)).cell.values.tolist() == expected.values.tolist()
+
+
 def test_a_missing_or_unknown_cell_adds_nothing_for_certain() -> None:
     model, x = fit()
     x.loc["id5", "colour"] = "violet"

@@ -92,7 +92,8 @@ class Sides(NamedTuple):
     def of(cls, x: Cells, rows: slice = EVERY) -> "Sides":
         """Read rows of flags, or of an array of them."""
         flags = as_flags(x)
-        part, level = flags.numbers[rows], flags.threshold
+        part = slice_rows(flags.numbers, rows)
+        level = flags.threshold
         cells = part.data if sparse.issparse(part) else np.asarray(part)
         is_number = cells.dtype.kind == "f"
         if level is None:
@@ -112,6 +113,17 @@ class Sides(NamedTuple):
             return sparse.csr_array((found.astype(float), part.indices, part.indptr), part.shape)
 
         return cls(lay_out(is_one), lay_out(is_missing), not unknown)
+
+
+def slice_rows(x: Any, rows: slice) -> Any:
+    """Return some rows of an array or of CSR, without the copy that SciPy would make."""
+    if not sparse.issparse(x):
+        return x[rows]
+    start, stop, _ = rows.indices(x.shape[0])
+    starts = x.indptr[start : stop + 1]
+    span = slice(starts[0], starts[-1])
+    parts = x.data[span], x.indices[span], starts - starts[0]
+    return sparse.csr_array(parts, (stop - start, x.shape[1]))
 
 
 def pack(flags: Array) -> Array:
