@@ -37,7 +37,8 @@ from bayesnb.numerics.views import (
 MOST_INTEGER = np.iinfo(np.int64).max
 MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
 # those of all columns of a block together, and more for each level
-MOST_SPANNED, PER_LEVEL = 1 << 22, 8
+MOST_SPANNED = 1 << 22
+PER_LEVEL = 8
 Names = Sequence[Hashable]
 
 
@@ -64,7 +65,8 @@ def are_within(family: Family, x: Any, n_jobs: int | None) -> bool:
 
     The cells that CSR does not store are.
     """
-    support, missing = family.support, family.missing
+    support = family.support
+    missing = family.missing
     x, parts = (x.data, pieces(x.nnz, 1)) if sparse.issparse(x) else (x, pieces_of(x))
     return all(in_order(lambda part: support.holds(x[part], missing), parts, n_jobs))
 
@@ -118,18 +120,17 @@ def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCo
 
     No dense table is made.
     """
-    places, words, ends = (
-        {level: code for code, level in enumerate(levels)},
-        lists.words,
-        lists.ends,
-    )
+    places = {level: code for code, level in enumerate(levels)}
+    words = lists.words
+    ends = lists.ends
     codes = np.array([places.get(word, -1) for word in words], np.int32)[lists.codes]
     times = np.bincount(lists.codes, minlength=len(words)).tolist()
     pairs = zip(words, times, strict=True)
     unknown_words = Counter({word: count for word, count in pairs if word not in places})
     if unknown_words and unknown < 0:
         keep = codes >= 0
-        codes, ends = codes[keep], np.append(0, np.cumsum(keep))[ends]
+        codes = codes[keep]
+        ends = np.append(0, np.cumsum(keep))[ends]
     codes[codes < 0] = unknown
     counts = WordCounts((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
     counts.sum_duplicates()
@@ -175,7 +176,8 @@ def _span(levels: Levels) -> float:
     """
     if not all(isinstance(level, Real) for level in levels):
         return np.inf
-    least, most = min(levels, default=0), max(levels, default=0)
+    least = min(levels, default=0)
+    most = max(levels, default=0)
     return np.inf if max(abs(least), abs(most)) > MOST_INTEGER else most - least + 1
 
 
@@ -214,7 +216,8 @@ def refuse_extremes(names: Names, x: Any, suspects: Array) -> None:
     for feature in suspects:
         numbers = column(x, feature)
         with np.errstate(over="ignore", invalid="ignore"):
-            least, most = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+            least = np.fmin.reduce(numbers)
+            most = np.fmax.reduce(numbers)
             spread = most - least or 1.0
         if spread > 1e150 or spread < 1e-150 or abs(least) > 1e150:
             raise ValueError(

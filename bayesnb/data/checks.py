@@ -190,7 +190,10 @@ def check_amounts(cells: Sequence[str]) -> Suspicion | None:
         if decimal == "." and any(map(is_unclear, matches)):
             hint = f". With a decimal comma: {conversion(',', cells)}"
     elif all(map(COMMA.fullmatch, cells)):
-        what, decimal, example, hint = "numbers with a decimal comma", ",", cells[0], FILE_HINT
+        what = "numbers with a decimal comma"
+        decimal = ","
+        example = cells[0]
+        hint = FILE_HINT
     else:
         return None
     return Suspicion(
@@ -274,7 +277,8 @@ def check_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion
             return None
         problem = f"holds numbers as text, such as {cells[0]!r}, read as levels"
         return Suspicion(problem, "numbers", cells[0], cells[0], "COLUMN.astype(float)")
-    total, others = int(times.sum()), int(times[~like].sum())
+    total = int(times.sum())
+    others = int(times[~like].sum())
     if others > MOST_INVALID * total:
         return None
     example = cells[codes[np.flatnonzero((codes >= 0) & ~like[codes])[0]]]
@@ -291,7 +295,8 @@ def is_number(cell: str) -> bool:
 
 def check_free_text(cells: Sequence[str], times: Array) -> Suspicion | None:
     """Return that cells are free text, or identify the rows."""
-    total, levels = int(times.sum()), len(cells)
+    total = int(times.sum())
+    levels = len(cells)
     if total < FEWEST or 2 * levels <= total:
         return None
     if sum(cell.count(" ") + 1 for cell in cells) >= PHRASE * levels:
@@ -313,11 +318,13 @@ def check_integers(name: Hashable, x: Array) -> Suspicion | None:
     """Return that whole numbers count the rows, or are identifiers or codes by their name."""
     if x.dtype.kind not in "iu" or len(x) < FEWEST:
         return None
-    rows, span = len(x), int(x.max()) - int(x.min()) + 1
+    rows = len(x)
+    span = int(x.max()) - int(x.min()) + 1
     if span == rows and (np.diff(x) == 1).all():
         return Suspicion("goes up by one from row to row, as a row number does", "drop")
     word = (WORD.findall(str(name)) or [""])[-1].lower()
-    is_identifier, is_code = IDENTIFIERS.fullmatch(word), CODES.fullmatch(word)
+    is_identifier = IDENTIFIERS.fullmatch(word)
+    is_code = CODES.fullmatch(word)
     is_dense = rows >= 2 * FEWEST and rows <= span <= SPARSEST * rows
     if not (is_dense or is_identifier or is_code):
         return None

@@ -75,11 +75,13 @@ GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MAGIC = b"\xff\xfe", b"\xfe\xff"
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 HEAD_BYTES = 1 << 20  # of a file, by which its format and columns are known
-SNIFFED_CHARACTERS, SNIFFED_LINES = 1 << 16, 50
+SNIFFED_CHARACTERS = 1 << 16
+SNIFFED_LINES = 50
 QUOTED_CELL = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"', re.M)
 TEXT_BLOCK = 1 << 23  # bytes of text that are split at once, in which each row has to fit
 END = "\0end of the table"  # the first cell of a row that is added to a text
-MAX_BATCH_ROWS, MAX_BATCH_CELLS = 1 << 16, 1 << 20
+MAX_BATCH_ROWS = 1 << 16
+MAX_BATCH_CELLS = 1 << 20
 LARGE_FILE, COLUMN_BUFFER = 1 << 23, 1 << 16  # bytes; a buffer grows to what a damaged page says
 INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -329,7 +331,8 @@ class TableReader(ABC):
 
         The latter are only widened, if they hold nothing or integers, and have kinds too.
         """
-        start, keep = 0, keep or {}
+        start = 0
+        keep = keep or {}
         missing = self.missing if self.is_text else None
         with named_errors(self.name):
             for table in self._tables([*kinds, *keep], rows):
@@ -425,7 +428,8 @@ def widen(column: Any, kind: str) -> Any:
 
     One of nothing is of the kind, and so are integers that are to be real numbers.
     """
-    types, dtype = pa.types, column.type
+    types = pa.types
+    dtype = column.type
     if types.is_null(dtype) or (types.is_integer(dtype) and kind == "number"):
         return column.cast(DTYPES[kind], safe=False)
     if types.is_temporal(dtype) and not types.is_duration(dtype):
@@ -626,7 +630,8 @@ class TextReader(TableReader):
             if number := re.search(r"Row #(\d+)", message):
                 place = f", row {int(number[1]) - blank - self.blank_rows - 2}"
             if self.invalid_row is not None:
-                size, mark = self.invalid_row.actual_columns, DELIMITERS.get(delimiter, delimiter)
+                size = self.invalid_row.actual_columns
+                mark = DELIMITERS.get(delimiter, delimiter)
                 message = (
                     f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
                     f"(separated by {mark}). A field that contains {mark} needs quotes; or else a "
@@ -819,7 +824,8 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
     first = next(tables, None)
     if first is None:
         return 0
-    schema, rows = first.schema.remove_metadata(), 0
+    schema = first.schema.remove_metadata()
+    rows = 0
     for place, field in enumerate(schema):
         if pa.types.is_null(field.type):  # texts of which none is there, to pandas 2
             schema = schema.set(place, field.with_type(pa.string()))

@@ -95,7 +95,8 @@ def distinct(labels: Any) -> Array:
     labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels)
     if have_integers(labels) and labels.size:
         whole = integers(labels.reshape(-1), EVERY)
-        least, most = int(whole.min()), int(whole.max())
+        least = int(whole.min())
+        most = int(whole.max())
         if most - least < MOST_CANDIDATES:
             return (np.flatnonzero(np.bincount(whole - least)) + least).astype(labels.dtype)
     return np.unique(factorize_labels(labels)[1])
@@ -123,7 +124,8 @@ def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
     An error with advice for labels that are not there.
     """
     if not isinstance(y, EncodedLabels) and have_integers(y) and classes.dtype.kind in "iu":
-        least, size = int(classes[0]), int(classes[-1]) - int(classes[0]) + 1
+        least = int(classes[0])
+        size = int(classes[-1]) - int(classes[0]) + 1
         if size < MOST_CANDIDATES:
             table = np.full(size + 1, -1)  # the last place is that of all others
             table[classes.astype(np.int64) - least] = np.arange(len(classes))

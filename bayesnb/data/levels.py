@@ -71,7 +71,8 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
     """
     old = (known[0], known[-1]) if isinstance(known, range) else known
     levels = (*old, *sorted(set(values) - set(old)))
-    lowest, highest = min(levels), max(levels)
+    lowest = min(levels)
+    highest = max(levels)
     if lowest < 0 or highest == np.inf:
         raise ValueError(
             f"Negative values in data passed as codes, or infinite ones: column {name!r} holds "

@@ -364,7 +364,8 @@ def _as_array(x: Any) -> Array:
         return x
     if isinstance(x, np.ma.MaskedArray):
         is_object = x.dtype.kind in "OUST"
-        gone, x = np.ma.getmaskarray(x), x.data.astype(object if is_object else float)
+        gone = np.ma.getmaskarray(x)
+        x = x.data.astype(object if is_object else float)
         x[gone] = None if is_object else np.nan
     try:
         array = np.asarray(x)
@@ -424,9 +425,8 @@ def are_texts(cells: Any) -> bool:
 
 def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Series:
     """Return numbers of features as a series by their names, which may be tuples of columns."""
-    index = pd.Index(
-        keys, dtype=object, tupleize_cols=False, name="feature"
-    )  # Arrow refuses texts with surrogates
+    # Arrow refuses texts with surrogates
+    index = pd.Index(keys, dtype=object, tupleize_cols=False, name="feature")
     return pd.Series(np.asarray(values, float), index, name=name)
 
 
@@ -462,7 +462,8 @@ class FrameTable(Table):
         return [place for place, series in enumerate(self.series) if series.dtype == nw.Boolean]
 
     def kind(self, column: int) -> str:
-        name, dtype = self.columns[column], self.series[column].dtype
+        name = self.columns[column]
+        dtype = self.series[column].dtype
         if dtype == nw.Boolean:
             return "flag"
         if dtype == nw.Unknown and self.series[column].null_count() == self.rows:

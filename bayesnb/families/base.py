@@ -144,7 +144,8 @@ class Stats(Record):
         Where no count stays, no constant stays either.
         """
         whole, part = self.aligned(part)
-        rest, left = whole.map(np.subtract, part), {}
+        rest = whole.map(np.subtract, part)
+        left = {}
         for name in whole.counted_fields:
             left[name] = left_of(whole.about(name), getattr(rest, name), rounding)
         counted = np.any([array != 0 for array in left.values()], axis=0)
@@ -744,7 +745,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         """log_moment(x, power * s) summed over features, `(r, f), (n,) -> (r, c, n)`; s not below
         the real axis.
         """
-        cells, places = self.broadcast(x), np.asarray(s, complex)[:, None, None, None]
+        cells = self.broadcast(x)
+        places = np.asarray(s, complex)[:, None, None, None]
         step = MOMENTS // (cells.size * len(self)) + 1
         moments = []
         for part in blocks(len(places), step):
@@ -800,7 +802,8 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         """Scores by what predicts, `(r, c)`, NaN where it is improper; and which rows were counted,
         and can leave.
         """
-        scores, counted = reader.score(rows.x, 1.0, None, rows.n_jobs), self.is_counted(rows.x)
+        scores = reader.score(rows.x, 1.0, None, rows.n_jobs)
+        counted = self.is_counted(rows.x)
         if not counted.all():
             undefined = np.flatnonzero(
                 ~(counted | self.missing(rows.x)[:, 0] | reader.proper[rows.codes, 0])
@@ -832,7 +835,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         """The scores of their cells, `(r, f) -> (r, f)`."""
         if rows.kind != PREDICTIVE:
             return self.estimate_left_out(stats, rows)
-        seen, w, cells = self.update(stats), rows.each, self.broadcast(rows.x)[:, 0]
+        seen = self.update(stats)
+        w = rows.each
+        cells = self.broadcast(rows.x)[:, 0]
         score = log_moment_left(lambda s: seen.log_moment(cells, s), w)
         return np.where(seen.is_fragile(rows.x, w), np.nan, score)
 

@@ -66,9 +66,8 @@ from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, Flags, pieces_of
 
 BYTE = 256  # combinations of eight flags
-MOST_BYTES = (
-    1 << 11
-)  # groups of eight features times classes for which there is a table of all bytes
+# groups of eight features times classes for which there is a table of all bytes
+MOST_BYTES = 1 << 11
 GATHER = np.uint64(0x0102040810204080)
 ONE_AND_ZERO = np.array([[1.0], [0.0]])
 BITS = np.arange(BYTE)[:, None] >> np.arange(8) & 1  # of each byte
@@ -102,7 +101,8 @@ class Sides(NamedTuple):
         else:  # small integers stay what they are
             is_one = cells > (np.float64(level) if is_number or isinf(level) else floor(level))
             known = np.count_nonzero(np.isfinite(cells))
-        unknown, is_missing = cells.size - known, None
+        unknown = cells.size - known
+        is_missing = None
         if unknown and is_number:
             is_missing = np.isnan(cells)
             unknown -= np.count_nonzero(is_missing)
@@ -382,7 +382,8 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         return ratio(self.a, self.a + self.b)
 
     def mode(self) -> Array:
-        up, down = np.maximum(self.a - 1, 0.0), np.maximum(self.b - 1, 0.0)
+        up = np.maximum(self.a - 1, 0.0)
+        down = np.maximum(self.b - 1, 0.0)
         return np.where(up + down > 0, ratio(up, up + down), 0.5)
 
     @property
@@ -439,7 +440,8 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
 
     def _sides_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
         """Scores of a one and of a zero that leaves, `(2, 1, f)` or `(2, r, f)`."""
-        prior, counts = np.concatenate([self.a, self.b]), np.concatenate([stats.ones, stats.zeros])
+        prior = np.concatenate([self.a, self.b])
+        counts = np.concatenate([stats.ones, stats.zeros])
         sides = np.arange(2)[:, None]
         return log_shares_left(
             prior, counts, lambda each: each.sum(axis=0), rows.each, rows.kind, sides
@@ -470,7 +472,8 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
 
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)
-        one, zero = draw_log_gamma(self.a, rng, size), draw_log_gamma(self.b, rng, size)
+        one = draw_log_gamma(self.a, rng, size)
+        zero = draw_log_gamma(self.b, rng, size)
         total = np.logaddexp(one, zero)
         return BernoulliDensity.of_logs(one - total, zero - total)
 
@@ -582,11 +585,13 @@ class Bernoulli(Family[BernoulliStats]):
     def written(self, drawn: Array) -> Array:
         """Cells above the threshold for ones, and at most at it for zeros."""
         floor = 0 if self.threshold is None else int(np.floor(self.threshold))
-        zero, one = min(floor, 0), max(floor + 1, 1)
+        zero = min(floor, 0)
+        one = max(floor + 1, 1)
         return drawn > 0 if (zero, one) == (0, 1) else np.where(drawn > 0, one, zero)
 
     def describe(self, belief: Any) -> str:
-        yes, no = number_range(belief.a), number_range(belief.b)
+        yes = number_range(belief.a)
+        no = number_range(belief.b)
         return f"as if {yes} yes and {no} no had been seen in each class"
 
     def tuned(self, stats: BernoulliStats, *values: Any) -> Self:

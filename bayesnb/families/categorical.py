@@ -84,7 +84,8 @@ class ColumnDirichlets(DirichletBelief, LevelBelief):
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""
-        codes, units = as_level(np.asarray(x[:])), []
+        codes = as_level(np.asarray(x[:]))
+        units = []
         for j, size in enumerate(self.sizes):
             concentration = self.concentration[:, self.span(j)]
             if (np.ptp(concentration, axis=1) <= ALIKE * concentration[:, 0]).all():
@@ -92,7 +93,8 @@ class ColumnDirichlets(DirichletBelief, LevelBelief):
         return units
 
     def level_columns(self, x: Cells, columns: Sequence[int]) -> "tuple[Array, ColumnDirichlets]":
-        sizes, codes = tuple(self.sizes[j] for j in columns), as_level(np.asarray(x[:]))[:, columns]
+        sizes = tuple(self.sizes[j] for j in columns)
+        codes = as_level(np.asarray(x[:]))[:, columns]
         concentration = np.concatenate(
             [self.concentration[:, self.span(j)] for j in columns], axis=1
         )
@@ -204,7 +206,9 @@ class Categorical(DirichletFamily):
             return ColumnDirichlets(
                 self.prior.concentrations(stats.counts, stats.columns), stats.sizes
             )
-        smoothing, classes, sizes = self.concentration, len(stats), stats.sizes
+        smoothing = self.concentration
+        classes = len(stats)
+        sizes = stats.sizes
         if smoothing.ndim == 0:
             return ColumnDirichlets(np.broadcast_to(smoothing.copy(), stats.counts.shape), sizes)
         each = [

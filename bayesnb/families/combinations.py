@@ -167,7 +167,8 @@ def keys_of(sizes: Sizes, *tables: Array) -> list[Array]:
     """
     edges = np.cumsum([len(table) for table in tables])[:-1]
     codes = np.concatenate(tables) if len(tables) > 1 else tables[0]
-    keys, reach = np.zeros(len(codes), np.int64), 1
+    keys = np.zeros(len(codes), np.int64)
+    reach = 1
     for column, size in zip(codes.T, sizes, strict=True):
         if reach * size >= MOST_KEYS:
             values, keys = np.unique(keys, return_inverse=True)

@@ -333,7 +333,8 @@ def as_level(x: Any) -> Array:
 
 def tally(level: Array, size: int, weight: Weight) -> Array:
     """Counts of levels by class, `(r,), (r, c) -> (c, k)`."""
-    cell, seen = weight.codes * size + level, level >= 0
+    cell = weight.codes * size + level
+    seen = level >= 0
     counts = np.bincount(cell[seen], weight.counts[seen], minlength=weight.classes * size)
     return counts.reshape(weight.classes, size)
 
@@ -478,7 +479,8 @@ class Dirichlet(DirichletBelief):
         """The log share of every level once a label has left, this being the prior, `(r,), (r,) ->
         (r, k)`.
         """
-        extra, row = extra_of(self.concentration, kind), np.arange(len(codes))
+        extra = extra_of(self.concentration, kind)
+        row = np.arange(len(codes))
         rest = np.repeat(np.maximum(extra + stats.counts, 0.0)[None], len(codes), axis=0)
         rest[row, codes] = np.maximum(
             extra[codes] + np.maximum(stats.counts[codes] - weight, 0.0), 0.0
@@ -522,7 +524,8 @@ class EmpiricalDirichlet:
 
     def concentrations(self, counts: Array, column: Array) -> Array:
         """The concentrations of levels that each column has counts of, `(c, k), (k,) -> (c, k)`."""
-        unit, columns = self._unit(counts.sum(axis=0), column), int(column[-1]) + 1
+        unit = self._unit(counts.sum(axis=0), column)
+        columns = int(column[-1]) + 1
         if isinstance(self.concentration, str):
             groups = np.broadcast_to(np.arange(columns), (len(counts), columns))
             terms = evidence_terms(counts, np.broadcast_to(unit, counts.shape), column, groups)

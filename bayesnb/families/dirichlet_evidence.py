@@ -84,13 +84,17 @@ def best_concentration(terms: EvidenceTerms, groups: int) -> Array:
     good = ladder >= (top := ladder.max(axis=0)) - 1e-12 * (1 + np.abs(top))
     # of equally good ones, nearest to 1
     rung = np.where(good, np.abs(LADDER)[:, None], np.inf).argmin(axis=0)
-    low, high = LADDER[np.maximum(rung - 1, 0)], LADDER[np.minimum(rung + 1, len(LADDER) - 1)]
+    low = LADDER[np.maximum(rung - 1, 0)]
+    high = LADDER[np.minimum(rung + 1, len(LADDER) - 1)]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         rises = slope(terms, np.exp(middle)) > 0
-        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-    value, slack = log_evidence(terms, np.exp(low)), 1e-14 * (1 + np.abs(top))
+        low = np.where(rises, middle, low)
+        high = np.where(rises, high, middle)
+    value = log_evidence(terms, np.exp(low))
+    slack = 1e-14 * (1 + np.abs(top))
     better = value > ladder[rung, np.arange(groups)] + slack  # by more than rounding
-    at, value = np.where(better, low, LADDER[rung]), np.where(better, value, top)
+    at = np.where(better, low, LADDER[rung])
+    value = np.where(better, value, top)
     end = log_evidence(terms, np.full(groups, MOST))
     return positive(np.where((at > FAR) & (end >= value - slack), LADDER[-1], at))

@@ -113,7 +113,8 @@ class Gaussian(Family[GaussianStats]):
     def describe(self, belief: Any) -> str:
         spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))
         mean = f"mean near {number_range(belief.location)}, worth {number_range(belief.count)} rows"
-        sd, rows = number_range(spread), number_range(2 * belief.shape)
+        sd = number_range(spread)
+        rows = number_range(2 * belief.shape)
         return f"{mean}; standard deviation near {sd}, worth {rows} rows"
 
     def tuned(self, stats: GaussianStats, *values: Any) -> Self:

@@ -43,7 +43,8 @@ class Grid:
         sizes = np.array(self.sizes)
         if sizes.dtype != int or not (len(sizes) and 1 <= sizes.min() <= sizes.max() <= MAX_LEVELS):
             raise ValueError(f"a grid has from 1 to {MAX_LEVELS} levels in each column.")
-        levels, columns = (sizes.sum(),), (len(sizes),)
+        levels = (sizes.sum(),)
+        columns = (len(sizes),)
         if [each.shape for each in self._arrays] != [levels, levels, levels, columns]:
             raise ValueError("a grid has levels in each column.")
         apart = (self.high[self.before] <= self.low[self.before + 1]).all()
@@ -118,7 +119,8 @@ class Grid:
     @cached_property
     def cuts(self) -> Array:
         """Midway between levels, `(n,)`; if no float is there, at the end of the lower one."""
-        high, low = self.high[self.before], self.low[self.before + 1]
+        high = self.high[self.before]
+        low = self.low[self.before + 1]
         middle = high / 2 + low / 2
         return np.where((middle >= high) & (middle < low), middle, high)
 
@@ -129,7 +131,8 @@ class Grid:
     @cached_property
     def ends(self) -> tuple[Array, Array]:
         """Where each level begins and ends, `(k,)`: at cuts, or at the ends of what was learnt."""
-        lower, upper = self.low.copy(), self.high.copy()
+        lower = self.low.copy()
+        upper = self.high.copy()
         upper[self.before], lower[self.before + 1] = self.cuts, self.cuts
         return lower, upper
 
@@ -167,7 +170,8 @@ class Grid:
         They are whole in whole columns. A missing cell, of a negative code, is NaN.
         """
         places = np.maximum(codes, 0).astype(np.intp) + self.bounds[:-1]
-        low, high = self.low[places], self.high[places]
+        low = self.low[places]
+        high = self.high[places]
         share = rng.uniform(size=codes.shape)
         number = np.clip(low * (1 - share) + high * share, low, high)
         if self.whole.any():
@@ -187,7 +191,8 @@ def _learn_column(x: Array, weight: Array | None, depth: int) -> tuple[Array, ..
         below = np.arange(len(values) + 1.0)
     else:
         order = np.argsort(values, kind="stable")
-        values, below = values[order], np.append(0.0, np.cumsum(weight[known][order]))
+        values = values[order]
+        below = np.append(0.0, np.cumsum(weight[known][order]))
     edges = numerics.grid.halve(values, below, depth, MIN_WEIGHT)
     whole = np.array([(values == np.floor(values)).all()])
     return values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges]), whole

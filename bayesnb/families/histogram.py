@@ -130,7 +130,8 @@ class NumberDistributions:
 
     def column(self, feature: int) -> Self:
         """One column, `(c,)`, with the belief about it alone: no other one is computed for it."""
-        classes, features = self.classes[:, feature], self.features[:, feature]
+        classes = self.classes[:, feature]
+        features = self.features[:, feature]
         if not len(features) or (features != features[0]).any():
             return self[:, feature]
         return type(self)(self.belief.only(int(features[0])), classes, np.zeros_like(features))
@@ -186,8 +187,10 @@ class NumberDistributions:
         at, c, f = np.broadcast_arrays(np.asarray(at, float), self.classes, self.features)
         out = np.empty(at.shape)
         for place in np.ndindex(self.classes.shape):
-            i, j = self.classes[place], self.features[place]
-            span, here = self.belief.span(j), (c == i) & (f == j)
+            i = self.classes[place]
+            j = self.features[place]
+            span = self.belief.span(j)
+            here = (c == i) & (f == j)
             below = np.append(0.0, np.cumsum(mass[i, span]))
             out[here] = read(at[here], np.append(lower[span], upper[span][-1]), below / below[-1])
         return out
@@ -305,7 +308,9 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
     def _averages(self) -> Iterator[tuple[Array, Array, Any]]:
         """Some columns of equally many levels, `(f,)`, these levels, `(f, k)`, and their bins."""
-        lead, share, average = self.counts.shape[:-1], self.grid.share, numerics.histogram.average
+        lead = self.counts.shape[:-1]
+        share = self.grid.share
+        average = numerics.histogram.average
         sizes = np.array(self.sizes)
         for k in np.unique(sizes):
             alike = np.flatnonzero(sizes == k)
@@ -373,7 +378,8 @@ class AveragedHistogram(OnGrid, LevelBelief):
         out = np.empty((len(t), *lead, len(levels)), complex)
         columns = self.columns[levels]
         for j in np.unique(columns):
-            here, span = np.flatnonzero(columns == j), self.span(j)
+            here = np.flatnonzero(columns == j)
+            span = self.span(j)
             for c in np.ndindex(lead):
                 parameters = self.concentration[*c, j], self.log_odds[*c, j]
                 arguments = self.grid.share[span], self.counts[*c, span], *parameters
@@ -400,9 +406,11 @@ class AveragedHistogram(OnGrid, LevelBelief):
         return self.add_entries(x, tables, len(self), None, 1)
 
     def sample(self, rng: Rng, size: Any = None) -> GridDensity:
-        rng, draw = np.random.default_rng(rng), numerics.histogram.draw
+        rng = np.random.default_rng(rng)
+        draw = numerics.histogram.draw
         logs = draw_log_gamma(self.a, rng, size)
-        uniform, share = rng.uniform(size=logs.shape), self.grid.share
+        uniform = rng.uniform(size=logs.shape)
+        share = self.grid.share
         belief, which = self._distinct_classes()
         drawn, uniform = (each.reshape(-1, len(which), each.shape[-1]) for each in (logs, uniform))
         for _, levels, bins in belief._averages():
@@ -482,7 +490,9 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
         """Columns as a few levels that hold about as many rows each, to be compared with others."""
-        codes, first, concentration = self.at(x[:]), [], []
+        codes = self.at(x[:])
+        first = []
+        concentration = []
         for j in columns:
             share = self.grid.share[self.span(j)]
             middle = np.cumsum(share) - share / 2
@@ -610,7 +620,8 @@ class Histogram(Family[GridStats]):
     has_grid: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        depth, stop = self.depth, self.stop
+        depth = self.depth
+        stop = self.stop
         if type(depth) is not int or not 1 <= depth <= MAX_DEPTH:
             raise ValueError(f"Histogram: depth is a number from 1 to {MAX_DEPTH}, got {depth!r}.")
         if not (isinstance(stop, float | int) and 0 < stop < 1):
@@ -625,7 +636,8 @@ class Histogram(Family[GridStats]):
             return Grid.learnt(x, weight, self.depth, n_jobs)
         columns = self.cuts if isinstance(self.cuts[0], tuple) else (self.cuts,) * x.shape[1]
         if len(columns) != x.shape[1]:
-            given, there = len(columns), x.shape[1]
+            given = len(columns)
+            there = x.shape[1]
             raise ValueError(f"Histogram: cuts are those of {given} columns, of {there}.")
         return Grid.declared([np.array(each) for each in columns])
 

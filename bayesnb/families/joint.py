@@ -164,7 +164,8 @@ class JointDensity(Combined, LevelDensity):
 
         The last share is that of all that still have none, `(..., m + 1)`.
         """
-        wide, rest = self.having(combinations), np.log(self.others) + self.log_theta[..., -1:]
+        wide = self.having(combinations)
+        rest = np.log(self.others) + self.log_theta[..., -1:]
         logs = wide.log_theta.copy()
         logs[..., wide.places(combinations)] = rest + shares[..., :-1]
         logs[..., -1:] = rest + shares[..., -1:] - np.log(wide.others or 1.0)
@@ -255,7 +256,8 @@ class JointDirichlet(Combined, DirichletBelief):
 
     def score_left_out(self, stats: JointStats, rows: RowsLeftOut) -> Array:
         wide, stats = self.aligned(stats)
-        prior, counts = wide.concentration[0, 0], stats.counts[0, 0]
+        prior = wide.concentration[0, 0]
+        counts = stats.counts[0, 0]
         places = wide.places(as_level(rows.x[:]))
         return log_shares_left(prior, counts, wide.total_of_levels, rows.weight, rows.kind, places)
 
@@ -280,7 +282,8 @@ class JointDirichlet(Combined, DirichletBelief):
         As logs, of as many draws as theta has.
         """
         each = np.tile(self.concentration[..., -1:], (len(theta) // len(self), 1, 1))
-        a, rest = np.repeat(each, several, axis=-1), theta.others - several
+        a = np.repeat(each, several, axis=-1)
+        rest = theta.others - several
         logs = (
             Dirichlet(np.concatenate([a, each * rest], axis=-1) if rest else a)
             .sample(rng)
@@ -387,7 +390,8 @@ class JointTable(DirichletFamily):
         return Categorical(unseen=self.unseen)
 
     def belief(self, stats: JointStats) -> JointDirichlet:
-        each, classes = self.concentration, len(stats)
+        each = self.concentration
+        classes = len(stats)
         if each.ndim and len(each) != classes:
             raise ValueError(
                 f"JointTable: a concentration of shape {each.shape} is neither a number nor one "
@@ -404,10 +408,8 @@ class JointTable(DirichletFamily):
         return JointDirichlet(concentration, stats.combinations[:0], stats.sizes)
 
     def describe(self, belief: Any) -> str:
-        each, combinations = (
-            belief.concentration[..., -1],
-            formatting.number(float(prod(belief.sizes))),
-        )
+        each = belief.concentration[..., -1]
+        combinations = formatting.number(float(prod(belief.sizes)))
         times = formatting.times(each)
         return f"as if each of {combinations} combinations had been seen {times} in each class"
 

@@ -257,7 +257,8 @@ class Links(OnPairs, LevelBelief):
 
     def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
         tilt = self.per_level(tilt, places)
-        concentration, total = self.concentration[..., places], self.total[..., places]
+        concentration = self.concentration[..., places]
+        total = self.total[..., places]
         cumulants = log_share_cumulants(concentration + tilt, total + tilt, order)
         cumulants[0] -= self.log_margin[..., places]
         return cumulants
@@ -329,9 +330,12 @@ class Links(OnPairs, LevelBelief):
         def left(sums: Array) -> Array:
             return staying(sums[places] - w, sums[places])
 
-        pairs, strength = self.pairs, self.expand(self.strength)[0][places]
-        counts, prior = self.counts[0] + stats.counts[0], self.margin[0]
-        of_children, of_parents = pairs.of_children(stats.counts[0]), pairs.of_parents
+        pairs = self.pairs
+        strength = self.expand(self.strength)[0][places]
+        counts = self.counts[0] + stats.counts[0]
+        prior = self.margin[0]
+        of_children = pairs.of_children(stats.counts[0])
+        of_parents = pairs.of_parents
         all_children = of_parents(prior)[places] + left(of_parents(of_children))
         margin = ratio(prior[places] + left(of_children), all_children)
         expected = ratio(strength * margin + left(counts), strength + left(of_parents(counts)))

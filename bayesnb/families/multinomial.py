@@ -96,7 +96,8 @@ class MultinomialStats(LevelStats):
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        counts, orders = np.zeros((weight.classes, x.shape[1])), np.zeros(weight.classes)
+        counts = np.zeros((weight.classes, x.shape[1]))
+        orders = np.zeros(weight.classes)
         for rows in sweeps_of(x):
             add = partial(
                 numerics.count_kernels.tally, entries(x, rows), weight.counts[rows], counts, orders
@@ -218,7 +219,8 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
         return KernelTables(lambda part: (lanes(logs[part]),), self.probability.shape)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
-        counts, power = words_read(x, words), np.asarray(power)[..., None]
+        counts = words_read(x, words)
+        power = np.asarray(power)[..., None]
         return power * (times(counts, self.log_theta[:, 0, words]) + self.orders_by_word(counts))
 
 
@@ -246,7 +248,8 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
-        a, size = self.concentration + np.asarray(tilt)[..., None] * x, x.sum(axis=-1)
+        a = self.concentration + np.asarray(tilt)[..., None] * x
+        size = x.sum(axis=-1)
         total = a.sum(axis=-1)
         terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + self.orders(x)]
         for n in range(2, order + 1):
@@ -275,13 +278,18 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         """From prior and counts, as `log_shares_left` of levels; of words a row takes several with
         it.
         """
-        x, weight = as_csr(rows.x[EVERY]), rows.weight
-        row, length = row_of_entry(x), np.asarray(x.sum(axis=1)).ravel()
-        prior, counts = extra_of(self.concentration[0, 0], rows.kind), stats.counts[0, 0]
-        seen, total = counts[x.indices], counts.sum()
+        x = as_csr(rows.x[EVERY])
+        weight = rows.weight
+        row = row_of_entry(x)
+        length = np.asarray(x.sum(axis=1)).ravel()
+        prior = extra_of(self.concentration[0, 0], rows.kind)
+        counts = stats.counts[0, 0]
+        seen = counts[x.indices]
+        total = counts.sum()
         left = prior[x.indices] + staying(seen - weight[row] * x.data, seen)
         if (prior < 0).any():  # of a mode's words none has less than nothing
-            left, above = np.maximum(left, 0.0), np.maximum(prior + counts, 0.0)
+            left = np.maximum(left, 0.0)
+            above = np.maximum(prior + counts, 0.0)
             rest = above.sum() - np.bincount(row, above[x.indices] - left, len(length))
         else:
             rest = prior.sum() + staying(total - weight * length, total)
@@ -319,7 +327,8 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         counts, orders, power = self._at_power(x[EVERY], s)
         rise: Callable[..., Array] = log_gamma_ratio
         if is_one(s) and not self.ordered:  # it keeps digits to take both together
-            rise, orders = log_rising_binomial, np.zeros(1)
+            rise = log_rising_binomial
+            orders = np.zeros(1)
         words = self._added(counts, lambda a, n: rise(a, power * n)[None])
         return words[..., 0] + power * orders
 
@@ -369,10 +378,13 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         can be read. A word's variance is that of its own probability; the words share one
         Dirichlet, so the sum's is less than theirs.
         """
-        counts, power = words_read(x, words), np.asarray(power)[..., None]
-        a, total = self.concentration[:, 0, words], self.concentration.sum(axis=-1)
+        counts = words_read(x, words)
+        power = np.asarray(power)[..., None]
+        a = self.concentration[:, 0, words]
+        total = self.concentration.sum(axis=-1)
         size = counts.sum(axis=-1, keepdims=True)
-        share, seen = ratio(counts, size), counts > 0
+        share = ratio(counts, size)
+        seen = counts > 0
         orders = power * self.orders_by_word(counts)
         with np.errstate(invalid="ignore"):  # a word that does not occur may have no concentration
             mean = np.where(seen, power * counts * (psi(a) - psi(total)), 0.0) + orders

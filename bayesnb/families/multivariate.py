@@ -68,7 +68,8 @@ def weak_prior(pooled: VectorStats) -> tuple[Array, Array, Array, Array]:
     """The prior worth a hundredth of a row about the mean, and two rows about each column's
     variance.
     """
-    covariance, width = ratio(pooled.scatter, pooled.count), len(pooled.mean)
+    covariance = ratio(pooled.scatter, pooled.count)
+    width = len(pooled.mean)
     variance = diagonal(covariance)
     near = NEAR * np.spacing(np.abs(pooled.mean))
     constant = np.sqrt(variance) <= near  # its classes' means differ by rounding at most
@@ -162,10 +163,8 @@ class MultivariateGaussian(Family[VectorStats]):
         return tuple(getattr(self.prior, name) for name in FIELDS)
 
     def describe(self, belief: Any) -> str:
-        free, unit = (
-            belief.dof - belief.width + 1,
-            np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1)),
-        )
+        free = belief.dof - belief.width + 1
+        unit = np.sqrt(np.diagonal(belief.scale, axis1=-2, axis2=-1))
         means = (
             f"means near {number_range(belief.location)}, worth {number_range(belief.count)} rows"
         )
@@ -183,14 +182,18 @@ class MultivariateGaussian(Family[VectorStats]):
         """
         count, shape, scale = (np.asarray(value, float).ravel() for value in values)
         if count.size == 1:
-            count, shape, scale = count[0], shape[0], scale[0]
+            count = count[0]
+            shape = shape[0]
+            scale = scale[0]
         location, _, _, unit = weak_prior(stats.pooled())
-        dof, size = len(location) - 1 + 2 * shape, (shape * scale)[..., None, None]
+        dof = len(location) - 1 + 2 * shape
+        size = (shape * scale)[..., None, None]
         return replace(self, prior=NormalInverseWishart(location, count, dof, size * unit))
 
     def smoothed(self, stats: VectorStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         """Every column by itself has the prior that `Gaussian` has of this smoothing."""
-        fields, width = self._prior_fields(stats), stats.mean.shape[-1]
+        fields = self._prior_fields(stats)
+        width = stats.mean.shape[-1]
         return replace(
             self,
             prior=NormalInverseWishart.raw(*strengthened_fields(fields, smoothing, scale, width)),

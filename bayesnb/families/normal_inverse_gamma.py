@@ -57,11 +57,10 @@ class GaussianStats(Stats):
         rows, features = x.shape
 
         def count_rows(rows: slice) -> Array:
-            labels, total = (
-                (weight.codes[rows], weight.counts[rows]),
-                np.zeros((4, weight.classes, features)),
-            )
-            part, block = numbers(x, rows), np.empty((5, weight.classes, features))
+            labels = (weight.codes[rows], weight.counts[rows])
+            total = np.zeros((4, weight.classes, features))
+            part = numbers(x, rows)
+            block = np.empty((5, weight.classes, features))
             spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
             if not numerics.moment_kernels.moments(part, *labels, None, *spare, total):
                 total[:] = 0.0
@@ -102,7 +101,8 @@ class GaussianStats(Stats):
         """
         rest = self - part
         about = slack(self.count, rounding)
-        none, one = np.abs(rest.count) <= about, (rounding == 0) & (rest.count == 1)
+        none = np.abs(rest.count) <= about
+        one = (rounding == 0) & (rest.count == 1)
         moved = np.abs(part.mean - self.mean) > SLACK * (
             np.abs(self.mean) + np.sqrt(ratio(self.ssd, self.count))
         )
@@ -122,7 +122,8 @@ class GaussianStats(Stats):
         stay have it.
         """
         rest = self - part
-        count, still = left_of(self.count, rest.count, rounding), self.ssd == 0
+        count = left_of(self.count, rest.count, rounding)
+        still = self.ssd == 0
         none = count == 0
         same = (
             none
@@ -144,7 +145,8 @@ class GaussianStats(Stats):
         A mean is rounded to a part ROUNDED of its size and of the rows' spread, an ssd to one of
         itself, as often as batches that are added up need.
         """
-        gap, size = part.mean - self.mean, self._size() + part._size()
+        gap = part.mean - self.mean
+        size = self._size() + part._size()
         changed = (part.count > 0) & (rest.count > 0) & (self.ssd > 0)
         with np.errstate(over="ignore"):
             step = np.where(changed, ratio(part.count, rest.count), 0.0)
@@ -191,7 +193,8 @@ class GaussianDensity(Density):
             return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        cells, total = numbers(x, EVERY), np.empty((x.shape[0], len(self)))
+        cells = numbers(x, EVERY)
+        total = np.empty((x.shape[0], len(self)))
         with np.errstate(all="ignore"):
             weight = power / self.variance / 2
             height = (-power * (LOG_2PI + np.log(self.variance)) / 2).sum(axis=1)
@@ -381,7 +384,8 @@ class NormalInverseGamma(StudentBelief):
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         terms = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
         half, surprise, widened = map(self.pooled, terms)
-        shape, scale = self.per_model(self.shape), self.per_model(self.scale)
+        shape = self.per_model(self.shape)
+        scale = self.per_model(self.scale)
         return of_variance(shape, scale, (half, surprise, widened), xp)
 
     def distances(self, x: Array) -> Array:
@@ -437,7 +441,8 @@ class NormalInverseGamma(StudentBelief):
         return [np.ascontiguousarray(each) for each in (*parameters, *others)]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        cells, w = numbers(x, EVERY), by_feature(power, self.shape.shape[1])
+        cells = numbers(x, EVERY)
+        w = by_feature(power, self.shape.shape[1])
         parameters = self._for_kernels(w, self.shape + tilt * w / 2, w)
         still = of_powers(self.still_cumulants(ORDER, tilt * w), power).sum(axis=-1)
         total = np.empty((ORDER, len(cells), len(self)))
@@ -450,7 +455,8 @@ class NormalInverseGamma(StudentBelief):
         return total
 
     def sample(self, rng: Rng, size: Any = None) -> GaussianDensity:
-        rng, shape = np.random.default_rng(rng), self.per_model(self.shape)
+        rng = np.random.default_rng(rng)
+        shape = self.per_model(self.shape)
         gamma = rng.standard_gamma(shape, lead(size) + shape.shape)
         variance = self.scale / self.per_class(gamma, len(lead(size)))
         return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
@@ -478,10 +484,13 @@ class NormalInverseGamma(StudentBelief):
 
     def units(self, x: Cells) -> list[NumberUnit]:
         """A block of each column."""
-        cells, units = np.asarray(numbers(x, EVERY), float), []
+        cells = np.asarray(numbers(x, EVERY), float)
+        units = []
         for j in range(cells.shape[1]):
-            location, scale = self.location[:, [j]], self.matrix[:, [j], None]
-            count, shape = self.count[:, j], self.shape[:, j]
+            location = self.location[:, [j]]
+            scale = self.matrix[:, [j], None]
+            count = self.count[:, j]
+            shape = self.shape[:, j]
             units.append(NumberUnit((j,), cells[:, [j]], count, shape, location, scale))
         return units
 

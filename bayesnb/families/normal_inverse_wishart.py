@@ -48,10 +48,8 @@ from bayesnb.numerics import special
 from bayesnb.numerics.special import ratio
 from bayesnb.numerics.views import EVERY, numbers
 
-FIELDS, SYMBOLS = (
-    ("location", "count", "dof", "scale"),
-    ("mu_mean", "mu_count", "cov_dof", "cov_scale"),
-)
+FIELDS = ("location", "count", "dof", "scale")
+SYMBOLS = ("mu_mean", "mu_count", "cov_dof", "cov_scale")
 NAME = "NormalInverseWishart"
 # how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
 SYMMETRIC = 1e-12
@@ -70,11 +68,10 @@ def checked_fields(
     """The parameters that a user gives, checked; an identity is spelled out where the number of
     columns is known.
     """
-    location, scale = (
-        checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST),
-        checked(f"{NAME}: scale", scale, -np.inf),
-    )
-    count, dof = checked(f"{NAME}: count", count), checked(f"{NAME}: dof", dof)
+    location = checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST)
+    scale = checked(f"{NAME}: scale", scale, -np.inf)
+    count = checked(f"{NAME}: count", count)
+    dof = checked(f"{NAME}: dof", dof)
     width = scale.shape[-1] if scale.ndim else location.shape[-1] if location.ndim else None
     if scale.ndim == 0 and width is not None:
         scale = scale * np.eye(width)
@@ -273,7 +270,8 @@ class NormalInverseWishart(Whitened, StudentBelief):
 
     def margins(self) -> NormalInverseGamma:
         """The belief about each column by itself, `(c, 1, d) -> (c, d)`."""
-        location, free = self.location[:, 0], self.dof - self.width + 1
+        location = self.location[:, 0]
+        free = self.dof - self.width + 1
         count, shape = (np.broadcast_to(each, location.shape) for each in (self.count, free / 2))
         return NormalInverseGamma(location, count, shape, self.squares[:, 0] / 2)
 
@@ -288,8 +286,10 @@ class NormalInverseWishart(Whitened, StudentBelief):
 
     def units(self, x: Cells) -> list[NumberUnit]:
         """The block as it is."""
-        places, shape = tuple(range(self.width)), (self.dof[:, 0] - self.width + 1) / 2
-        location, cells = np.asarray(self.location[:, 0]), np.asarray(x[:], float)
+        places = tuple(range(self.width))
+        shape = (self.dof[:, 0] - self.width + 1) / 2
+        location = np.asarray(self.location[:, 0])
+        cells = np.asarray(x[:], float)
         return [NumberUnit(places, cells, self.count[:, 0], shape, location, self.scale[:, 0])]
 
     def update(self, stats: VectorStats) -> Self:
@@ -316,8 +316,10 @@ class NormalInverseWishart(Whitened, StudentBelief):
         return self.made(*strengthened_fields(fields, times, 1.0, self.width))
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
-        after, half = self.update(stats), self.pooled(stats.count) / 2
-        dof, grown = self.per_model(self.dof) / 2, self.per_model(log_growth(self, after))
+        after = self.update(stats)
+        half = self.pooled(stats.count) / 2
+        dof = self.per_model(self.dof) / 2
+        grown = self.per_model(log_growth(self, after))
         gain = multi_gamma_ratio(dof, half, self.width) - dof * grown
         gain = gain - half * (self.width * LOG_PI + self.per_model(after.log_det))
         return gain - self.width * self.pooled(np.log1p(stats.count / self.count)) / 2
@@ -395,8 +397,10 @@ class NormalInverseWishart(Whitened, StudentBelief):
     def sample(self, rng: Rng, size: Any = None) -> VectorDensity:
         # with L L' the scale and A A' ~ Wishart(dof, I), by Bartlett's triangle A, a covariance is
         # L (A A')**-1 L'
-        rng, size = np.random.default_rng(rng), lead(size)
-        factor, dof = self.per_model(self.factor), self.per_model(self.dof)
+        rng = np.random.default_rng(rng)
+        size = lead(size)
+        factor = self.per_model(self.factor)
+        dof = self.per_model(self.dof)
         triangle = np.tril(rng.standard_normal((*size, *factor.shape)), -1)
         free = (dof[..., None] - np.arange(self.width)) / 2
         roots = np.sqrt(2 * rng.standard_gamma(free, (*size, *free.shape)))
@@ -409,7 +413,8 @@ class NormalInverseWishart(Whitened, StudentBelief):
 
     def parts(self) -> Parts:
         """A count and dof for each column: those of its block."""
-        location, scale = self.location[..., 0, :], self.scale[..., 0, :, :]
+        location = self.location[..., 0, :]
+        scale = self.scale[..., 0, :, :]
         count, dof = (np.repeat(each, self.width, axis=-1) for each in (self.count, self.dof))
         pairs = zip(SYMBOLS, (location, count, dof, scale), strict=True)
         return {(symbol, None): values for symbol, values in pairs}
@@ -418,7 +423,8 @@ class NormalInverseWishart(Whitened, StudentBelief):
         """log p of each mean given its covariance, and of each covariance, `(c,)`: of one that
         classes share in equal parts.
         """
-        width, half = self.width, self.dof / 2
+        width = self.width
+        half = self.dof / 2
         mean = self.count * norm(theta.whitening, theta.mean - self.location) ** 2
         mean = (width * (np.log(self.count) - LOG_2PI) - theta.log_det - mean) / 2
         trace = ((theta.whitening @ self.factor) ** 2).sum(axis=(-2, -1))
@@ -443,7 +449,9 @@ class NormalInverseWishart(Whitened, StudentBelief):
         The density keeps the whitening of the covariance, A' L**-1, so that no likelihood needs
         another factor.
         """
-        width, mean, cov = self.width, names("mu"), names("cov")
+        width = self.width
+        mean = names("mu")
+        cov = names("cov")
         whitening, log_det = _whitening(pm, self[:: self.tied], cov["name"])
         every = np.ones((len(self), 1, 1))
         back = pm.math.matrix_inverse(whitening) * every
@@ -459,7 +467,8 @@ class NormalInverseWishart(Whitened, StudentBelief):
 
 def _whitening(pm: Any, belief: Any, name: str) -> tuple[Any, Any]:
     """A' L**-1, `(c, d, d)`, and the log determinant of the covariance, `(c, 1)`."""
-    width, classes = belief.width, len(belief.dof)
+    width = belief.width
+    classes = len(belief.dof)
     squares = pm.ChiSquared(f"{name}_squares", nu=belief.dof - np.arange(width))
     entries, (rows, columns) = pm.math.sqrt(squares), np.tril_indices(width, -1)
     basis = np.zeros((width + len(rows), width, width))

@@ -67,7 +67,8 @@ class PoissonStats(Stats):
         x = np.ascontiguousarray(x, float)
         known = ~np.isnan(x)
         x = np.where(known, x, 0.0)
-        count, events = grouped_sum(weight, known), grouped_sum(weight, x)
+        count = grouped_sum(weight, known)
+        events = grouped_sum(weight, x)
         x += 1
         return cls(count, events, grouped_sum(weight, gammaln(x, out=x)))
 
@@ -77,7 +78,8 @@ class PoissonStats(Stats):
 
     def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
         """Faults of counts; and events that stay where no row does."""
-        count, events = self.count - part.count, self.events - part.events
+        count = self.count - part.count
+        events = self.events - part.events
         gone = (count <= slack(self.count, rounding)) & (events > slack(self.events, rounding))
         return super().faults(part, every, rounding) | gone
 
@@ -255,11 +257,9 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
         """Score cells of the first class's rows once that weight of each has left; NaN where
         nothing proper is left.
         """
-        events, count, prior = (
-            stats.events[0, feature],
-            stats.count[0, feature],
-            self.rate[0, feature],
-        )
+        events = stats.events[0, feature]
+        count = stats.count[0, feature]
+        prior = self.rate[0, feature]
         shape = extra_of(self.shape, kind)[0, feature] + staying(events - weight * x, events)
         rate = (0.0 if kind == "mle" else prior) + staying(count - weight, count)
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
@@ -280,7 +280,8 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
-        a, b = self.shape + tilt * x, self.rate + tilt
+        a = self.shape + tilt * x
+        b = self.rate + tilt
         terms = [x * (psi(a) - np.log(b)) - a / b - gammaln(x + 1)]
         for n in range(2, order + 1):
             rows = (-1) ** n * (
@@ -443,7 +444,9 @@ def dispersion(x: Array, codes: Array, weight: Array) -> float:
     6.2.3.
     """
     seen = np.isfinite(x) & (weight > 0)
-    x, codes, weight = x[seen], codes[seen], weight[seen]
+    x = x[seen]
+    codes = codes[seen]
+    weight = weight[seen]
     rows = np.bincount(codes, weight)
     mean = ratio(np.bincount(codes, weight * x), rows)[codes]
     terms = weight * ratio((x - mean) ** 2, mean)

@@ -113,10 +113,12 @@ def log_shares_left(
     def sums(values: Array) -> Array:
         return np.broadcast_to(sum_levels(values), values.shape)
 
-    totals, extra = sums(counts), sums(prior)
+    totals = sums(counts)
+    extra = sums(prior)
     left = prior[places] + staying(counts[places] - weight, totals[places])
     if (prior < 0).any():  # of a mode's levels none has less than nothing
-        left, above = np.maximum(left, 0.0), np.maximum(prior + counts, 0.0)
+        left = np.maximum(left, 0.0)
+        above = np.maximum(prior + counts, 0.0)
         rest = (sums(above) - above)[places] + left
     else:
         rest = extra[places] + staying(totals[places] - weight, totals[places])

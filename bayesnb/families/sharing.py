@@ -78,7 +78,8 @@ class Pair(NamedTuple):
         of its scale and two outer products is 1 + p |b|**2 + q |a|**2 + p q area.
         """
         per_place = (..., *(None,) * (s.ndim - 1))
-        both, half = (s + u) / 2, self.dof[per_place] / 2
+        both = (s + u) / 2
+        half = self.dof[per_place] / 2
         k, j = (counts[per_place] for counts in self.counts)
         # gamma functions once for all columns, if they are alike
         first = slice(1) if (half == half[0]).all() and (both == both[0]).all() else EVERY
@@ -88,10 +89,13 @@ class Pair(NamedTuple):
             still = still - self.width / 2 * (accurate_log1p(s / k) + accurate_log1p(u / j))
             exists = ((s / k).real > -1) & ((u / j).real > -1)
             still = np.where(exists | (s.imag != 0) | (u.imag != 0), still, np.inf)
-            p, q, exponent = s / (1 + s / k), u / (1 + u / j), half + both
+            p = s / (1 + s / k)
+            q = u / (1 + u / j)
+            exponent = half + both
             total: Any = 0.0
             for b in range(len(s)):
-                far, near = self.far[:, [b]], self.near[:, [b]]
+                far = self.far[:, [b]]
+                near = self.near[:, [b]]
                 growth = p[b] * far + q[b] * near
                 exists = growth.real > -2
                 if self.area is not None:
@@ -106,9 +110,12 @@ class Pair(NamedTuple):
         `(b,)`.
         """
         far, near, (k, j) = self.far, self.near, self.counts
-        r, q = 1 / (k + t), 1 / (j + v)
-        of_far, of_near = k**2 * mean_series(r), j**2 * mean_series(q, -1)
-        p, o = t / (1 + t / k), v / (1 + v / j)
+        r = 1 / (k + t)
+        q = 1 / (j + v)
+        of_far = k**2 * mean_series(r)
+        of_near = j**2 * mean_series(q, -1)
+        p = t / (1 + t / k)
+        o = v / (1 + v / j)
         rise = of_far[:, None] * far + of_near[:, None] * near
         whole = 1 + p * far + o * near
         if self.area is not None:
@@ -116,7 +123,8 @@ class Pair(NamedTuple):
             for n in range(1, ORDER):
                 for m in range(n):
                     both[n] += of_far[m] * of_near[n - 1 - m]
-            rise, whole = rise + both[:, None] * self.area, whole + p * o * self.area
+            rise = rise + both[:, None] * self.area
+            whole = whole + p * o * self.area
         nothing = np.zeros((ORDER - 1, *r.shape))
         still = log_series(np.stack([r, *nothing])) + log_series(np.stack([-q, *nothing]))
         moving = (self.dof + t + v) / 2 * log_series(rise / whole)
@@ -229,8 +237,10 @@ class Sharing(StudentBelief):
 
         J(1, -w) - K(-w), by which an independent class would have K(1).
         """
-        x, w = numbers(rows.x, EVERY), rows.each
-        gone, once = self[c : c + 1].row_log_moment(x, -w), np.ones(1)
+        x = numbers(rows.x, EVERY)
+        w = rows.each
+        gone = self[c : c + 1].row_log_moment(x, -w)
+        once = np.ones(1)
         scores = np.empty((len(x), len(self)))
         for k in range(len(self)):
             if k == c:
@@ -242,7 +252,8 @@ class Sharing(StudentBelief):
 
     def estimates_without(self, c: int, rows: RowsLeftOut) -> Array:
         """Scores by the estimates that are left."""
-        x, w = numbers(rows.x, EVERY), rows.each
+        x = numbers(rows.x, EVERY)
+        w = rows.each
         scores = np.zeros((len(x), len(self)))
         own = self[c : c + 1].estimate_without(rows.kind, x, w, self.beyond)
         scores[:, c] = own.sum(axis=1)
@@ -256,7 +267,8 @@ class Sharing(StudentBelief):
     def features_left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
         if self.multivariate:
             return super().features_left_out(stats, reader, rows)
-        x, columns = numbers(rows.x, EVERY), []
+        x = numbers(rows.x, EVERY)
+        columns = []
         for j in range(x.shape[1]):
             part = replace(rows, x=x[:, [j]])
             columns.append(self.only(j).left_out(stats.only(j), reader.only(j), part))
@@ -279,15 +291,21 @@ class Sharing(StudentBelief):
         sum.
         """
         block = self.as_block()
-        white, dof, noise = block.white, block.dof[..., None], 1 / block.count[..., None]
+        white = block.white
+        dof = block.dof[..., None]
+        noise = 1 / block.count[..., None]
         unit = (block.whitening**2).sum(axis=-2)
         rough = 4 * dof * inner(white, white) * noise + 2 * block.width * noise**2
-        gap, far = white, white
+        gap = white
+        far = white
         if against is not None:
-            gap, far = white - white[against], white + white[against]
+            gap = white - white[against]
+            far = white + white[against]
             differs = (np.arange(len(self)) != against)[:, None, None]
-            noise, rough = differs * (noise + noise[against]), differs * (rough + rough[against])
-        square, back = inner(gap, gap), turned(transposed(block.whitening), gap)
+            noise = differs * (noise + noise[against])
+            rough = differs * (rough + rough[against])
+        square = inner(gap, gap)
+        back = turned(transposed(block.whitening), gap)
         turn = square * inner(far, far) + inner(gap, far) ** 2
         weights = dof * (unit * square + back**2 + unit * noise)
         offset = (dof * turn + rough) / 4
@@ -436,7 +454,8 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
         """The rows are turned once for all classes, unless these are so far apart that digits would
         be lost.
         """
-        whitening, middle = self.whitening[0, 0], self.location[0, 0]
+        whitening = self.whitening[0, 0]
+        middle = self.location[0, 0]
         steps = turned(whitening, self.location[:, 0] - middle)
         if self.models > 1 or not (np.abs(steps) < FAR).all():
             return super().distances(x)

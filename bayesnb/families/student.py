@@ -39,7 +39,8 @@ from bayesnb.families.removal import RowsLeftOut
 from bayesnb.numerics.special import accurate_log1p, log1p_square, log_gamma_ratio, ratio
 from bayesnb.numerics.views import EVERY, numbers
 
-LOG_2PI, LOG_PI = float(np.log(2 * np.pi)), float(np.log(np.pi))
+LOG_2PI = float(np.log(2 * np.pi))
+LOG_PI = float(np.log(np.pi))
 FRAGILE = 1e-4  # the share of a scale below which taking a row back leaves too few digits
 LEAST = 1e-9  # of a count, or of degrees of freedom
 
@@ -149,7 +150,8 @@ class StudentBelief(Belief):
         return self.density(self.location, ratio(self.matrix, divisor))  # type: ignore[call-arg]
 
     def interval(self, prob: float) -> tuple[Moments, Moments]:
-        free, squares = self.per_column(self.dof - self.width + 1), self.squares
+        free = self.per_column(self.dof - self.width + 1)
+        squares = self.squares
         unit = np.sqrt(squares / (free * self.per_column(self.count)))
         ends = []
         for p in quantiles.tails(prob):
@@ -184,24 +186,30 @@ class StudentBelief(Belief):
 
     def still_cumulants(self, order: int, tilt: Any) -> Array:
         """The part of the cumulants that is the same for all cells."""
-        half, r = (self.dof + tilt) / 2, 1 / self.count
+        half = (self.dof + tilt) / 2
+        r = 1 / self.count
         free = np.asarray(half)[..., None] - np.arange(self.width) / 2
         logs = np.log1p(tilt * r) - self.width * LOG_PI - self.log_det
-        less, r = half - self.width / 2, r / (1 + tilt * r)
+        less = half - self.width / 2
+        r = r / (1 + tilt * r)
         terms = [(psi(free).sum(axis=-1) + logs) / 2 + less * r]
         for n in range(2, order + 1):
-            once, twice = factorial(n - 2) * n / 2, factorial(n - 1)
+            once = factorial(n - 2) * n / 2
+            twice = factorial(n - 1)
             gammas = polygamma(n - 1, free).sum(axis=-1) / 2**n
             terms.append(gammas + (-1) ** n * (once - twice * less * r) * r ** (n - 1))
         return np.stack(np.broadcast_arrays(*terms))
 
     def cumulants_at(self, distance: Array, order: int, tilt: Any) -> Array:
         """Cumulants of the log-density at a squared distance: derivatives of K."""
-        half, rho = (self.dof + tilt) / 2, 1 / self.count + distance
-        log_part, rho = -np.log1p(tilt * rho) / 2, rho / (1 + tilt * rho)
+        half = (self.dof + tilt) / 2
+        rho = 1 / self.count + distance
+        log_part = -np.log1p(tilt * rho) / 2
+        rho = rho / (1 + tilt * rho)
         terms = [log_part - half * rho]
         for n in range(2, order + 1):
-            once, twice = factorial(n - 2) * n / 2, factorial(n - 1)
+            once = factorial(n - 2) * n / 2
+            twice = factorial(n - 1)
             terms.append((-1) ** n * (twice * half * rho - once) * rho ** (n - 1))
         still = self.still_cumulants(order, tilt)
         return np.stack([still[n] + moving for n, moving in enumerate(terms)])
@@ -210,8 +218,10 @@ class StudentBelief(Belief):
         """The error of the location is in standard deviations of a row, that of the scale a part of
         it, both in the directions in which they matter most.
         """
-        share, after = ratio(stats.count, self.count + stats.count), self.update(stats)
-        gap, free = np.abs(stats.mean - self.location), np.maximum(after.dof, 0.0)
+        share = ratio(stats.count, self.count + stats.count)
+        after = self.update(stats)
+        gap = np.abs(stats.mean - self.location)
+        free = np.maximum(after.dof, 0.0)
         pull = self.per_column(self.count * share) * (2 * gap + slip.mean) * slip.mean
         moved = self.per_column(share * np.sqrt(free)) * slip.mean
         of_mean = after.whitened_size(moved)
@@ -231,12 +241,14 @@ class StudentBelief(Belief):
         return self.distances(numbers(x, EVERY)) > self.farthest(w)
 
     def estimate_left_out(self, stats: Stats, rows: RowsLeftOut) -> Array:
-        belief, cells = learnt(self, stats, rows.kind), numbers(rows.x, EVERY)
+        belief = learnt(self, stats, rows.kind)
+        cells = numbers(rows.x, EVERY)
         return belief.estimate_without(rows.kind, cells, rows.each, self.beyond)
 
     def estimate_without(self, kind: str, x: Array, w: Any, beyond: int) -> Array:
         """Log density of rows by the estimate of this one class, once each has left it."""
-        before, left = self.distances(x), self.count - w
+        before = self.distances(x)
+        left = self.count - w
         with np.errstate(all="ignore"):
             lost = w * (self.count / left) * before
             distance = (self.count / left) ** 2 * before / (1 - lost)

@@ -83,9 +83,11 @@ def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Mad
 
     To make it takes longer than to score a row, and a model's exponents are the same in every call.
     """
-    place, numbers = "_made_at_one", b""
+    place = "_made_at_one"
+    numbers = b""
     if not is_one(power):
-        place, numbers = "_made_at_power", np.asarray(power, float).tobytes()
+        place = "_made_at_power"
+        numbers = np.asarray(power, float).tobytes()
     known, made = record.__dict__.get(place, (None, None))
     if known != numbers:
         made = make(power)
@@ -115,7 +117,8 @@ def by_class_ranges(
     """`add(order, starts, first, last)` for ranges of classes, which hold about as many rows: no
     two share a count.
     """
-    order, starts = np.empty(len(codes), np.int64), np.empty(classes + 1, np.int64)
+    order = np.empty(len(codes), np.int64)
+    starts = np.empty(classes + 1, np.int64)
     numerics.row_kernels.group(codes, order, starts)
     parts = min(4 * threads_of(n_jobs), classes)
     cuts = np.unique(
@@ -185,7 +188,8 @@ class DistinctCells(NamedTuple):
         if cells.min(initial=0) < 0 or cells.max(initial=0) > MOST_COUNTED or (cells % 1 > 0).any():
             values, which = np.unique(cells, return_inverse=True)
         else:  # small counts need no sorting
-            values, which = np.arange(cells.max(initial=0) + 1), cells.astype(np.int64)
+            values = np.arange(cells.max(initial=0) + 1)
+            which = cells.astype(np.int64)
         columns = np.arange(x.shape[1])
         keys = np.where(known, which.reshape(x.shape) + columns * len(values), -1)
         distinct, places = distinct_places(keys, len(values) * x.shape[1])

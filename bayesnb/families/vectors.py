@@ -49,14 +49,16 @@ def factor(matrix: Array) -> Array:
         except np.linalg.LinAlgError:
             each = matrix.reshape(-1, *matrix.shape[-2:])
             root = np.stack([of_one(one) for one in each]).reshape(matrix.shape)
-        pivots, variances = diagonal(root) ** 2, diagonal(matrix)
+        pivots = diagonal(root) ** 2
+        variances = diagonal(matrix)
         good = (pivots > ROUNDED * matrix.shape[-1] * variances).all(axis=-1)
     return np.where(good[..., None, None], root, np.nan)
 
 
 def inverted(factors: Array) -> Array:
     """The inverses of lower triangular matrices, `(..., d, d)`; NaN where a factor is."""
-    out, width = np.zeros(factors.shape), factors.shape[-1]
+    out = np.zeros(factors.shape)
+    width = factors.shape[-1]
     with np.errstate(all="ignore"):
         for i in range(width):  # row by row, by substitution
             pivot = factors[..., i, i, None]
@@ -144,7 +146,8 @@ def by_pattern(x: Array, value: Callable[[Array, There], Array]) -> Array:
     if there.all():
         return value(x, EVERY)
     patterns, which = np.unique(there.reshape(-1, x.shape[-1]), axis=0, return_inverse=True)
-    which, cells = which.reshape(x.shape[:-1]), np.where(there, x, 0.0)
+    which = which.reshape(x.shape[:-1])
+    cells = np.where(there, x, 0.0)
     total = np.zeros(())
     for p, present in enumerate(patterns):
         if present.any():
@@ -212,7 +215,8 @@ class VectorStats(Stats):
         With a negative count it is the subtraction.
         """
         count = self.count + other.count
-        gap, share = other.mean - self.mean, ratio(other.count, count)
+        gap = other.mean - self.mean
+        share = ratio(other.count, count)
         scatter = self.scatter + other.scatter + (self.count * share)[..., None, None] * outer(gap)
         return type(self)(count, self.mean + share[..., None] * gap, scatter)
 
@@ -242,11 +246,10 @@ class VectorStats(Stats):
         """Where a column by itself is at fault, or the scatter that stays is negative in a
         direction.
         """
-        rest, alone = (
-            self - part,
-            self.columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True),
-        )
-        columns, slip = self.columns, self.columns.slip(part.columns, rest.columns).ssd
+        rest = self - part
+        alone = self.columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
+        columns = self.columns
+        slip = self.columns.slip(part.columns, rest.columns).ssd
         unit = np.sqrt(columns.ssd + slip)
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.nan_to_num(rest.scatter[:, 0] / outer(unit), posinf=0.0, neginf=0.0)
@@ -254,7 +257,8 @@ class VectorStats(Stats):
         return alone | (np.linalg.eigvalsh(scaled)[:, :1] < -least[:, None])
 
     def remains(self, part: Self, rounding: float) -> Self:
-        rest, alone = self - part, self.columns.remains(part.columns, rounding)
+        rest = self - part
+        alone = self.columns.remains(part.columns, rounding)
         spread = alone.ssd > 0
         scatter = np.where(spread[:, :, None] & spread[:, None, :], rest.scatter[:, 0], 0.0)
         return type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
@@ -292,7 +296,8 @@ class SharedVectorStats(VectorStats):
 
     def mle(self) -> "VectorDensity":
         """The covariance within classes, pooled; a class without rows has no density."""
-        count, seen = self.count.sum(axis=0), (self.count > 0)[..., None, None]
+        count = self.count.sum(axis=0)
+        seen = (self.count > 0)[..., None, None]
         covariance = ratio(self.scatter.sum(axis=0), count[..., None, None])
         return VectorDensity(self.mean, np.where(seen, covariance, np.nan))
 
@@ -303,11 +308,13 @@ def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
     """
     complete = (weight != 0) & ~np.isnan(x).any(axis=1)
     if not complete.all():
-        x, weight = x[complete], weight[complete]
+        x = x[complete]
+        weight = weight[complete]
     if not len(x):
         return np.zeros(()), np.zeros(x.shape[1]), np.zeros((x.shape[1],) * 2)
     with np.errstate(over="ignore", invalid="ignore"):
-        start, count = x[0].astype(float), weight.sum()
+        start = x[0].astype(float)
+        count = weight.sum()
         x = x - start
         shift = ratio(weight @ x, count)
         x -= shift

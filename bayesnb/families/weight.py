@@ -40,7 +40,8 @@ class Weight:
         than rounding.
         """
         total = self.totals()[:, None]
-        rest, rounding = total - part, len(self.counts) * EPSILON * total
+        rest = total - part
+        rounding = len(self.counts) * EPSILON * total
         np.maximum(rest, 0.0, out=rest)
         doubtful = (rest != 0) & (rest <= rounding)
         if doubtful.any() and (self.counts % 1 != 0).any():

@@ -90,7 +90,8 @@ def counted(
     None for no row. The model need not be fitted, and does not change.
     """
     model._check_arguments()
-    rows, alone = partitions_of(*table), clone_with(model, n_jobs=1)
+    rows = partitions_of(*table)
+    alone = clone_with(model, n_jobs=1)
     if schema is None and model._learns_from_first_rows():
         parts = (part.compute() for part in on_each((alone, None), count_rows, rows, declared))
         schema = next((part.schema for part in parts if part is not None), None)

@@ -42,7 +42,8 @@ class FileFit:
     @cached_property
     def names(self) -> list[str]:
         """Names of the columns that are learnt from."""
-        tables, others = self.tables, [self.target]
+        tables = self.tables
+        others = [self.target]
         tables.check_there(others, "target")
         if self.sample_weight is not None:
             tables.check_there([self.sample_weight], "sample_weight")
@@ -65,7 +66,9 @@ class FileFit:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Kinds of all columns that are needed: as what each is read."""
-        tables, looks, declared = self.tables, self.tables.kinds, self.declared_kinds.keys()
+        tables = self.tables
+        looks = self.tables.kinds
+        declared = self.declared_kinds.keys()
         families = declared_families(self.model._families(), self.names)
         names = [name for name in self.names if families.get(name, ...) is not None]
         kinds, guessed = kinds_to_learn(tables, names, families)
@@ -226,7 +229,10 @@ def fit_files(
         tables = TableFiles.open(model, paths, reading, shown)
         fit = FileFit(model, tables, target, sample_weight, columns, kinds or {})
         rows = batch_rows or rows_at_once(len(fit.kinds))
-        total, done, unseen, kept = None, 0, UnseenCollector(), None
+        total = None
+        done = 0
+        unseen = UnseenCollector()
+        kept = None
         if checkpoint is not None:
             kept = Checkpoint(Path(checkpoint), fit.identity(reading, rows), checkpoint_seconds)
             total, done = kept.resume(unseen)

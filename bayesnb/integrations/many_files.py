@@ -40,7 +40,8 @@ HOLDS = {
 }
 BATCH_CELLS, MIN_ROWS, MAX_ROWS = 1 << 20, 1 << 8, 1 << 16  # of a batch
 # by which columns of text are known: of one file, and of each of many
-HEAD_ROWS, MIN_HEAD_ROWS = 1 << 12, 1 << 6
+HEAD_ROWS = 1 << 12
+MIN_HEAD_ROWS = 1 << 6
 
 
 def find_files(paths: Any) -> dict[Path, dict[str, str | None]]:
@@ -71,9 +72,11 @@ def find_files(paths: Any) -> dict[Path, dict[str, str | None]]:
 def files_at(path: Path) -> tuple[Path, list[Path]]:
     """Return the files of one name, folder or pattern, and the folder that they are below."""
     if path.is_dir():
-        root, files = path, [file for file in sorted(path.rglob("*")) if is_table(path, file)]
+        root = path
+        files = [file for file in sorted(path.rglob("*")) if is_table(path, file)]
     elif path.exists():
-        root, files = path.parent, [path]
+        root = path.parent
+        files = [path]
     else:
         root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
         matches = map(Path, sorted(glob.glob(str(path), recursive=True)))
@@ -284,7 +287,8 @@ def kinds_to_learn(
     tables: TableFiles, names: Names, families: Mapping[Any, Any]
 ) -> tuple[dict[str, str], set[str]]:
     """Return how columns to learn from are read, and those whose rows are to look as the first."""
-    kinds, guessed = {}, set()
+    kinds = {}
+    guessed = set()
     for name in names:
         kind = tables.kinds[name]
         if name in families and tables.reads_text(name):

@@ -167,7 +167,8 @@ def predict_tables(
     needed = list(dict.fromkeys([*carried, *([] if score is None else [score.target])]))
     tables.check_there(needed, "columns")
     rows = rows if ci_prob is None else min(rows, INTERVAL_ROWS)
-    unseen, is_empty = UnseenCollector(), True
+    unseen = UnseenCollector()
+    is_empty = True
 
     def predict(batch: Batch) -> dict[str, Array]:
         return predict_numbers(model, as_learnt(model, batch.frame, tables), ci_prob)

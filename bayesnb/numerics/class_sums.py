@@ -24,7 +24,8 @@ REACH = 6.5  # of z: what is beyond has probability 8e-11
 LOG_EXPONENTIAL = (-0.5772156649015329, 1.6449340668482264, -2.4041138063191885, 6.493939402266829)
 TINY = 1e-290  # least survival that is divided by: its logarithm and its inverse are normal doubles
 # standard deviation and bend from which four cumulants are no score: the row is marked as crude
-WIDE, WILD = 20.0, 1.2
+WIDE = 20.0
+WILD = 1.2
 # variance up to which two active classes are worth a sum for the sake of hopeless ones; its length
 # grows
 CHEAP = 9.0
@@ -51,7 +52,8 @@ def cumulants_of_others(
     are too wild for their expansions, W_c is taken for the score of the most probable class but c;
     the last is what approximations here add to errors of quantiles, infinite for that one.
     """
-    few, widest = active.sum(axis=1), np.where(active, alone[1], 0.0).max(axis=1, initial=0.0)
+    few = active.sum(axis=1)
+    widest = np.where(active, alone[1], 0.0).max(axis=1, initial=0.0)
     good = np.ones(active.shape, bool)
     with np.errstate(all="ignore"):
         for cumulants in (alone, seen):
@@ -61,7 +63,8 @@ def cumulants_of_others(
     wild = ~narrow & ((active & ~good).any(axis=1) | ((few == 2) & (widest > CHEAP)))
     crude = np.where(narrow & (widest > 1e-5), 0.1 * widest, 0.0)
     crude[wild & (few > 2)] = np.inf
-    others, others_seen = np.empty_like(alone), np.empty_like(seen)
+    others = np.empty_like(alone)
+    others_seen = np.empty_like(seen)
     mean = np.full(share.shape, np.nan)
     for c in range(share.shape[1] if narrow.any() else 0):
         among = active[narrow] & (np.arange(share.shape[1]) != c)
@@ -86,7 +89,8 @@ def best_of_others(share: Array, active: Array) -> Array:
     """Place of the most probable class; for that class, of the first active one beside it, `2 of
     (r, c) -> (r, c)`.
     """
-    each, best = np.arange(share.shape[1]), share.argmax(axis=1)[:, None]
+    each = np.arange(share.shape[1])
+    best = share.argmax(axis=1)[:, None]
     beside = active & (each != best)
     second = np.where(beside.any(axis=1), beside.argmax(axis=1), best[:, 0])[:, None]
     return np.where(each == best, second, best)
@@ -134,14 +138,16 @@ def sums_over_grids(
     last = np.sort(np.where(active, REACH * np.sqrt(alone[1]) - alone[0], np.inf), axis=1)[:, 1]
     sizes = ((last + RIGHT - first) / STEP).astype(int) + 2
     shape = 2, *share.shape, sizes.max()
-    survival, density = np.ones(shape), np.zeros(shape)
+    survival = np.ones(shape)
+    density = np.zeros(shape)
     which = np.broadcast_to(active, both.shape[1:])
     starts = np.broadcast_to(first[:, None], both.shape[1:])
     survival[which], density[which] = gumbels(both[:, which], starts[which], shape[-1], scores)
 
     # of a class that does not count, the survival is 1 everywhere
     alive = np.maximum(survival[0], TINY)
-    logs, hazard = np.log(alive), density[0] / alive
+    logs = np.log(alive)
+    hazard = density[0] / alive
     product = np.exp(logs.sum(axis=1, keepdims=True) - logs)
     product *= (np.arange(shape[-1]) < sizes[:, None])[:, None]
     mean = STEP * np.einsum("rcg,rcg->rc", density[0], product)
@@ -156,7 +162,8 @@ def sums_over_grids(
 
 def sum_of_others(part: Array, best: tuple[Array, Array]) -> Array:
     """Sum over all classes but one, for each of them, `(r, c, g)`; the best one is kept apart."""
-    largest, others = part[best], part.copy()
+    largest = part[best]
+    others = part.copy()
     others[best] = 0.0
     rest = others.sum(axis=1)
     total = largest[:, None] + (rest[:, None] - others)
@@ -214,9 +221,11 @@ def add_later(
         grow[g] = np.exp(STEP * g)
     for i in range(len(log_y)):
         for start in range(early[i], survival.shape[1], AFRESH):
-            alive, dying = survival[i, start : start + AFRESH], density[i, start : start + AFRESH]
+            alive = survival[i, start : start + AFRESH]
+            dying = density[i, start : start + AFRESH]
             for k in range(log_y.shape[1]):
-                w, log_first = weight[i, k], log_y[i, k] + STEP * start
+                w = weight[i, k]
+                log_first = log_y[i, k] + STEP * start
                 if log_first < LOG_DEAD:
                     y = np.exp(log_first)
                     for g in range(len(alive)):

@@ -28,7 +28,8 @@ from bayesnb.numerics.special import ratio
 CERTAIN = 1e-22  # variance that is rounding: skewness would divide rounding by the cube of rounding
 STEPS = 60  # of a search for a quantile, at most: as many halvings take any bracket to rounding
 # see above: by bend, the largest errors were 5e-4 at 0.2, 4e-3 at 0.5, 1.8e-2 at 1
-EXPANDED, MIXED = 0.02, 0.01
+EXPANDED = 0.02
+MIXED = 0.01
 # of the expansion in z: where it bends back, Newton's steps stay finite and densities positive
 LEAST_SLOPE = 0.2
 # normal quantile that is never passed: its tail is 6e-16, and cubics of larger z say nothing
@@ -61,7 +62,9 @@ def quantiles(
     error += EXPANDED * squared_bends(cumulants)
     mixed = ~((error <= tolerance) | (a[0] == b[0]))
     if mixed.any():
-        one, two, w = a[:, mixed], b[:, mixed], share[mixed]
+        one = a[:, mixed]
+        two = b[:, mixed]
+        w = share[mixed]
         error[mixed] = EXPANDED * (w * squared_bends(one) + (1.0 - w) * squared_bends(two))
         ends[:, mixed] = quantiles_of_two(one, two, w, z)
     return ends, error, cumulants
@@ -72,8 +75,10 @@ def mix(a: Array, b: Array, w: Array) -> Array:
     their mean.
     """
     gap = a[0] - b[0]
-    da, db = (1.0 - w) * gap, -w * gap
-    fourth, mixed = 0.0, np.empty_like(a)
+    da = (1.0 - w) * gap
+    db = -w * gap
+    fourth = 0.0
+    mixed = np.empty_like(a)
     mixed[0] = b[0] + w * gap
     mixed[1:] = 0.0
     for weight, (_, second, third, excess), d in ((w, a, da), (1.0 - w, b, db)):
@@ -92,15 +97,18 @@ def quantiles_of_two(a: Array, b: Array, w: Array, z: Array) -> Array:
     Newton's steps between the quantiles of the two parts.
     """
     parts = polynomials(np.stack([a, b], axis=1))[:, :, None]
-    weight, z = np.stack([w, 1.0 - w])[:, None], z[:, None]
+    weight = np.stack([w, 1.0 - w])[:, None]
+    z = z[:, None]
     level = ndtr(z)
     ends = expand(parts, z)
-    low, high = ends.min(axis=0), ends.max(axis=0)
+    low = ends.min(axis=0)
+    high = ends.max(axis=0)
     x = 0.5 * (low + high)
     for _ in range(STEPS):
         over, density = (weight * distributions(parts, x)).sum(axis=1)
         over -= level
-        low, high = np.where(over > 0, low, x), np.where(over > 0, x, high)
+        low = np.where(over > 0, low, x)
+        high = np.where(over > 0, x, high)
         near = np.abs(over) < NEAR * level
         near |= high - low <= 1e-12 * (1.0 + np.abs(x))
         if near.all():
@@ -116,7 +124,8 @@ def polynomials(cumulants: Array) -> Array:
     ...)`.
     """
     spread, skew, kurtosis = standardise(cumulants)
-    sixth, square = skew / 6.0, skew * skew
+    sixth = skew / 6.0
+    square = skew * skew
     linear = 1.0 - kurtosis / 8.0 + 5.0 / 36.0 * square
     return np.stack([cumulants[0], spread, -sixth, linear, sixth, kurtosis / 24.0 - square / 18.0])
 
@@ -169,7 +178,8 @@ def logistic_mean(cumulants: Array) -> Array:
     deviation of 1.6.
     """
     parts = polynomials(cumulants)
-    spread, out = parts[1], np.empty(parts.shape[1])
+    spread = parts[1]
+    out = np.empty(parts.shape[1])
     curved = np.flatnonzero(spread <= FLAT)
     step = 1.2 / np.maximum(spread[curved], NARROW)
     half = (REACH_OF_Z / step).astype(int)

@@ -125,7 +125,8 @@ def take_orders(data: Array, indptr: Array, out: Array) -> None:
 
 def log_orders_of(x: Array, starts: Array) -> Array:
     """Log multinomial coefficient of each row, `(e,), (r + 1,) -> (r,)`."""
-    first, last = starts[:-1], starts[1:]
+    first = starts[:-1]
+    last = starts[1:]
     some = first < last  # of an empty row reduceat gives the entry that comes next
     lengths = np.zeros(len(first))
     lengths[some] = np.add.reduceat(x, first[some])
@@ -169,7 +170,9 @@ def tally(
     for c in range(first, last):
         class_counts = counts[c]
         for e in range(starts[c], starts[c + 1]):
-            i, total, logs = order[e], 0.0, 0.0
+            i = order[e]
+            total = 0.0
+            logs = 0.0
             w = weight[i]
             for p in range(indptr[i], indptr[i + 1]):
                 x = float(data[p])
@@ -215,7 +218,8 @@ def add_entries(labels: Array, words: Array, numbers: Array, out: Array) -> None
 
 def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> Array:
     """Class of each row, counted from `first` on; -1 if it is not one of `first` to `last`."""
-    labels, here = np.full(rows, -1), np.diff(starts[first : last + 1])
+    labels = np.full(rows, -1)
+    here = np.diff(starts[first : last + 1])
     labels[order[starts[first] : starts[last]]] = np.repeat(np.arange(last - first), here)
     return labels
 
@@ -225,7 +229,8 @@ def score_multinomial(rows: Csr, logs: Array, first: int, out: Array) -> None:
     """Add multinomial scores of known probabilities, whose logs are `(k, lanes) -> (r, c)`."""
     (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
     for i in range(len(indptr) - 1):
-        length, log_factorials = 0.0, 0.0
+        length = 0.0
+        log_factorials = 0.0
         for p in range(indptr[i], indptr[i + 1]):
             x = float(data[p])
             length += x
@@ -252,12 +257,16 @@ def score_dirichlet(
     `(c,) -> (r, c)`.
     """
     (data, indices, indptr), lanes = rows, logs.shape[1]
-    total, product, room = np.zeros(lanes), np.ones(lanes), room_for_words(longest_row(indptr))
+    total = np.zeros(lanes)
+    product = np.ones(lanes)
+    room = room_for_words(longest_row(indptr))
     # no more than there are rows: a single one is not to wait for memory
     remembered = min(REMEMBERED, len(indptr) - 1)
-    lengths, of_length = np.full(remembered, -1.0), np.zeros((remembered, lanes))
+    lengths = np.full(remembered, -1.0)
+    of_length = np.zeros((remembered, lanes))
     for i in range(len(indptr) - 1):
-        a, b = indptr[i], indptr[i + 1]
+        a = indptr[i]
+        b = indptr[i + 1]
         length = score_words(data[a:b], indices[a:b], concentration, logs, total, product, room)
         place = int(length) % remembered
         if lengths[place] != length:
@@ -325,7 +334,9 @@ def score_words(
     wrong; sums are those of one word after the other.
     """
     few, others, counts, before = room
-    n, m, length = 0, 0, 0.0
+    n = 0
+    m = 0
+    length = 0.0
     for p in range(len(data)):
         x = float(data[p])
         length += x
@@ -333,9 +344,11 @@ def score_words(
         m += x != 1.0
         few[n] = indices[p]
         n += (x > 0.0) & (x <= FEW) & (x == np.floor(x))
-    factors, done = 0, 0
+    factors = 0
+    done = 0
     for q in range(m):
-        x, word = counts[q], others[q]
+        x = counts[q]
+        word = others[q]
         if x > FEW or x != np.floor(x):
             add_rows(total, logs, few[done : before[q]], before[q] - done)
             done = before[q]

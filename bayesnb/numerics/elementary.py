@@ -14,7 +14,8 @@ FRACTION = 0x000FFFFFFFFFFFFF
 ONE = BIAS << 52
 ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
 # k * LN2_HIGH is exact: it ends in 21 zeros
-LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
+LN2_HIGH = 0.6931471803691238
+LN2_LOW = 1.9082149292705877e-10
 # 2 atanh(s) / s - 2 in powers of s**2; the next term is below 2e-18
 ATANH = tuple(2 / n for n in range(3, 22, 2))
 SMALL = 0.41  # up to here 1 + u < sqrt(2), and log1p(u) is series(u / (2 + u))

@@ -30,7 +30,8 @@ def search(
 
     `ends`, `(2, r)`, are brackets; with `below`, `(r,)`, transforms are those on the line 1/2.
     """
-    t, found = (np.arange(phi.shape[1]) + 0.5) * step, np.empty_like(guess)
+    t = (np.arange(phi.shape[1]) + 0.5) * step
+    found = np.empty_like(guess)
     for rows in blocks(len(phi), max(CELLS // len(t), 1)):
         part = ends[:, rows], guess[:, rows], level
         if below is None:
@@ -72,11 +73,13 @@ def find_quantiles(
     for _ in range(STEPS):
         share, density = distribution(x)
         over = share - level
-        low, high = np.where(over > 0, low, x), np.where(over > 0, x, high)
+        low = np.where(over > 0, low, x)
+        high = np.where(over > 0, x, high)
         new = x - np.divide(over, density, out=np.full(x.shape, np.inf), where=density > 0)
         # equal at a quantile itself, where the step is 0
         new = np.where((low <= new) & (new <= high), new, 0.5 * (low + high))
-        moved, room = np.abs(new - x), slack * (1.0 + np.abs(new))
+        moved = np.abs(new - x)
+        room = slack * (1.0 + np.abs(new))
         x = np.where(going, new, x)
         going &= (moved > room) & (high - low > 0.1 * room)
         if not going.any():

@@ -45,15 +45,19 @@ def student(
     `alike` says that the exponents of each class are all the same. Return whether all sums are
     finite: a product that overflowed gives NaN, and the caller scores such rows feature by feature.
     """
-    features, finite = x.shape[1], True
-    tile, spare, total = np.empty((features, LANES)), np.empty(LANES), np.empty((len(mean), LANES))
+    features = x.shape[1]
+    finite = True
+    tile = np.empty((features, LANES))
+    spare = np.empty(LANES)
+    total = np.empty((len(mean), LANES))
     level = np.empty(len(mean))
     for c in range(len(mean)):
         level[c] = 0.0
         for j in range(features):
             level[c] += height[c, j]
     for start in range(0, len(x), LANES):
-        part, sums = x[start : start + LANES], out[start : start + LANES]
+        part = x[start : start + LANES]
+        sums = out[start : start + LANES]
         if alike and not any_infinite_or_missing(part):
             logs_of_tile(part, mean, width, tile, spare, total)
             for i in range(len(part)):
@@ -87,7 +91,8 @@ def student_by_definition(
             np.subtract(height, value, out=value)
             total = np.add.reduce(value, axis=2)
             if not math.isfinite(np.add.reduce(total, axis=None)):
-                good, whole = np.isfinite(u), alike and np.isfinite(x[rows]).all()
+                good = np.isfinite(u)
+                whole = alike and np.isfinite(x[rows]).all()
                 value[~good] = np.where(np.isnan(u[~good]) & (not whole), 0.0, np.nan)
                 total = value.sum(axis=2)
                 finite = finite and bool(np.isfinite(total).all())
@@ -134,7 +139,9 @@ def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) 
     clear(q)
     clear(total)
     for j in range(len(tile)):
-        m, w, large = mean[j], width[j], 0
+        m = mean[j]
+        w = width[j]
+        large = 0
         for i in range(LANES):
             q[i] = times(q[i], tile[j, i], m, w)
             large |= q[i] > LARGE
@@ -202,7 +209,10 @@ def sum_of_each(
     """
     clear(total)
     for j in range(len(tile)):
-        m, w, e, h = mean[j], width[j], exponent[j], height[j]
+        m = mean[j]
+        w = width[j]
+        e = exponent[j]
+        h = height[j]
         large = 0
         for i in range(LANES):
             d = tile[j, i] - m

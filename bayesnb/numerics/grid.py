@@ -38,7 +38,8 @@ def guide_to(columns: Sequence[Array]) -> Guide:
     with np.errstate(over="ignore", divide="ignore"):
         scale = SLOTS / (high - low)
     scale[~np.isfinite(scale)] = 0.0  # a single cut, or a range that is no float
-    padded, windows = [], []
+    padded = []
+    windows = []
     before = np.zeros((len(columns), SLOTS), np.int16)
     for j, cuts in enumerate(columns):
         slot = np.zeros(len(cuts))
@@ -49,7 +50,8 @@ def guide_to(columns: Sequence[Array]) -> Guide:
         windows.append((1 << int(inside.max()).bit_length()) - 1)
         padded.append(np.append(cuts, np.full(windows[-1] + 1, np.inf)))
     sizes = np.array([len(cuts) for cuts in padded], np.int64)
-    start, window = np.cumsum(sizes) - sizes, np.array(windows, np.int64)
+    start = np.cumsum(sizes) - sizes
+    window = np.array(windows, np.int64)
     return Guide(np.concatenate(padded), start, window, low, scale, before)
 
 
@@ -59,7 +61,8 @@ def search(
     before: Array, codes: Array,
 ) -> None:  # fmt: skip
     """Level of each cell, the number of cuts below it; -1 if missing, `(r, f) -> (r, f)`."""
-    place, last = np.empty(TILE, np.int64), SLOTS - 1.0
+    place = np.empty(TILE, np.int64)
+    last = SLOTS - 1.0
     for first in range(0, len(x), TILE):
         part = x[first : first + TILE]
         rows = len(part)
@@ -97,9 +100,11 @@ def halve(x: Array, below: Array, depth: int, least: float) -> Array:
     """
     edges = np.array([0, len(x)])
     for _ in range(depth):
-        low, high = edges[:-1], edges[1:]
+        low = edges[:-1]
+        high = edges[1:]
         cut = (below[high] - below[low] >= least) & (x[low] != x[high - 1])
-        low, high = low[cut], high[cut]
+        low = low[cut]
+        high = high[cut]
         middle = below[low] + 0.5 * (below[high] - below[low])
         right = left = np.minimum(np.maximum(below.searchsorted(middle), low + 1), high - 1)
         right = np.where(x[right] == x[right - 1], x.searchsorted(x[right], "right"), right)

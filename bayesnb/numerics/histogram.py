@@ -94,11 +94,14 @@ def average(share: Array, counts: Array, concentration: Array, log_odds: Array) 
     k = share.shape[-1]
     last, first = np.tril_indices(k)
     is_all = (first == 0) & (last == k - 1)
-    q, rows = sums_of_runs(share), sums_of_runs(counts)
+    q = sums_of_runs(share)
+    rows = sums_of_runs(counts)
     q[..., is_all] = 1.0  # and no other's, as each level has a share
-    prior_total, rows_total = concentration[..., None], rows[..., is_all]
+    prior_total = concentration[..., None]
+    rows_total = rows[..., is_all]
     prior = prior_total * q
-    log_cut, log_no_cut = log_expit(log_odds)[..., None], log_expit(-log_odds)[..., None]
+    log_cut = log_expit(log_odds)[..., None]
+    log_no_cut = log_expit(-log_odds)[..., None]
     log_begin = log_weights(prior, rows, rows_total * q) + log_no_cut * (last - first)
     log_begin += np.where(last < k - 1, log_cut, 0.0)
 
@@ -212,7 +215,8 @@ def log_weights_left(bins: Bins, weight: float | Array) -> tuple[Array, Array]:
     ratios are 1.
     """
     stays = bins.rows - weight > ROUNDING * bins.rows_total
-    left, gone = np.where(stays, bins.a - weight, bins.prior), np.where(stays, weight, bins.rows)
+    left = np.where(stays, bins.a - weight, bins.prior)
+    gone = np.where(stays, weight, bins.rows)
     total = bins.rows_total - weight
     some = total > ROUNDING * bins.rows_total
     ratio = np.log(left / (bins.prior_total + total) / bins.q)
@@ -243,7 +247,8 @@ def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
 
     `between` bins alone: of the mean given the bin.
     """
-    tilt, k = tilt[:, None], bins.levels
+    tilt = tilt[:, None]
+    k = bins.levels
     logs = bins.log_chance + log_moments_of_bins(bins, tilt)
     with np.errstate(all="ignore"):
         each = log_gamma_cumulants(bins.a + tilt) - log_gamma_cumulants(bins.total + tilt)
@@ -252,7 +257,8 @@ def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
         if between:
             each[1:] = 0.0
         out = np.empty((4, *logs.shape[:-1], k))
-        by_first, mixed = np.full((*logs.shape[:-1], k), -np.inf), np.zeros(out.shape)
+        by_first = np.full((*logs.shape[:-1], k), -np.inf)
+        mixed = np.zeros(out.shape)
         for level, ends in reversed(list(ending_at(k))):
             here = (..., slice(level + 1))
             pair = np.stack([by_first[here], logs[..., ends]], axis=-1)
@@ -287,7 +293,8 @@ def log_modes(bins: Bins) -> Array:
 
     It is 0 where that has no peak. Of equally probable bins the longer ones are taken.
     """
-    k, lead = bins.levels, bins.rows.shape[:-1]
+    k = bins.levels
+    lead = bins.rows.shape[:-1]
     share = bins.q[..., bins.first == bins.last]
     best = np.zeros((*lead, k + 1))
     height = np.zeros((*lead, k + 1, k))  # max(a - 1, 0) / q of the best binning's bins, by level
@@ -313,7 +320,8 @@ def draw(bins: Bins, which: Array, share: Array, uniform: Array, variates: Array
     of the bins. A bin's variate is the sum of those of its levels.
     """
     k = bins.levels
-    begins, end = np.zeros(variates.shape, bool), np.full(variates.shape[:-1], k)
+    begins = np.zeros(variates.shape, bool)
+    end = np.full(variates.shape[:-1], k)
     for level, ends in reversed(list(ending_at(k))):
         at = np.nonzero(end == level + 1)
         up_to = np.cumsum(np.exp(bins.log_begin[..., ends]), axis=-1)[which[at[1]], at[2]]
@@ -333,10 +341,12 @@ def log_density(bins: Bins, which: Array, ratio: Array) -> Array:
     begins = np.ones(ratio.shape, bool)
     begins[..., 1:] = np.diff(ratio) != 0
     starts = np.flatnonzero(begins)
-    first, last = starts % k, (np.append(starts[1:], begins.size) - 1) % k
+    first = starts % k
+    last = (np.append(starts[1:], begins.size) - 1) % k
     _, c, f = np.unravel_index(starts // k, ratio.shape[:-1])
     at = which[c], f, last * (last + 1) // 2 + first
-    a, q = bins.a[at], bins.q[at[1:]]
+    a = bins.a[at]
+    q = bins.q[at[1:]]
     each = bins.log_begin[at] - gammaln(a)
     each += np.where(q < 1, (a - 1) * (ratio.ravel()[starts] + np.log(q)), 0.0)
     total = np.bincount(starts // k, each).reshape(ratio.shape[:-1])
@@ -347,7 +357,9 @@ def interval(bins: Bins, prob: float) -> Array:
     """Equal-tailed intervals of the ratios of the levels of one class and column, `-> (2, k)`."""
     share = bins.q[bins.first == bins.last]
     with_share = bins.some(~bins.is_all & (bins.log_chance > -2 * NEGLIGIBLE))
-    chance, a, q = np.exp(with_share.log_chance), with_share.a, with_share.q
+    chance = np.exp(with_share.log_chance)
+    a = with_share.a
+    q = with_share.q
     at_one = float(np.exp(bins.log_chance[bins.is_all][0]))
     level = np.arange(bins.levels)[:, None]
     held = chance * ((with_share.first <= level) & (level <= with_share.last))
@@ -355,13 +367,16 @@ def interval(bins: Bins, prob: float) -> Array:
     def below(x: Array) -> Array:
         return (held * betainc(a, bins.total - a, np.minimum(x[:, None] * q, 1.0))).sum(axis=-1)
 
-    below_one, ends = below(np.ones(bins.levels)), np.empty((2, bins.levels))
+    below_one = below(np.ones(bins.levels))
+    ends = np.empty((2, bins.levels))
     for side, p in enumerate(((1 - prob) / 2, (1 + prob) / 2)):
-        low, high = np.zeros(bins.levels), 1 / share
+        low = np.zeros(bins.levels)
+        high = 1 / share
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             is_low = below(middle) + at_one * (middle >= 1) < p
-            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+            low = np.where(is_low, middle, low)
+            high = np.where(is_low, high, middle)
         ends[side] = np.where((below_one < p) & (p <= below_one + at_one), 1.0, (low + high) / 2)
     return ends
 
@@ -395,7 +410,8 @@ class Line:
     def read(self, t: Array, levels: Array) -> Array:
         """The transform over the moment at the real part, `(n,) -> (n, m)`."""
         panels = np.maximum(np.ceil(np.log2(t / self.scale)), 0.0)
-        out, direct = np.empty((len(t), len(levels)), complex), np.zeros(len(t), bool)
+        out = np.empty((len(t), len(levels)), complex)
+        direct = np.zeros(len(t), bool)
         for panel in set(panels.tolist()):
             here = panels == panel
             end = self.scale * 2.0**panel
@@ -431,7 +447,8 @@ class Line:
         last, value = self.last
         if np.array_equal(t, last):
             return value
-        bins, out = self.bins, np.zeros((len(t), self.levels), complex)
+        bins = self.bins
+        out = np.zeros((len(t), self.levels), complex)
         edges = np.searchsorted(bins.last, np.arange(self.levels + 1))
         for part in np.array_split(np.arange(len(t)), 1 + len(t) * len(bins.q) // CHUNK):
             s = self.real + 1j * t[part, None]
@@ -463,12 +480,14 @@ def log_gamma_rise(a: Array, s: Array) -> Array:
     """
     small = (a < STIRLING_FROM) | (a + s[0].real < STIRLING_FROM)
     far = np.where(small, a + SHIFT, a)
-    x, y = s.real / far, s.imag / far
+    x = s.real / far
+    y = s.imag / far
     log1p = 0.5 * np.log1p(x * (2 + x) + y * y) + 1j * np.arctan2(y, 1 + x)
     rise = (far - 0.5 + s) * log1p + s * (np.log(far) - 1)
     rise += stirling_series(far + s) - stirling_series(far)
     if small.any():
-        near, factors = a[small], np.ones((), complex)
+        near = a[small]
+        factors = np.ones((), complex)
         for n in range(SHIFT):
             factors = factors * ((near + n + s) / (near + n))
         rise[:, small] -= np.log(factors)

@@ -78,7 +78,8 @@ def extent(x: Array, least: Array, most: Array) -> None:
     several columns at once.
     """
     for i in range(x.shape[0]):
-        row, beyond = x[i], False
+        row = x[i]
+        beyond = False
         for j in range(len(row)):
             beyond |= (row[j] < least[j]) | (row[j] > most[j])
         for j in range(len(row) if beyond else 0):
@@ -113,9 +114,11 @@ def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Arr
     Return the codes left out, as bits: 1 if one was negative (missing), 2 if one was beyond its
     column's levels.
     """
-    size, unusual = sizes_of(starts), 0
+    size = sizes_of(starts)
+    unusual = 0
     for i in range(len(codes)):
-        c, w = labels[i], weight[i]
+        c = labels[i]
+        w = weight[i]
         for j in range(codes.shape[1]):
             code = np.uint64(codes[i, j])
             if code < size[j]:
@@ -138,7 +141,8 @@ def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
     """Places of codes in a table of all columns' levels, -1 of those left out; and which those are,
     as `tally`.
     """
-    missing, beyond = codes < 0, codes >= np.diff(starts)
+    missing = codes < 0
+    beyond = codes >= np.diff(starts)
     unusual = int(missing.any()) + 2 * int(beyond.any())
     places = starts[:-1] + codes
     return (np.where(missing | beyond, -1, places) if unusual else places), unusual
@@ -173,7 +177,9 @@ def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> 
     """
     if table.shape[1] == 8:
         return score_eight(codes, starts, table, first, out)
-    total, size, unusual = np.zeros(table.shape[1]), sizes_of(starts), 0
+    total = np.zeros(table.shape[1])
+    size = sizes_of(starts)
+    unusual = 0
     for i in range(len(codes)):
         for j in range(codes.shape[1]):
             code = np.uint64(codes[i, j])
@@ -201,21 +207,34 @@ def score_eight(codes: Array, starts: Array, table: Array, first: int, out: Arra
     than the addition. Eight variables stay in registers. It is reading entries that takes time:
     those of padding are left out, in pairs.
     """
-    total, size, unusual = np.zeros(8), sizes_of(starts), 0
+    total = np.zeros(8)
+    size = sizes_of(starts)
+    unusual = 0
     classes = out.shape[1] - first
     for i in range(len(codes)):
-        a, b, c, d, e, f, g, h = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        a = 0.0
+        b = 0.0
+        c = 0.0
+        d = 0.0
+        e = 0.0
+        f = 0.0
+        g = 0.0
+        h = 0.0
         for j in range(codes.shape[1]):
             code = np.uint64(codes[i, j])
             if code < size[j]:
                 row = table[np.uint64(starts[j]) + code]
-                a, b = a + row[0], b + row[1]
+                a = a + row[0]
+                b = b + row[1]
                 if classes > 2:
-                    c, d = c + row[2], d + row[3]
+                    c = c + row[2]
+                    d = d + row[3]
                 if classes > 4:
-                    e, f = e + row[4], f + row[5]
+                    e = e + row[4]
+                    f = f + row[5]
                 if classes > 6:
-                    g, h = g + row[6], h + row[7]
+                    g = g + row[6]
+                    h = h + row[7]
             else:
                 unusual |= 1 if codes[i, j] < 0 else 2
         total[0], total[1], total[2], total[3] = a, b, c, d

@@ -52,7 +52,9 @@ def moments(
     copy = np.empty((0 if holes is None else min(step, rows), features))
     for start in range(0, rows, step):
         stop = min(start + step, rows)
-        part, labels, w = x[start:stop], codes[start:stop], weight[start:stop]
+        part = x[start:stop]
+        labels = codes[start:stop]
+        w = weight[start:stop]
         group(labels, order, starts)
         block[:] = 0.0
         if holes is None:
@@ -83,7 +85,8 @@ def moments_in_one_block(
     block[:] = 0.0
     count, mean, slip, ssd, _ = block
     missing = np.zeros(x.shape, bool) if holes is None else np.isnan(x)
-    w, cells = np.where(missing, 0.0, weight[:, None]), np.where(missing, 0.0, x)
+    w = np.where(missing, 0.0, weight[:, None])
+    cells = np.where(missing, 0.0, x)
     with np.errstate(all="ignore"):
         np.add.at(count, codes, w)
         for c, j, of_rows in columns_of_classes(order, starts, count):
@@ -94,7 +97,8 @@ def moments_in_one_block(
             return False
         # what rounding left of the means
         for c, j, of_rows in columns_of_classes(order, starts, count):
-            weights, numbers = w[of_rows, j].tolist(), cells[of_rows, j].tolist()
+            weights = w[of_rows, j].tolist()
+            numbers = cells[of_rows, j].tolist()
             # not the count, which is rounded, times the mean
             means = [-float(mean[c, j])] * len(weights)
             slip[c, j] = math.sumprod(weights + weights, numbers + means) / count[c, j]
@@ -153,9 +157,11 @@ def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, bl
     """Write a block's counts, and means by a plain sum; return whether no mean is missing or
     infinite.
     """
-    features, finite = x.shape[1], True
+    features = x.shape[1]
+    finite = True
     for i in range(len(x)):
-        c, w = codes[i], weight[i]
+        c = codes[i]
+        w = weight[i]
         for j in range(features):
             block[MEAN, c, j] += w * x[i, j]
     for c in range(block.shape[1]):
@@ -178,29 +184,39 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
     of four rows at a time, so that there is one load and store for four terms.
     """
     for c in range(block.shape[1]):
-        count, mean, slip, lost, ssd = (
-            block[COUNT, c],
-            block[MEAN, c],
-            block[SLIP, c],
-            block[LOST, c],
-            block[SSD, c],
-        )
-        first, last = starts[c], starts[c + 1]
+        count = block[COUNT, c]
+        mean = block[MEAN, c]
+        slip = block[SLIP, c]
+        lost = block[LOST, c]
+        ssd = block[SSD, c]
+        first = starts[c]
+        last = starts[c + 1]
         for e in range(first, last - (last - first) % 4, 4):
-            p, q, r, t = order[e], order[e + 1], order[e + 2], order[e + 3]
+            p = order[e]
+            q = order[e + 1]
+            r = order[e + 2]
+            t = order[e + 3]
             for j in range(len(mean)):
-                a, b = x[p, j] - mean[j], x[q, j] - mean[j]
-                d, f = x[r, j] - mean[j], x[t, j] - mean[j]
-                wa, wb, wd, wf = w[p] * a, w[q] * b, w[r] * d, w[t] * f
-                old, new = slip[j], (wa + wb) + (wd + wf)
+                a = x[p, j] - mean[j]
+                b = x[q, j] - mean[j]
+                d = x[r, j] - mean[j]
+                f = x[t, j] - mean[j]
+                wa = w[p] * a
+                wb = w[q] * b
+                wd = w[r] * d
+                wf = w[t] * f
+                old = slip[j]
+                new = (wa + wb) + (wd + wf)
                 slip[j] = old + new
                 lost[j] += rounded_away(old, new)
                 ssd[j] += (wa * a + wb * b) + (wd * d + wf * f)
         for e in range(last - (last - first) % 4, last):
-            row, w_row = order[e], w[order[e]]
+            row = order[e]
+            w_row = w[order[e]]
             for j in range(len(mean)):
                 d = x[row, j] - mean[j]
-                old, new = slip[j], w_row * d
+                old = slip[j]
+                new = w_row * d
                 slip[j] = old + new
                 lost[j] += rounded_away(old, new)
                 ssd[j] += new * d
@@ -229,7 +245,8 @@ def means_with_holes(x: Array, codes: Array, weight: Array, block: Array, copy: 
 def fill_holes(row: Array, mean: Array, out: Array) -> None:
     """Write a row with means in place of missing cells."""
     for j in range(len(out)):
-        cell, m = row[j], mean[j]
+        cell = row[j]
+        m = mean[j]
         out[j] = cell if cell == cell else m
 
 

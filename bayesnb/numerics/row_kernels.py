@@ -50,15 +50,18 @@ def normalise(joint: Array, proba: bool) -> int:
     """
     rows, classes = joint.shape
     step = max(1, TILE // classes)
-    spare, peak = np.empty(step * classes), np.empty(step)
+    spare = np.empty(step * classes)
+    peak = np.empty(step)
     for start in range(0, rows, step):
-        n, invalid = min(step, rows - start), -1
+        n = min(step, rows - start)
+        invalid = -1
         for i in range(n):
             most = -np.inf
             for c in range(classes):
                 most = max(most, joint[start + i, c])
             if not np.isfinite(most):
-                n, invalid = i, start + i
+                n = i
+                invalid = start + i
                 break
             peak[i] = most
             for c in range(classes):
@@ -87,7 +90,8 @@ def normalise(joint: Array, proba: bool) -> int:
 def normalise_by_definition(joint: Array, proba: bool) -> int:
     peak = np.maximum.reduce(joint, axis=1, keepdims=True)
     possible, impossible = until_impossible(peak)
-    joint, peak = joint[:possible], peak[:possible]
+    joint = joint[:possible]
+    peak = peak[:possible]
     joint -= peak
     shares = np.exp(joint)
     total = np.add.reduce(shares, axis=1, keepdims=True)
@@ -150,12 +154,10 @@ def add_rows(total: Array, table: Array, places: Array, n: int) -> None:
     """
     whole = n - n % 4
     for e in range(0, whole, 4):
-        one, two, three, four = (
-            table[places[e]],
-            table[places[e + 1]],
-            table[places[e + 2]],
-            table[places[e + 3]],
-        )
+        one = table[places[e]]
+        two = table[places[e + 1]]
+        three = table[places[e + 2]]
+        four = table[places[e + 3]]
         for k in range(len(total)):
             # in order: digits as one by one
             total[k] = (((total[k] + one[k]) + two[k]) + three[k]) + four[k]
@@ -201,7 +203,8 @@ def sums_of_entries(starts: Array, places: Array, table: Array) -> Array:
     """
     known = places >= 0
     if not known.all():
-        starts, places = np.append(0, np.cumsum(known))[starts], places[known]
+        starts = np.append(0, np.cumsum(known))[starts]
+        places = places[known]
     if len(starts) == 2:  # one row, for which a sparse array takes longer to make than to use
         return table[places[starts[0] : starts[1]]].sum(axis=0, keepdims=True)
     return csr_array((np.ones(len(places)), places, starts), (len(starts) - 1, len(table))) @ table

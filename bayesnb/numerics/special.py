@@ -18,7 +18,8 @@ TRIGAMMA_STIRLING = tuple((2 * k + 2) * term for k, term in enumerate(PSI_STIRLI
 
 def ratio(part: Array, whole: Array) -> Array:
     """`part / whole`, and 0 where the whole is 0."""
-    part, whole = np.asarray(part, float), np.asarray(whole, float)
+    part = np.asarray(part, float)
+    whole = np.asarray(whole, float)
     if np.count_nonzero(whole) == whole.size:  # a third of the time that `all` takes of few numbers
         return np.asarray(part / whole)
     part, whole = np.broadcast_arrays(part, whole)
@@ -38,7 +39,8 @@ def accurate_log1p(z: Any) -> Array:
     """log(1 + z), real or complex; NumPy's of complex numbers has no correct digit near 0."""
     if not np.iscomplexobj(z):
         return np.log1p(z)
-    x, y = z.real, z.imag
+    x = z.real
+    y = z.imag
     square = x * (2 + x) + y * y  # |1 + z|**2 - 1
     out = np.empty(np.shape(z), complex)
     out.imag = np.arctan2(y, 1 + x)
@@ -80,7 +82,8 @@ def _tail(z: Array, terms: tuple[float, ...]) -> Array:
     """Sum of terms[k] / z**(2 k + 2), which with PSI_STIRLING is log z - 1 / (2 z) - psi(z) for
     large z.
     """
-    square, total = 1 / z**2, np.zeros_like(z)
+    square = 1 / z**2
+    total = np.zeros_like(z)
     for term in reversed(terms):
         total = (total + term) * square
     return total
@@ -97,7 +100,8 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
     >>> round(float(log_gamma_ratio(1e15, 5)), 10)  # 5 log(1e15), and gammaln says 174
     172.6938819746
     """
-    a, s = np.asarray(a, float), np.asarray(s)
+    a = np.asarray(a, float)
+    s = np.asarray(s)
     lgamma = loggamma if np.iscomplexobj(s) else gammaln
     with np.errstate(all="ignore"):
         z = np.asarray(a + s)
@@ -105,8 +109,10 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
         if not large.any():
             value = lgamma(z) - lgamma(a)
         else:  # each in its places alone: both take long
-            value, near = np.empty(z.shape, z.dtype), ~large
-            far, step = np.broadcast_to(a, z.shape)[large], np.broadcast_to(s, z.shape)[large]
+            value = np.empty(z.shape, z.dtype)
+            near = ~large
+            far = np.broadcast_to(a, z.shape)[large]
+            step = np.broadcast_to(s, z.shape)[large]
             # The step is not z - a, which is 0 at a = 1e17.
             leading = (far - 0.5) * accurate_log1p(step / far) + step * np.log(z[large]) - step
             value[large] = leading + stirling_series(z[large]) - stirling_series(far)
@@ -125,9 +131,11 @@ def psi_rise(a: Array, s: Array) -> Array:
     >>> float(psi_rise(1e15, 1.0))
     1e-15
     """
-    a, s = np.asarray(a, float), np.asarray(s, float)
+    a = np.asarray(a, float)
+    s = np.asarray(s, float)
     large = a >= STIRLING_FROM
-    near, far = np.where(large, STIRLING_FROM, a), np.where(large, a, STIRLING_FROM)
+    near = np.where(large, STIRLING_FROM, a)
+    far = np.where(large, a, STIRLING_FROM)
     leading = accurate_log1p(s / far) + s / (2 * far * (far + s))
     return np.where(
         large,
@@ -153,7 +161,8 @@ def trigamma_fall(a: Array, s: Array) -> Array:
     1.0
     """
     a, s = np.broadcast_arrays(np.asarray(a, float), np.asarray(s, float))
-    near, far = a < STIRLING_FROM, np.maximum(a, STIRLING_FROM)
+    near = a < STIRLING_FROM
+    far = np.maximum(a, STIRLING_FROM)
     end = far + s
     leading = s / far / end * (1 + (1 / far + 1 / end) / 2)
     value = np.asarray(leading + _trigamma_tail(far) - _trigamma_tail(end))

@@ -12,7 +12,8 @@ from typing import Any
 
 # Cells handed to a thread at once: fewer cost more to hand over than to work on, more leave a
 # thread idle at the end.
-FEWEST, MOST = 1 << 18, 1 << 20
+FEWEST = 1 << 18
+MOST = 1 << 20
 PARTS = 8  # of a table in between
 
 

@@ -39,8 +39,10 @@ def student_cumulants(
     The shapes are those after the tilt, and the width and spread are multiplied by the power. A
     missing cell counts as one at the location; return whether there are any.
     """
-    features, incomplete = x.shape[1], False
-    tile, sums = np.empty((features, LANES)), np.empty(5 * LANES)
+    features = x.shape[1]
+    incomplete = False
+    tile = np.empty((features, LANES))
+    sums = np.empty(5 * LANES)
     for start in range(0, len(x), LANES):
         part = x[start : start + LANES]
         transpose(part, tile)
@@ -92,11 +94,13 @@ def student_cumulants_by_definition(
     with np.errstate(all="ignore"):
         for c in range(len(location)):
             d = np.where(missing, 0.0, x - location[c])
-            rho, logs = spread[c] + width[c] * d * d, 0.0
+            rho = spread[c] + width[c] * d * d
+            logs = 0.0
             if tilt != 0.0:
                 logs = 0.5 * power * np.log1p(tilt * rho)
                 rho /= 1.0 + tilt * rho
-            y, square = shape[c] * rho, rho * rho
+            y = shape[c] * rho
+            square = rho * rho
             out[0, :, c] = still[0, c] - (y + logs).sum(axis=1)
             out[1, :, c] = still[1, c] + (rho * (y - power)).sum(axis=1)
             out[2, :, c] = still[2, c] - (square * (2.0 * y - 1.5 * power)).sum(axis=1)
@@ -121,16 +125,19 @@ def add_terms(
     At a tilt, 1 + rho tilt is also multiplied into a fifth part of `sums`: half of that product's
     logarithm is still to be subtracted from the first cumulant.
     """
-    three, four = 1.5 * w, 4.0 * w
+    three = 1.5 * w
+    four = 4.0 * w
     for i in range(LANES):
         d = x[i] - location
         d = d if d == d else 0.0
         rho = spread + width * d * d
         if tilt is not None:
-            u, q = tilt * rho, sums[4 * LANES + i]
+            u = tilt * rho
+            q = sums[4 * LANES + i]
             sums[4 * LANES + i] = q + (u + q * u)
             rho /= 1.0 + u
-        y, square = shape * rho, rho * rho
+        y = shape * rho
+        square = rho * rho
         sums[i] -= y
         sums[LANES + i] += rho * (y - w)
         sums[2 * LANES + i] -= square * (2.0 * y - three)

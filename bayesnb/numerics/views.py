@@ -159,7 +159,8 @@ class Lookup:
     def unknown_in(self, j: int, column: Array) -> Counter:
         """Levels in a column that have no place, and how often each occurs."""
         distinct, times = np.unique(column, return_counts=True)
-        places, least = self.places[j], int(self.least[j])
+        places = self.places[j]
+        least = int(self.least[j])
         seen = zip(distinct.tolist(), times.tolist(), strict=True)
         unknown = [
             (x, n)
@@ -235,7 +236,8 @@ class Paired(View):
 
     def __getitem__(self, index: Any) -> Array:
         codes = np.concatenate([np.asarray(x[index], np.int32) for x in self.cells], axis=1)
-        one, two = codes[:, self.ends[:, 0]], codes[:, self.ends[:, 1]]
+        one = codes[:, self.ends[:, 0]]
+        two = codes[:, self.ends[:, 1]]
         return np.where(
             (one >= 0) & (two >= 0), one * self.sizes[self.ends[:, 1]] + two, -1
         ).astype(np.int32)
@@ -273,7 +275,8 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     """
     if sparse.issparse(x):
         starts = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
-        data, indices = x.data, x.indices
+        data = x.data
+        indices = x.indices
         if as_it_is(x):
             return data, indices, readable(starts, INTEGERS)
         span = slice(starts[0], starts[-1])

@@ -37,7 +37,8 @@ def require(condition: Any, problem: str) -> None:
 
 def check_saved(saved: Saved) -> None:
     """Raise for an estimator whose parts do not belong together."""
-    shard, prior = saved.shard, saved.prior
+    shard = saved.shard
+    prior = saved.prior
     check_shard(shard)
     check_class_prior(prior.classes, len(shard.classes))
     blocks = zip(prior.blocks, shard.schema.blocks, shard.stats.blocks, strict=True)
@@ -66,7 +67,9 @@ def check_class_prior(belief: Any, classes: int) -> None:
 
 def check_exponents(saved: Saved, schema: Schema) -> None:
     """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
-    temper, sd, length = saved.temper, saved.temper_sd, saved.temper_length
+    temper = saved.temper
+    sd = saved.temper_sd
+    length = saved.temper_length
     shape = (len(schema.keys),)
     if isinstance(temper, float) and isinstance(sd, float):
         # the sd may be undefined
@@ -86,7 +89,8 @@ def check_exponents(saved: Saved, schema: Schema) -> None:
 
 def check_covariance(covariance: ExponentCovariance, features: int) -> None:
     """Raise unless it is a covariance of exponents, of which each feature has one."""
-    matrix, group = covariance.matrix, covariance.group
+    matrix = covariance.matrix
+    group = covariance.group
     size = len(matrix)
     check_numbers(matrix, (size, size), "covariances of exponents", least=-LARGEST)
     check_numbers(np.diag(matrix), (size,), "variances of exponents")
@@ -120,7 +124,8 @@ def check_numbers(
 
 def check_shard(shard: Shard) -> None:
     """Raise for a shard that no rows make, or that could not be read again."""
-    classes, schema = shard.classes, shard.schema
+    classes = shard.classes
+    schema = shard.schema
     check_labels(classes)
     check_schema(schema)
     counts = shard.stats.classes
@@ -145,7 +150,8 @@ def check_labels(classes: Array) -> None:
 
 def check_schema(schema: Schema) -> None:
     """Raise for blocks of other columns, or a column in two of them."""
-    columns, blocks = schema.columns, schema.blocks
+    columns = schema.columns
+    blocks = schema.blocks
     is_unique = isinstance(columns, range) or len(set(columns)) == len(columns)
     require(is_unique, "two columns have the same name")
     for block in blocks:
@@ -158,7 +164,8 @@ def check_schema(schema: Schema) -> None:
     places = [place for block in blocks for place in block.places]
     require(len(set(places)) == len(places), "a column is in two blocks")
     for choice in schema.choices:
-        names, elpd = expect(choice, Choice).candidates, choice.elpd
+        names = expect(choice, Choice).candidates
+        elpd = choice.elpd
         is_scored = is_floats(elpd) and elpd.shape == (len(names),)
         is_named = all(isinstance(name, str) for name in names)
         is_possible = is_scored and is_named and 0 <= choice.chosen < len(names)
@@ -167,7 +174,8 @@ def check_schema(schema: Schema) -> None:
 
 def check_block(block: Block, columns: Sequence[Hashable]) -> None:
     """Raise for a block of columns that are not there, or without different levels of each."""
-    places, family = block.places, block.family
+    places = block.places
+    family = block.family
     are_places = all(type(place) is int and place >= 0 for place in places)
     require(are_places and len(places), "columns of a block are not in the table")
     names = [columns[place] for place in places]
@@ -188,7 +196,8 @@ def check_links(block: LinkBlock, columns: Sequence[Hashable]) -> None:
         check_block(reader, columns)
         is_on_grid = reader.grid is None or len(reader.grid.sizes) == len(reader.names)
         require(is_on_grid, "the numbers of a link are on no grid")
-    width, links = range(len(block.columns)), (len(block.ends),)
+    width = range(len(block.columns))
+    links = (len(block.ends),)
     for u, v in block.ends:
         is_pair = type(u) is type(v) is int and u != v and u in width and v in width
         require(is_pair, "a link is between two columns")
@@ -222,7 +231,8 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     is_small = classes * width**stats.degree <= numbers
     require(sizes == block.sizes and is_small, problem)
     stats.check()
-    row, label = np.zeros((1, len(block.words))), np.zeros(1, np.int64)
+    row = np.zeros((1, len(block.words)))
+    label = np.zeros(1, np.int64)
     like = stats.alone(row, one_hot(label, classes))
     require(type(stats) is type(like) and shapes_of(stats) == shapes_of(like), problem)
     check_counts(stats, whose)
@@ -253,7 +263,9 @@ def shapes_of(record: Record) -> dict[str, tuple[int, ...]]:
 
 def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> None:
     """Raise for rows that no table of these columns has."""
-    codes, keys, size = kept.codes, kept.keys, len(kept.codes)
+    codes = kept.codes
+    keys = kept.keys
+    size = len(kept.codes)
     check_numbers(kept.weight, (size,), "weights of the rows that stay", least=TINY)
     is_right = codes.dtype == np.intp and keys.dtype == np.uint64
     is_right &= codes.shape == keys.shape == (size,) and 0 < size <= min(MAX_ROWS, kept.rows)
