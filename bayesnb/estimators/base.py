@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
-from bayesnb.data.families import near_columns
+from bayesnb.data.families import declared_families, near_columns
 from bayesnb.data.labels import Labels, weights
 from bayesnb.estimators.labels import check_labels
 from bayesnb.estimators.tempering import AUTO, COLUMNS, NONE, check_temper
@@ -270,6 +270,21 @@ def misspelt(table: Table, names: Any) -> str:
     pairs = [(name, near_columns(name, new)) for name in lacking[:MAX_MISSPELT]]
     renamed = {near[0]: name for name, near in pairs if near}
     return f"Are these the same columns? X.rename(columns={renamed}).\n" if renamed else ""
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise for parameters with which no table can be learnt."""
+    estimator._check_arguments()
+
+
+def list_families(estimator: Any, columns: Sequence[Hashable]) -> dict[Hashable, Any]:
+    """Return the families that an estimator declares, of those columns that have one."""
+    return declared_families(estimator._families(), columns)
+
+
+def looks_for_links(estimator: Any) -> bool:
+    """Return whether an estimator looks for links between columns when it is fitted."""
+    return estimator._dependence_rule is not None
 
 
 def clone_with(estimator: Any, **changes: Any) -> Any:

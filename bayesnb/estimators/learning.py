@@ -163,7 +163,7 @@ class IncrementalMixin(ModelHolder):
         [2.0, 2.0]
         """
         with unchanged_on_error(self):
-            before, declared = self._continued(classes, grow_classes)
+            before, declared = start_batch(self, classes, grow_classes)
             return self._learn((X, y, sample_weight), before, declared, grow_classes)
 
     def merge(self, other: Self) -> Self:
@@ -224,7 +224,7 @@ class IncrementalMixin(ModelHolder):
             )
         check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it first.")
         merged = self._with_fitted(self.fitted_)
-        return merged._learn_shard(self.fitted_.shard + other.fitted_.shard, self.fitted_)
+        return merged._set_model(self.fitted_.shard + other.fitted_.shard, self.fitted_)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back, as if they had never been learnt.
@@ -292,7 +292,7 @@ class IncrementalMixin(ModelHolder):
             self.schema_.refuse_unseen(rows.cells, self.n_jobs)
             rest = subtract_rows(self.fitted_.shard, gone, len(rows.codes))
             self._check_digits(gone, rest)
-            return self._learn_shard(rest, self.fitted_)
+            return self._set_model(rest, self.fitted_)
 
     def decay(self, factor: float) -> Self:
         """Let everything learnt count less: the weight of every row is multiplied by a factor.
@@ -349,21 +349,7 @@ class IncrementalMixin(ModelHolder):
                 stats=float(factor) * seen.stats,
                 integer_weights=seen.integer_weights and factor == 1,
             )
-            return self._learn_shard(faded, self.fitted_)
-
-    def _continued(self, classes: Any, grow: bool) -> tuple[Shard | None, Any]:
-        """Return what was learnt before `partial_fit`, and the classes that are declared."""
-        before = self.fitted_.shard if hasattr(self, "fitted_") else None
-        declared = self.classes if classes is None else classes
-        if before is None and declared is None and not grow:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        fixed = before is not None and classes is not None and not grow
-        if fixed and not np.array_equal(declared_classes(classes), self.classes_):
-            raise ValueError(
-                f"`classes={classes}` is not the same as on the last call to partial_fit: "
-                f"{self.classes_.tolist()}. With grow_classes=True new ones are added."
-            )
-        return before, declared
+            return self._set_model(faded, self.fitted_)
 
     def _learn(
         self,
@@ -388,8 +374,8 @@ class IncrementalMixin(ModelHolder):
             self.__dict__.pop("target_name_", None)
         name_target(self, y)
         if before is None:
-            return self._learn_shard(shard, None, read)
-        return self._learn_shard(before + shard, self.fitted_, read)
+            return self._set_model(shard, None, read)
+        return self._set_model(before + shard, self.fitted_, read)
 
     def _count(
         self,
@@ -433,68 +419,6 @@ class IncrementalMixin(ModelHolder):
             )
         return schema
 
-    def _shard(
-        self,
-        rows: tuple[Any, Any, Any],
-        declared: Any = None,
-        known: Schema | None = None,
-        first: int | None = None,
-        bound: int | None = None,
-    ) -> Shard | None:
-        """Return the stats of X, y and sample_weight, to be learnt with those of other shards.
-
-        None for no row.
-
-        Families and grids are those of a schema that is `known`, if one is, so that the stats can
-        be added up. `first` is the number of rows before these, and `bound` the largest key of
-        those that stay, where they are known.
-        """
-        self._check_arguments()
-        X, y, sample_weight = rows
-        size = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
-        if size == 0 or (sample_weight is not None and not np.any(sample_weight)):
-            return None
-        table, labels, weight = self._drop_weightless(self._table(X, reset=True), y, sample_weight)
-        classes = known_classes(
-            labels, None, self.classes if declared is None else declared, grow=False
-        )
-        codes = encode(labels, classes)
-        schema = None
-        if known is not None and tuple(known.columns) == tuple(table.columns):
-            schema = known.of_part(table)
-        shard, read = self._count(table, codes, weight, classes, schema)
-        if self._temper_rule not in (COLUMNS, LOO):
-            return shard
-        return replace(shard, kept=KeptRows.of(shard.schema, len(classes), read, first, bound))
-
-    def _learns_from_first_rows(self) -> bool:
-        """Return whether the first rows decide on families, grids or links for all others."""
-        families = self._families()
-        return (
-            not isinstance(families, Family)
-            or families.has_grid
-            or self._dependence_rule is not None
-        )
-
-    def _adopt(self, shard: Shard, *, more: bool = False) -> Self:
-        """Learn the rows of a shard: in place of what was learnt before, or besides it."""
-        with unchanged_on_error(self):
-            self._check_arguments()
-            if self.temper in (COLUMNS, LOO) and shard.kept is None:
-                raise ValueError(
-                    f"temper={self.temper!r} finds exponents by rows, and these shards have kept "
-                    "none. Count them by shard(model, X, y, keep_rows=True) of a model with this "
-                    "temper, or give temper a number."
-                )
-            before = self.fitted_ if more else None
-            if before is None:
-                name_features(self, shard.schema.columns)
-            total = shard if before is None else before.shard.followed_by(shard)
-            kept = shard.kept_among(total.classes, total.schema)
-            return self._learn_shard(
-                total, before, None if kept is None else kept.labelled(total.schema)
-            )
-
     def _drop_weightless(
         self, table: Table, y: Any, sample_weight: Any
     ) -> tuple[Table, Labels, Array | None]:
@@ -506,7 +430,7 @@ class IncrementalMixin(ModelHolder):
         keep = weight > 0
         return table.take(keep), labels[keep], weight[keep]
 
-    def _learn_shard(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
+    def _set_model(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
         """Hold the model of all rows of a shard; a prior that was there before stays."""
         class_prior = self._class_prior_rule(shard.classes)
         known = None if before is None else (before.model, before.shard)
@@ -554,3 +478,85 @@ class IncrementalMixin(ModelHolder):
                 f"its scale, by rounding errors ({DIGITS:g} is allowed). Fit again on the other "
                 "rows. Nothing was forgotten."
             )
+
+
+def start_batch(estimator: Any, classes: Any, grow: bool) -> tuple[Shard | None, Any]:
+    """Return what was learnt before `partial_fit`, and the classes that are declared."""
+    before = estimator.fitted_.shard if hasattr(estimator, "fitted_") else None
+    declared = estimator.classes if classes is None else classes
+    if before is None and declared is None and not grow:
+        raise ValueError("classes must be passed on the first call to partial_fit.")
+    fixed = before is not None and classes is not None and not grow
+    if fixed and not np.array_equal(declared_classes(classes), estimator.classes_):
+        raise ValueError(
+            f"`classes={classes}` is not the same as on the last call to partial_fit: "
+            f"{estimator.classes_.tolist()}. With grow_classes=True new ones are added."
+        )
+    return before, declared
+
+
+def count_shard(
+    estimator: Any,
+    rows: tuple[Any, Any, Any],
+    declared: Any = None,
+    known: Schema | None = None,
+    first: int | None = None,
+    bound: int | None = None,
+) -> Shard | None:
+    """Return the stats of X, y and sample_weight, to be learnt with those of other shards.
+
+    None for no row.
+
+    Families and grids are those of a schema that is `known`, if one is, so that the stats can
+    be added up. `first` is the number of rows before these, and `bound` the largest key of
+    those that stay, where they are known.
+    """
+    estimator._check_arguments()
+    X, y, sample_weight = rows
+    size = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+    if size == 0 or (sample_weight is not None and not np.any(sample_weight)):
+        return None
+    table, labels, weight = estimator._drop_weightless(
+        estimator._table(X, reset=True), y, sample_weight
+    )
+    classes = known_classes(
+        labels, None, estimator.classes if declared is None else declared, grow=False
+    )
+    codes = encode(labels, classes)
+    schema = None
+    if known is not None and tuple(known.columns) == tuple(table.columns):
+        schema = known.of_part(table)
+    shard, read = estimator._count(table, codes, weight, classes, schema)
+    if estimator._temper_rule not in (COLUMNS, LOO):
+        return shard
+    return replace(shard, kept=KeptRows.of(shard.schema, len(classes), read, first, bound))
+
+
+def learns_from_first_rows(estimator: Any) -> bool:
+    """Return whether the first rows decide on families, grids or links for all others."""
+    families = estimator._families()
+    return (
+        not isinstance(families, Family)
+        or families.has_grid
+        or estimator._dependence_rule is not None
+    )
+
+
+def learn_shard(estimator: Any, shard: Shard, *, more: bool = False) -> Any:
+    """Learn the rows of a shard: in place of what was learnt before, or besides it."""
+    with unchanged_on_error(estimator):
+        estimator._check_arguments()
+        if estimator.temper in (COLUMNS, LOO) and shard.kept is None:
+            raise ValueError(
+                f"temper={estimator.temper!r} finds exponents by rows, and these shards have kept "
+                "none. Count them by shard(model, X, y, keep_rows=True) of a model with this "
+                "temper, or give temper a number."
+            )
+        before = estimator.fitted_ if more else None
+        if before is None:
+            name_features(estimator, shard.schema.columns)
+        total = shard if before is None else before.shard.followed_by(shard)
+        kept = shard.kept_among(total.classes, total.schema)
+        return estimator._set_model(
+            total, before, None if kept is None else kept.labelled(total.schema)
+        )

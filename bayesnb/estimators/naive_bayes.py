@@ -345,35 +345,7 @@ class NaiveBayes(
         True
         """
         check_is_fitted(self)
-        persistence.write(self._saved(), path)
-
-    def _saved(self) -> Saved:
-        """Return the values that a file holds of the fitted estimator."""
-        kind = type(self)
-        if not kind.__module__.startswith(f"{__package__}."):
-            raise ValueError(
-                f"{kind.__module__}.{kind.__qualname__} is not an estimator of bayesnb, so a file "
-                "without code cannot hold it. Fit one of bayesnb's, such as NaiveBayes, with the "
-                "same parameters."
-            )
-        self._check_declared()
-        params = self.get_params(deep=False)
-        if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
-            params["classes"] = np.asarray(params["classes"])
-        named = "feature_names_in_" in self.__dict__
-        temper = self.fitted_.temper
-        return Saved(
-            kind.__name__,
-            params,
-            self.fitted_.shard,
-            self.model_.prior,
-            temper.value,
-            temper.sd,
-            named,
-            temper_length=temper.length,
-            temper_covariance=temper.covariance,
-            target=getattr(self, "target_name_", None),
-        )
+        persistence.write(describe_saved(self), path)
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
@@ -422,3 +394,32 @@ class NaiveBayes(
         else:  # sparse tables are refused unless they hold counts, so that is not promised
             inputs.allow_nan = inputs.string = True
         return tags
+
+
+def describe_saved(estimator: NaiveBayes) -> Saved:
+    """Return the values that a file holds of the fitted estimator."""
+    kind = type(estimator)
+    if not kind.__module__.startswith(f"{__package__}."):
+        raise ValueError(
+            f"{kind.__module__}.{kind.__qualname__} is not an estimator of bayesnb, so a file "
+            "without code cannot hold it. Fit one of bayesnb's, such as NaiveBayes, with the "
+            "same parameters."
+        )
+    estimator._check_declared()
+    params = estimator.get_params(deep=False)
+    if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
+        params["classes"] = np.asarray(params["classes"])
+    named = "feature_names_in_" in estimator.__dict__
+    temper = estimator.fitted_.temper
+    return Saved(
+        kind.__name__,
+        params,
+        estimator.fitted_.shard,
+        estimator.model_.prior,
+        temper.value,
+        temper.sd,
+        named,
+        temper_length=temper.length,
+        temper_covariance=temper.covariance,
+        target=getattr(estimator, "target_name_", None),
+    )

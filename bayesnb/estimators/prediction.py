@@ -40,11 +40,6 @@ class PredictionMixin(ABC):
         """Raise scikit-learn's error where `fit` was not called yet."""
         check_is_fitted(self)
 
-    def _check_columns(self, heading: Any) -> None:
-        """Raise scikit-learn's errors for columns that are not those of `fit`, before reading."""
-        check_is_fitted(self)
-        validate_data(self, heading, reset=False, skip_check_array=True)
-
     def _on_one_thread(self) -> Self:
         """Return a copy for one worker of many, which stays as it is when this one learns more."""
         worker = copy(self)
@@ -225,3 +220,9 @@ class PredictionMixin(ABC):
 
 class ProbabilisticClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers of other rooms that predict, and are not a product of beliefs."""
+
+
+def check_columns(estimator: Any, heading: Any) -> None:
+    """Raise scikit-learn's errors for columns that are not those of `fit`, before reading."""
+    check_is_fitted(estimator)
+    validate_data(estimator, heading, reset=False, skip_check_array=True)

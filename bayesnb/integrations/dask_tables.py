@@ -21,9 +21,15 @@ import numpy as np
 
 from bayesnb.data import is_lazy
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.base import clone_with, unchanged_on_error
+from bayesnb.estimators.base import check_parameters, clone_with, unchanged_on_error
 from bayesnb.estimators.labels import known_classes
-from bayesnb.estimators.prediction import PredictionMixin
+from bayesnb.estimators.learning import (
+    count_shard,
+    learn_shard,
+    learns_from_first_rows,
+    start_batch,
+)
+from bayesnb.estimators.prediction import PredictionMixin, check_columns
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, add_shards
 
@@ -55,7 +61,7 @@ def partial_fit(
 ) -> NaiveBayes:
     """Learn from the rows of a lazy table besides those learnt before."""
     with unchanged_on_error(model):
-        before, declared = model._continued(classes, grow_classes)
+        before, declared = start_batch(model, classes, grow_classes)
         return learn(model, (X, y, sample_weight), before, declared, grow_classes)
 
 
@@ -67,9 +73,9 @@ def learn(
     grow: bool = False,
 ) -> NaiveBayes:
     """Learn from X, y and sample_weight, after what was learnt before."""
-    model._check_arguments()
+    check_parameters(model)
     if before is not None:
-        model._check_columns(heading(rows[0]))
+        check_columns(model, heading(rows[0]))
     known = None if grow else declared if before is None else before.classes
     schema = None if before is None else before.schema
     total = counted(clone_with(model, classes=None) if grow else model, rows, known, schema)
@@ -77,8 +83,10 @@ def learn(
         raise ValueError(
             "there is no row to learn from: all partitions are empty, or all weights zero."
         )
-    return model._adopt(
-        total.among(known_classes(total.classes, before, declared, grow)), more=before is not None
+    return learn_shard(
+        model,
+        total.among(known_classes(total.classes, before, declared, grow)),
+        more=before is not None,
     )
 
 
@@ -89,10 +97,10 @@ def counted(
 
     None for no row. The model need not be fitted, and does not change.
     """
-    model._check_arguments()
+    check_parameters(model)
     rows = partitions_of(*table)
     alone = clone_with(model, n_jobs=1)
-    if schema is None and model._learns_from_first_rows():
+    if schema is None and learns_from_first_rows(model):
         parts = (part.compute() for part in on_each((alone, None), count_rows, rows, declared))
         schema = next((part.schema for part in parts if part is not None), None)
     return sum_parts(on_each((alone, schema), count_rows, rows, declared)).compute()
@@ -102,7 +110,7 @@ def count_rows(
     model: tuple[NaiveBayes, Schema | None], rows: Sequence[Any], declared: Any
 ) -> Shard | None:
     """Return the stats of one partition, on the grids of a schema, which travels with the model."""
-    return model[0]._shard(tuple(rows), declared, model[1])
+    return count_shard(model[0], tuple(rows), declared, model[1])
 
 
 # Predictions: an array of Dask, whose chunks are the answers to the partitions
@@ -113,7 +121,7 @@ def answers(method: str, model: PredictionMixin, X: Any) -> Any:
     from dask import delayed
 
     X = checked(X)
-    model._check_columns(heading(X))
+    check_columns(model, heading(X))
     none = no_answer(model, method)
     worker = delayed(model._on_one_thread(), pure=False, traverse=False)
     if is_frame(X):
@@ -156,7 +164,7 @@ def score(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> 
     """Return the share of rows, by their weights, whose most probable label is right."""
     from dask import compute
 
-    model._check_columns(heading(X))
+    check_columns(model, heading(X))
     rows = partitions_of(X, y, sample_weight)
     parts = [part for part in compute(*on_each(model._on_one_thread(), right, rows)) if part]
     total = sum(weight for _, weight in parts)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb import __version__
-from bayesnb.data.families import declared_families
 from bayesnb.data.files import PLAIN, Batch, Names, Reading, refuse_missing_labels
 from bayesnb.data.kinds import Kinds
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.estimators.base import list_families
+from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.formatting import list_names, quote
 from bayesnb.integrations.checkpoint import Checkpoint
 from bayesnb.integrations.many_files import (
@@ -69,7 +70,7 @@ class FileFit:
         tables = self.tables
         looks = self.tables.kinds
         declared = self.declared_kinds.keys()
-        families = declared_families(self.model._families(), self.names)
+        families = list_families(self.model, self.names)
         names = [name for name in self.names if families.get(name, ...) is not None]
         kinds, guessed = kinds_to_learn(tables, names, families)
         tables.refuse_dates(kinds.keys() - families.keys() - declared)
@@ -95,9 +96,9 @@ class FileFit:
         # columns that are dropped are not read
         rows = batch.frame.reindex(columns=self.names), labels, weight
         if total is None:
-            return self.model._shard(rows, first=0)
+            return count_shard(self.model, rows, first=0)
         first, bound = (total.kept.rows, total.kept.bound) if total.kept else (None, None)
-        return self.model._shard(rows, known=total.schema, first=first, bound=bound)
+        return count_shard(self.model, rows, known=total.schema, first=first, bound=bound)
 
     def identity(self, reading: Reading, rows: int) -> dict[str, Any]:
         """Return all that has to be the same for another run to give the same, to the last bit."""
@@ -251,7 +252,7 @@ def fit_files(
                 kept.keep(total, place, unseen)
     if total is None:
         raise ValueError(f"{tables.name}: there is no row to learn from.")
-    model._adopt(total)
+    learn_shard(model, total)
     model.target_name_ = target
     if kept is not None:
         kept.remove()

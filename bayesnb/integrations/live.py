@@ -14,7 +14,9 @@ from typing import Any, NamedTuple, Self
 
 from bayesnb import persistence
 from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.estimators.base import check_is_fitted
 from bayesnb.estimators.loading import opened
+from bayesnb.estimators.naive_bayes import describe_saved
 
 
 class Moment(NamedTuple):
@@ -229,5 +231,5 @@ class Live:
         """
         with self._saving:  # else an older moment might replace a newer one
             model, at = self._now
-            model._check_fitted()
-            persistence.write(replace(model._saved(), note={"at": at}), path)
+            check_is_fitted(model)
+            persistence.write(replace(describe_saved(model), note={"at": at}), path)

@@ -5,9 +5,9 @@ from typing import Any
 
 from bayesnb import persistence
 from bayesnb.data import is_lazy
-from bayesnb.data.families import declared_families
 from bayesnb.estimators import check_estimator
-from bayesnb.estimators.base import clone_with
+from bayesnb.estimators.base import clone_with, list_families, looks_for_links
+from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.families import BestOf
 from bayesnb.integrations import dask_tables
 from bayesnb.model.shards import Shard, add_shards, are_alike
@@ -65,7 +65,7 @@ def shard(
     rows = (X, y, sample_weight)
     if is_lazy(X):
         return dask_tables.counted(counting, rows, None, None)
-    return counting._shard(rows)
+    return count_shard(counting, rows)
 
 
 def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
@@ -107,7 +107,7 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")
     refuse_others(model, total)
-    return model._adopt(total)
+    return learn_shard(model, total)
 
 
 def dumps(shard: Shard) -> bytes:
@@ -139,13 +139,13 @@ def dumps(shard: Shard) -> bytes:
 
 def refuse_others(model: Any, shard: Shard) -> None:
     """Raise for a shard that a model of other families counted."""
-    if shard.schema.links is not None and model._dependence_rule is None:
+    if shard.schema.links is not None and not looks_for_links(model):
         raise ValueError(
             "the shards have links between columns, and the model has dependence=None: count them "
             "by `shard` of the same model."
         )
     counted = shard.schema.families
-    for name, family in declared_families(model._families(), shard.schema.columns).items():
+    for name, family in list_families(model, shard.schema.columns).items():
         other = counted.get(name)
         meant = family.candidates if isinstance(family, BestOf) else [family]
         if other is not None and other.listed:

@@ -15,6 +15,7 @@ from bayesnb.data.files import PLAIN, Batch, Names, Reading, format_of_name, wri
 from bayesnb.data.kinds import Kinds
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
+from bayesnb.estimators.base import check_is_fitted
 from bayesnb.families.base import Array
 from bayesnb.integrations.many_files import (
     TableFiles,
@@ -96,7 +97,7 @@ def predict_files(
     344
     """
     check_estimator(model, "model: ")
-    model._check_fitted()
+    check_is_fitted(model)
     check_batch_rows(batch_rows)
     carried = as_names(columns)
     with bar("predicting", progress) as shown:
