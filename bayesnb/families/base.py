@@ -80,8 +80,9 @@ class Stats(Record):
     def of(
         cls, x: Cells, weight: Weight | sparse.sparray, *layout: Any, n_jobs: int | None = 1
     ) -> Self:
-        """One pass over the rows: `(r, f), (r, c) -> (c, f)`. Missing cells are silent; one that
-        cannot be makes NaN.
+        """One pass over the rows: `(r, f), (r, c) -> (c, f)`.
+
+        Missing cells are silent; an impossible one makes NaN.
 
         The weight is `one_hot` labels, or any sparse matrix of non-negative numbers for soft ones.
         The layout is that of cells which are codes: numbers of levels, or a grid.
@@ -122,8 +123,9 @@ class Stats(Record):
         return not self.faults(part, every).any()
 
     def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Where the rows behind `part` cannot be among these, as a count would fall below zero,
-        `(c, k)`.
+        """Where the rows behind `part` cannot be among these, as a count would fall below zero.
+
+        Shape: `(c, k)`.
 
         In the classes where `every`, `(c,)`, is true they are all rows: nothing may stay. Without
         `rounding` it is exact.
@@ -138,8 +140,9 @@ class Stats(Record):
         return invalid.reshape(len(invalid), -1)
 
     def remains(self, part: Self, rounding: float) -> Self:
-        """What stays once the rows behind `part` have left; nothing, if no more than `rounding` of
-        what was there.
+        """What stays once the rows behind `part` have left.
+
+        What is no more than `rounding` of what was there is nothing.
 
         Where no count stays, no constant stays either.
         """
@@ -214,8 +217,9 @@ class RowScores(Record):
         return self.log_score(self.broadcast(x))
 
     def broadcast(self, x: Cells) -> Array:
-        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`; a cell that is a whole row is
-        `(r, 1, 1, f)`.
+        """Rows with an axis for the classes, `(r, f) -> (r, 1, f)`.
+
+        A cell that is a whole row is `(r, 1, 1, f)`.
         """
         part = x[:]
         cells = part.toarray() if sparse.issparse(part) else np.asarray(part)
@@ -329,8 +333,9 @@ class Narrowed(NamedTuple):
 
 
 class Belief[S: Stats, D: Density](RowScores, ABC):
-    """p(theta), prior or posterior. A family says its abstract members; the others follow from
-    them.
+    """p(theta), prior or posterior.
+
+    A family says its abstract members; the others follow from them.
 
     `log_moment` does nearly everything. With K(s) = log E[p(x | theta)**s], K(1) is the predictive,
     the derivatives at 0 are the cumulants of the log-density, exp K(it) is its characteristic
@@ -640,8 +645,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         )
 
     def rounding_error(self, stats: S, slip: Any) -> Array:
-        """How far off the update is, in the belief's scale, if the stats are off by a slip, `(c,
-        f)`.
+        """How far off the update is, in the belief's scale, if the stats are off by a slip.
+
+        Shape: `(c, f)`.
         """
         return np.zeros(1)
 
@@ -732,8 +738,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return self.log_moment(self.broadcast(x), s if np.ndim(s) < 2 else s[:, None]).sum(axis=-1)  # type: ignore[index]
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        """The first four cumulants of power * log p(x | theta) summed over features, `(r, f) -> (4,
-        r, c)`.
+        """The first four cumulants of power * log p(x | theta) summed over features.
+
+        Shapes: `(r, f) -> (4, r, c)`.
 
         With a tilt t they are the derivatives of K(power * s) at s = t. The power may be one for
         each feature, `(f,)`.
@@ -742,8 +749,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return of_powers(cumulants, power).sum(axis=-1)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        """log_moment(x, power * s) summed over features, `(r, f), (n,) -> (r, c, n)`; s not below
-        the real axis.
+        """log_moment(x, power * s) summed over features, `(r, f), (n,) -> (r, c, n)`.
+
+        S not below the real axis.
         """
         cells = self.broadcast(x)
         places = np.asarray(s, complex)[:, None, None, None]
@@ -754,8 +762,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return np.moveaxis(np.concatenate(moments), 0, -1)
 
     def contributions(self, x: Cells, power: Power, words: Array | None = None) -> Contributions:
-        """What each cell, or each word's, adds to the scores of the classes; nothing, where it is
-        missing.
+        """What each cell, or each word's, adds to the scores of the classes.
+
+        A missing cell adds nothing.
         """
         cells = self.broadcast(x)
         mean, variance = self.cumulants(cells, 2)
@@ -769,8 +778,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return self[np.tile(np.arange(len(self)), times)]
 
     def missing(self, x: Cells) -> Array:
-        """Which cells are missing, `(r, f)`; in a block that is modelled jointly, which rows lack
-        all, `(r, 1)`.
+        """Which cells are missing, `(r, f)`.
+
+        For a block that is modelled jointly it is which rows lack all, `(r, 1)`.
         """
         lacks = missing_cells(x)
         return lacks.all(axis=1, keepdims=True) if self.multivariate else lacks
@@ -799,8 +809,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return scores
 
     def _read(self, reader: Any, rows: RowsLeftOut) -> tuple[Array, Array]:
-        """Scores by what predicts, `(r, c)`, NaN where it is improper; and which rows were counted,
-        and can leave.
+        """Scores by what predicts, `(r, c)`, NaN where it is improper.
+
+        Also return which rows were counted, and can leave.
         """
         scores = reader.score(rows.x, 1.0, None, rows.n_jobs)
         counted = self.is_counted(rows.x)

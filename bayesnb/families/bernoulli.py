@@ -205,8 +205,9 @@ class SideTables:
 
 
 def sum_sides(x: Cells, one: Array, zero: Array) -> Array:
-    """Sum cumulants or moments of ones and zeros, real or complex, `(r, f), 2 of (n, c, f) -> (r,
-    c, n)`.
+    """Sum cumulants or moments of ones and zeros, real or complex.
+
+    Shapes: `(r, f), 2 of (n, c, f) -> (r, c, n)`.
     """
     n, classes, features = one.shape
     sides = (each.swapaxes(0, 1).reshape(-1, features) for each in (one, zero))

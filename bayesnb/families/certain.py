@@ -112,8 +112,9 @@ class Certain(CertainBelief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownDie(CertainBelief):
-    """Known probabilities of the classes, for class priors that no data may change; maybe counted
-    from so many rows.
+    """Known probabilities of the classes, for class priors that no data may change.
+
+    `rows` is the number of rows from which they were counted, if they were.
     """
 
     layout: ClassVar[tuple[str, ...]] = ("rows",)
@@ -169,8 +170,9 @@ class KnownDie(CertainBelief):
     def labels_left_out(
         self, stats: DirichletStats, codes: Array, weight: Array, kind: str
     ) -> Array:
-        """The log share of every level once a row has left, which changes what was counted, `-> (r,
-        k)`.
+        """The log share of every level once a row has left, which changes what was counted.
+
+        Shapes: `-> (r, k)`.
         """
         rest = np.repeat(self.probability[None], len(codes), axis=0)
         rest[np.arange(len(codes)), codes] -= weight / self.rows

@@ -47,8 +47,9 @@ class Combined(Levels):
         return values[..., :-1].sum(axis=-1) + self.others * values[..., -1]
 
     def lumped(self, values: Any) -> Any:
-        """Values with the sum over all others in place of that of each; without it, where there are
-        none.
+        """Values with the sum over all others in place of that of each.
+
+        Values stay as they are where there are no others.
         """
         return values * self._times if self.others else values[..., :-1]
 
@@ -114,8 +115,9 @@ class Combined(Levels):
         return out
 
     def places(self, codes: Array) -> Array:
-        """Entry of each row's combination, `(r, f) -> (r,)`; -1, the last one, for one that has
-        none.
+        """Entry of each row's combination, `(r, f) -> (r,)`.
+
+        -1, the last one, for one that has none.
         """
         if prod(self.sizes) < MOST_KEYS:
             return located(self._keys, keys_of(self.sizes, codes)[0])
@@ -160,8 +162,9 @@ def patterns(codes: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def keys_of(sizes: Sizes, *tables: Array) -> list[Array]:
-    """Integers that are alike, and in the same order, where rows of any of the tables are, `(r, f)
-    -> (r,)`.
+    """Integers that are alike, and in the same order, where rows of any of the tables are.
+
+    Shapes: `(r, f) -> (r,)`.
 
     As digits they make one number. Before that is too large, the numbers that occur are numbered.
     """

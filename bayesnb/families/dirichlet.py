@@ -50,8 +50,9 @@ FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
 
 
 def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
-    """A Dirichlet over the last axis; over many levels as the shares of Gamma variates, which have
-    no edges to meet.
+    """A Dirichlet over the last axis.
+
+    Over many levels as the shares of Gamma variates, which have no edges to meet.
     """
     levels = (
         concentration.shape[-1]
@@ -310,8 +311,9 @@ def pick(table: Array, level: Array) -> Array:
 
 
 def log_level_moment(concentration: Array, total: Array, missing: Array, s: Any) -> Array:
-    """log E[probability**s] of levels with their concentrations and totals; silent where one is
-    missing.
+    """log E[probability**s] of levels with their concentrations and totals.
+
+    Silent where one is missing.
     """
     if np.ndim(s) == 0 and s == 1:
         return silent(missing, log(ratio(concentration, total)))
@@ -476,8 +478,9 @@ class Dirichlet(DirichletBelief):
     def labels_left_out(
         self, stats: DirichletStats, codes: Array, weight: Array, kind: str
     ) -> Array:
-        """The log share of every level once a label has left, this being the prior, `(r,), (r,) ->
-        (r, k)`.
+        """The log share of every level once a label has left, this being the prior.
+
+        Shapes: `(r,), (r,) -> (r, k)`.
         """
         extra = extra_of(self.concentration, kind)
         row = np.arange(len(codes))

@@ -47,8 +47,9 @@ class EvidenceTerms(NamedTuple):
 
 
 def evidence_terms(counts: Array, unit: Array, column: Array, groups: Array) -> EvidenceTerms:
-    """Collect counts of levels, `(c, k), (c, k), (k,)`; `groups`, `(c, f)`, says which share a
-    concentration.
+    """Collect counts of levels, `(c, k), (c, k), (k,)`.
+
+    `groups`, `(c, f)`, says which share a concentration.
     """
     totals = np.zeros((2, *groups.shape))
     for total, each in zip(totals, (counts, unit), strict=True):
@@ -58,8 +59,9 @@ def evidence_terms(counts: Array, unit: Array, column: Array, groups: Array) -> 
 
 
 def log_evidence(terms: EvidenceTerms, concentration: Array) -> Array:
-    """Log evidence of each group at its concentration, `(g,) -> (g,)`; 0 for a group without
-    counts.
+    """Log evidence of each group at its concentration, `(g,) -> (g,)`.
+
+    0 for a group without counts.
     """
     prior_count = concentration[terms.group] * terms.unit
     return np.bincount(
@@ -75,8 +77,9 @@ def slope(terms: EvidenceTerms, concentration: Array) -> Array:
 
 
 def best_concentration(terms: EvidenceTerms, groups: int) -> Array:
-    """Return the most probable concentration of each group, `(g,)`, within bounds; 1 where all are
-    alike.
+    """Return the most probable concentration of each group, `(g,)`, within bounds.
+
+    1 where all are alike.
 
     From the best of a coarse grid, whose neighbours hold a point where the slope is 0.
     """

@@ -47,8 +47,9 @@ def positive(logs: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Hyperparameters:
-    """The numbers of a family's prior that are chosen from data. Families that declare the same
-    object share them.
+    """The numbers of a family's prior that are chosen from data.
+
+    Families that declare the same object share them.
 
     All are positive and searched from 1e-8 to 1e8. `Family.tuned` makes a prior of the values of
     `names`, under which the evidence is to be largest; `Family.smoothed` one of those of `factors`,
@@ -198,8 +199,9 @@ class Family[S: Stats](ABC):
         return drawn
 
     def observe(self, x: Cells, weight: Weight, sizes: Any = (), n_jobs: int | None = 1) -> Stats:
-        """The stats of one block of cells; `sizes` are the levels of each column, or the grid,
-        where there are such.
+        """The stats of one block of cells.
+
+        `sizes` are the levels of each column, or the grid, where there are such.
         """
         layout = (sizes,) if self.has_levels or self.has_grid else ()
         return self.stats.of(x, weight, *layout, n_jobs=n_jobs)
@@ -294,8 +296,9 @@ def checked_unseen(family: str, unseen: Any) -> None:
 
 
 def checked_prior(family: str, prior: Any, kind: type[Belief], short: bool = False) -> None:
-    """Raise for a prior that is another family's, or none at all; the `short` form of one is left
-    to the prior.
+    """Raise for a prior that is another family's, or none at all.
+
+    The `short` form of one is left to the prior.
     """
     given = isinstance(prior, Belief | str) if short else prior is not None
     if given and not isinstance(prior, kind):

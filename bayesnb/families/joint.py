@@ -51,8 +51,9 @@ from bayesnb.families.weight import Weight
 
 
 def flat(x: Array) -> tuple[Array, Array]:
-    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(...)`; -1 for one
-    without any cell.
+    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(...)`.
+
+    -1 for one without any cell.
     """
     codes = as_level(x)
     rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])
@@ -61,8 +62,9 @@ def flat(x: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class JointStats(Combined, LevelStats):
-    """Counts of combinations of levels, `(c, 1, n + 1)`; the last entry is that of each other one,
-    which is 0.
+    """Counts of combinations of levels, `(c, 1, n + 1)`.
+
+    The last entry is that of each other one, which is 0.
 
     A row with missing cells has no combination, and is not counted: there is no conjugate update by
     it.
@@ -139,8 +141,9 @@ class JointDensity(Combined, LevelDensity):
         return pick(self.gathered(self.log_theta, codes, np.logaddexp), rows[..., None])[..., 0]
 
     def sample(self, rng: Rng) -> Array:
-        """A row of the block for each theta, `(...) -> (..., f)`; of combinations that are alike
-        any.
+        """A row of the block for each theta, `(...) -> (..., f)`.
+
+        Combinations that are alike are drawn with equal probability.
         """
         rng = np.random.default_rng(rng)
         places = draw_level(self.lumped(self.probability), rng)
@@ -188,8 +191,9 @@ class JointDirichlet(Combined, DirichletBelief):
 
     @property
     def entries(self) -> Dirichlet:
-        """The combinations that have an entry, and all others together, which are the last, `(c, 1,
-        n + 1)`.
+        """The combinations that have an entry, and all others together, which are the last.
+
+        Shape: `(c, 1, n + 1)`.
         """
         return Dirichlet(self.lumped(self.concentration))
 

@@ -169,8 +169,9 @@ class LevelScores(LevelTable):
     def add_entries(
         self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None
     ) -> Array:
-        """The entries of tables at the levels of the cells, summed over columns, `(r, f) -> (r,
-        lanes)`.
+        """The entries of tables at the levels of the cells, summed over columns.
+
+        Shapes: `(r, f) -> (r, lanes)`.
         """
 
         def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:

@@ -94,8 +94,9 @@ class Pairs:
         return np.concatenate(each)
 
     def by_link(self, rows: Array) -> Array:
-        """Sums over the levels of the parent of each link, from numbers for each of these, `(...,
-        a) -> (..., f)`.
+        """Sums over the levels of the parent of each link, from numbers for each of these.
+
+        Shapes: `(..., a) -> (..., f)`.
         """
         parents = np.array([parents for parents, _ in self.shapes])
         return np.add.reduceat(rows, np.cumsum(parents) - parents, axis=-1)
@@ -225,8 +226,9 @@ class Links(OnPairs, LevelBelief):
         )
 
     def log_evidence(self, stats: LinkStats, xp: Any = special) -> Array:
-        """The log Bayes factor of a distribution for each level of the parent against one for all,
-        `(c, f)`.
+        """The log Bayes factor of a distribution for each level of the parent against one for all.
+
+        Shape: `(c, f)`.
         """
         before = self._log_evidence() if self.counts.any() else 0.0
         return self.update(stats)._log_evidence() - before
@@ -269,8 +271,9 @@ class Links(OnPairs, LevelBelief):
         return LinkDensity.of_logs(gammas - sums - self.log_margin, self.pairs)
 
     def estimate(self, kind: str) -> LinkDensity:
-        """The expected ratio, `"mean"`; or, `"map"`, that of the modes; of one without a peak the
-        expected one.
+        """The expected ratio, `"mean"`.
+
+        With `"map"` it is that of the modes, and the expected one where there is no peak.
         """
         logs = self.log_mean if kind == "mean" else log(self.mode())
         return LinkDensity.of_logs(logs, self.pairs)

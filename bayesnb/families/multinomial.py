@@ -76,8 +76,9 @@ def as_csr(x: Cells) -> sparse.csr_array:
 
 
 def log_orders(x: Cells) -> Array:
-    """The log of the number of orders in which counts can come, `(..., k) -> (...)`; a constant in
-    theta.
+    """The log of the number of orders in which counts can come, `(..., k) -> (...)`.
+
+    It is a constant in theta.
     """
     if sparse.issparse(x):
         return numerics.count_kernels.log_orders_of(x.data, x.indptr)
@@ -140,8 +141,9 @@ def scaled(counts: sparse.csr_array, power: Any) -> sparse.csr_array:
 
 
 class OrderedCounts(Record):
-    """Densities and beliefs of rows of counts; `ordered` says that it is known in which order a
-    row's words came.
+    """Densities and beliefs of rows of counts.
+
+    `ordered` says that it is known in which order a row's words came.
     """
 
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
@@ -275,8 +277,9 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
 
     def score_left_out(self, stats: MultinomialStats, rows: RowsLeftOut) -> Array:
-        """From prior and counts, as `log_shares_left` of levels; of words a row takes several with
-        it.
+        """From prior and counts, as `log_shares_left` of levels.
+
+        A row takes several words with it.
         """
         x = as_csr(rows.x[EVERY])
         weight = rows.weight
@@ -359,8 +362,9 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         )
 
     def _added(self, counts: sparse.csr_array, worth: Callable[[Array, Array], Array]) -> Array:
-        """The worth of each word and its count, less that of all words and the row's length, `->
-        (r, c, n)`.
+        """The worth of each word and its count, less that of all words and the row's length.
+
+        Shapes: `-> (r, c, n)`.
         """
         concentration = self.concentration[:, 0]
         words = DistinctCells.of_csr(counts)
@@ -371,8 +375,10 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         return less(words.entries.added(worth(concentration[:, words.feature], words.value)), rows)
 
     def contributions(self, x: Cells, power: Any, words: Array | None = None) -> Contributions:
-        """Word by word. What the whole row has, the log of its orders and the total concentration,
-        comes from counts.
+        """Word by word.
+
+        What the whole row has, the log of its orders and the total concentration, comes from
+        counts.
 
         That is what a word's counts add as they are read, averaged over all orders in which the row
         can be read. A word's variance is that of its own probability; the words share one

@@ -118,8 +118,9 @@ class GaussianStats(Stats):
         return invalid | ((none | one) & wide) | (none & moved)
 
     def remains(self, part: Self, rounding: float) -> Self:
-        """A spread that may be rounding is taken to be 0; where all rows had one value, those that
-        stay have it.
+        """A spread that may be rounding is taken to be 0.
+
+        Where all rows had one value, those that stay have it.
         """
         rest = self - part
         count = left_of(self.count, rest.count, rounding)
@@ -423,8 +424,9 @@ class NormalInverseGamma(StudentBelief):
         return student_scores(self._student(s), define, numbers(x, EVERY))
 
     def _student(self, s: Any, power: Any = 1.0) -> tuple[Any, ...]:
-        """K(s) times a power, as height - exponent * log1p(width * (x - location)**2); at s = 1 it
-        is Student's t.
+        """K(s) times a power, as height - exponent * log1p(width * (x - location)**2).
+
+        At s = 1 it is Student's t.
 
         And whether a class's exponents are alike, and no square is subtracted.
         """

@@ -65,8 +65,9 @@ class MeanCovariance(NamedTuple):
 def checked_fields(
     mean: Any, count: Any, dof: Any, scale: Any
 ) -> tuple[Array, Array, Array, Array]:
-    """The parameters that a user gives, checked; an identity is spelled out where the number of
-    columns is known.
+    """The parameters that a user gives, checked.
+
+    An identity is spelled out where the number of columns is known.
     """
     location = checked(f"{NAME}: mean", mean, -FARTHEST, FARTHEST)
     scale = checked(f"{NAME}: scale", scale, -np.inf)
@@ -309,8 +310,9 @@ class NormalInverseWishart(Whitened, StudentBelief):
         return stats.scatter + weight[..., None, None] * outer(stats.mean - self.location)
 
     def strengthened(self, times: Any) -> Self:
-        """The belief that is worth `times` as many rows; every column expects the same mean and
-        variance.
+        """The belief that is worth `times` as many rows.
+
+        Every column expects the same mean and variance.
         """
         fields = tuple(getattr(self, name) for name in FIELDS)
         return self.made(*strengthened_fields(fields, times, 1.0, self.width))
@@ -340,16 +342,18 @@ class NormalInverseWishart(Whitened, StudentBelief):
         return self.at_roots(x, lambda belief, root: belief.cumulants_at(root**2, order, tilt))
 
     def distances(self, x: Array) -> Array:
-        """(x - location)' scale**-1 (x - location) of complete rows and classes, `(r, d) -> (r,
-        c)`.
+        """(x - location)' scale**-1 (x - location) of complete rows and classes.
+
+        Shapes: `(r, d) -> (r, c)`.
         """
         return distances(x, self.location[:, 0], self.whitening[:, 0])
 
     def by_rows(
         self, x: Array, axes: tuple[int, ...], value: Callable[..., Array], dtype: Any = float
     ) -> Array:
-        """`value(belief, distances, rows)` of rows with the same cells, `(r, c, 1)`; 0 of rows
-        without any, `-> (r, c, ...)`.
+        """`value(belief, distances, rows)` of rows with the same cells, `(r, c, 1)`.
+
+        0 of rows without any, `-> (r, c, ...)`.
         """
         total = np.zeros((len(x), len(self), *axes), dtype)
         for rows, narrowed, cells in self.patterns(x):

@@ -254,8 +254,9 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
     def _score_without(
         self, stats: PoissonStats, feature: Array, x: Array, weight: Any, kind: str
     ) -> Array:
-        """Score cells of the first class's rows once that weight of each has left; NaN where
-        nothing proper is left.
+        """Score cells of the first class's rows once that weight of each has left.
+
+        NaN where nothing proper is left.
         """
         events = stats.events[0, feature]
         count = stats.count[0, feature]
@@ -437,8 +438,9 @@ class Poisson(Family[PoissonStats]):
 
 
 def dispersion(x: Array, codes: Array, weight: Array) -> float:
-    """Variance within classes as a multiple of the mean: about 1 of Poisson counts, `(r,), (r,),
-    (r,) -> ()`.
+    """Variance within classes as a multiple of the mean: about 1 of Poisson counts.
+
+    Shapes: `(r,), (r,), (r,) -> ()`.
 
     It is Pearson's chi-squared over its degrees of freedom: McCullagh and Nelder (1989), section
     6.2.3.

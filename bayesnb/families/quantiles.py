@@ -38,8 +38,9 @@ def inverse_gamma(p: float, shape: Array, scale: Array) -> Array:
 
 
 def student(p: float, dof: Array, location: Array, scale: Array) -> Array:
-    """Quantile of Student's t of some degrees of freedom; `scale` is a standard deviation's, not a
-    variance's.
+    """Quantile of Student's t of some degrees of freedom.
+
+    `scale` is a standard deviation's, not a variance's.
     """
     # of 0 SciPy returns +inf
     standard = stdtrit(positive(dof), p) if p > 0 else -stdtrit(positive(dof), 1.0)

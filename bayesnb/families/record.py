@@ -25,8 +25,9 @@ VariableNames = Callable[..., dict[str, Any]]
 
 
 class Contributions(NamedTuple):
-    """What each cell adds to the scores of the classes, a power times log p(x | theta), `(r, c,
-    f)`.
+    """What each cell adds to the scores of the classes, a power times log p(x | theta).
+
+    Shape: `(r, c, f)`.
     """
 
     mean: Array
@@ -64,8 +65,9 @@ class Linear(NamedTuple):
 
 
 class Record:
-    """A frozen dataclass of arrays that share their leading axes; fields named in `layout` are not
-    arrays.
+    """A frozen dataclass of arrays that share their leading axes.
+
+    Fields named in `layout` are not arrays.
     """
 
     __match_args__: ClassVar[Any]  # the names of its fields, which `dataclass` sets

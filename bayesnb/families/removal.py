@@ -160,8 +160,9 @@ def slack(total: Array, rounding: float) -> Array:
 
 
 def left_of(total: Array, rest: Array, rounding: float) -> Array:
-    """What is left of sums of weights; without `rounding` they are whole, and exact as far as
-    floats are.
+    """What is left of sums of weights.
+
+    Without `rounding` they are whole, and exact as far as floats are.
     """
     if not rounding:
         return np.where(total < EXACT, np.maximum(rest, 0.0), staying(rest, total))

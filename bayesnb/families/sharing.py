@@ -106,8 +106,9 @@ class Pair(NamedTuple):
         return total
 
     def cumulants(self, t: Any, v: Any) -> Array:
-        """The first four derivatives of s -> J(t + s, v - s) at 0, `(4, r, b)`; t and v may be
-        `(b,)`.
+        """The first four derivatives of s -> J(t + s, v - s) at 0, `(4, r, b)`.
+
+        t and v may be `(b,)`.
         """
         far, near, (k, j) = self.far, self.near, self.counts
         r = 1 / (k + t)
@@ -131,8 +132,9 @@ class Pair(NamedTuple):
         return -np.where(np.isnan(far), 0.0, moving + self.width / 2 * still[:, None])
 
     def estimate_without(self, kind: str, w: Any, beyond: int) -> Array:
-        """Log density by the estimate of the second class, once rows have left the first, `(r,
-        b)`.
+        """Log density by the estimate of the second class, once rows have left the first.
+
+        Shape: `(r, b)`.
         """
         with np.errstate(all="ignore"):
             g = w * (self.counts[1] / (self.counts[1] - w))
@@ -177,8 +179,9 @@ class Sharing(StudentBelief):
         return len(self) // self.models
 
     def __getitem__(self, index: Any) -> Any:
-        """Return some classes of every model; of a single class the belief about it, whatever the
-        others are.
+        """Return some classes of every model.
+
+        A single class gives the belief about it, whatever the others are.
         """
         if isinstance(index[0] if isinstance(index, tuple) else index, Integral):
             return self.alone.raw(*(field[index] for field in self._fields))
@@ -316,8 +319,9 @@ class Sharing(StudentBelief):
         """Rows beside two classes, all at once, or by patterns of missing cells."""
 
     def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
-        """J(power * s, power * u), of the second class and the first, summed over features, `-> (r,
-        n)`.
+        """J(power * s, power * u), of the second class and the first, summed over features.
+
+        Shapes: `-> (r, n)`.
 
         Of `(r, f)` cells at `(n,)` and `(n,)` places, or `(r, 1)`, one for each row. They are both
         real, or have real parts of 0 or more. Infinite where the moment does not exist.
@@ -332,8 +336,9 @@ class Sharing(StudentBelief):
         return total
 
     def pair_cumulants(self, x: Any, t: float, v: float, power: Any = 1.0) -> Array:
-        """The first four derivatives of s -> J(t + s, v - s) at 0, summed over features, `(r, f) ->
-        (4, r)`.
+        """The first four derivatives of s -> J(t + s, v - s) at 0, summed over features.
+
+        Shapes: `(r, f) -> (4, r)`.
 
         They are cumulants of log-odds: once the second class has seen the row t times, the first v
         times. All arguments of J are times the power, a number or one for each feature.
@@ -471,9 +476,9 @@ class SharedNormalInverseWishart(Sharing, NormalInverseWishart):
 
 
 def _products(belief: NormalInverseWishart, x: Array) -> tuple[Array, Array, Array]:
-    """|a|**2 and |b|**2 of rows from the second class and the first, and |a|**2 |b|**2 - (a b)**2,
-    `(r,
-    1)`.
+    """|a|**2 and |b|**2 of rows from the second class and the first, and |a|**2 |b|**2 - (a b)**2.
+
+    Shape: `(r, 1)`.
     """
     far = (x - belief.location[1, 0]) @ belief.whitening[0, 0].T
     step = turned(belief.whitening[0, 0], belief.location[1, 0] - belief.location[0, 0])

@@ -60,8 +60,9 @@ class Slip(NamedTuple):
 
 
 def multi_gamma_ratio(a: Array, s: Any, width: int) -> Array:
-    """log of Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function; +inf where it has no
-    mean.
+    """log of Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function.
+
+    +inf where it has no mean.
     """
     if width == 1:
         return log_gamma_ratio(a, s)
@@ -229,8 +230,9 @@ class StudentBelief(Belief):
         return np.maximum(of_mean, of_scale)
 
     def farthest(self, w: Any) -> Array:
-        """The squared distance up to which a row can leave; -1 where a count or dof would be used
-        up.
+        """The squared distance up to which a row can leave.
+
+        -1 where a count or dof would be used up.
         """
         left = self.count - w
         fine = (left > LEAST * self.count) & (self.dof - w > LEAST * self.dof)

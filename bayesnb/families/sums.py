@@ -57,8 +57,9 @@ def summed(term: Callable[[Any], Array], record: Any, rows: int) -> Array:
 
 
 class KernelTables:
-    """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time; all are kept if
-    they are few.
+    """Tables that a kernel reads, `(c, ..., k)` as lanes, some classes at a time.
+
+    All are kept if they are few.
     """
 
     def __init__(self, make: Callable[[slice], tuple[Array, ...]], shape: tuple[int, ...]) -> None:
@@ -78,8 +79,9 @@ class KernelTables:
 
 
 def made_at[Made](record: Any, power: Power, make: Callable[[Any], Made]) -> Made:
-    """What a record's scores at a power are read from; kept for 1, and for the last of all other
-    powers.
+    """What a record's scores at a power are read from.
+
+    It is kept for the power 1, and for the last of all others.
 
     To make it takes longer than to score a row, and a model's exponents are the same in every call.
     """

@@ -89,8 +89,9 @@ class RealNumbers(Support):
 
 @dataclass(frozen=True)
 class Counts(Support):
-    """Whole numbers of at least 0 that can be added up; or any such numbers, where they may be
-    `fractional`.
+    """Whole numbers of at least 0 that can be added up.
+
+    With `fractional` they are any such numbers.
     """
 
     fractional: bool = False

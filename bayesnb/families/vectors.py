@@ -33,8 +33,9 @@ There = Any  # the columns that a pattern has, `(d,)`, or all
 
 
 def factor(matrix: Array) -> Array:
-    """The Cholesky factors, `(..., d, d)`; NaN for a matrix that is not positive definite, or only
-    by rounding.
+    """The Cholesky factors, `(..., d, d)`.
+
+    NaN for a matrix that is not positive definite, or only by rounding.
     """
 
     def of_one(one: Array) -> Array:
@@ -159,8 +160,9 @@ def by_pattern(x: Array, value: Callable[[Array, There], Array]) -> Array:
 
 
 def patterns_of(x: Array) -> list[tuple[Array, There]]:
-    """The rows of each pattern of missing cells, and the columns that are there, `(r, d)`; not rows
-    without any.
+    """The rows of each pattern of missing cells, and the columns that are there, `(r, d)`.
+
+    Rows without any cell are left out.
     """
     there = ~np.isnan(x)
     if there.all():

@@ -86,8 +86,9 @@ def cumulants_of_others(
 
 
 def best_of_others(share: Array, active: Array) -> Array:
-    """Place of the most probable class; for that class, of the first active one beside it, `2 of
-    (r, c) -> (r, c)`.
+    """Place of the most probable class; for that class, of the first active one beside it.
+
+    Shapes: `2 of (r, c) -> (r, c)`.
     """
     each = np.arange(share.shape[1])
     best = share.argmax(axis=1)[:, None]
@@ -122,8 +123,9 @@ def linear_others(alone: Array, seen: Array, share: Array, among: Array) -> tupl
 def sums_over_grids(
     alone: Array, seen: Array, share: Array, active: Array, scores: int
 ) -> tuple[Array, Array, Array]:
-    """Cumulants of W_c of rows, alone and once seen, and mean probabilities, `-> 2 of (4, r, c),
-    (r, c)`.
+    """Cumulants of W_c of rows, alone and once seen, and mean probabilities.
+
+    Shapes: `-> 2 of (4, r, c), (r, c)`.
 
     log of the product of survivals, its slope, and its change once a class has seen the row are
     summed over all classes, and class c's part is taken out again. The most probable class is kept
@@ -172,8 +174,9 @@ def sum_of_others(part: Array, best: tuple[Array, Array]) -> Array:
 
 
 def gumbels(cumulants: Array, first: Array, size: int, scores: int) -> tuple[Array, Array]:
-    """P(log E - U > v) and densities at v = first + g STEP, of scores U, `(4, n), (n,) -> 2 of (n,
-    size)`.
+    """P(log E - U > v) and densities at v = first + g STEP, of scores U.
+
+    Shapes: `(4, n), (n,) -> 2 of (n, size)`.
     """
     survival, density = np.zeros((2, len(first), size))
     parts = polynomials(cumulants)

@@ -180,8 +180,9 @@ def machine_code_of(loops: Callable[..., Any]) -> Any:
 
 
 def size_of(*args: Any) -> int:
-    """Return how many numbers the arrays among the arguments hold; compressed rows count for what
-    is in these rows.
+    """Return how many numbers the arrays among the arguments hold.
+
+    Compressed rows count for what is in these rows.
     """
     size = 0
     for each in args:

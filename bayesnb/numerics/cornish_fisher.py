@@ -46,8 +46,9 @@ ROOT_2PI = np.sqrt(2.0 * np.pi)
 def quantiles(
     a: Array, b: Array, share: Array, z: Array, tolerance: float
 ) -> tuple[Array, Array, Array]:
-    """Quantiles of mixtures of two distributions where a normal's are z, 2 of `(4, r)`, `(r,), (q,)
-    -> (q, r)`.
+    """Quantiles of mixtures of two distributions where a normal's are z, 2 of `(4, r)`.
+
+    Shapes: `(r,), (q,) -> (q, r)`.
 
     Also bounds of their errors, `(r,)`, and the mixtures' cumulants, `(4, r)`. Four cumulants of
     the mixture are enough where its two parts are close; otherwise the parts' distribution
@@ -120,8 +121,9 @@ def quantiles_of_two(a: Array, b: Array, w: Array, z: Array) -> Array:
 
 
 def polynomials(cumulants: Array) -> Array:
-    """Means, standard deviations, and the expansions' coefficients in powers of z, `(4, ...) -> (6,
-    ...)`.
+    """Means, standard deviations, and the expansions' coefficients in powers of z.
+
+    Shapes: `(4, ...) -> (6, ...)`.
     """
     spread, skew, kurtosis = standardise(cumulants)
     sixth = skew / 6.0

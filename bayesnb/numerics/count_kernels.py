@@ -163,8 +163,9 @@ def tally(
     first: int,
     last: int,
 ) -> None:
-    """Add the rows of classes `first` to `last` to their counts, `(c, k)`, and sums of log orders,
-    `(c,)`.
+    """Add the rows of classes `first` to `last` to their counts, `(c, k)`, and sums of log orders.
+
+    Shape: `(c,)`.
     """
     data, indices, indptr = rows
     for c in range(first, last):
@@ -205,8 +206,9 @@ def tally_by_definition(
 
 
 def add_entries(labels: Array, words: Array, numbers: Array, out: Array) -> None:
-    """Add a number to a class and word for each entry, `3 of (e,) -> (c, k)`; not for a negative
-    class.
+    """Add a number to a class and word for each entry, `3 of (e,) -> (c, k)`.
+
+    An entry of a negative class adds nothing.
 
     Other threads write to other classes, which is why `out` must have no others.
     """
@@ -325,8 +327,9 @@ def score_words(
     data: Array, indices: Array, concentration: Array, logs: Array, total: Array, product: Array,
     room: tuple[Array, Array, Array, Array],
 ) -> float:  # fmt: skip
-    """Add log [a (a + 1) ... (a + x - 1) / x!] for one row's words; return how many words there
-    are.
+    """Add log [a (a + 1) ...
+
+    (a + x - 1) / x!] for one row's words; return how many words there are.
 
     The log of the first factor is known, of words that occur a `few` times: most do once. The
     others' factors go into a product of which one logarithm is taken for FACTORS of them: the

@@ -78,8 +78,9 @@ def student(
 def student_by_definition(
     x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array
 ) -> bool:
-    """Sum log-densities; an infinite square gives NaN, as in the loops, where another formula is
-    needed.
+    """Sum log-densities.
+
+    An infinite square gives NaN, as in the loops, where another formula is needed.
     """
     finite = True
     with np.errstate(all="ignore"):
@@ -160,8 +161,9 @@ def take_logs(q: Array, total: Array) -> None:
 
 @compiled
 def log_products_of_row(x: Array, mean: Array, width: Array, q: Array, out: Array) -> None:
-    """Log of the product over one row's features for each class; feature j goes into lane j modulo
-    LANES.
+    """Log of the product over one row's features for each class.
+
+    Feature j goes into lane j modulo LANES.
     """
     tail = len(x) % LANES
     whole = len(x) - tail
@@ -201,8 +203,9 @@ def log_of_lanes(q: Array) -> float:
 def sum_of_each(
     tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array
 ) -> None:
-    """Sum of the log-densities of each lane, a logarithm for each feature; a missing cell adds
-    nothing.
+    """Sum of the log-densities of each lane, a logarithm for each feature.
+
+    A missing cell adds nothing.
 
     Where all u of a tile are small, log1p is its series, without the part that takes an exponent
     out. A width below 0, of a row that has left, makes u negative.

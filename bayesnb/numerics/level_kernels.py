@@ -44,8 +44,9 @@ def codes_of_integers(x: Array, least: Array, size: Array, starts: Array, table:
 
 @compiled
 def any_unknown(x: Array, least: Array, size: Array, starts: Array, table: Array) -> bool:
-    """Return whether an integer has no code in the table, `(r, f), 3 of (f,), (k,)`; in an empty
-    one, all have.
+    """Return whether an integer has no code in the table, `(r, f), 3 of (f,), (k,)`.
+
+    In an empty array, all have one.
     """
     for i in range(x.shape[0]):
         beyond = False
@@ -108,8 +109,9 @@ def mark_by_definition(x: Array, least: Array, starts: Array, seen: Array) -> No
 
 @compiled
 def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Array) -> int:
-    """Add each row's weight to its class's count of each of its levels, `(r, f), (f + 1,), (r,),
-    (r,) -> (k, c)`.
+    """Add each row's weight to its class's count of each of its levels.
+
+    Shapes: `(r, f), (f + 1,), (r,), (r,) -> (k, c)`.
 
     Return the codes left out, as bits: 1 if one was negative (missing), 2 if one was beyond its
     column's levels.
@@ -138,8 +140,9 @@ def tally_by_definition(
 
 
 def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
-    """Places of codes in a table of all columns' levels, -1 of those left out; and which those are,
-    as `tally`.
+    """Places of codes in a table of all columns' levels, -1 of those left out.
+
+    Return whether any is left out, as `tally` does.
     """
     missing = codes < 0
     beyond = codes >= np.diff(starts)
@@ -149,8 +152,9 @@ def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
 
 
 def add_to_levels(places: Array, labels: Array, weight: Array, counts: Array) -> None:
-    """Add each row's weight to its class's counts at its places, `(r, f), (r,), (r,) -> (k, c)`;
-    not at -1.
+    """Add each row's weight to its class's counts at its places, `(r, f), (r,), (r,) -> (k, c)`.
+
+    A place of -1 is none.
     """
     kept = places >= 0
     flat = places * counts.shape[1] + labels[:, None]
@@ -172,8 +176,9 @@ def sizes_of(starts: Array) -> Array:
 
 @compiled
 def score(codes: Array, starts: Array, table: Array, first: int, out: Array) -> int:
-    """Add each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`; return codes left
-    out, as `tally`.
+    """Add each row's table entries, `(r, f), (f + 1,), (k, lanes) -> (r, c)`.
+
+    Return whether codes were left out, as `tally` does.
     """
     if table.shape[1] == 8:
         return score_eight(codes, starts, table, first, out)

@@ -38,8 +38,9 @@ def moments(
     block: Array,
     total: Array,
 ) -> bool:
-    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total, `(4, c,
-    f)`.
+    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total.
+
+    Shape: `(4, c, f)`.
 
     Missing cells are left out one by one if there are `holes`: the second pass reads a copy of the
     block, with the class's mean in place of a missing cell, which so deviates by nothing. If
@@ -154,8 +155,9 @@ def merge_by_definition(total: Array, new: Array) -> None:
 
 @compiled
 def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, block: Array) -> bool:
-    """Write a block's counts, and means by a plain sum; return whether no mean is missing or
-    infinite.
+    """Write a block's counts, and means by a plain sum.
+
+    Return whether no mean is missing or infinite.
     """
     features = x.shape[1]
     finite = True

@@ -103,8 +103,9 @@ def normalise_by_definition(joint: Array, proba: bool) -> int:
 
 
 def until_impossible(peak: Array) -> tuple[int, int]:
-    """Return how many rows are before the first whose peak is not finite, and where that is; -1 if
-    there is none.
+    """Return how many rows are before the first whose peak is not finite, and where that is.
+
+    -1 if there is none.
     """
     if math.isfinite(np.add.reduce(peak, axis=None)):
         return len(peak), -1
@@ -198,8 +199,9 @@ def lanes_of(table: Array, out: Array, first: int) -> Array:
 
 
 def sums_of_entries(starts: Array, places: Array, table: Array) -> Array:
-    """Sum of each row's entries of a table, `(r + 1,), (e,), (k, n) -> (r, n)`; a negative place
-    adds nothing.
+    """Sum of each row's entries of a table, `(r + 1,), (e,), (k, n) -> (r, n)`.
+
+    A negative place adds nothing.
     """
     known = places >= 0
     if not known.all():
@@ -211,8 +213,9 @@ def sums_of_entries(starts: Array, places: Array, table: Array) -> Array:
 
 
 def sums_of_cells(places: Array, table: Array) -> Array:
-    """Sum of a table's entries over features, `(r, f), (k, n) -> (r, n)`; a negative place adds
-    nothing.
+    """Sum of a table's entries over features, `(r, f), (k, n) -> (r, n)`.
+
+    A negative place adds nothing.
     """
     rows, features = places.shape
     return sums_of_entries(np.arange(rows + 1) * features, places.reshape(-1), table)

@@ -90,8 +90,9 @@ def _tail(z: Array, terms: tuple[float, ...]) -> Array:
 
 
 def log_gamma_ratio(a: Array, s: Any) -> Array:
-    """ln Gamma(a + s) - ln Gamma(a) for a >= 0 and s real or complex; +inf where Gamma(a + s) has
-    no mean.
+    """ln Gamma(a + s) - ln Gamma(a) for a >= 0 and s real or complex.
+
+    +inf where Gamma(a + s) has no mean.
 
     The difference of two log gammas has lost five digits at a = 1e9 and all of them at 1e15. Where
     both arguments are large, Stirling's series is subtracted term by term, so the large parts never
@@ -210,8 +211,9 @@ def log1p_square(z: Array) -> Array:
 
 
 def dot_logs(x: Array, logs: Array) -> Array:
-    """Sum of x * logs over features, `(r, f), (c, f) -> (r, c)`, where 0 * -inf is 0; x may be
-    sparse.
+    """Sum of x * logs over features, `(r, f), (c, f) -> (r, c)`, where 0 * -inf is 0.
+
+    x may be sparse.
     """
     never = np.isneginf(logs)
     if not never.any():

@@ -18,8 +18,9 @@ PARTS = 8  # of a table in between
 
 
 def pieces(rows: int, width: int, least: int = 1) -> list[slice]:
-    """Blocks of rows to hand to threads, each of `least` rows or more; the same for any number of
-    threads.
+    """Blocks of rows to hand to threads, each of `least` rows or more.
+
+    They are the same for any number of threads.
     """
     if rows * width <= FEWEST:
         return [slice(0, rows)]
@@ -37,8 +38,9 @@ def blocks(rows: int, step: int) -> list[slice]:
 def in_order[In, Out](
     work: Callable[[In], Out], items: Sequence[In], n_jobs: int | None
 ) -> Iterable[Out]:
-    """Results of `work` on each item, in the order of the items; computed lazily one by one, or by
-    threads.
+    """Results of `work` on each item, in the order of the items.
+
+    They are computed lazily one by one, or by threads.
     """
     if len(items) == 1:
         return [work(items[0])]
@@ -90,8 +92,9 @@ def _limits() -> Iterable[int]:
 
 @cache
 def _openmp() -> list[Any]:
-    """Libraries of OpenMP in this process, scikit-learn's among them; the search takes
-    milliseconds, so it is kept.
+    """Libraries of OpenMP in this process, scikit-learn's among them.
+
+    The search takes milliseconds, so it is kept.
     """
     from threadpoolctl import ThreadpoolController
 

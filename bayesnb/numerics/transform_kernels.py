@@ -33,8 +33,9 @@ def student_cumulants(
     tilt: float, still: Array,
     out: Array,
 ) -> bool:  # fmt: skip
-    """Four cumulants at a tilt, `(r, f), 4 of (c, f), (f,) -> (4, r, c)`; `still`, `(4, c)`, is
-    what no cell changes.
+    """Four cumulants at a tilt, `(r, f), 4 of (c, f), (f,) -> (4, r, c)`.
+
+    `still`, `(4, c)`, is what no cell changes.
 
     The shapes are those after the tilt, and the width and spread are multiplied by the power. A
     missing cell counts as one at the location; return whether there are any.
@@ -119,8 +120,9 @@ def add_terms(
     tilt: float | None,
     sums: Array,
 ) -> None:
-    """Add one feature's four terms in each lane; one array for all, or LLVM would not see that they
-    do not overlap.
+    """Add one feature's four terms in each lane.
+
+    They are in one array, or LLVM would not see that they do not overlap.
 
     At a tilt, 1 + rho tilt is also multiplied into a fifth part of `sums`: half of that product's
     logarithm is still to be subtracted from the first cumulant.

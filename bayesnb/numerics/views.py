@@ -89,8 +89,9 @@ class Picked:
 
 @dataclass(frozen=True, eq=False)
 class Flags(View):
-    """Numbers of which those above a threshold are ones; without one they are zeros and ones
-    already.
+    """Numbers of which those above a threshold are ones.
+
+    Without a threshold they are zeros and ones already.
     """
 
     dtype = np.dtype(float)
@@ -146,8 +147,9 @@ class Lookup:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether the integers are the codes already; those beyond, and missing ones' -1, kernels
-        leave out.
+        """Whether the integers are the codes already.
+
+        Kernels leave out those beyond, and the -1 of missing cells.
         """
         skip = 0 if self.values is None else 1
         same = all(
@@ -270,8 +272,9 @@ def integers(x: Any, rows: slice) -> Array:
 
 
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
-    """Return rows as `data`, `indices` and `indptr` of CSR; those of an array have all cells, zeros
-    too.
+    """Return rows as `data`, `indices` and `indptr` of CSR.
+
+    Rows of an array have all cells, zeros too.
     """
     if sparse.issparse(x):
         starts = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
@@ -315,8 +318,9 @@ def pieces_of(x: Any) -> list[slice]:
 
 
 def sweeps_of(x: Any) -> list[slice]:
-    """Blocks of rows that several threads go through at once, each for other classes; smaller where
-    they are copied.
+    """Blocks of rows that several threads go through at once, each for other classes.
+
+    They are smaller where they are copied.
     """
     if not (sparse.issparse(x) and as_it_is(x)):
         return pieces_of(x)
