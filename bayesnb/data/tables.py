@@ -9,6 +9,7 @@ to do.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,7 +45,7 @@ Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
 
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
-MAX_CELLS_AT_ONCE = 1 << 10  # of a frame
+MAX_CELLS_AT_ONCE = 1 << 14  # of a frame
 HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
 OF_LISTS = (nw.List, nw.Array)
 OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last: lists that are all empty
@@ -495,10 +496,13 @@ class FrameTable(Table):
     @cached_property
     def _array(self) -> Array | None:
         """A few rows of plain numbers as one array: one by one, columns would take longer."""
-        array = None
-        if self.is_pandas and self.rows * self.width <= MAX_CELLS_AT_ONCE:
-            array = self.native.to_numpy()
-        return array if array is not None and array.dtype in (*FLOATS, *INTEGERS) else None
+        if self.rows * self.width > MAX_CELLS_AT_ONCE:
+            return None
+        with suppress(Exception):  # of types that NumPy does not have
+            array = self.native.to_numpy() if self.is_pandas else self.x.to_numpy()
+            if array.dtype in (*FLOATS, *INTEGERS):
+                return array
+        return None
 
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
