@@ -186,14 +186,17 @@ class DistinctCells(NamedTuple):
     def of_table(cls, x: Array) -> "DistinctCells":
         """Return the distinct cells of an `(r, f)` table, without the missing ones."""
         known = ~np.isnan(x)
-        cells = np.where(known, x, 0.0)
+        cells = np.array(x, float, order="C")
+        cells[~known] = 0.0
         if cells.min(initial=0) < 0 or cells.max(initial=0) > MOST_COUNTED or (cells % 1 > 0).any():
             values, which = np.unique(cells, return_inverse=True)
         else:  # small counts need no sorting
             values = np.arange(cells.max(initial=0) + 1)
             which = cells.astype(np.int64)
         columns = np.arange(x.shape[1])
-        keys = np.where(known, which.reshape(x.shape) + columns * len(values), -1)
+        keys = which.reshape(x.shape)
+        keys += columns * len(values)  # in place, as the pieces of a table are large
+        keys[~known] = -1
         distinct, places = distinct_places(keys, len(values) * x.shape[1])
         feature, value = np.divmod(distinct, len(values))
         return cls(feature, values[value], Entries.of_table(places))
