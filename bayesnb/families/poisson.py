@@ -92,7 +92,7 @@ def sum_distinct(worth: Callable[[Array, Array, Array], Array], x: Cells, power:
 
     `worth(feature, count, power)` is `(n, c, k)`.
     """
-    cells = DistinctCells.of_table(np.asarray(x[:], float))
+    cells = DistinctCells.of_table(np.asarray(x[:]))
     each = by_feature(power, x.shape[1])[cells.feature]
     return cells.entries.added(worth(cells.feature, cells.value, each))
 
