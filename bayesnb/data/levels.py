@@ -22,9 +22,10 @@ def compact(values: Sequence[Any]) -> Sequence[Any]:
     if len(values) == 0 or type(values[0]) is not int:
         return tuple(values)
     whole = range(values[0], values[0] + len(values))
-    have_integers = set(map(type, values)) == {int}
-    is_whole = values == whole or (have_integers and list(values) == list(whole))
-    return whole if is_whole else tuple(values)
+    if values == whole:  # a range is equal without a look at its members
+        return whole
+    are_integers = set(map(type, values)) == {int}
+    return whole if are_integers and list(values) == list(whole) else tuple(values)
 
 
 def is_prefix(levels: Levels, first: Levels) -> bool:

@@ -9,7 +9,7 @@ is never taken from p, which has no digits left when p is nearly 1.
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import floor, isinf
-from operator import iadd
+from operator import add
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -228,18 +228,18 @@ class BernoulliStats(Stats):
         is_sparse = sparse.issparse(cells)
         stored = cells.nnz // max(rows, 1) + 1 if is_sparse else features
 
-        def count_rows(rows: slice) -> Array:
-            """Ones and missing cells of each class, `(2, c, f)`; NaN where a cell is not valid."""
+        def count_rows(rows: slice) -> tuple[Array, Any]:
+            """Ones and missing cells of each class, `(c, f)`; NaN where a cell is not valid."""
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
-            counts = np.zeros((2, weight.classes, features))
-            for count, side in zip(counts, (sides := Sides.of(x, rows))[:2], strict=True):
-                if side is not None:
-                    count[:] = sum_by_class(side, part, n_jobs)
-            return counts if sides.is_valid else counts * np.nan
+            sides = Sides.of(x, rows)
+            ones = sum_by_class(sides.ones, part, n_jobs)
+            missing = 0.0 if sides.missing is None else sum_by_class(sides.missing, part, n_jobs)
+            return ones if sides.is_valid else ones * np.nan, missing
 
         # sums are small beside the rows; of sparse ones threads share the classes, as of words
         parts = pieces(rows, stored, 4 * weight.classes * features // stored)
-        ones, missing = reduce(iadd, in_order(count_rows, parts, 1 if is_sparse else n_jobs))
+        counts = zip(*in_order(count_rows, parts, 1 if is_sparse else n_jobs), strict=True)
+        ones, missing = (reduce(add, each) for each in counts)
         return cls(ones, weight.rest(ones + missing))
 
     @property
@@ -318,7 +318,10 @@ class BernoulliDensity(Density):
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        return SideTables(*(raised(power, side) for side in self.logs)).score_rows(x, out, n_jobs)
+        return made_at(self, power, self._tables).score_rows(x, out, n_jobs)
+
+    def _tables(self, power: Any) -> SideTables:
+        return SideTables(*(raised(power, side) for side in self.logs))
 
     def linear(self) -> Linear:
         one, zero = self.logs
