@@ -36,12 +36,19 @@ def _table_of(x: Any, documents: bool) -> Table:
         x = x.to_scipy_sparse()
     if sparse.issparse(x):
         return SparseTable(x)
+    if are_plain_rows(x):
+        return DocumentTable(x) if are_documents(x, documents) else ArrayTable(x)
     x = lists_of_words(x)
     if are_documents(x, documents):
         return DocumentTable(x)
     refuse_lazy(x, "X")
     frame = frame_of(x)
     return ArrayTable(x) if frame is None else FrameTable(frame)
+
+
+def are_plain_rows(x: Any) -> bool:
+    """Return whether rows are a list of lists or arrays, in which no column has a name."""
+    return type(x) in (list, tuple) and len(x) > 0 and type(x[0]) in LISTS
 
 
 def lists_of_words(x: Any) -> Any:
