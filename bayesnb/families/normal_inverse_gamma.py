@@ -37,7 +37,7 @@ from bayesnb.families.units import NumberUnit
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import log, log1p_square, ratio
-from bayesnb.numerics.threads import blocks, in_order, pieces
+from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
 AT_ONCE = 1 << 10  # rows whose squares stay in a processor's cache
@@ -193,22 +193,13 @@ class GaussianDensity(Density):
             z = (x - self.mean) / np.sqrt(self.variance)
             return silent(np.isnan(x), -(LOG_2PI + np.log(self.variance) + z**2) / 2)
 
-    def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
-        cells = numbers(x, EVERY)
-        total = np.empty((x.shape[0], len(self)))
-        with np.errstate(all="ignore"):
-            weight = power / self.variance / 2
-            height = (-power * (LOG_2PI + np.log(self.variance)) / 2).sum(axis=1)
-            for rows in blocks(len(cells), AT_ONCE):
-                for c, mean in enumerate(self.mean):
-                    gap = cells[rows] - mean
-                    gap *= gap
-                    total[rows, c] = height[c] - gap @ weight[c]
-        # a missing cell, or a square that left the range of floats
-        special = ~np.isfinite(total).all(axis=1)
-        if special.any():
-            total[special] = super().defined_score(cells[special], power)
-        return total
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        with np.errstate(divide="ignore"):
+            height = -power * (LOG_2PI + np.log(self.variance)) / 2
+            terms = (np.array(self.mean), power / self.variance / 2, height)
+        define = partial(self.defined_score, power=power)
+        score = partial(kernel_scores, numerics.gaussian_kernels.normal, terms, define)
+        return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
     def linear(self) -> Linear | None:
         """Linear where all classes have one variance: the square of a cell is then worth the same
@@ -414,14 +405,15 @@ class NormalInverseGamma(StudentBelief):
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         terms = made_at(self, power, lambda power: self._student(1.0, power))
         define = partial(self.defined_score, power=power)
-        score = partial(student_scores, terms, define)
+        score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, define)
         return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
         if np.ndim(s) > 1:
             return super().row_log_moment(x, s)
         define = partial(super().row_log_moment, s=s)
-        return student_scores(self._student(s), define, numbers(x, EVERY))
+        student = numerics.gaussian_kernels.student
+        return kernel_scores(student, self._student(s), define, numbers(x, EVERY))
 
     def _student(self, s: Any, power: Any = 1.0) -> tuple[Any, ...]:
         """K(s) times a power, as height - exponent * log1p(width * (x - location)**2).
@@ -517,10 +509,12 @@ def of_variance(shape: Any, scale: Any, terms: tuple[Any, Any, Any], xp: Any = s
     return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
 
-def student_scores(terms: tuple[Any, ...], define: Callable[[Array], Array], x: Array) -> Array:
-    """Scores by the kernel with its terms; by `define`, where a square left the range of floats."""
+def kernel_scores(
+    kernel: Callable[..., bool], terms: tuple[Any, ...], define: Callable[[Array], Array], x: Array
+) -> Array:
+    """Scores by a kernel with its terms; by `define`, where a square left the range of floats."""
     total = np.zeros((len(x), len(terms[0])))
-    if not numerics.gaussian_kernels.student(x, *terms, total):
+    if not kernel(x, *terms, total):
         overflowed = ~np.isfinite(total).all(axis=1)
         total[overflowed] = define(x[overflowed])
     return total

@@ -102,6 +102,45 @@ def student_by_definition(
 
 
 @compiled
+def normal(x: Array, mean: Array, weight: Array, height: Array, out: Array) -> bool:
+    """Add height - weight * (x - mean)**2, summed over features: `(r, f), 3 of (c, f) -> (r, c)`.
+
+    A missing cell adds nothing. Return whether all sums are finite.
+    """
+    tile = np.empty((x.shape[1], LANES))
+    total = np.empty(LANES)
+    finite = True
+    for start in range(0, len(x), LANES):
+        part = x[start : start + LANES]
+        sums = out[start : start + LANES]
+        transpose(part, tile)
+        for c in range(len(mean)):
+            clear(total)
+            for j in range(len(tile)):
+                m = mean[c, j]
+                w = weight[c, j]
+                h = height[c, j]
+                for i in range(LANES):
+                    d = tile[j, i] - m
+                    total[i] += h - w * d * d if d == d else 0.0
+            for i in range(len(part)):
+                sums[i, c] += total[i]
+        finite = finite and not any_infinite_or_missing(sums)
+    return finite
+
+
+@normal.defined(LITTLE)
+def normal_by_definition(x: Array, mean: Array, weight: Array, height: Array, out: Array) -> bool:
+    with np.errstate(all="ignore"):
+        for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
+            gap = x[rows, None] - mean
+            value = height - weight * gap * gap
+            value[np.isnan(gap)] = 0.0
+            out[rows] += value.sum(axis=2)
+    return bool(np.isfinite(out).all())
+
+
+@compiled
 def logs_of_tile(
     part: Array, mean: Array, width: Array, tile: Array, q: Array, total: Array
 ) -> None:
