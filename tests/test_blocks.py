@@ -83,6 +83,7 @@ def test_bars_of_a_joint_table_are_probabilities_of_combinations(model: Any) -> 
     assert_allclose(np.reshape(segments, (3, 6, 2)), np.stack(ends, axis=-1), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_column_of_a_block_is_drawn_whatever_the_others_hold(model: Any) -> None:
     bars = nb.plot_column(model, "a", X, Y).patches
     widths = np.reshape([bar.get_width() for bar in bars], (3, 2))

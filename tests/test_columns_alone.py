@@ -56,6 +56,7 @@ def test_relevance_is_that_of_columns_where_they_have_one_exponent_with_their_li
 
 @pytest.mark.filterwarnings("ignore::bayesnb.BoundaryWarning")
 @pytest.mark.parametrize("criterion", ["evidence", "loo"])
+@pytest.mark.slow
 def test_a_tuned_model_keeps_its_links_and_is_scored_with_them_as_loo_scores_it(
     criterion: str,
 ) -> None:

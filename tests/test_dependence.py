@@ -294,6 +294,7 @@ def test_numbers_and_counts_within_levels_are_the_ratio_of_their_evidences(
         assert found[c] == pytest.approx(expected, rel=1e-9, abs=1e-10)
 
 
+@pytest.mark.slow
 def test_factors_are_symmetric_permuted_with_columns_and_counted_by_weight() -> None:
     found = dependence(MODEL, X, Y).log_bayes_factor
     np.testing.assert_array_equal(found, found.values.T)

@@ -57,7 +57,12 @@ def exact_moments(x: Array, weight: Array) -> tuple[Fraction, Fraction]:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("missing", [0, 0.2])
 @pytest.mark.parametrize(
-    ("rows", "columns", "dtype"), [(2500, 40, "d"), (20_000, 1, "d"), (2500, 40, "f")]
+    ("rows", "columns", "dtype"),
+    [
+        (2500, 40, "d"),
+        pytest.param(20_000, 1, "d", marks=pytest.mark.slow),
+        pytest.param(2500, 40, "f", marks=pytest.mark.slow),
+    ],
 )
 def test_means_and_variances_have_their_digits(
     hard: str, weighted: bool, missing: float, rows: int, columns: int, dtype: str

@@ -506,6 +506,7 @@ ASKED: dict[str, Any] = {"sample_weight": "weight", "batch_rows": 23, "checkpoin
 
 
 @pytest.mark.parametrize("threads", [(2, 1), (1, 3)])
+@pytest.mark.slow
 def test_a_fit_that_was_interrupted_goes_on_to_the_same_bits(threads: tuple[int, int]) -> None:
     paths, (before, after) = several_files(), threads
     families = {"town": nb.Categorical(levels=["Ulm", "Bonn", "Köln"])}

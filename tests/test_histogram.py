@@ -373,6 +373,7 @@ def test_expanded_intervals_keep_their_bound(seed: int, method: str, error: floa
 
 @pytest.mark.parametrize("class_prior", [1.0, "uniform"])
 @pytest.mark.parametrize("temper", [None, 0.4])
+@pytest.mark.slow
 def test_exact_intervals_hold_the_share_of_draws_that_they_promise(
     temper: Any, class_prior: Any
 ) -> None:

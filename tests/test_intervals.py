@@ -442,6 +442,7 @@ def assert_as_drawn(model: Any, table: Any, found: Any) -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.slow
 def test_a_grid_far_beyond_the_data_is_as_draws_have_it(classes: int) -> None:
     model = GaussianNB().fit(IRIS[0][: 50 * classes], IRIS[1][: 50 * classes])
     grid = np.array([[a, 3, b, 1.0] for a in np.linspace(0, 12, 6) for b in np.linspace(0, 9, 6)])

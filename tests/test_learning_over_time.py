@@ -94,6 +94,7 @@ def test_rounding_leaves_nothing_of_nothing_and_one_row_of_many(preset: Any) -> 
 
 @pytest.mark.parametrize("pieces", [1, 7])
 @EVERY
+@pytest.mark.slow
 def test_a_tenth_of_a_row_so_often_that_sums_are_off_leaves_nothing(
     preset: Any, pieces: int
 ) -> None:

@@ -154,6 +154,7 @@ def test_the_probabilities_of_all_rows_sum_to_one_in_each_class(family: Any) -> 
 
 
 @pytest.mark.parametrize("family", [Gaussian(), Histogram()], ids=["gaussian", "histogram"])
+@pytest.mark.slow
 def test_linked_numbers_have_a_density_and_rows_are_drawn_from_it(family: Any) -> None:
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 400)

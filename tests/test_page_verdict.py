@@ -168,9 +168,8 @@ def test_columns_that_are_no_evidence_are_left_out_by_the_call_on_the_page() -> 
     assert np.isfinite(nb.calibration(model, *impossible).log_loss)
 
 
-@pytest.mark.parametrize(
-    "make", [np.asarray, pytest.param(sparse.csr_array, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.slow
 def test_probabilities_of_few_distinct_rows_are_judged_by_the_shares_of_these(make: Any) -> None:
     """Rows with the same cells leave with their own labels, which must not sort them into bins."""
     rng = np.random.default_rng(0)

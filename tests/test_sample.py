@@ -117,6 +117,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.slow
 def test_predict_proba_is_calibrated_on_rows_that_the_model_wrote() -> None:
     """(x, y) ~ p(x, y | D) and p(y | x, D) of the same model.
 

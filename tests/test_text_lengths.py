@@ -105,6 +105,7 @@ def test_independent_words_hardly_ever_have_a_length(mean: float) -> None:
     assert sum(model.temper_length_ is not None for model in found) <= 2
 
 
+@pytest.mark.slow
 def test_only_exponents_by_column_have_a_length_and_only_those_of_words(bursty: Table) -> None:
     for temper in (None, "loo", 0.3):
         assert NaiveBayes(Multinomial(), temper=temper).fit(*bursty).temper_length_ is None
@@ -186,6 +187,7 @@ def assert_answers_agree(model: NaiveBayes, x: Any) -> None:
 
 
 @pytest.mark.parametrize("rows", ["observed", "fixed"])
+@pytest.mark.slow
 def test_intervals_are_those_of_draws(fitted: NaiveBayes, bursty: Table, rows: str) -> None:
     x = bursty[0][:4]
     exact = fitted.predict_interval(x, 0.8, rows, method="exact")
