@@ -92,7 +92,8 @@ def check(family: Family, names: Names, cells: Cells) -> None:
     """
     x = cells.numbers if isinstance(cells, Flags) else cells
     takes = f"{type(family).__name__} takes {family.support}."
-    for fault in (*[MISSING] * (not family.missing), *family.support.faults):
+    faults = family.support.faults
+    for fault in faults if family.missing else (MISSING, *faults):
         refuse(x, names, fault.invalid, fault.message, f"{takes} {fault.advice}")
 
 

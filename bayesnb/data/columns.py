@@ -172,7 +172,9 @@ def kind_of_objects(name: Hashable, values: Array) -> str:
         raise ValueError(
             f"column {name!r} mixes {', '.join(sorted(kinds))} values. Convert them to one type."
         )
-    return {"number": "number", "bool": "flag"}.get("".join(kinds) or "number", "level")
+    if kinds <= {"number"}:
+        return "number"
+    return "flag" if kinds == {"bool"} else "level"
 
 
 def coded_text(column: Any) -> DistinctValues | None:
