@@ -222,11 +222,12 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
             f"class {labels[c]!r}: {part.classes.counts[c]:.12g} rows, by weight, would go, and it "
             f"has {counts[c]:.12g}. {ADVICE}"
         )
-    each = zip(shard.schema.blocks, before.blocks, part.blocks, after.blocks, strict=True)
+    each: Any = zip(shard.schema.blocks, before.blocks, part.blocks, after.blocks, strict=True)
     for block, stats, removed, rest in each:
         invalid = stats.faults(removed, stay == 0, rounding)
         what = "cells would go that were not learnt there"
-        columns = getattr(stats, "columns", None)  # of levels of all columns, end to end
+        # of levels of all columns, end to end
+        columns = stats.columns if hasattr(stats, "bounds") else None
         if not invalid.any() and rest.cells is not None:
             invalid = rest.cells > (stay + slack(counts, rounding))[:, None]
             what = "more cells would stay than rows"
