@@ -395,11 +395,6 @@ class Schema:
             return self
         return self.with_blocks([block.learn(table) for block in self.blocks])
 
-    @property
-    def has_grid(self) -> bool:
-        """Whether a later table has to be read on what was learnt from this one."""
-        return any(block.grid is not None or block.is_linked for block in self.blocks)
-
     def with_blocks(self, blocks: Sequence[Block]) -> Self:
         """Return the schema with these blocks; the same schema, where it has them."""
         same = len(blocks) == len(self.blocks) and all(map(is_, blocks, self.blocks))
