@@ -37,8 +37,8 @@ FOREST = "forest"
 PAIRS = "pairs"
 DEPTH = 3  # of the grid on which numbers are linked: 8 levels
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
-# between the strengths that are tried first: the evidence is smooth in their logs
-STRENGTH_STEP = 3
+# every third, then those around the best: the evidence is smooth in their logs
+STRENGTH_STEPS = (1, 4, 7, 10), (-2, -1, 1, 2)
 # nats: of strengths with the same evidence the least is taken, whatever was rounded
 TIE_TOLERANCE = 1e-9
 THRESHOLD_FACTOR = 3.0
@@ -300,58 +300,30 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     """Return the log Bayes factor of each link and the strength at which it is largest, `(n, 2)`.
 
     A distribution of the child for each level of the parent, Dirichlet(strength * mean), against
-    one for all, the mean. Every third strength is tried, and then those around the best.
+    one for all, the mean.
     """
-    n = cells.shape[0]
-    parents = cells.add_up(parent)
-    children = cells.add_up(child)
-    mean = ratio(children, cells.add_up()[:, :, None])
-    born = np.nonzero(children)
-    alone = np.bincount(born[0], children[born] * np.log(mean[born]), n)
-    pair, unit, number, times = _list_log_gammas(cells, child, parents, mean)
-    each = np.arange(n)
-    values = np.full((n, len(STRENGTHS)), -np.inf)
-    tried = np.arange(1, len(STRENGTHS), STRENGTH_STEP)[:, None]
-    for _ in range(2):
-        for k in np.broadcast_to(tried, (len(tried), n)):
-            log_gammas = gammaln(STRENGTHS[k][pair] * unit + number)
-            values[each, k] = np.bincount(pair, times * log_gammas, n)
-        best = (values >= values.max(axis=1, keepdims=True) - TIE_TOLERANCE).argmax(axis=1)
-        around = np.array([step for step in range(1 - STRENGTH_STEP, STRENGTH_STEP) if step != 0])
-        tried = np.clip(best + around[:, None], 0, len(STRENGTHS) - 1)
-    return np.stack([values[each, best] - alone, STRENGTHS[best]], axis=1)
+    pairs = cells.shape[0]
+    parents = cells.add_up(parent).reshape(pairs, -1)
+    mean = ratio(cells.add_up(child), cells.add_up()[:, :, None])
+    at = cells.pair, cells.owner, cells[child]
 
+    def log_evidence(strength: Array) -> Array:
+        # the levels of all parents have one lnGamma(strength * mean) in common
+        prior = strength[:, None, None] * mean
+        terms = gammaln(prior[at] + cells.number) - gammaln(prior)[at]
+        totals = gammaln(strength[:, None] + parents) - gammaln(strength)[:, None]
+        return np.bincount(cells.pair, terms, pairs) - totals.sum(axis=1)
 
-def _list_log_gammas(
-    cells: PairCells, child: int, parents: Array, mean: Array
-) -> tuple[Array, ...]:
-    """List the terms times * lnGamma(strength * unit + number) of log evidence.
-
-    Returns pair, unit, number and times of each.
-
-    The cells below one level of a child have one lnGamma(strength * mean) in common, and the
-    levels of all parents one lnGamma(strength): less than half as many are evaluated as of
-    cells alone.
-    """
-    of_child = mean[cells.pair, cells.owner, cells[child]]
-    occupied = np.bincount(cells.key(child), minlength=mean.size).reshape(mean.shape)
-    born = np.nonzero(occupied)
-    held = np.nonzero(parents)
-    pairs = np.arange(len(parents))
-    one = np.ones(len(held[0]))
-    return (
-        np.concatenate([cells.pair, born[0], held[0], pairs]),
-        np.concatenate([of_child, mean[born], one, np.ones(len(pairs))]),
-        np.concatenate([cells.number, np.zeros(len(born[0])), parents[held], np.zeros(len(pairs))]),
-        np.concatenate(
-            [
-                np.ones(len(of_child)),
-                -occupied[born],
-                -one,
-                np.bincount(held[0], minlength=len(pairs)),
-            ]
-        ),
-    )
+    each = np.arange(pairs)
+    values = np.full((len(STRENGTHS), pairs), -np.inf)
+    best = np.zeros(pairs, np.intp)
+    for steps in STRENGTH_STEPS:
+        for step in steps:
+            k = np.clip(best + step, 0, len(STRENGTHS) - 1)
+            values[k, each] = log_evidence(STRENGTHS[k])
+        best = (values >= values.max(axis=0) - TIE_TOLERANCE).argmax(axis=0)
+    alone = np.bincount(cells.pair, cells.number * np.log(mean[at]), pairs)
+    return np.stack([values[best, each] - alone, STRENGTHS[best]], axis=1)
 
 
 def choose_links(
