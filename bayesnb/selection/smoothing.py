@@ -24,17 +24,16 @@ from bayesnb.families.family import (
     positive,
 )
 from bayesnb.model.powers import Exponents, of_blocks
-from bayesnb.model.product import Model, Product, Rows
+from bayesnb.model.product import Model, Product, Rows, normalise_log
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import EDGE_TOLERANCE, End
 from bayesnb.selection.leave_one_out import (
     Pointwise,
     PredictiveRule,
-    fitted_log_proba,
-    loo_log_proba,
+    leave_one_out,
 )
 from bayesnb.selection.link_search import relink
-from bayesnb.selection.probability_scores import accuracy, brier, ece, tie_rows
+from bayesnb.selection.probability_scores import brier_of_rows, ece, right, tie_rows
 
 BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
@@ -95,7 +94,9 @@ class PriorVariants:
     @cached_property
     def tied(self) -> Array:
         """Codes of rows that are the same for the model: see `tie_rows`."""
-        return tie_rows(fitted_log_proba(self.learnt, self.rows, self.rule, self.n_jobs))
+        reader = self.learnt.read(self.rule.kind)
+        joint = reader.log_joint(self.rows.cells, self.rule.power, self.n_jobs)
+        return tie_rows(normalise_log(joint))
 
     def start(self, families: Sequence[Family]) -> Model:
         """Return the model with these families, block by block."""
@@ -131,9 +132,8 @@ class PriorVariants:
         """
         if find_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
-        return loo_log_proba(
-            model, self.rows, self.rule._replace(kind=estimate), n_jobs=self.n_jobs
-        )
+        rule = self.rule._replace(kind=estimate)
+        return normalise_log(leave_one_out(model, self.rows, rule, n_jobs=self.n_jobs))
 
     def log_evidence(self, model: Model, estimate: str) -> float:
         """log p(X, y | prior); NaN where no prior enters, or an improper one."""
@@ -153,11 +153,11 @@ def label_scores(log_proba: Array, rows: Rows, tied: Array) -> dict[str, float]:
     """Accuracy, Brier score and calibration error; NaN where a row has no prediction."""
     if np.isnan(log_proba).any():
         return dict.fromkeys(("accuracy", "brier", "ece"), float("nan"))
-    data = log_proba, rows.codes, rows.counts
+    codes, weight = rows.codes, rows.counts
     return {
-        "accuracy": accuracy(*data).value,
-        "brier": brier(*data).value,
-        "ece": ece(*data, BINS, tied),
+        "accuracy": float(np.average(right(log_proba, codes), weights=weight)),
+        "brier": float(np.average(brier_of_rows(log_proba, codes), weights=weight)),
+        "ece": ece(log_proba, codes, weight, BINS, tied),
     }
 
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.naive_bayes import GaussianNB as Theirs
 
 from bayesnb import GaussianNB
-from bayesnb.selection.probability_scores import accuracy, brier, ece
+from bayesnb.selection.probability_scores import brier_of_rows, ece, right
 
 from .data import SEED, Array
 from .records import Quality
@@ -34,7 +34,7 @@ METHODS: Mapping[str, Callable[[], Any]] = {
     "integrated": lambda: GaussianNB(n_jobs=1),
     "tempered": lambda: GaussianNB(temper="loo", n_jobs=1),
 }
-SCORES = {"brier": brier, "accuracy": accuracy}
+SCORES = {"brier": brier_of_rows, "accuracy": right}
 
 
 def log_proba(model: Any, x: Array) -> Array:
@@ -91,7 +91,7 @@ class Trust:
 def scores(log_p: Array, y: Array) -> dict[str, float]:
     """Of test rows; log loss is scikit-learn's, to which no probability is smaller than its dtype's eps."""
     possible = log_p[np.arange(len(y)), y] > -np.inf
-    found = {name: score(log_p, y).value for name, score in SCORES.items()}
+    found = {name: float(score(log_p, y).mean()) for name, score in SCORES.items()}
     found["log_loss"] = float(log_loss(y, np.exp(log_p), labels=np.arange(log_p.shape[1])))
     least = np.sort(log_p[possible, y[possible]])
     worst = float(least[: len(least) // 100].sum() / least.sum())
