@@ -300,13 +300,12 @@ def _given_folds(folds: Any, rows: int) -> Array:
             f"folds must be a whole number, or one fold for each of {rows} rows, got {what}."
         )
     names = given.tolist()
-    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    missing_rows = [name is None or (name == name) is not True for name in names]
-    if any(missing_rows):
-        first = missing_rows.index(True)
+    missing = [row for row, name in enumerate(names) if name is None or (name == name) is not True]
+    if missing:
         raise ValueError(
-            f"folds: {sum(missing_rows)} rows have none (first row {first}). Give each row a fold."
+            f"folds: {len(missing)} rows have none (first row {missing[0]}). Give each row a fold."
         )
+    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
     if len(place) < 2:
         raise ValueError(f"folds must be at least two, and all rows are in {names[0]!r}.")
     return np.array([place[name] for name in names])
