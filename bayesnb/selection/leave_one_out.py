@@ -206,6 +206,8 @@ def contributions_left_out(
     columns = sum(widths)
     at_once = max(CELLS_AT_ONCE // (classes * columns), 1)
     w = feature_exponents(way.power, widths)
+    if way.covariance is not None:
+        chose = choose_rows(rows, classes, columns, len(way.covariance))
     parts = column_scores_by_parts(model, rows, at_once, gone, way.kind, n_jobs)
     for part, log_class, table in parts:
         shares = length_shares(way.power, [x[part] for x in rows.cells], widths)
@@ -214,7 +216,6 @@ def contributions_left_out(
         if way.covariance is not None:
             scores = log_class, table
             left = leave_exponents(scores, rows.codes[part], rows.counts[part], w, way.covariance)
-            chose = choose_rows(rows, classes, columns, len(way.covariance))
             without = np.where(chose[part, None], left, w)
         yield part, log_class, raised(without[:, None], table)
 
