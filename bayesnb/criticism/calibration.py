@@ -14,7 +14,6 @@ from bayesnb.estimators.cross_validation import (
 )
 from bayesnb.families.base import Rng
 from bayesnb.model.product import normalise_log
-from bayesnb.selection.leave_one_out import fitted_log_proba
 from bayesnb.selection.probability_scores import CurveOptions, assess_calibration, tie_rows
 from bayesnb.stages import Stages
 
@@ -121,7 +120,8 @@ def calibration(
         options = CurveOptions(int(bins), prob, np.random.default_rng(rng))
         rule = scoring_rule(estimator)
         n_jobs = estimator.n_jobs
-        tied = tie_rows(fitted_log_proba(estimator.model_, rows, rule, n_jobs))
+        joint = estimator.model_.read(rule.kind).log_joint(rows.cells, rule.power, n_jobs)
+        tied = tie_rows(normalise_log(joint))
         result = assess_calibration(log_proba, rows.codes, rows.counts, options, tied)
     attrs = {
         "leave_one_out": describe_selection(estimator) or "exact",

@@ -24,7 +24,7 @@ from bayesnb.model.product import Rows, normalise_log
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column, pieces_of
 from bayesnb.selection.column_exponents import find_one_exponent
-from bayesnb.selection.leave_one_out import PredictiveRule, loo_log_proba
+from bayesnb.selection.leave_one_out import PredictiveRule, leave_one_out
 from bayesnb.selection.probability_scores import tie_rows
 from bayesnb.selection.verdict import Observed, Verdict, judge, signed_mean
 from bayesnb.stages import Stages
@@ -177,8 +177,8 @@ class Facts:
         found = find_one_exponent(model.model_, self.rows, model.n_jobs)
         power = float(found.value)
         rule = PredictiveRule(model.estimate, power, found.covariance)
-        log_proba = loo_log_proba(model.model_, self.rows, rule, n_jobs=model.n_jobs)
-        return OneExponent(power, log_proba)
+        joint = leave_one_out(model.model_, self.rows, rule, n_jobs=model.n_jobs)
+        return OneExponent(power, normalise_log(joint))
 
     @cached_property
     def observed(self) -> Any:

@@ -11,7 +11,6 @@ from bayesnb.data.cells import are_within
 from bayesnb.data.families import DeclaredColumns, FamilyColumns, grouped
 from bayesnb.families import BestOf, Choice
 from bayesnb.families.base import Array
-from bayesnb.families.family import Family
 from bayesnb.families.grid import Grid
 from bayesnb.model.powers import add_groups
 from bayesnb.model.priors import ClassPriorRule
@@ -55,43 +54,33 @@ class Chosen(NamedTuple):
 
 def choose_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
     """Let every `BestOf` give way to one family for each of its columns."""
-    contests = [
-        contest for best_of, places in declared for contest in _list_contests(best_of, places)
-    ]
+    fixed: DeclaredColumns = []
+    contests = []
+    for family, places in declared:
+        if not isinstance(family, BestOf):
+            fixed.append((family, places))
+        elif family.over_blocks:
+            contests.append(Contest(family, places))
+        else:
+            contests += [Contest(family, [place]) for place in places]
     if not contests:
         return Chosen(declared, (), {})
-    grids: list[dict[int, Grid]] = []
-    elpd = np.full(
-        (len(contests), max(len(contest.best_of.candidates) for contest in contests)), np.nan
-    )
-    for k in range(elpd.shape[1]):
+    size = max(len(contest.best_of.candidates) for contest in contests)
+    elpd = np.full((len(contests), size), np.nan)
+    grids: list[dict[int, Grid]] = [{} for _ in range(size)]
+    for k in range(size):
         able = [i for i, contest in enumerate(contests) if _is_able(contest, k, rows)]
-        grids.append({})
         if able:
             elpd[able, k], grids[k] = _label_scores([contests[i] for i in able], k, rows)
-    choices = tuple(
-        _choice(contest, scores, rows.table) for contest, scores in zip(contests, elpd, strict=True)
-    )
-    fixed: DeclaredColumns = [block for block in declared if not isinstance(block[0], BestOf)]
+    choices = []
     kept: dict[int, Grid] = {}
-    for contest, choice in zip(contests, choices, strict=True):
+    for contest, scores in zip(contests, elpd, strict=True):
+        choice = _choose(contest, scores, rows.table)
+        choices.append(choice)
         fixed.append((contest.best_of.candidates[choice.chosen], contest.places))
-        kept |= {
-            place: grids[choice.chosen][place]
-            for place in contest.places
-            if place in grids[choice.chosen]
-        }
-    return Chosen(grouped(fixed), choices, kept)
-
-
-def _list_contests(best_of: BestOf | Family, places: Sequence[int]) -> list[Contest]:
-    if not isinstance(best_of, BestOf):
-        return []
-    return (
-        [Contest(best_of, places)]
-        if best_of.over_blocks
-        else [Contest(best_of, [place]) for place in places]
-    )
+        learnt = grids[choice.chosen]
+        kept |= {place: learnt[place] for place in contest.places if place in learnt}
+    return Chosen(grouped(fixed), tuple(choices), kept)
 
 
 def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
@@ -131,12 +120,14 @@ def _label_scores(
     # of rows that cannot be left out a column says nothing
     scores = np.where(np.isnan(scores), 0.0, scores)
     feature = _features_by_place(schema)
-    chosen = [sorted({feature[place] for place in contest.places}) for contest in contests]
-    widths = [len(features) for features in chosen]
-    owner = np.repeat(np.arange(len(contests)), widths)
-    scores = log_class[:, :, None] + add_groups(
-        scores[..., np.concatenate(chosen)], owner, len(contests)
-    )
+    columns: list[int] = []
+    owner: list[int] = []
+    for i, contest in enumerate(contests):
+        features = sorted({feature[place] for place in contest.places})
+        columns += features
+        owner += [i] * len(features)
+    by_contest = add_groups(scores[..., columns], np.array(owner), len(contests))
+    scores = log_class[:, :, None] + by_contest
     label = scores[np.arange(len(part.codes)), part.codes]
     with np.errstate(invalid="ignore"):  # a row may be impossible under every class
         log_proba = label - np.logaddexp.reduce(scores, axis=1)
@@ -156,16 +147,18 @@ def _features_by_place(schema: Schema) -> dict[int, int]:
     return at
 
 
-def _choice(contest: Contest, elpd: Array, table: Table) -> Choice:
+def _choose(contest: Contest, elpd: Array, table: Table) -> Choice:
     """Take the first able candidate, unless the best beats it by more than the margin.
 
     A candidate is able if it can have the cells.
     """
     best_of = contest.best_of
-    scores = elpd[: len(contest.best_of.candidates)]
+    scores = elpd[: len(best_of.candidates)]
     able = np.flatnonzero(~np.isnan(scores))
-    # if none is able, the first one's error says what is wrong
-    first = int(able[0]) if able.size else 0
-    best = int(np.nanargmax(scores)) if able.size else 0
-    chosen = best if scores[best] > scores[first] + best_of.margin else first
+    chosen = 0  # if none is able, the first one's error says what is wrong
+    if able.size:
+        chosen = int(able[0])
+        best = int(np.nanargmax(scores))
+        if scores[best] > scores[chosen] + best_of.margin:
+            chosen = best
     return Choice(contest.key(table), best_of.names, scores, chosen)

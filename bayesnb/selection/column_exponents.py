@@ -32,6 +32,7 @@ from bayesnb.model.product import Model, Rows, features_of
 from bayesnb.selection.column_scores import (
     choose_stratified_rows,
     column_scores,
+    log_class_left_out,
     predictive_scores,
 )
 from bayesnb.selection.exponents import (
@@ -63,9 +64,7 @@ def find_one_exponent(model: Model, rows: Rows, n_jobs: int | None = None) -> Te
     in log t, by differences.
     """
     one = np.minimum(rows.counts, 1.0)
-    log_class = model.prior.classes.labels_left_out(
-        model.stats.classes, rows.codes, one, PREDICTIVE
-    )
+    log_class = log_class_left_out(model, rows, one, PREDICTIVE)
     with np.errstate(invalid="ignore"):
         total = leave_one_out(model, rows, gone=one, n_jobs=n_jobs)
         features = np.where(np.isneginf(log_class), 0.0, total - log_class)

@@ -8,7 +8,6 @@ one column. The sum of a row's scores and `log_class_left_out` is `leave_one_out
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -16,56 +15,49 @@ from bayesnb.families.base import Array
 from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, reader_of
 from bayesnb.families.weight import one_hot
 from bayesnb.model.kept_rows import MAX_ROWS, ROWS_SCORED, evenly, most_scored
-from bayesnb.model.product import Model, Rows, column_of, feature_scores, features_of
+from bayesnb.model.product import Model, Rows, feature_scores
 from bayesnb.numerics.threads import blocks
 
 
-def column_scores(
-    model: Model,
-    rows: Rows,
-    n_jobs: int | None = None,
-    gone: Array | None = None,
-    kind: str = PREDICTIVE,
-) -> tuple[Array, Array]:
+def column_scores(model: Model, rows: Rows, n_jobs: int | None = None) -> tuple[Array, Array]:
     """Log probability of classes and of each column's cells, the row left out.
 
     Shapes: `(r, c)` and `(r, c, f)`.
 
-    The features are in the order of blocks, blocks end to end. `gone` is the weight that
-    leaves: by default a row of weight w counts as w rows, one of which is left out. A missing
-    cell's score is 0; a cell that is impossible has -inf; NaN where the other rows leave no
-    distribution, or must be counted again to know it and are not all there.
+    The features are in the order of blocks, blocks end to end. A row of weight w counts as w rows,
+    one of which is left out. A missing cell's score is 0; a cell that is impossible has -inf; NaN
+    where the other rows leave no distribution, or must be counted again to know it and are not all
+    there.
     """
-    gone = np.minimum(rows.counts, 1.0) if gone is None else gone
-    _, log_class, table = next(
-        column_scores_by_parts(model, rows, len(rows.codes), gone, kind, n_jobs)
-    )
+    gone = np.minimum(rows.counts, 1.0)
+    parts = column_scores_by_parts(model, rows, len(rows.codes), gone, PREDICTIVE, n_jobs)
+    _, log_class, table = next(parts)
     return log_class, table
 
 
 def column_scores_by_parts(
     model: Model, rows: Rows, at_once: int, gone: Array, kind: str, n_jobs: int | None
 ) -> Iterator[tuple[slice, Array, Array]]:
-    """Yield the `column_scores` of some rows after others: which they are, and both arrays."""
+    """Yield some rows after others with their scores; `gone` is the weight that leaves."""
     reader = model.read(kind)
-    there = are_there(model, rows)[rows.codes]
-    log_class = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, kind)
-    log_class[:, ~reader.live] = -np.inf
-    widths = [features_of(block) for block in reader.blocks]
-    ends = np.cumsum(widths)
+    log_class = log_class_left_out(model, rows, gone, kind)
     for part in blocks(len(rows.codes), at_once):
-        table = np.empty((*log_class[part].shape, sum(widths)))
+        tables = []
         for b, x in enumerate(rows.cells):
             leaving = RowsLeftOut(x[part], rows.codes[part], gone[part], kind, n_jobs)
-            scores = model.prior.blocks[b].features_left_out(
-                model.stats.blocks[b], reader.blocks[b], leaving
-            )
-            places = np.arange(len(leaving.codes)), leaving.codes
-            again = np.isnan(scores[places]).any(axis=1) & there[part]
-            for i in np.flatnonzero(again):
-                count_again(model, rows, b, part.start + int(i), gone, kind, scores[i])
-            table[:, :, ends[b] - widths[b] : ends[b]] = scores
-        yield part, log_class[part], table
+            stats = model.stats.blocks[b]
+            scores = model.prior.blocks[b].features_left_out(stats, reader.blocks[b], leaving)
+            count_again(model, rows, b, part, gone, kind, scores)
+            tables.append(scores)
+        yield part, log_class[part], np.concatenate(tables, axis=2)
+
+
+def log_class_left_out(model: Model, rows: Rows, gone: Array, kind: str) -> Array:
+    """Log probability of classes, so much weight of each row left out, `(r, c)`."""
+    classes = model.prior.classes
+    log_class = classes.labels_left_out(model.stats.classes, rows.codes, gone, kind)
+    log_class[:, ~model.read(kind).live] = -np.inf
+    return log_class
 
 
 def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
@@ -75,40 +67,43 @@ def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
 
 
 def count_again(
-    model: Model, rows: Rows, b: int, row: int, gone: Array, kind: str, scores: Array
+    model: Model, rows: Rows, b: int, part: slice, gone: Array, kind: str, scores: Array
 ) -> None:
-    """Write scores of a row by a block where they are NaN, counting all other rows again.
+    """Write scores of rows by a block where they are NaN, counting all other rows again.
 
-    Shapes: `(c, f)`, or `(c, 1)` in all.
+    Shapes: `(r, c, f)`, or `(r, c, 1)` in all.
 
     For rows whose subtraction would leave too few digits. What has no proper distribution stays
-    as it is, and so do classes that do not change.
+    NaN, and so does a row whose class is not all there.
     """
+    codes = rows.codes[part]
+    undefined = np.isnan(scores[np.arange(len(codes)), codes])
+    if not undefined.any():
+        return
     prior = model.prior.blocks[b]
-    c = int(rows.codes[row])
-    x = rows.cells[b][[row]]
-    rest = count_without(model, rows, b, row, gone)
-    changed = slice(c, c + 1) if prior.independent_classes else slice(None)
-    reader = reader_of(prior[changed], rest[changed], kind)
-    classes = np.arange(len(scores))[changed]
-    column = column_of(x)
-    for j in np.flatnonzero(np.isnan(scores[c])).tolist():
-        one, cells = (reader, x) if scores.shape[1] == 1 else (reader.only(j), column(j))
-        good = (one.proper | prior.missing(cells)).all(axis=1)
-        if good.any():
-            scores[classes[good], j] = one[good].score(cells)[0]
-
-
-def count_without(model: Model, rows: Rows, b: int, row: int, gone: Array) -> Any:
-    """Count a block's rows again but for one, of those classes that it was in."""
-    c = rows.codes[row]
-    weight = np.where(np.arange(len(rows.codes)) == row, rows.counts - gone, rows.counts)
-    keep = np.flatnonzero(
-        (weight > 0) & (rows.codes == c if model.prior.blocks[b].independent_classes else True)
-    )
-    labels = one_hot(rows.codes[keep], len(model.stats.classes), weight[keep])
-    rest = rows.observers[b](rows.cells[b][keep], labels, 1)
-    return rest if rows.elsewhere is None else rest + rows.elsewhere.blocks[b]
+    there = are_there(model, rows)[codes]
+    for i in np.flatnonzero(undefined.any(axis=1) & there).tolist():
+        c = int(codes[i])
+        weight = rows.counts.copy()
+        weight[part.start + i] -= gone[part.start + i]
+        keep = weight > 0
+        changed = slice(None)
+        if prior.independent_classes:  # the row's class alone
+            keep &= rows.codes == c
+            changed = slice(c, c + 1)
+        keep = np.flatnonzero(keep)
+        labels = one_hot(rows.codes[keep], scores.shape[1], weight[keep])
+        rest = rows.observers[b](rows.cells[b][keep], labels, 1)
+        if rows.elsewhere is not None:
+            rest = rest + rows.elsewhere.blocks[b]
+        reader = reader_of(prior[changed], rest[changed], kind)
+        x = rows.cells[b][[part.start + i]]
+        with np.errstate(all="ignore"):  # of what is improper
+            again = feature_scores([reader], [x])[0]
+        again = np.where(reader.proper | prior.missing(x), again, np.nan)
+        if scores.shape[2] == 1:
+            again = again.sum(axis=1, keepdims=True)
+        scores[i, changed] = np.where(undefined[i], again, scores[i, changed])
 
 
 def are_there(model: Model, rows: Rows) -> Array:

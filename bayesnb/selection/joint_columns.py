@@ -129,12 +129,14 @@ def put_side_by_side(key: Key, members: Sequence[Member], labels: LabelledRows) 
 
 def _changed_prior(evidence: BlockEvidence, units: Sequence[Any]) -> str:
     """Return a note on the prior of all partitions, where a unit of the model has another one."""
-    is_changed = False
     priors = []
+    is_changed = False
     for name, template in evidence.compared.items():
-        value = getattr(evidence, name)
-        is_changed |= not all(np.array_equal(value, getattr(unit, name)) for unit in units)
-        priors.append(template.format(", ".join(f"{x:.4g}" for x in dict.fromkeys(value.tolist()))))
+        values = getattr(evidence, name)
+        is_changed |= any((getattr(unit, name) != values).any() for unit in units)
+        priors.append(
+            template.format(", ".join(f"{x:.4g}" for x in dict.fromkeys(values.tolist())))
+        )
     return f"All partitions are compared under {' and '.join(priors)}." if is_changed else ""
 
 
@@ -149,30 +151,31 @@ def declare_blocks(
     A column by itself keeps its family where it was compared under the prior that this has.
     """
     families: dict[Names, Family] = {}
+    declared: set[Hashable] = set()
     for kind in kinds:
         for block in kind.blocks:
+            names = kind.names(block)
             if len(block) > 1:
-                family = kind.evidence.together(kind.in_order(block), kind.key)
-                families[kind.names(block)] = family
+                families[names] = kind.evidence.together(kind.in_order(block), kind.key)
+                declared.update(names)
                 continue
-            (at,) = block
-            name, _, b, feature = kind.places[at]
+            _, _, b, feature = kind.places[block[0]]
             family = schema.blocks[b].family
-            belief = kind.evidence.alone(at, bool(family.outcomes))
+            belief = kind.evidence.alone(block[0], bool(family.outcomes))
             if family.multivariate or not _equal(family.belief(stats[b]).column(feature), belief):
-                families[name,] = family.columnwise.of_column(belief, *(kind.key or ()))
-    declared = {name for names in families for name in names}
+                families[names] = family.columnwise.of_column(belief, *(kind.key or ()))
+                declared.update(names)
     for schema_block, prior in zip(schema.blocks, priors, strict=True):
         names = schema_block.names
         family = schema_block.family
         left = tuple(name for name in names if name not in declared)
-        if left and len(left) < len(names) and _varies_by_column(family):
-            for name in left:
-                feature = names.index(name)
-                reading = reading_of(family, feature, len(names))
-                families[name,] = family.of_column(prior.column(feature), *reading)
-        elif left:
+        if left and (len(left) == len(names) or not _varies_by_column(family)):
             families[left] = family
+            continue
+        for name in left:
+            feature = names.index(name)
+            reading = reading_of(family, feature, len(names))
+            families[name,] = family.of_column(prior.column(feature), *reading)
     return families
 
 
@@ -186,5 +189,7 @@ def _varies_by_column(family: Any) -> bool:
 
 def _equal(one: Belief, two: Belief) -> bool:
     """Return whether beliefs differ by rounding at most."""
-    pairs = ((getattr(one, name), getattr(two, name)) for name in one.__match_args__)
-    return all(np.allclose(a, b, rtol=ROUNDING, atol=0) for a, b in pairs)
+    for name in one.__match_args__:
+        if not np.allclose(getattr(one, name), getattr(two, name), rtol=ROUNDING, atol=0):
+            return False
+    return True

@@ -28,7 +28,6 @@ from bayesnb.model.powers import (
     of_rows,
 )
 from bayesnb.model.product import (
-    Joint,
     Model,
     Product,
     ProductStats,
@@ -43,6 +42,7 @@ from bayesnb.selection.column_scores import (
     choose_rows,
     column_scores_by_parts,
     count_again,
+    log_class_left_out,
 )
 from bayesnb.selection.exponents import leave_exponents
 
@@ -157,29 +157,6 @@ def warn_undefined(score: Array) -> None:
         )
 
 
-def fitted_log_proba(
-    model: Model, rows: Rows, way: PredictiveRule = PREDICT, n_jobs: int | None = None
-) -> Array:
-    """log p(y | x) by the model that has learnt the rows, `(r, c)`."""
-    return normalise_log(model.read(way.kind).log_joint(rows.cells, way.power, n_jobs))
-
-
-def loo_log_proba(
-    model: Model,
-    rows: Rows,
-    way: PredictiveRule = PREDICT,
-    gone: Array | None = None,
-    n_jobs: int | None = None,
-) -> Array:
-    """log p(y | x, all rows but this one), `(r, c)`.
-
-    `gone` is the weight that is left out, by default all of it.
-
-    NaN where the other rows leave no distribution.
-    """
-    return normalise_log(leave_one_out(model, rows, way, gone, n_jobs))
-
-
 def leave_one_out(
     model: Model,
     rows: Rows,
@@ -189,37 +166,28 @@ def leave_one_out(
 ) -> Array:
     """log p(x, y | all rows but this one), `(r, c)`.
 
-    Each row leaves exponents that were found, too, where their covariance is known: see
-    `leave_exponents`. NaN where the others leave no distribution, or must be counted again to
-    know it and are not all there.
+    `gone` is the weight that is left out, by default all of it. Each row leaves exponents that were
+    found, too, where their covariance is known: see `leave_exponents`. NaN where the others leave
+    no distribution, or must be counted again to know it and are not all there.
     """
     gone = rows.counts if gone is None else gone
-    if (
-        any(np.ndim(power) == 1 for power in of_rows(way.power, rows.cells))
-        or way.covariance is not None
-    ):
-        return _by_features(model, rows, way, gone, n_jobs)
-    there = are_there(model, rows)[rows.codes]
+    powers = of_rows(way.power, rows.cells)
+    if way.covariance is not None or any(np.ndim(power) == 1 for power in powers):
+        total = np.empty((len(rows.codes), len(model.stats.classes)))
+        for part, log_class, table in contributions_left_out(model, rows, way, gone, n_jobs):
+            total[part] = log_class + table.sum(axis=2)
+        return total
     reader = model.read(way.kind)
-    total = model.prior.classes.labels_left_out(model.stats.classes, rows.codes, gone, way.kind)
-    for b, (x, power) in enumerate(zip(rows.cells, of_rows(way.power, rows.cells), strict=True)):
+    total = log_class_left_out(model, rows, gone, way.kind)
+    every = slice(0, len(rows.codes))
+    for b, (x, power) in enumerate(zip(rows.cells, powers, strict=True)):
         if is_silent(power):
             continue
         leaving = RowsLeftOut(x, rows.codes, gone, way.kind, n_jobs)
         score = model.prior.blocks[b].left_out(model.stats.blocks[b], reader.blocks[b], leaving)
-        for i in np.flatnonzero(np.isnan(score[np.arange(len(score)), rows.codes]) & there):
-            count_again(model, rows, b, int(i), gone, way.kind, score[i, :, None])
+        count_again(model, rows, b, every, gone, way.kind, score[:, :, None])
         total += raised(power, score)
     total[:, ~reader.live] = -np.inf
-    return total
-
-
-def _by_features(
-    model: Model, rows: Rows, way: PredictiveRule, gone: Array, n_jobs: int | None
-) -> Array:
-    total = np.empty((len(rows.codes), len(model.stats.classes)))
-    for part, log_class, table in contributions_left_out(model, rows, way, gone, n_jobs):
-        total[part] = log_class + table.sum(axis=2)
     return total
 
 
@@ -235,21 +203,19 @@ def contributions_left_out(
     """
     classes = len(model.stats.classes)
     widths = [features_of(block) for block in model.prior.blocks]
-    at_once = max(CELLS_AT_ONCE // (classes * sum(widths)), 1)
+    columns = sum(widths)
+    at_once = max(CELLS_AT_ONCE // (classes * columns), 1)
     w = feature_exponents(way.power, widths)
-    chose = choose_rows(
-        rows, classes, sum(widths), None if way.covariance is None else len(way.covariance)
-    )
-    for part, log_class, table in column_scores_by_parts(
-        model, rows, at_once, gone, way.kind, n_jobs
-    ):
+    if way.covariance is not None:
+        chose = choose_rows(rows, classes, columns, len(way.covariance))
+    parts = column_scores_by_parts(model, rows, at_once, gone, way.kind, n_jobs)
+    for part, log_class, table in parts:
         shares = length_shares(way.power, [x[part] for x in rows.cells], widths)
         table = raised(shares[:, None], table)
-        without = np.broadcast_to(w, (len(table), len(w)))
+        without = w[None]
         if way.covariance is not None:
-            left = leave_exponents(
-                (log_class, table), rows.codes[part], rows.counts[part], w, way.covariance
-            )
+            scores = log_class, table
+            left = leave_exponents(scores, rows.codes[part], rows.counts[part], w, way.covariance)
             without = np.where(chose[part, None], left, w)
         yield part, log_class, raised(without[:, None], table)
 
@@ -286,28 +252,21 @@ def k_fold(
     """
     total = np.empty((len(folds), len(model.stats.classes)))
     names = np.unique(folds)
-    parts = [
-        observe(rows.where((folds == name) & (rows.counts > 0)), total.shape[1], n_jobs)
-        for name in names
-    ]
-    before = list(accumulate(parts, add))
-    after = list(accumulate(reversed(parts), add))[::-1]
-    inner = (a + b for a, b in zip(before, after[2:], strict=False))
-    # the sum of all other parts
-    for name, rest in zip(names, [after[1], *inner, before[-2]], strict=True):
+    parts = []
+    for name in names:
+        here = rows.where((folds == name) & (rows.counts > 0))
+        parts.append(observe(here, total.shape[1], n_jobs))
+    nothing = 0.0 * parts[0]
+    before = accumulate(parts, add, initial=nothing)
+    after = list(accumulate(reversed(parts), add, initial=nothing))[-2::-1]
+    for name, one, other in zip(names, before, after, strict=False):
         held_out = np.flatnonzero(folds == name)
-        reader = read_model_of(model, rest, way.kind)
-        proper = (
-            np.all([block.proper.all(axis=-1) for block in reader.blocks], axis=0) | ~reader.live
-        )
+        reader = rewind_model(model, one + other).read(way.kind)
+        are_proper = [block.proper.all(axis=-1) for block in reader.blocks]
+        proper = np.all(are_proper, axis=0) | ~reader.live
         joint = reader.log_joint([x[held_out] for x in rows.cells], way.power, n_jobs)
         total[held_out] = np.where(proper, joint, np.nan)
     return total
-
-
-def read_model_of(model: Model, stats: ProductStats, kind: str) -> Joint:
-    """Return the predictor of a model that has learnt these stats instead."""
-    return rewind_model(model, stats).read(kind)
 
 
 def rewind_model(model: Model, stats: ProductStats) -> Model:
@@ -342,13 +301,12 @@ def _given_folds(folds: Any, rows: int) -> Array:
             f"folds must be a whole number, or one fold for each of {rows} rows, got {what}."
         )
     names = given.tolist()
-    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    missing_rows = [name is None or (name == name) is not True for name in names]
-    if any(missing_rows):
-        first = missing_rows.index(True)
+    missing = [row for row, name in enumerate(names) if name is None or (name == name) is not True]
+    if missing:
         raise ValueError(
-            f"folds: {sum(missing_rows)} rows have none (first row {first}). Give each row a fold."
+            f"folds: {len(missing)} rows have none (first row {missing[0]}). Give each row a fold."
         )
+    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
     if len(place) < 2:
         raise ValueError(f"folds must be at least two, and all rows are in {names[0]!r}.")
     return np.array([place[name] for name in names])

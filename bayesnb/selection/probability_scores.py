@@ -53,43 +53,14 @@ class Estimate(NamedTuple):
     upper: float
 
 
-class Score(NamedTuple):
-    """A mean over rows, and its standard error."""
-
-    value: float
-    se: float
-
-
-def accuracy(log_proba: Array, codes: Array, weight: Array | None = None) -> Score:
-    """Share of rows whose most probable label is the true one, `(r, c), (r,) -> ()`."""
-    return _mean(right(log_proba, codes), weight)
-
-
 def right(log_proba: Array, codes: Array) -> Array:
     """Rows whose most probable label is the true one; none, where every label is impossible."""
     return (log_proba.argmax(axis=1) == codes) & (log_proba[np.arange(len(codes)), codes] > -np.inf)
 
 
-def log_loss(log_proba: Array, codes: Array, weight: Array | None = None) -> Score:
-    """Mean of -log p(true label), in nats, `(r, c), (r,) -> ()`."""
-    return _mean(-log_proba[np.arange(len(codes)), codes], weight)
-
-
-def brier(log_proba: Array, codes: Array, weight: Array | None = None) -> Score:
-    """Mean squared distance of the probabilities from the label's ones and zeros.
-
-    Shapes: `(r, c), (r,) -> ()`.
-    """
-    return _mean(((np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]) ** 2).sum(axis=1), weight)
-
-
-def _mean(terms: Array, weight: Array | None) -> Score:
-    total = len(terms) if weight is None else float(weight.sum())
-    mean = float(np.average(terms, weights=weight))
-    if total <= 1 or not np.isfinite(terms).all():
-        return Score(mean, float("nan"))
-    variance = np.average((terms - mean) ** 2, weights=weight) * total / (total - 1)
-    return Score(mean, float(np.sqrt(variance / total)))
+def brier_of_rows(log_proba: Array, codes: Array) -> Array:
+    """Squared distance of the probabilities from the label's ones and zeros, `(r, c) -> (r,)`."""
+    return ((np.exp(log_proba) - np.eye(log_proba.shape[1])[codes]) ** 2).sum(axis=1)
 
 
 def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
@@ -109,29 +80,17 @@ def mean_interval(terms: Array, prob: float, most: float = np.inf) -> Estimate:
         return Estimate(mean, mean, mean)
     if n < 2:
         return Estimate(mean, 0.0, most)
-    reach = float(stdtrit(n - 1, (1 + prob) / 2)) / np.sqrt(n)
-    spread = float(np.std(terms, ddof=1))
-    skew = skewness(terms)
-    low, high = (mean - spread * _undone(at, skew, n) for at in (reach, -reach))
-    return Estimate(mean, min(max(low, 0.0), mean), max(min(high, most), mean))
-
-
-def skewness(terms: Array) -> float:
-    """Third standardised moment; 0 where all terms are alike."""
     gap = terms - terms.mean()
     spread = float(np.sqrt((gap**2).mean()))
-    return (
-        0.0
-        if spread <= 1e-12 * float(np.abs(terms).max(initial=0.0))
-        else float(((gap / spread) ** 3).mean())
-    )
-
-
-def _undone(at: float, skew: float, n: int) -> float:
-    """Return w, given g(w)."""
-    if abs(skew) < MIN_SKEW:
-        return at
-    return float(3 / skew * (np.cbrt(1 + skew * (at - skew / (6 * n))) - 1))
+    skew = 0.0
+    if spread > 1e-12 * float(np.abs(terms).max()):  # terms are not alike
+        skew = float(((gap / spread) ** 3).mean())
+    reach = float(stdtrit(n - 1, (1 + prob) / 2)) / np.sqrt(n)
+    ends = np.array([reach, -reach])
+    if abs(skew) > MIN_SKEW:  # undo g
+        ends = 3 / skew * (np.cbrt(1 + skew * (ends - skew / (6 * n))) - 1)
+    low, high = (mean - ends * np.std(terms, ddof=1)).tolist()
+    return Estimate(mean, min(max(low, 0.0), mean), max(min(high, most), mean))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +109,8 @@ class Groups:
     def of(cls, probability: Array, hit: Array, weight: Array) -> Self:
         """Group rows by the probability of a label; `hit` says whether they have it. All `(r,)`."""
         at, member = np.unique(probability, return_inverse=True)
-        return cls(
-            at, np.bincount(member, weight * hit), np.bincount(member, weight * ~hit), member
-        )
+        hits, misses = (np.bincount(member, weight * which) for which in (hit, ~hit))
+        return cls(at, hits, misses, member)
 
     @cached_property
     def weight(self) -> Array:
@@ -184,10 +142,8 @@ def tie_rows(log_proba: Array) -> Array:
     Shapes: `(r, c) -> (r,)`.
     """
     finite = np.where(np.isneginf(log_proba), IMPOSSIBLE, log_proba)
-    projection = finite @ np.random.default_rng(0).random(log_proba.shape[1])
-    mantissa, exponent = np.frexp(projection)
-    rounded = np.ldexp(mantissa.round(DIGITS), exponent)
-    return np.unique(rounded, return_inverse=True)[1]
+    mantissa, exponent = np.frexp(finite @ np.random.default_rng(0).random(log_proba.shape[1]))
+    return np.unique(np.ldexp(mantissa.round(DIGITS), exponent), return_inverse=True)[1]
 
 
 def mean_of_tied(probability: Array, weight: Array, tied: Array | None) -> Array:
@@ -204,18 +160,15 @@ class Corp(NamedTuple):
 
     miscalibration: float
     discrimination: float
-    uncertainty: float
+    uncertainty: float  # the variance of the label
 
-
-def corp(groups: Groups) -> Corp:
-    """Decompose a Brier score into miscalibration, discrimination and uncertainty.
-
-    The last is the variance of the label.
-    """
-    base_rate = np.full(len(groups.at), groups.hits.sum() / groups.weight.sum())
-    best = groups.brier(groups.isotonic)
-    blind = groups.brier(base_rate)
-    return Corp(groups.brier(groups.at) - best, blind - best, blind)
+    @classmethod
+    def of(cls, groups: Groups) -> Self:
+        """Decompose the Brier score of groups' probabilities."""
+        base_rate = np.full(len(groups.at), groups.hits.sum() / groups.weight.sum())
+        best = groups.brier(groups.isotonic)
+        blind = groups.brier(base_rate)
+        return cls(groups.brier(groups.at) - best, blind - best, blind)
 
 
 def split_groups(weight: Array, parts: int) -> Array:
@@ -332,11 +285,26 @@ def score_probabilities(
     hit = right(log_proba, codes)
     hits = weight @ hit
     misses = weight @ ~hit
+    label = log_proba[np.arange(len(codes)), codes]
+    low, high = share_interval(hits, misses, plan.prob)
     return ProbabilityScores(
-        _normal(brier(log_proba, codes, weight), plan.prob, 2.0),
-        _normal(log_loss(log_proba, codes, weight), plan.prob, np.inf),
-        Estimate(*map(float, (hits / (hits + misses), *share_interval(hits, misses, plan.prob)))),
+        _normal_interval(brier_of_rows(log_proba, codes), weight, plan.prob, 2.0),
+        _normal_interval(-label, weight, plan.prob, np.inf),
+        Estimate(float(hits / (hits + misses)), float(low), float(high)),
     )
+
+
+def _normal_interval(terms: Array, weight: Array, prob: float, most: float) -> Estimate:
+    """Interval of a mean by its standard error; vacuous for one row, none for an infinite mean."""
+    total = float(weight.sum())
+    mean = float(np.average(terms, weights=weight))
+    if np.isinf(mean):
+        return Estimate(mean, mean, mean)
+    if total <= 1:
+        return Estimate(mean, 0.0, most)
+    variance = np.average((terms - mean) ** 2, weights=weight) / (total - 1)
+    reach = float(ndtri((1 + prob) / 2) * np.sqrt(variance))
+    return Estimate(mean, max(mean - reach, 0.0), min(mean + reach, most))
 
 
 def ece(
@@ -353,12 +321,6 @@ def ece(
     makes it positive.
     """
     weight = np.ones(len(codes)) if weight is None else weight
-    if not weight.all():  # a row of weight zero is no row
-        keep = weight > 0
-        log_proba = log_proba[keep]
-        codes = codes[keep]
-        weight = weight[keep]
-        tied = None if tied is None else tied[keep]
     groups = groups_of_top(log_proba, codes, weight, tied)
     joined = groups.joined(split_groups(groups.weight, bins))
     return float(_gap(joined, joined.hits / joined.weight))
@@ -382,22 +344,19 @@ def reliability(
     points = Groups.of(probability, hit, weight)
     groups = Groups.of(mean_of_tied(probability, weight, tied), hit, weight)
     starts = split_groups(groups.weight, plan.bins)
-    cells = np.union1d(
-        starts, split_groups(groups.weight, max(1, min(MAX_CELLS, int(groups.weight.sum()))))
-    )
+    size = max(1, min(MAX_CELLS, int(groups.weight.sum())))
+    cells = np.union1d(starts, split_groups(groups.weight, size))
     bins = groups.joined(starts)
     fine = groups.joined(cells)
-    drawn = _drawn(fine, plan.rng)
+    drawn = _draw_hits(fine, plan.rng)
     shares = np.add.reduceat(drawn, np.searchsorted(cells, starts), axis=1) / bins.weight
-    curves = np.stack(
-        [isotonic_regression(hits / fine.weight, weights=fine.weight).x for hits in drawn]
-    )
-    around = [edge[fine.member] for edge in _band(curves, plan.prob)]
+    curves = [isotonic_regression(hits / fine.weight, weights=fine.weight).x for hits in drawn]
+    lower, upper = _band(np.stack(curves), plan.prob)
     interval = share_interval(bins.hits, bins.misses, plan.prob)
     return Reliability(
         Bins(bins.at, bins.hits / bins.weight, *interval, *_band(shares, plan.prob), bins.weight),
-        Curve(probability, points.isotonic[points.member], *around),
-        corp(points),
+        Curve(probability, points.isotonic[points.member], lower[fine.member], upper[fine.member]),
+        Corp.of(points),
         ece_interval(bins, plan),
         float(_gap(bins, shares).mean()),
     )
@@ -411,9 +370,8 @@ def share_interval(hits: Array, misses: Array, prob: float) -> tuple[Array, Arra
     Brown, Cai and DasGupta (2001), Interval estimation for a binomial proportion, section
     4.1.2.
     """
-    low, high = (
-        betaincinv(hits + 0.5, misses + 0.5, tail) for tail in ((1 - prob) / 2, (1 + prob) / 2)
-    )
+    low = betaincinv(hits + 0.5, misses + 0.5, (1 - prob) / 2)
+    high = betaincinv(hits + 0.5, misses + 0.5, (1 + prob) / 2)
     return np.where(hits > 0, low, 0.0), np.where(misses > 0, high, 1.0)
 
 
@@ -452,7 +410,7 @@ def _gap(bins: Groups, shares: Array) -> Array:
     return np.abs(shares - bins.at) @ bins.weight / bins.weight.sum()
 
 
-def _drawn(cells: Groups, rng: np.random.Generator) -> Array:
+def _draw_hits(cells: Groups, rng: np.random.Generator) -> Array:
     """Draws of the weight with the label, if every prediction were true, `(s, m)`.
 
     2.5 rows are 2 or 3.
@@ -462,18 +420,5 @@ def _drawn(cells: Groups, rng: np.random.Generator) -> Array:
 
 
 def _band(drawn: Array, prob: float) -> tuple[Array, Array]:
-    low = (1 - prob) / 2
-    high = (1 + prob) / 2
-    return np.quantile(drawn, low, axis=0, method="lower"), np.quantile(
-        drawn, high, axis=0, method="higher"
-    )
-
-
-def _normal(score: Score, prob: float, most: float) -> Estimate:
-    """Interval of a mean by its standard error; vacuous for one row, none for an infinite mean."""
-    if np.isinf(score.value):
-        return Estimate(score.value, score.value, score.value)
-    if np.isnan(score.se):
-        return Estimate(score.value, 0.0, most)
-    reach = float(ndtri((1 + prob) / 2)) * score.se
-    return Estimate(score.value, max(score.value - reach, 0.0), min(score.value + reach, most))
+    low = np.quantile(drawn, (1 - prob) / 2, axis=0, method="lower")
+    return low, np.quantile(drawn, (1 + prob) / 2, axis=0, method="higher")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -24,17 +24,16 @@ from bayesnb.families.family import (
     positive,
 )
 from bayesnb.model.powers import Exponents, of_blocks
-from bayesnb.model.product import Model, Product, Rows
+from bayesnb.model.product import Model, Product, Rows, normalise_log
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import EDGE_TOLERANCE, End
 from bayesnb.selection.leave_one_out import (
     Pointwise,
     PredictiveRule,
-    fitted_log_proba,
-    loo_log_proba,
+    leave_one_out,
 )
 from bayesnb.selection.link_search import relink
-from bayesnb.selection.probability_scores import accuracy, brier, ece, tie_rows
+from bayesnb.selection.probability_scores import brier_of_rows, ece, right, tie_rows
 
 BINS = 10  # of the calibration error
 ESTIMATES = ("map", "mean", "predictive", "mle")
@@ -43,10 +42,8 @@ SCORE_TOLERANCE = 1e-10  # scores this near to each other, relative to their siz
 SIZES = np.linspace(*BOUNDS, 17)
 SCALES = np.log(10.0) * np.arange(-2.0, 3.0)
 MEAN_TOLERANCE = 1e-9  # mean log scores this near are equal
-LOG_TOLERANCE, MAX_STEPS = (
-    1e-3,
-    300,
-)  # of the fine search: how near in logs, and how many scores at most
+LOG_TOLERANCE = 1e-3  # of the fine search, in logs
+MAX_SCORES = 300  # that it computes at most
 Place = tuple[int, int, int]  # a block, a column there, and a class or a level
 
 
@@ -95,7 +92,9 @@ class PriorVariants:
     @cached_property
     def tied(self) -> Array:
         """Codes of rows that are the same for the model: see `tie_rows`."""
-        return tie_rows(fitted_log_proba(self.learnt, self.rows, self.rule, self.n_jobs))
+        reader = self.learnt.read(self.rule.kind)
+        joint = reader.log_joint(self.rows.cells, self.rule.power, self.n_jobs)
+        return tie_rows(normalise_log(joint))
 
     def start(self, families: Sequence[Family]) -> Model:
         """Return the model with these families, block by block."""
@@ -110,19 +109,26 @@ class PriorVariants:
 
     def outcome(self, setting: Setting) -> Outcome:
         """Score a setting."""
-        model, (smoothing, kind) = self.learnt, setting
+        model = self.learnt
+        smoothing, kind = setting
         if kind != "mle":
-            pairs = zip(self.families, self.learnt.stats.blocks, strict=True)
-            model = self.start([family.smoothed(seen, smoothing, kind) for family, seen in pairs])
+            families = []
+            for family, seen in zip(self.families, model.stats.blocks, strict=True):
+                families.append(family.smoothed(seen, smoothing, kind))
+            model = self.start(families)
         log_proba = self.left_out(model, kind)
-        scores = label_scores(log_proba, self.rows, self.tied)
-        return Outcome(
-            setting,
-            self.log_evidence(model, kind),
-            self.of_labels(log_proba),
-            scores,
-            find_improper(model, kind),
-        )
+        codes = self.rows.codes
+        weight = self.rows.counts
+        scores = dict.fromkeys(("accuracy", "brier", "ece"), float("nan"))
+        if not np.isnan(log_proba).any():
+            scores = {
+                "accuracy": float(np.average(right(log_proba, codes), weights=weight)),
+                "brier": float(np.average(brier_of_rows(log_proba, codes), weights=weight)),
+                "ece": ece(log_proba, codes, weight, BINS, self.tied),
+            }
+        improper = find_improper(model, kind)
+        evidence = self.log_evidence(model, kind)
+        return Outcome(setting, evidence, self.of_labels(log_proba), scores, improper)
 
     def left_out(self, model: Model, estimate: str) -> Array:
         """log p(y | x, all rows but this one), `(r, c)`.
@@ -131,9 +137,8 @@ class PriorVariants:
         """
         if find_improper(model, estimate):
             return np.full((len(self.rows.codes), len(model.stats.classes)), np.nan)
-        return loo_log_proba(
-            model, self.rows, self.rule._replace(kind=estimate), n_jobs=self.n_jobs
-        )
+        rule = self.rule._replace(kind=estimate)
+        return normalise_log(leave_one_out(model, self.rows, rule, n_jobs=self.n_jobs))
 
     def log_evidence(self, model: Model, estimate: str) -> float:
         """log p(X, y | prior); NaN where no prior enters, or an improper one."""
@@ -141,24 +146,13 @@ class PriorVariants:
         proper = all(belief.strictly_proper.all() for belief in (prior.classes, *prior.blocks))
         if estimate == "mle" or not proper:
             return float("nan")
-        labels, blocks = prior.log_evidence(model.stats)
-        pairs = zip(blocks, of_blocks(self.once, len(blocks)), strict=True)
-        return labels + float(sum(np.sum(terms * once) for terms, once in pairs))
+        total, blocks = prior.log_evidence(model.stats)
+        for terms, once in zip(blocks, of_blocks(self.once, len(blocks)), strict=True):
+            total += float(np.sum(terms * once))
+        return total
 
     def of_labels(self, log_proba: Array) -> Array:
         return log_proba[np.arange(len(log_proba)), self.rows.codes]
-
-
-def label_scores(log_proba: Array, rows: Rows, tied: Array) -> dict[str, float]:
-    """Accuracy, Brier score and calibration error; NaN where a row has no prediction."""
-    if np.isnan(log_proba).any():
-        return dict.fromkeys(("accuracy", "brier", "ece"), float("nan"))
-    data = log_proba, rows.codes, rows.counts
-    return {
-        "accuracy": accuracy(*data).value,
-        "brier": brier(*data).value,
-        "ece": ece(*data, BINS, tied),
-    }
 
 
 def find_improper(model: Model, estimate: str) -> Place | None:
@@ -193,7 +187,7 @@ def differences_from_best(
     if best is not None:
         with np.errstate(invalid="ignore"):  # two rows that are both impossible
             diff = sums([outcome.log_scores - outcomes[best].log_scores for outcome in outcomes])
-            diff[~np.isfinite(elpd), 0] = (elpd - elpd[best])[~np.isfinite(elpd)]
+            diff[:, 0] = np.where(np.isfinite(elpd), diff[:, 0], elpd - elpd[best])
         diff[:, 0] = np.minimum(diff[:, 0], 0.0)
         diff[best] = 0.0
     return {"elpd_loo": elpd, "se": se, "elpd_diff": diff[:, 0], "diff_se": diff[:, 1]}, best
@@ -207,10 +201,9 @@ def _best(outcomes: Sequence[Outcome], elpd: Array) -> int | None:
     if np.isnan(elpd).all():
         return None
     top = np.nanmax(elpd)
-    good = np.flatnonzero(
-        elpd >= top - SCORE_TOLERANCE * abs(top) if np.isfinite(top) else elpd == top
-    )
-    return int(min(good, key=lambda n: (PREFERRED.index(outcomes[int(n)].setting.estimate), n)))
+    slack = SCORE_TOLERANCE * abs(top) if np.isfinite(top) else 0.0
+    good = np.flatnonzero(elpd >= top - slack).tolist()
+    return min(good, key=lambda n: (PREFERRED.index(outcomes[n].setting.estimate), n))
 
 
 def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], list[End]]:
@@ -224,18 +217,15 @@ def best_by_loo(variants: PriorVariants, estimate: str) -> tuple[list[Family], l
     search = SmoothingSearch(variants, estimate)
     kinds = ordered_hyperparameters(variants.families)
     at = np.zeros(len(search.factors))
-    for _ in range(min(2, len(kinds))):
-        for kind in kinds:
-            at = search.coarse(
-                at, [place for place, factor in enumerate(search.factors) if factor[0] == kind]
-            )
+    for kind in kinds * min(2, len(kinds)):
+        at = search.coarse(at, kind)
     if search.score(at) == -np.inf:
         raise ValueError(
             "criterion='loo': whatever the smoothing, some rows have probability 0, or none that "
             f"is defined, under estimate={estimate!r} once they are left out, such as the only row "
             "of a class. Use estimate='predictive', or another class_prior."
         )
-    at = search.fine(at, np.flatnonzero(at < BOUNDS[1] - EDGE_TOLERANCE))
+    at = search.fine(at)
     return search.families(at), search.ends(at)
 
 
@@ -256,37 +246,38 @@ class SmoothingSearch:
         ]
 
     def families(self, at: Array) -> list[Family]:
-        pairs = zip(self.factors, positive(at).tolist(), strict=True)
-        value = {(kind, name == "scale"): factor for (kind, name), factor in pairs}
-        families = list(self.variants.families)
-        for b, (family, seen) in enumerate(
-            zip(families, self.variants.learnt.stats.blocks, strict=True)
-        ):
+        values = dict(zip(self.factors, positive(at).tolist(), strict=True))
+        families = []
+        variants = self.variants
+        for family, seen in zip(variants.families, variants.learnt.stats.blocks, strict=True):
             kind = family.hyperparameters
             if kind is not None:
-                families[b] = family.smoothed(
-                    seen, value[kind, False], self.estimate, value.get((kind, True), 1.0)
-                )
+                strength = values[kind, kind.factors[0]]
+                scale = values.get((kind, "scale"), 1.0)
+                family = family.smoothed(seen, strength, self.estimate, scale)
+            families.append(family)
         return families
 
     def score(self, at: Array) -> float:
         """Return the mean log score, or minus infinity where there is none."""
         variants = self.variants
-        counts = self.variants.rows.counts
+        counts = variants.rows.counts
         log_proba = variants.left_out(variants.start(self.families(at)), self.estimate)
-        value = float(counts[counts > 0] @ variants.of_labels(log_proba)[counts > 0] / counts.sum())
+        seen = counts > 0
+        value = float(counts[seen] @ variants.of_labels(log_proba)[seen] / counts.sum())
         return value if np.isfinite(value) else -np.inf
 
-    def coarse(self, at: Array, places: list[int]) -> Array:
-        """Return the best place of a ladder, or of a grid of size and scale.
+    def coarse(self, at: Array, kind: Hyperparameters) -> Array:
+        """Return the best place of a ladder, or of a grid of size and scale, of one kind of prior.
 
         Of equally good ones the one nearest to 1.
 
         Where nothing beats a practically infinite prior, and the default is worse, it is
         that prior.
         """
-        sizes = SIZES if len(places) == 1 else SIZES[::2]
-        candidates = np.array(list(product(sizes, *([SCALES] * (len(places) - 1)))))
+        places = [place for place, factor in enumerate(self.factors) if factor[0] is kind]
+        axes = [SIZES] if len(places) == 1 else [SIZES[::2], SCALES]
+        candidates = np.array(list(product(*axes)))
         grid = np.tile(at, (len(candidates), 1))
         grid[:, places] = candidates
         values = np.array([self.score(each) for each in grid])
@@ -300,53 +291,49 @@ class SmoothingSearch:
             good = endless
         return grid[np.where(good, far, np.inf).argmin()]
 
-    def fine(self, at: Array, free: Array) -> Array:
+    def fine(self, at: Array) -> Array:
         """Return the best place near this one.
 
         A bounded search of one free factor, the simplex of several.
         """
+        free = np.flatnonzero(at < BOUNDS[1] - EDGE_TOLERANCE)
+        if not len(free):
+            return at
 
-        def moved(values: Array) -> Array:
+        def move(values: Array) -> Array:
             there = at.copy()
             there[free] = values
             return there
 
         def loss(values: Array) -> float:
-            return -self.score(moved(values))
+            return -self.score(move(values))
 
-        step = SIZES[1] - SIZES[0]
-        if len(free) == 0:
-            return at
         if len(free) == 1:
-            now = float(at[free[0]])
-            near = max(now - step, BOUNDS[0]), min(now + step, BOUNDS[1])
-            result = minimize_scalar(
-                loss, bounds=near, method="bounded", options={"xatol": LOG_TOLERANCE}
-            )
+            step = SIZES[1] - SIZES[0]
+            near = np.clip(at[free[0]] + [-step, step], *BOUNDS)
+            options: dict[str, Any] = {"xatol": LOG_TOLERANCE}
+            result = minimize_scalar(loss, bounds=near, method="bounded", options=options)
         else:
-            corners = at[free] + np.vstack(
-                [np.zeros(len(free)), np.diag(np.where(at[free] > 0, -1.0, 1.0))]
-            )
+            inward = np.diag(np.where(at[free] > 0, -1.0, 1.0))
             options = {
-                "initial_simplex": corners,
+                "initial_simplex": at[free] + np.vstack([np.zeros(len(free)), inward]),
                 "xatol": LOG_TOLERANCE,
                 "fatol": MEAN_TOLERANCE,
-                "maxfev": MAX_STEPS,
+                "maxfev": MAX_SCORES,
             }
-            result = minimize(
-                loss, at[free], method="Nelder-Mead", bounds=[BOUNDS] * len(free), options=options
-            )
-        low = np.asarray(result.x) < BOUNDS[0] + LOG_TOLERANCE
-        high = np.asarray(result.x) > BOUNDS[1] - LOG_TOLERANCE
-        # a bounded search stops short of the ends
-        there = moved(np.select([low, high], BOUNDS, result.x))
+            bounds = [BOUNDS] * len(free)
+            result = minimize(loss, at[free], method="Nelder-Mead", bounds=bounds, options=options)
+        values = np.atleast_1d(result.x)
+        for end in BOUNDS:  # a bounded search stops short of the ends
+            values = np.where(np.abs(values - end) < LOG_TOLERANCE, end, values)
+        there = move(values)
         return there if self.score(there) > self.score(at) else at
 
     def ends(self, at: Array) -> list[End]:
         """Return the factors that are at a bound, with their columns."""
         ends = []
         for (kind, name), log in zip(self.factors, at, strict=True):
-            if not BOUNDS[0] + EDGE_TOLERANCE < log < BOUNDS[1] - EDGE_TOLERANCE:
+            if np.abs(np.subtract(BOUNDS, log)).min() <= EDGE_TOLERANCE:
                 columns = []
                 for b, block in enumerate(self.variants.schema.blocks):
                     if block.family.hyperparameters is kind:

@@ -11,7 +11,7 @@ score of the same rows make it a little too good, by about a nat for each that i
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import xlogy
@@ -69,6 +69,11 @@ class Difference(NamedTuple):
         return self.value > CLEAR_ERRORS * self.error and self.value > 0
 
 
+ANY_ERROR = Estimate(0.0, 0.0, 1.0)
+ANY_MEAN = Estimate(0.0, -np.inf, np.inf)
+ANY_DIFFERENCE = Difference(0.0, np.inf)
+
+
 class MissedClass(NamedTuple):
     """The class with the smallest recall: its place, its rows, and its misses.
 
@@ -117,10 +122,13 @@ class Observed:
     log_loss: float
     shares_loss: float  # log loss of the classes' shares in the other rows
     less_loss: Difference  # of log loss below that
-    calibration: Estimate  # error, with its interval
-    calibration_by_chance: float  # an upper end of it, were all probabilities true
-    surplus: Difference  # of the mean probability of the chosen label above the share that is right
-    unforeseen: Estimate  # log loss above what the probabilities themselves expect
+    # error, with its interval; these four say nothing where every row is impossible
+    calibration: Estimate = ANY_ERROR
+    calibration_by_chance: float = 1.0  # an upper end of it, were all probabilities true
+    # of the mean probability of the chosen label above the share that is right
+    surplus: Difference = ANY_DIFFERENCE
+    # log loss above what the probabilities themselves expect
+    unforeseen: Estimate = ANY_MEAN
     power: float = 1.0  # one exponent for all columns that predicts better
     tempered_gain: Estimate | None = None  # of log loss, by that exponent
     missed: MissedClass | None = None
@@ -144,9 +152,14 @@ class Observed:
         counts = np.bincount(codes, minlength=log_proba.shape[1])
         hits = right(log_proba, codes).astype(float)
         label = log_proba[np.arange(len(codes)), codes]
-        answered = np.isfinite(log_proba.max(axis=1))
-        blind_loss = compute_blind_loss(counts, codes)
+        # of a guess by the labels of the other rows: Laplace's rule of succession
+        blind_loss = np.log(len(codes) - 1 + len(counts)) - np.log(counts[codes])
         less = average_difference(blind_loss + label)
+        answered = np.isfinite(log_proba.max(axis=1))
+        numbers: dict[str, Any] = {}
+        if answered.any():
+            tied = None if tied is None else tied[answered]
+            numbers = calibration_numbers(log_proba[answered], codes[answered], tied)
         return cls(
             rows=len(codes),
             accuracy=float(hits.mean()),
@@ -155,9 +168,7 @@ class Observed:
             log_loss=float(0.0 - label.mean()),
             shares_loss=float(blind_loss.mean()),
             less_loss=Difference(less.value - choices / len(codes), less.error),
-            **calibration_numbers(
-                log_proba[answered], codes[answered], None if tied is None else tied[answered]
-            ),
+            **numbers,
             power=power,
             tempered_gain=gain,
             missed=most_missed(hits, codes),
@@ -230,12 +241,9 @@ def judge(observed: Observed, classes: Sequence[object] = ()) -> Verdict:
 
     Of classes with names, it says which is missed most.
     """
-    missed = (
-        observed.missed.describe(classes[observed.missed.code])
-        if observed.missed and len(classes) > 1
-        else ""
-    )
-    return Verdict(labels_verdict(observed), probabilities_verdict(observed), missed)
+    missed = observed.missed
+    words = missed.describe(classes[missed.code]) if missed and len(classes) > 1 else ""
+    return Verdict(labels_verdict(observed), probabilities_verdict(observed), words)
 
 
 def labels_verdict(observed: Observed) -> str:
@@ -320,14 +328,6 @@ def signed_mean(terms: Array, prob: float = SIGN_PROB) -> Estimate:
     return Estimate(*(least + end for end in mean_interval(terms - least, prob)))
 
 
-def compute_blind_loss(counts: Array, codes: Array) -> Array:
-    """Log loss of each row, its label guessed from those of the others, `(r,)`.
-
-    Laplace's rule of succession.
-    """
-    return np.log(counts.sum() - 1 + len(counts)) - np.log(counts[codes])
-
-
 def entropy_of(log_proba: Array) -> Array:
     """Entropy of probabilities, in nats; NaN where a row is impossible under every class.
 
@@ -337,18 +337,11 @@ def entropy_of(log_proba: Array) -> Array:
     return np.where(p.max(axis=1) > 0, -xlogy(p, p).sum(axis=1), np.nan)
 
 
-def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> dict:
+def calibration_numbers(log_proba: Array, codes: Array, tied: Array | None) -> dict[str, Any]:
     """How far the probabilities of the chosen labels are from what came.
 
     Beside it, what chance makes of true ones.
     """
-    if not len(codes):
-        return {
-            "calibration": Estimate(0.0, 0.0, 1.0),
-            "calibration_by_chance": 1.0,
-            "surplus": Difference(0.0, np.inf),
-            "unforeseen": Estimate(0.0, -np.inf, np.inf),
-        }
     groups = groups_of_top(log_proba, codes, np.ones(len(codes)), tied)
     bins = groups.joined(split_groups(groups.weight, BINS))
     p = np.exp(log_proba.max(axis=1))
