@@ -159,7 +159,7 @@ def _name_difference(a: Schema, b: Schema) -> str:
                 f"column {name!r} is {one} in one part and {two} in another: declare its family, "
                 "families={column: family}, with the same prior in both."
             )
-    if (a.links is None) != (b.links is None):
+    if not are_alike(a.links, b.links):
         return OTHER_LINKS
     return "the blocks of columns differ between the parts: declare the same `families` for both."
 
