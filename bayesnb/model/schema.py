@@ -54,11 +54,6 @@ from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 MAX_NAMED = 8  # columns of a family
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
 UNKNOWN_CODE = -2  # of a level that was never learnt
-OTHER_LINKS = (
-    "the links between columns are not the same in both parts, as each part finds them in its "
-    "first table. Continue one part from the other with partial_fit, or fit both with "
-    "dependence=None."
-)
 
 
 @dataclass(frozen=True, eq=False)
