@@ -306,7 +306,8 @@ class Product(Joint):
         No prior enters the "mle".
         """
         if kind == "mle":
-            return combine(ProductDensity, lambda seen: seen.mle(), stats)
+            blocks = tuple(seen.mle() for seen in stats.blocks)
+            return ProductDensity(self.classes.mle(stats.classes), blocks)  # a known one stays
         return combine(ProductDensity, lambda belief: belief.estimate(kind), self)
 
 
