@@ -125,16 +125,6 @@ def test_a_clone_of_a_fitted_model_and_a_pickle_predict_the_same(estimator: Any)
         )
 
 
-@pytest.mark.parametrize("estimator", [GaussianNB(), MultinomialNB(), CategoricalNB()], ids=repr)
-def test_threads_change_no_digit_of_a_large_table(estimator: Any) -> None:
-    x = np.round(np.random.default_rng(0).gamma(2.0, 2.0, (20_000, 40)))
-    y = np.arange(20_000) % 3
-    one = clone(estimator).set_params(n_jobs=1, temper=None).fit(x, y)
-    two = clone(estimator).set_params(n_jobs=2, temper=None).fit(x, y)
-    np.testing.assert_array_equal(one.predict_proba(x), two.predict_proba(x))
-    assert one.log_evidence_ == two.log_evidence_
-
-
 def test_the_weak_prior_is_that_of_the_first_batch_and_then_fixed() -> None:
     model = GaussianNB().partial_fit(X[:50], Y[:50], classes=[0, 1, 2])
     before = model.prior_[2]
@@ -215,14 +205,6 @@ def test_the_notebook_summary_shows_the_fitted_state_and_escapes_it() -> None:
     assert "&lt;script&gt;" in page
     assert "<script>" not in page.split("Summary of")[1]
     assert "Summary of" in model._repr_mimebundle_()["text/html"]
-
-
-def test_predicting_changes_nothing() -> None:
-    model = NaiveBayes().fit(X, Y)
-    before = pickle.dumps(model)
-    model.predict_proba(X * 100)
-    model.score(X, Y)
-    assert pickle.dumps(model) == before
 
 
 def test_temper_by_loo_refuses_rows_that_no_exponent_makes_possible() -> None:

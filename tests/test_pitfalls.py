@@ -1,6 +1,10 @@
 """What other naive Bayes libraries got wrong, one test for each row of the list of pitfalls, with
 its id.
 
+Those that a law of test_contract.py or test_laws.py covers for every family are there: batches and
+merges (B03), rows without cells (B24), arguments that stay (B26), predictives by SciPy (B40), rows
+that are forgotten.
+
 Then the statements about naive Bayes that come with numbers. Expected values are SciPy's or a
 formula's.
 """
@@ -87,23 +91,6 @@ def test_B02_every_feature_of_BernoulliNB_has_its_own_alpha() -> None:
     assert_allclose(model.posterior_[1].mean(), [(1 + 10) / (2 + 20), (1 + 10) / (1 + 20)])
     joint = np.array([3 / 5 * 3 / 4 * 11 / 22, 2 / 5 * 1 / 3 * 10 / 21])
     assert_allclose(model.predict_proba([[1, 0]])[0], joint / joint.sum(), rtol=1e-14)
-
-
-@pytest.mark.parametrize("how", [{"prior": NormalInverseGamma(0, 1, 1, 1)}, {"estimate": "mle"}])
-def test_B03_any_split_and_order_of_batches_equals_fit(how: dict[str, Any]) -> None:
-    rng = np.random.default_rng(3)
-    x = np.concatenate([rng.normal(size=(40, 2)), rng.normal(scale=1000, size=(40, 2))])
-    y = rng.integers(0, 3, 80)
-    whole = GaussianNB(**how).fit(x, y).predict_joint_log_proba(x)
-    for batches in (
-        np.split(np.arange(80), [40]),
-        np.split(np.arange(80)[::-1], [3, 4, 40]),
-        np.arange(80)[:, None],
-    ):
-        parts = GaussianNB(**how)
-        for rows in batches:
-            parts.partial_fit(x[rows], y[rows], classes=[0, 1, 2])
-        assert_allclose(parts.predict_joint_log_proba(x), whole, rtol=1e-11)
 
 
 def test_B04_a_later_batch_of_smaller_codes_forgets_no_level() -> None:
@@ -291,20 +278,6 @@ def test_B23_no_floor_saturates_the_evidence() -> None:
     )
 
 
-def test_B24_a_row_of_missing_cells_returns_the_class_prior() -> None:
-    x = pd.DataFrame(
-        {
-            "a": [1.0, 2, 3],
-            "b": ["u", "v", "u"],
-            "c": pd.array([True, False, True], dtype="boolean"),
-        }
-    )
-    silent = pd.DataFrame({"a": [math.nan], "b": [None], "c": pd.array([None], dtype="boolean")})
-    assert_allclose(
-        NaiveBayes().fit(x, [0, 1, 1]).predict_proba(silent), [[2 / 5, 3 / 5]], rtol=1e-14
-    )
-
-
 @pytest.mark.parametrize(
     ("model", "copies"), [(GaussianNB(), 5000), (CategoricalNB(), 1000), (BernoulliNB(), 2000)]
 )
@@ -327,18 +300,6 @@ def test_B25_labels_that_a_dtype_declares_do_not_count_unless_asked_for() -> Non
     assert BernoulliNB().fit(x, y).classes_.tolist() == ["a", "b"]
     asked = BernoulliNB(classes=["a", "b", "never"]).fit(x, y)
     assert_allclose(asked.predict_proba([[math.nan]]), [[2 / 6, 3 / 6, 1 / 6]])
-
-
-def test_B26_fit_leaves_the_constructor_arguments_alone() -> None:
-    families = {0: Categorical(Dirichlet(0.5)), 1: Gaussian()}
-    model = NaiveBayes(families)
-    before = dict(model.get_params())
-    first = model.fit([[1, 2.0], [2, 3.0], [1, 9.0]], [0, 0, 1]).predict_proba([[1, 2.5]])
-    assert all(model.get_params()[name] is value for name, value in before.items())
-    assert list(families) == [0, 1]
-    assert_array_equal(
-        clone(model).fit([[1, 2.0], [2, 3.0], [1, 9.0]], [0, 0, 1]).predict_proba([[1, 2.5]]), first
-    )
 
 
 def test_B26_the_size_of_category_codes_means_nothing() -> None:
@@ -412,12 +373,6 @@ def test_B31_labels_need_no_alphabetical_order() -> None:
     assert_allclose(by_name.predict_proba([[math.nan]]), [[0.25, 0.75]])
     dirichlet = NaiveBayes(class_prior=Dirichlet([5, 1]), classes=["z", "a"]).fit(x, y)
     assert_allclose(dirichlet.predict_proba([[math.nan]]), [[3 / 10, 7 / 10]])
-
-
-def test_B31_the_predictive_of_a_column_sums_to_one_over_its_levels() -> None:
-    model = CategoricalNB(alpha=0.3).fit([[0], [1], [2], [4], [4]], [0, 0, 0, 0, 0])
-    probabilities = np.exp(model.predict_joint_log_proba(np.arange(5)[:, None]))[:, 0]
-    assert_allclose(probabilities, (np.array([1, 1, 1, 0, 2]) + 0.3) / (5 + 5 * 0.3), rtol=1e-14)
 
 
 def test_B32_zero_variance_is_neither_error_nor_warning() -> None:
@@ -524,14 +479,6 @@ def gaussian_nodes(
         np.broadcast_to(variance, means.shape).ravel(),
         np.outer(weight, weight).ravel() / 4,
     )
-
-
-def test_B40_the_gaussian_predictive_is_the_integral_of_the_density() -> None:
-    belief = NormalInverseGamma(mean=1.0, count=2.0, shape=3.0, scale=4.0)
-    mean, variance, weight = gaussian_nodes(1.0, 2.0, 3.0, 4.0, 200)
-    for x in (1.0, 4.0, -3.0):
-        integral = stats.norm.pdf(x, mean, np.sqrt(variance)) @ weight
-        assert_allclose(np.exp(belief.log_predictive(np.array(x))), integral, rtol=2e-5)
 
 
 def test_B41_the_predictive_and_the_average_over_draws_are_two_quantities() -> None:
@@ -678,40 +625,6 @@ def test_B43_a_file_in_which_a_generator_stands_is_refused(tmp_path: Path) -> No
             archive.writestr(name, data)
     with pytest.raises(ValueError, match=r"'\$RandomState' is not something that a model holds"):
         load(tmp_path / "odd.bnb")
-
-
-def test_ask15_parts_learnt_apart_merge_into_the_whole() -> None:
-    x = np.random.default_rng(1).poisson(2.0, (90, 4))
-    y = np.arange(90) % 3
-    parts = [MultinomialNB().fit(x[rows], y[rows]) for rows in np.array_split(np.arange(90), 4)]
-    streamed = MultinomialNB()
-    whole = MultinomialNB().fit(x, y)
-    for rows in np.array_split(np.arange(90), 7):
-        streamed.partial_fit(x[rows], y[rows], classes=[0, 1, 2])
-    a, b, c, d = parts
-    for model in (
-        streamed,
-        a.merge(b).merge(c).merge(d),
-        a.merge(b).merge(d.merge(c)),
-        d.merge(b.merge(c.merge(a))),
-    ):
-        assert_array_equal(model.stats_.blocks[0].counts, whole.stats_.blocks[0].counts)
-        assert_allclose(model.predict_proba(x), whole.predict_proba(x), rtol=1e-13)
-        assert_allclose(model.log_evidence_, whole.log_evidence_, rtol=1e-13)
-
-
-def test_ask16_a_mail_that_was_marked_by_mistake_is_unlearnt() -> None:
-    x = [[3, 0, 1], [0, 2, 2], [5, 1, 0]]
-    y = ["spam", "ham", "ham"]
-    model = MultinomialNB().fit(x, y)
-    fresh = MultinomialNB().fit(x[:2], y[:2])
-    assert_array_equal(model.forget(x[2:], y[2:]).predict_proba(x), fresh.predict_proba(x))
-    for what in ((x[2:], ["ham"]), (x[2:], ["spam"]), (x[2:], ["eggs"])):
-        before = arrays(model)
-        with pytest.raises(ValueError, match=r"would go|never learnt"):
-            model.forget(*what)
-        for was, now in zip(before, arrays(model), strict=True):
-            assert_array_equal(now, was)
 
 
 def test_ask16_old_rows_fade_so_that_a_drift_is_followed() -> None:

@@ -26,7 +26,7 @@ from bayesnb.families.record import difference, fields_alone
 from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.model.powers import Exponents, LengthPower, is_silent, of_blocks, of_rows
-from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.threads import MOST, in_order, pieces
 from bayesnb.numerics.views import EVERY
 
 Observer = Callable[[Cells, Weight, int | None], Stats]
@@ -164,9 +164,12 @@ class Joint(Parts):
 
         A class of probability 0 stays so whatever its features say.
         """
-        total = np.empty((cells[0].shape[0], len(self.live)))
-        # the memory is touched for the first time, which several threads do sooner
-        for_pieces(lambda rows: np.copyto(total[rows], self.log_class), total, n_jobs)
+        log_class = self.log_class
+        total = np.empty((cells[0].shape[0], len(log_class)))
+        if total.size <= MOST:
+            total[...] = log_class
+        else:  # the memory is touched for the first time, which several threads do sooner
+            for_pieces(lambda rows: np.copyto(total[rows], log_class), total, n_jobs)
         for block, x, exponent in zip(self.blocks, cells, of_rows(power, cells), strict=True):
             if not is_silent(exponent):
                 block.score(x, exponent, total, n_jobs)
@@ -303,7 +306,8 @@ class Product(Joint):
         No prior enters the "mle".
         """
         if kind == "mle":
-            return combine(ProductDensity, lambda seen: seen.mle(), stats)
+            blocks = tuple(seen.mle() for seen in stats.blocks)
+            return ProductDensity(self.classes.mle(stats.classes), blocks)  # a known one stays
         return combine(ProductDensity, lambda belief: belief.estimate(kind), self)
 
 
@@ -376,6 +380,8 @@ def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
 
 def _first_row(work: Callable[[slice], int], joint: Array, n_jobs: int | None) -> int:
     """Let threads work on blocks of rows; return the first row that one of them names, or -1."""
+    if joint.size <= MOST:
+        return work(slice(None))
     firsts = for_pieces(work, joint, n_jobs)
     for rows, at in zip(pieces(*joint.shape), firsts, strict=True):
         if at >= 0:

@@ -54,11 +54,6 @@ from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 MAX_NAMED = 8  # columns of a family
 BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
 UNKNOWN_CODE = -2  # of a level that was never learnt
-OTHER_LINKS = (
-    "the links between columns are not the same in both parts, as each part finds them in its "
-    "first table. Continue one part from the other with partial_fit, or fit both with "
-    "dependence=None."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,13 +180,13 @@ class Block:
         Or with its grid, if it has none: from `grids` by place, if all are there, or learnt from
         weighted rows.
         """
-        family = self.family
+        family: Any = self.family
         if family.has_grid and self.grid is None:
             known = [grids[place] for place in self.places if place in grids]
             if len(known) == len(self.places):
                 return replace(self, grid=Grid.side_by_side(known))
             x = as_cells(family, table.numbers(self.places))
-            return replace(self, grid=family.grid_of(x, weight, table.n_jobs))  # type: ignore[attr-defined]
+            return replace(self, grid=family.grid_of(x, weight, table.n_jobs))
         if self.declares_levels:
             return self.with_levels((family.levels,) * len(self.names))
         if not (family.has_levels or family.listed):
@@ -432,8 +427,9 @@ class Schema:
 
     def check_stats(self, cells: Sequence[Cells], stats: ProductStats) -> None:
         """Raise for cells whose stats no numbers can have, before they are learnt."""
-        for block, x, seen in zip(self.blocks, cells, stats.blocks, strict=True):
-            if block.family.shows_invalid and (columns := seen.invalid_columns()).size:  # type: ignore[attr-defined]
+        each: Any = zip(self.blocks, cells, stats.blocks, strict=True)
+        for block, x, seen in each:
+            if block.family.shows_invalid and (columns := seen.invalid_columns()).size:
                 block.check(x)
                 refuse_extremes(block.names, x, columns)
 

@@ -23,7 +23,7 @@ from bayesnb.formatting import list_names, quote
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Model, Product, ProductStats, Rows, combine, observe
-from bayesnb.model.schema import OTHER_LINKS, Block, Schema, are_alike
+from bayesnb.model.schema import Block, Schema, are_alike
 
 MAX_COLUMNS_LISTED = 20
 ADVICE = (
@@ -159,8 +159,12 @@ def _name_difference(a: Schema, b: Schema) -> str:
                 f"column {name!r} is {one} in one part and {two} in another: declare its family, "
                 "families={column: family}, with the same prior in both."
             )
-    if (a.links is None) != (b.links is None):
-        return OTHER_LINKS
+    if not are_alike(a.links, b.links):
+        return (
+            "the links between columns are not the same in both parts, as each part finds them in "
+            "its first table. Continue one part from the other with partial_fit, or fit both with "
+            "dependence=None."
+        )
     return "the blocks of columns differ between the parts: declare the same `families` for both."
 
 

@@ -132,17 +132,12 @@ class Lookup:
         )
         return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
 
-    def has_unknown(self, x: Array) -> bool:
-        """Whether some integers, `(r, f)`, have no place."""
-        x = readable(x, INTEGERS)
-        if all(isinstance(place, range) for place in self.places):
-            ends = self.least.copy(), self.least.copy()
-            numerics.level_kernels.extent(x, *ends)
-            return bool((ends[0] < self.least).any() or (ends[1] >= self.least + self.sizes).any())
-        codes = np.empty(x.shape, np.int32)
-        missing = np.full_like(self.unknown, -2)
-        numerics.level_kernels.translate(x, *self.table[:4], missing, codes)
-        return bool((codes == -2).any())
+    @cached_property
+    def known(self) -> tuple[Array, Array, Array, Array]:
+        """Arguments of the kernel `any_unknown`: no places where all are ranges."""
+        if any(not isinstance(place, range) for place in self.places):
+            return self.table[:4]
+        return self.least, self.sizes, np.zeros_like(self.sizes), np.empty(0, np.int64)
 
     def unknown_in(self, j: int, column: Array) -> Counter:
         """Levels in a column that have no place, and how often each occurs."""
@@ -180,7 +175,8 @@ class Coded(View):
         lookup = self.lookup
 
         def has_unknown(rows: slice) -> bool:
-            return lookup.has_unknown(self.integers[rows])
+            x = readable(self.integers[rows], INTEGERS)
+            return numerics.level_kernels.any_unknown(x, *lookup.known)
 
         # by the distinct values, or by one pass over integers as they are
         if lookup.values is not None:
