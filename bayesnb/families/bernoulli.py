@@ -21,8 +21,8 @@ from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.dirichlet import (
-    ALIKE,
     CONCENTRATION,
+    are_equal,
     log_level_moment,
     log_share_cumulants,
 )
@@ -461,7 +461,7 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         """
         flags = _numbers(x)
         both = (flags == 0).any(axis=0) & (flags == 1).any(axis=0)
-        even = (np.abs(self.a - self.b) <= ALIKE * self.a).all(axis=0)
+        even = are_equal(np.stack([self.a, self.b])).all(axis=0)
         codes = np.where(np.isnan(flags), -1, flags).astype(np.intp)
         return [
             LevelUnit((j,), codes[:, [j]], (2,), self.a[:, j] + self.b[:, j])

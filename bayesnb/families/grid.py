@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb import numerics
+from bayesnb.families.levels import EndToEnd
 from bayesnb.families.record import Array, Cells, fields_alone
 from bayesnb.numerics.threads import FEWEST, in_order
 from bayesnb.numerics.views import Graded
@@ -28,7 +29,7 @@ MIN_SHARE = 1e-12  # of a level: it has a logarithm
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(EndToEnd):
     """Levels of columns, `(k,)`, end to end."""
 
     sizes: tuple[int, ...]  # levels of each column
@@ -95,7 +96,7 @@ class Grid:
 
     def only(self, feature: int) -> "Grid":
         """The grid of one column."""
-        levels = slice(self.bounds[feature], self.bounds[feature + 1])
+        levels = self.span(feature)
         each = (self.low[levels], self.high[levels], self.weight[levels])
         return Grid(self.sizes[feature : feature + 1], *each, self.whole[[feature]])
 
@@ -105,11 +106,6 @@ class Grid:
             return True
         arrays = zip(self._arrays, other._arrays, strict=True)
         return self.sizes == other.sizes and all(np.array_equal(a, b) for a, b in arrays)
-
-    @cached_property
-    def bounds(self) -> Array:
-        """Start of each column's levels, and the end of the last ones."""
-        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     @cached_property
     def before(self) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 from bayesnb.data import Table
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.families.levels import TableStats
 from bayesnb.families.removal import rounding_of, slack
 from bayesnb.formatting import list_names, quote
 from bayesnb.model.kept_rows import KeptRows
@@ -312,6 +313,6 @@ def _column_of(block: Block, stats: Any, entry: int) -> Hashable:
     """Return the name of the column that an entry of stats is about."""
     if block.family.combined or block.family.listed:
         return block.keys[0]
-    if hasattr(stats, "bounds"):  # the levels of all columns lie end to end
-        entry = stats.columns[entry]
+    if isinstance(stats, TableStats):  # the levels of all columns lie end to end
+        entry = stats.levels.columns[entry]
     return block.names[entry]

@@ -168,8 +168,8 @@ def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, 
     codes = levels.codes
     sizes = levels.sizes
     beliefs = levels.prior
-    share = beliefs.share(beliefs.concentration)
-    root = np.sqrt(beliefs.level_sums(beliefs.concentration)).T
+    share = beliefs.levels.normalise(beliefs.concentration)
+    root = np.sqrt(beliefs.levels.sums(beliefs.concentration)).T
     starts = np.cumsum(sizes) - sizes
 
     def compare(d: int) -> None:
