@@ -8,6 +8,7 @@ Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,7 +24,14 @@ from bayesnb.families.dirichlet import (
     simplex,
 )
 from bayesnb.families.family import Seen, unless_alike
-from bayesnb.families.levels import LevelBelief, LevelDensity, TableDensity, TableStats, as_level
+from bayesnb.families.levels import (
+    LevelBelief,
+    LevelDensity,
+    TableDensity,
+    TableStats,
+    as_level,
+    layout_of,
+)
 from bayesnb.families.record import VariableNames
 from bayesnb.families.removal import log_shares_left
 from bayesnb.families.support import AnyLevel, Support
@@ -65,6 +73,7 @@ class ColumnDirichlets(DirichletBelief, LevelBelief):
     is_linear: ClassVar[bool] = True
     concentration: Array
     sizes: tuple[int, ...]
+    levels = cached_property(layout_of)
 
     def column(self, feature: int) -> Dirichlet:
         return Dirichlet(self.concentration[..., self.levels.span(feature)])

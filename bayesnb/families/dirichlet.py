@@ -34,7 +34,6 @@ from bayesnb.families.family import (
 )
 from bayesnb.families.levels import (
     ONE_COLUMN,
-    Layout,
     LevelDensity,
     LevelStats,
     as_level,
@@ -94,7 +93,7 @@ class DirichletBelief(Belief):
 
     symbols: ClassVar[dict[str, str]] = {"concentration": "theta{}_concentration"}
     density: ClassVar[type[LevelDensity]]
-    levels: Layout
+    levels: Any  # their Layout
     concentration: Parameter
 
     def __post_init__(self) -> None:
@@ -236,7 +235,7 @@ def tally(level: Array, size: int, weight: Weight) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class DirichletStats(LevelStats):
-    levels: ClassVar[Layout] = ONE_COLUMN
+    levels = ONE_COLUMN
     counts: Array
 
     @classmethod
@@ -251,7 +250,7 @@ class DirichletStats(LevelStats):
 
 @dataclass(frozen=True, eq=False)
 class DirichletDensity(LevelDensity):
-    levels: ClassVar[Layout] = ONE_COLUMN
+    levels = ONE_COLUMN
     probability: Array
 
     def log_density(self, x: Array) -> Array:
@@ -323,7 +322,7 @@ class Dirichlet(DirichletBelief):
     """
 
     density: ClassVar[type[LevelDensity]] = DirichletDensity
-    levels: ClassVar[Layout] = ONE_COLUMN
+    levels = ONE_COLUMN
     concentration: Parameter
 
     def __new__(cls, concentration: Any = 1.0, base: str = "uniform") -> Any:

@@ -28,7 +28,7 @@ from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
 from bayesnb.families.grid import MAX_DEPTH, Grid
 from bayesnb.families.levels import LevelBelief, RatioDensity, TableStats
-from bayesnb.families.record import Parameter, checked, raised, silent
+from bayesnb.families.record import Parameter, checked, raised
 from bayesnb.families.removal import log_shares_left, staying
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.numerics import special
@@ -38,7 +38,6 @@ from bayesnb.numerics.views import EVERY
 
 NUMBERS = 1 << 17  # of bins whose probabilities are computed at once
 MAX_TABLES = 8  # of cumulants, that are kept: four are asked for, for one way to temper
-MAX_WEIGHTS = 64  # of rows that leave, up to which all levels have a table for each of them
 COARSE_LEVELS = 8  # of a column that is compared with others
 VANISHING = 1e-200  # a concentration of 0 is the limit of small ones
 SHAPES = Hyperparameters(
@@ -88,12 +87,7 @@ class NumberDistributions:
         return len(self.classes)
 
     def column(self, feature: int) -> Self:
-        """One column, `(c,)`, with the belief about it alone: no other one is computed for it."""
-        classes = self.classes[:, feature]
-        features = self.features[:, feature]
-        if not len(features) or (features != features[0]).any():
-            return self[:, feature]
-        return type(self)(self.belief.only(int(features[0])), classes, np.zeros_like(features))
+        return self[:, feature]
 
     @property
     def grid(self) -> Grid:
@@ -113,23 +107,21 @@ class NumberDistributions:
         """Columns as levels, to be compared with others."""
         return self.belief.level_columns(x, columns)
 
-    def log_moment(self, x: Array, s: Any) -> Array:
-        """log E[(p / g)**s] of numbers, which broadcast against the pairs."""
-        return self._at_numbers(x, self.belief.level_log_moment(s))
+    @cached_property
+    def mass(self) -> Array:
+        """Probability of each level, `(c, k)`."""
+        return np.exp(self.belief.log_mean + self.grid.log_share)
 
     def log_predictive(self, x: Array) -> Array:
-        """log p(x): beyond the ends that of the outer level."""
-        return self._at_numbers(x, self.belief.log_mean + self.grid.log_base)
-
-    def _at_numbers(self, x: Array, table: Array) -> Array:
-        """Entries of a table, `(c, k)`, at the levels of numbers; 0 of missing ones."""
+        """log p(x): beyond the ends that of the outer level; 0 of a missing number."""
         x, c, f = np.broadcast_arrays(np.asarray(x, float), self.classes, self.features)
-        places = np.zeros(x.shape, np.intp)
+        table = self.belief.log_mean + self.grid.log_base
+        logs = np.zeros(x.shape)
         for j in np.unique(self.features):
-            here = f == j
-            places[here] = self.grid.bounds[j] + np.searchsorted(self.grid.cuts_of(j), x[here])
-        places = np.minimum(places, self.grid.bounds[f + 1] - 1)
-        return silent(np.isnan(x), table[c, places])
+            here = (f == j) & ~np.isnan(x)
+            levels = np.searchsorted(self.grid.cuts_of(j), x[here])
+            logs[here] = table[c[here], self.grid.bounds[j] + levels]
+        return logs
 
     def cdf(self, x: Any) -> Array:
         return self._interpolate(x, lambda x, edges, below: np.interp(x, edges, below))
@@ -142,15 +134,14 @@ class NumberDistributions:
     def _interpolate(self, at: Any, read: Callable[[Array, Array, Array], Array]) -> Array:
         """What is read of each pair's edges of levels and the probability below each edge."""
         lower, upper = self.grid.ends
-        mass = np.exp(self.belief.log_mean + self.grid.log_share)
         at, c, f = np.broadcast_arrays(np.asarray(at, float), self.classes, self.features)
         out = np.empty(at.shape)
         for place in np.ndindex(self.classes.shape):
             i = self.classes[place]
             j = self.features[place]
-            span = self.grid.span(j)
+            span = self.grid.span(j)  # type: ignore[arg-type]
             here = (c == i) & (f == j)
-            below = np.append(0.0, np.cumsum(mass[i, span]))
+            below = np.append(0.0, np.cumsum(self.mass[i, span]))
             out[here] = read(at[here], np.append(lower[span], upper[span][-1]), below / below[-1])
         return out
 
@@ -167,9 +158,8 @@ class NumberDistributions:
 
     def mean(self) -> Array:
         lower, upper = self.grid.ends
-        mass = np.exp(self.belief.log_mean + self.grid.log_share)
         middle = lower / 2 + upper / 2
-        means = self.grid.sums(mass * middle) / self.grid.sums(mass)
+        means = self.grid.sums(self.mass * middle) / self.grid.sums(self.mass)
         return means[self.classes, self.features]
 
     def median(self) -> Array:
@@ -464,33 +454,18 @@ class AveragedHistogram(LevelBelief):
 
     def levels_left_out(self, stats: GridStats, w: Any, kind: str, places: Any = EVERY) -> Array:
         if kind == "mle":
-            prior = np.zeros_like(stats.counts[0])
-            share = log_shares_left(prior, stats.counts[0], self.grid.totals, w, kind, places)
+            counts = stats.counts[0]
+            share = log_shares_left(0 * counts, counts, self.grid.totals, w, kind, places)
             return share - self.grid.log_share[places]
-        if isinstance(places, slice):
-            places = np.arange(self.grid.bounds[-1])
-        posterior = self.update(stats)
         weights, which = np.unique(w, return_inverse=True)
-        if kind != "map" and len(weights) <= MAX_WEIGHTS:
-            return posterior._log_left_out(weights)[which.reshape(np.shape(w)), places]
-        scores = np.zeros(places.shape)
-        for columns, levels, bins in posterior._averages():
-            for f, j in enumerate(columns):
-                here = (EVERY, j) if places.ndim > 1 else self.grid.span(j)
-                known = places[here] >= 0
-                if not known.any():
-                    continue
-                cell = np.stack(np.broadcast_arrays(places[here] - levels[f, 0], which.ravel()))
-                (level, weight), place = np.unique(cell[:, known], axis=1, return_inverse=True)
-                if kind == "map":
-                    each = posterior._modes_left_out(j, level, weights[weight])
-                else:
-                    rows = bins.one(0, f), level, weights[weight]
-                    each = numerics.histogram.log_left_out_by_row(*rows)
-                scores[here][known] = each[place.ravel()]
-        return scores
+        posterior = self.update(stats)
+        if kind == "map":
+            table = np.stack([posterior._log_modes_left_out(weight) for weight in weights])
+        else:
+            table = posterior._log_means_left_out(weights)
+        return table[which.reshape(np.shape(w)), places]
 
-    def _log_left_out(self, weights: Array) -> Array:
+    def _log_means_left_out(self, weights: Array) -> Array:
         """The score of each level of one class without a row of each weight, `(n,) -> (n, k)`."""
 
         def answer(bins: Any, columns: Array) -> Array:
@@ -498,13 +473,14 @@ class AveragedHistogram(LevelBelief):
 
         return self._tables(answer, len(weights))[:, 0]
 
-    def _modes_left_out(self, j: int, level: Array, weight: Array) -> Array:
-        """Scores of rows of one column at the mode, which is sought anew without each row."""
-        counts = np.repeat(self.counts[:, self.grid.span(j)], len(level), axis=0)
-        rows = np.arange(len(level))
-        counts[rows, level] = staying(counts[rows, level] - weight, counts[0].sum())
-        each = self.only(j)[np.zeros(len(level), int)]
-        return replace(each, counts=counts)._log_mode()[rows, level]
+    def _log_modes_left_out(self, weight: float) -> Array:
+        """The score of each level at the mode, which is sought anew without a row there, `(k,)`."""
+        place = np.arange(self.grid.bounds[-1])
+        level = place - self.grid.bounds[self.grid.columns]
+        each = self[np.zeros(level.max() + 1, int)]  # the class without a row on level 0, 1, ...
+        total = self.grid.totals(self.counts)[0]
+        each.counts[level, place] = staying(self.counts[0] - weight, total)
+        return each._log_mode()[level, place]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

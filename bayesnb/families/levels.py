@@ -148,7 +148,7 @@ def only_column(record: Any, column: int) -> Any:
 class LevelStats(Stats):
     """Counts of levels."""
 
-    levels: Layout
+    levels: Any  # their Layout
     counts: Array
 
     @property
@@ -164,7 +164,7 @@ class LevelStats(Stats):
 class TableStats(LevelStats):
     """Counts of levels end to end, `(c, k)`. The last field is their layout."""
 
-    levels = cached_property(layout_of)  # type: ignore[assignment]
+    levels = cached_property(layout_of)
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, *layouts: Any) -> Self:
@@ -268,7 +268,7 @@ class LevelDensity(Density):
     theta: ClassVar[str] = "probability"
     kept: ClassVar[str] = "log_theta"
     symbols: ClassVar[dict[str, str]] = {"probability": "theta{}"}
-    levels: Layout
+    levels: Any  # their Layout
     probability: Array
 
     @classmethod
@@ -306,9 +306,9 @@ class TableDensity(LevelDensity):
     """Known numbers of levels end to end, `(c, k)`. The last field is their layout."""
 
     by_column: ClassVar[tuple[str, ...]] = ()
-    levels = cached_property(layout_of)  # type: ignore[assignment]
+    levels = cached_property(layout_of)
     add_scores = score_levels
-    only = column = only_column
+    only = column = only_column  # type: ignore[assignment]
 
     def parts(self) -> Parts:
         return self.levels.parts(self.symbols[self.theta], getattr(self, self.theta))
@@ -370,7 +370,7 @@ class LevelBelief(Belief):
     levels = cached_property(layout_of)
     add_scores = score_levels
     cell_log_base = base_of_cells
-    only = column = only_column
+    only = column = only_column  # type: ignore[assignment]
 
     @abstractmethod
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:

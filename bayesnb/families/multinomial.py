@@ -32,7 +32,7 @@ from bayesnb.families.dirichlet import (
     simplex,
 )
 from bayesnb.families.family import Seen, shaped
-from bayesnb.families.levels import ONE_COLUMN, Layout, LevelDensity, LevelStats
+from bayesnb.families.levels import ONE_COLUMN, LevelDensity, LevelStats
 from bayesnb.families.record import (
     Power,
     Record,
@@ -90,7 +90,7 @@ class MultinomialStats(LevelStats):
 
     constants: ClassVar[tuple[str, ...]] = ("log_orders",)
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
-    levels: ClassVar[Layout] = ONE_COLUMN
+    levels = ONE_COLUMN
     counts: Array
     log_orders: Array
     ordered: bool = False
@@ -147,7 +147,7 @@ class OrderedCounts(Record):
     """
 
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
-    levels: ClassVar[Layout] = ONE_COLUMN
+    levels = ONE_COLUMN
     ordered: bool
 
     def parts(self) -> Parts:

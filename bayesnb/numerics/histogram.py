@@ -161,12 +161,6 @@ def normalise(logs: Array) -> Array:
     return (top + total)[..., 0]
 
 
-def log_sum(logs: Array) -> Array:
-    """log of the sum of exponentials; of many `np.logaddexp.reduce` takes four times as long."""
-    top = logs.max(axis=-1, keepdims=True)
-    return np.log(np.exp(logs - top).sum(axis=-1)) + top[..., 0]
-
-
 def log_sum_at_levels(logs: Array, levels: int) -> Array:
     """log of the sum of exponentials of the bins that hold each level, `(..., b) -> (..., k)`.
 
@@ -222,24 +216,6 @@ def log_weights_left(bins: Bins, weight: float | Array) -> tuple[Array, Array]:
     ratio = np.log(left / (bins.prior_total + total) / bins.q)
     logs = bins.log_chance - log_gamma_ratio(left, gone) + gone * np.log(bins.q)
     return logs, np.where(some & ~bins.is_all, ratio, 0.0)
-
-
-def log_left_out_by_row(bins: Bins, level: Array, weight: Array) -> Array:
-    """K(1 - w) - K(-w) of rows of one class and column on their levels, `2 of (r,) -> (r,)`."""
-    out = np.empty(len(level))
-    for each in np.unique(level):
-        rows = np.flatnonzero(level == each)
-        held = bins.some((bins.first <= each) & (each <= bins.last))
-        # Gamma(a - w) / Gamma(a) is at least A**-w, and at most about 1 if a - w is above 1
-        heaviest = weight[rows].max()
-        reach = NEGLIGIBLE + heaviest * (np.log(bins.total) - np.log(held.q.min()))
-        near = held.log_chance > held.log_chance.max() - reach
-        held = held.some(near | (held.a - heaviest <= 1))
-        for part in np.array_split(rows, 1 + len(rows) * len(held.q) // CHUNK):
-            with np.errstate(all="ignore"):
-                logs, ratio = log_weights_left(held, weight[part, None])
-            out[part] = log_sum(logs + ratio) - log_sum(logs)
-    return out
 
 
 def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
