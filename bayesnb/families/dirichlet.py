@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import gammaln
 
 from bayesnb import formatting
 from bayesnb.families import quantiles
@@ -45,7 +45,15 @@ from bayesnb.families.record import Linear, Parameter, VariableNames, checked, s
 from bayesnb.families.removal import extra_of
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
-from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
+from bayesnb.numerics.special import (
+    draw_log_gamma,
+    less,
+    log,
+    log_gamma_cumulants,
+    log_gamma_ratio,
+    ratio,
+    times,
+)
 from bayesnb.numerics.views import EVERY
 
 FEWEST = 2.0  # rows that a concentration found by evidence, with a pooled base, is worth
@@ -73,19 +81,12 @@ def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
     return pm.Deterministic(**named, var=variates / variates.sum(axis=-1, keepdims=True))
 
 
-def log_gamma_cumulants(a: Array, order: int) -> Array:
-    """Cumulants of the log of a Gamma(a) variate, on a leading axis."""
-    with np.errstate(all="ignore"):
-        return np.stack([psi(a), *(polygamma(n, a) for n in range(1, order))])
-
-
 def log_share_cumulants(a: Array, total: Array, order: int) -> Array:
     """Cumulants of the log of a Beta(a, total - a) variate: those of two logs of Gamma variates,
     subtracted.
     """
-    with np.errstate(all="ignore"):
-        rest = [polygamma(n, a) - polygamma(n, total) for n in range(1, order)]
-        return np.stack([psi(a) - psi(total), *rest])
+    with np.errstate(invalid="ignore"):
+        return log_gamma_cumulants(a, order) - log_gamma_cumulants(total, order)
 
 
 class DirichletBelief(Belief):

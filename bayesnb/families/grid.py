@@ -45,12 +45,11 @@ class Grid(EndToEnd):
         if sizes.dtype != int or not (len(sizes) and 1 <= sizes.min() <= sizes.max() <= MAX_LEVELS):
             raise ValueError(f"a grid has from 1 to {MAX_LEVELS} levels in each column.")
         levels = (sizes.sum(),)
-        columns = (len(sizes),)
-        if [each.shape for each in self._arrays] != [levels, levels, levels, columns]:
+        if [each.shape for each in self._arrays] != [levels, levels, levels, sizes.shape]:
             raise ValueError("a grid has levels in each column.")
-        apart = (self.high[self.before] <= self.low[self.before + 1]).all()
-        ordered = apart and (self.low <= self.high).all()
-        if not (ordered and (self.weight > 0).all() and np.isfinite(np.asarray(self)).all()):
+        apart = self.high[self.before] <= self.low[self.before + 1]
+        good = apart.all() and (self.low <= self.high).all() and (self.weight > 0).all()
+        if not (good and np.isfinite(np.asarray(self)).all()):
             raise ValueError("the levels of a grid are ranges of numbers one after the other.")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -143,7 +142,7 @@ class Grid(EndToEnd):
         return np.log(self.share)
 
     @cached_property
-    def log_base(self) -> Array:
+    def log_base(self) -> Array:  # type: ignore[override]
         """Log-density of all rows on each level, by their histogram, `(k,)`; 0 for one value."""
         lower, upper = self.ends
         with np.errstate(over="ignore"):

@@ -296,10 +296,17 @@ class AveragedHistogram(LevelBelief):
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
         if np.ndim(s) == 0 and s == 1:
             return self.log_mean[..., places]
-        s, lead = np.asarray(s) + 0.0, np.shape(s)[:-2]
-        by_column = np.broadcast_to(s, (*np.shape(s)[:-1], len(self.grid.sizes)))
-        places = np.arange(self.grid.bounds[-1])[places]
-        moments = self._moments(by_column.reshape(-1, len(self.grid.sizes)), places)
+        lead, s = np.shape(s)[:-2], np.asarray(s) + 0.0
+        columns = len(self.grid.sizes)
+        s = np.broadcast_to(s, (*s.shape[:-1], columns)).reshape(-1, columns)
+        levels = np.arange(self.grid.bounds[-1])[places]
+        moments = np.empty((len(s), *self.counts.shape[:-1], len(levels)), s.dtype)
+        real = ~s.imag.any(axis=1)
+        if real.any():
+            moments[real] = self._real_moments(s.real[real])[..., levels]
+        for at_real in np.unique(s.real[~real], axis=0):
+            here = ~real & (s.real == at_real).all(axis=1)
+            moments[here] = self._moments_on_line(at_real, s.imag[here], levels)
         return moments.reshape(*lead, *moments.shape[1:])
 
     def _real_moments(self, s: Array) -> Array:
@@ -310,30 +317,18 @@ class AveragedHistogram(LevelBelief):
 
         return self._tables(moments, len(s))
 
-    def _moments(self, s: Array, levels: Array) -> Array:
-        """K(s) of some levels, in their order, `(n, f) -> (n, c, m)`."""
-        out = np.empty((len(s), *self.counts.shape[:-1], len(levels)), s.dtype)
-        real = ~s.imag.any(axis=1)
-        if real.any():
-            out[real] = self._real_moments(s.real[real])[..., levels]
-        for at_real in np.unique(s.real[~real], axis=0):
-            at = ~real & (s.real == at_real).all(axis=1)
-            out[at] = self._moments_on_line(at_real, s.imag[at], levels)
-        return out
-
     def _moments_on_line(self, real: Array, t: Array, levels: Array) -> Array:
-        """K(real + i t) of some levels, `(f,), (n, f) -> (n, c, m)`."""
-        lead = self.counts.shape[:-1]
-        out = np.empty((len(t), *lead, len(levels)), complex)
+        """K(real + i t) of some levels, in their order, `(f,), (n, f) -> (n, c, m)`."""
+        out = np.empty((len(t), len(self), len(levels)), complex)
         columns = self.grid.columns[levels]
         for j in np.unique(columns):
             here = np.flatnonzero(columns == j)
             span = self.grid.span(j)
-            for c in np.ndindex(lead):
-                parameters = self.concentration[*c, j], self.log_odds[*c, j]
-                arguments = self.grid.share[span], self.counts[*c, span], *parameters
-                line = numerics.histogram.line_of(real[j], *arguments)
-                out[:, *c, here] = line.log_moments_at(t[:, j], levels[here] - span.start)
+            share, within = self.grid.share[span], levels[here] - span.start
+            for c in range(len(self)):
+                parameters = self.counts[c, span], self.concentration[c, j], self.log_odds[c, j]
+                line = numerics.histogram.line_of(real[j], share, *parameters)
+                out[:, c, here] = line.log_moments_at(t[:, j], within)
         return out
 
     def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
@@ -407,10 +402,7 @@ class AveragedHistogram(LevelBelief):
         return np.exp(self._log_mode())
 
     def _log_mode(self) -> Array:
-        def answer(bins: Any, columns: Array) -> Array:
-            return numerics.histogram.log_modes(bins)
-
-        return self._tables(answer)
+        return self._tables(lambda bins, columns: numerics.histogram.log_modes(bins))
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         ends = np.empty((2, *self.counts.shape))
