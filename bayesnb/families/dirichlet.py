@@ -85,8 +85,9 @@ def log_share_cumulants(a: Array, total: Array, order: int) -> Array:
     """Cumulants of the log of a Beta(a, total - a) variate: those of two logs of Gamma variates,
     subtracted.
     """
+    pairs = zip(log_gamma_cumulants(a, order), log_gamma_cumulants(total, order), strict=True)
     with np.errstate(invalid="ignore"):
-        return log_gamma_cumulants(a, order) - log_gamma_cumulants(total, order)
+        return np.stack([one - whole for one, whole in pairs])
 
 
 class DirichletBelief(Belief):
