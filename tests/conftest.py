@@ -189,7 +189,7 @@ def binning_by_binning(
     belief: AveragedHistogram, c: int, f: int
 ) -> list[tuple[float, list[tuple[int, int]]]]:
     """Log evidence and prior of each binning, and its bins, of the definition."""
-    span = belief.span(f)
+    span = belief.grid.span(f)
     total = belief.concentration[c, f]
     counts = belief.counts[c, span]
     share = belief.grid.share[span]
@@ -209,7 +209,7 @@ def binning_by_binning(
 def averaged_ratio(belief: AveragedHistogram, c: int, f: int, level: Array) -> Array:
     """The log of each level's expected ratio: the sum over all binnings."""
     weighed = binning_by_binning(belief, c, f)
-    span = belief.span(f)
+    span = belief.grid.span(f)
     counts = belief.counts[c, span]
     share = belief.grid.share[span]
     total = belief.concentration[c, f]

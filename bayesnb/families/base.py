@@ -291,6 +291,9 @@ class Density(RowScores, ABC):
             )
         return made
 
+    def __getitem__(self, index: Any) -> Self:
+        return self.moved(lambda array: array[index])
+
     @classmethod
     def of_parts(cls, parts: Parts, like: Self) -> Self:
         """The density whose `parts` these are, laid out as the one `like` it."""

@@ -20,12 +20,7 @@ from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.dirichlet import (
-    ALIKE,
-    CONCENTRATION,
-    log_level_moment,
-    log_share_cumulants,
-)
+from bayesnb.families.dirichlet import CONCENTRATION, log_level_moment, log_share_cumulants
 from bayesnb.families.family import (
     Family,
     Hyperparameters,
@@ -34,7 +29,7 @@ from bayesnb.families.family import (
     proportions,
     shaped,
 )
-from bayesnb.families.levels import tables_of
+from bayesnb.families.levels import add_entries, tables_of
 from bayesnb.families.linear import independent_variances
 from bayesnb.families.multinomial import MultinomialStats
 from bayesnb.families.record import (
@@ -73,11 +68,7 @@ ONE_AND_ZERO = np.array([[1.0], [0.0]])
 BITS = np.arange(BYTE)[:, None] >> np.arange(8) & 1  # of each byte
 
 
-def as_flags(x: Cells) -> Flags:
-    return x if isinstance(x, Flags) else Flags(x, None)
-
-
-class Sides(NamedTuple):
+class FlagRows(NamedTuple):
     """Ones and missing cells of rows, `missing` being None where there are none.
 
     Of an array they are booleans, and of a sparse table CSR of 0.0 and 1.0.
@@ -87,32 +78,35 @@ class Sides(NamedTuple):
     missing: Any
     is_valid: bool  # without a threshold a cell is 0, 1 or missing, and with one it is not infinite
 
-    @classmethod
-    def of(cls, x: Cells, rows: slice = EVERY) -> "Sides":
-        """Read rows of flags, or of an array of them."""
-        flags = as_flags(x)
-        part = slice_rows(flags.numbers, rows)
-        level = flags.threshold
-        cells = part.data if sparse.issparse(part) else np.asarray(part)
-        is_number = cells.dtype.kind == "f"
-        if level is None:
-            is_one = cells == 1
-            known = np.count_nonzero(is_one) + np.count_nonzero(cells == 0)
-        else:  # small integers stay what they are
-            is_one = cells > (np.float64(level) if is_number or isinf(level) else floor(level))
-            known = np.count_nonzero(np.isfinite(cells))
-        unknown = cells.size - known
-        is_missing = None
-        if unknown and is_number:
-            is_missing = np.isnan(cells)
-            unknown -= np.count_nonzero(is_missing)
+    @property
+    def can_be_packed(self) -> bool:
+        return isinstance(self.ones, np.ndarray) and self.missing is None
 
-        def lay_out(found: Array | None) -> Any:
-            if found is None or not sparse.issparse(part):
-                return found
-            return sparse.csr_array((found.astype(float), part.indices, part.indptr), part.shape)
 
-        return cls(lay_out(is_one), lay_out(is_missing), not unknown)
+def read_flags(x: Cells, rows: slice = EVERY) -> FlagRows:
+    """Read rows of flags, or of an array of them."""
+    numbers, threshold = (x.numbers, x.threshold) if isinstance(x, Flags) else (x, None)
+    part = slice_rows(numbers, rows)
+    cells = part.data if sparse.issparse(part) else np.asarray(part)
+    is_number = cells.dtype.kind == "f"
+    if threshold is None:
+        ones = cells == 1
+        known = np.count_nonzero(ones) + np.count_nonzero(cells == 0)
+    else:  # small integers stay what they are
+        exact = is_number or isinf(threshold)
+        ones = cells > (np.float64(threshold) if exact else floor(threshold))
+        known = np.count_nonzero(np.isfinite(cells))
+    missing = np.isnan(cells) if known < cells.size and is_number else None
+    is_valid = known + (0 if missing is None else np.count_nonzero(missing)) == cells.size
+    if missing is not None and not missing.any():
+        missing = None
+    if not sparse.issparse(part):
+        return FlagRows(ones, missing, is_valid)
+
+    def lay_out(flags: Array) -> sparse.csr_array:
+        return sparse.csr_array((flags.astype(float), part.indices, part.indptr), part.shape)
+
+    return FlagRows(lay_out(ones), None if missing is None else lay_out(missing), is_valid)
 
 
 def slice_rows(x: Any, rows: slice) -> Any:
@@ -144,63 +138,54 @@ def bounds_of_bytes(features: int, lanes: int) -> Array | None:
     return BYTE * np.arange(groups + 1) if groups * lanes <= MOST_BYTES else None
 
 
-class SideSums:
-    """Sums over features of finite numbers of ones and zeros, real or complex, 2 of `(k, f)`."""
+class FlagSums:
+    """Sums over features of numbers for ones and for zeros, real or complex, 2 of `(k, f)`.
+
+    Numbers may be minus infinity: a row with such a cell is impossible.
+    """
 
     def __init__(self, one: Array, zero: Array) -> None:
+        never = np.stack([one.real, zero.real]) == -np.inf
+        self.never = FlagSums(*never.astype(float)) if never.any() else None
+        self.sides = one, zero
+        one, zero = np.where(never, 0.0, self.sides)
         self.zero, self.base = zero.T, zero.sum(axis=1)
         self.gain = np.ascontiguousarray((one - zero).T)  # what a one adds to a row of zeros
-
-    def add_up(self, sides: Sides) -> Array:
-        """`(r, f) -> (r, k)`."""
-        total = sides.ones @ self.gain + self.base
-        return total if sides.missing is None else total - sides.missing @ self.zero
-
-
-class SideTables:
-    """Scores of ones and of zeros, two of `(c, f)`, some of which may be impossible."""
-
-    def __init__(self, one: Array, zero: Array) -> None:
-        sides = np.stack([zero, one])
-        never = np.isneginf(sides)
-        self.never = SideSums(*never[::-1].astype(float)) if never.any() else None
-        self.possible = SideSums(*np.where(never, 0.0, sides)[::-1])
-        self.sides, (_, self.classes, features) = sides, sides.shape
-        self.bounds = bounds_of_bytes(features, self.classes)
+        self.bounds = bounds_of_bytes(one.shape[1], len(one))
 
     @cached_property
     def of_bytes(self) -> KernelTables:
         """Sums for every byte of eight features, `(groups * 256, lanes)`."""
-        _, classes, features = self.sides.shape
-        padded = np.zeros((2, classes, 8 * -(-features // 8)))
+        k, features = self.sides[0].shape
+        padded = np.zeros((2, k, 8 * -(-features // 8)))
         padded[:, :, :features] = self.sides
-        zero, one = padded.reshape(2, classes, -1, 1, 8)
-        return tables_of(np.where(BITS, one, zero).sum(axis=-1).reshape(classes, -1))
+        one, zero = padded.reshape(2, k, -1, 1, 8)
+        return tables_of(np.where(BITS, one, zero).sum(axis=-1).reshape(k, -1))
 
-    def score(self, sides: Sides) -> Array:
-        """Sum scores, `(r, f) -> (r, c)`; NaN where a cell is not valid."""
-        total = self.possible.add_up(sides) if sides.is_valid else np.nan
-        shape = sides.ones.shape[0], self.classes
-        if self.never is None:
-            return np.broadcast_to(total, shape)
-        return np.where(self.never.add_up(sides) > 0.5, -np.inf, total)
+    def add_up(self, flags: FlagRows) -> Array:
+        """`(r, f) -> (r, k)`."""
+        total = flags.ones @ self.gain + self.base
+        if flags.missing is not None:
+            total -= flags.missing @ self.zero
+        if self.never is not None:
+            total[self.never.add_up(flags) > 0.5] = -np.inf
+        return total
 
-    def score_rows(self, x: Cells, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        """Sum scores of blocks of rows."""
-        out = np.zeros((x.shape[0], self.classes)) if out is None else out
-        flags = as_flags(x)
+    def score(self, x: Cells, out: Array | None = None, n_jobs: int | None = 1) -> Array:
+        """Add up blocks of rows; NaN where a cell is not valid."""
+        numbers = x.numbers if isinstance(x, Flags) else x
+        out = np.zeros((x.shape[0], len(self.base))) if out is None else out
 
         def add_rows(rows: slice) -> None:
-            sides = Sides.of(flags, rows)
-            plain = isinstance(sides.ones, np.ndarray) and sides.missing is None and sides.is_valid
-            if self.bounds is None or not plain:
-                out[rows] += self.score(sides)
-                return
-            codes = pack(sides.ones)
-            for first, (table,) in self.of_bytes:
-                numerics.level_kernels.score(codes, self.bounds, table, first, out[rows])
+            flags = read_flags(x, rows)
+            if not flags.is_valid:
+                out[rows] = np.nan
+            elif self.bounds is not None and flags.can_be_packed:
+                add_entries(self.bounds, pack(flags.ones), self.of_bytes, out[rows])
+            else:
+                out[rows] += self.add_up(flags)
 
-        list(in_order(add_rows, pieces_of(flags.numbers), n_jobs))
+        list(in_order(add_rows, pieces_of(numbers), n_jobs))
         return out
 
 
@@ -212,7 +197,7 @@ def sum_sides(x: Cells, one: Array, zero: Array) -> Array:
     n, classes, features = one.shape
     sides = (each.swapaxes(0, 1).reshape(-1, features) for each in (one, zero))
     with np.errstate(invalid="ignore"):  # of moments that do not exist
-        return SideSums(*sides).add_up(Sides.of(x)).reshape(-1, classes, n)
+        return FlagSums(*sides).add_up(read_flags(x)).reshape(-1, classes, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,17 +209,17 @@ class BernoulliStats(Stats):
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        cells, (rows, features) = as_flags(x).numbers, x.shape
+        (rows, features), cells = x.shape, x.numbers if isinstance(x, Flags) else x
         is_sparse = sparse.issparse(cells)
         stored = cells.nnz // max(rows, 1) + 1 if is_sparse else features
 
         def count_rows(rows: slice) -> tuple[Array, Any]:
             """Ones and missing cells of each class, `(c, f)`; NaN where a cell is not valid."""
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
-            sides = Sides.of(x, rows)
-            ones = sum_by_class(sides.ones, part, n_jobs)
-            missing = 0.0 if sides.missing is None else sum_by_class(sides.missing, part, n_jobs)
-            return ones if sides.is_valid else ones * np.nan, missing
+            flags = read_flags(x, rows)
+            ones = sum_by_class(flags.ones, part, n_jobs)
+            missing = 0.0 if flags.missing is None else sum_by_class(flags.missing, part, n_jobs)
+            return ones if flags.is_valid else ones * np.nan, missing
 
         # sums are small beside the rows; of sparse ones threads share the classes, as of words
         parts = pieces(rows, stored, 4 * weight.classes * features // stored)
@@ -318,10 +303,10 @@ class BernoulliDensity(Density):
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        return made_at(self, power, self._tables).score_rows(x, out, n_jobs)
+        return made_at(self, power, self._sums).score(x, out, n_jobs)
 
-    def _tables(self, power: Any) -> SideTables:
-        return SideTables(*(raised(power, side) for side in self.logs))
+    def _sums(self, power: Any) -> FlagSums:
+        return FlagSums(*(raised(power, side) for side in self.logs))
 
     def linear(self) -> Linear:
         one, zero = self.logs
@@ -417,11 +402,11 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        return made_at(self, power, self._tables).score_rows(x, out, n_jobs)
+        return made_at(self, power, self._sums).score(x, out, n_jobs)
 
-    def _tables(self, power: Any) -> SideTables:
+    def _sums(self, power: Any) -> FlagSums:
         """Scores of ones and zeros, times exponents of the features."""
-        return SideTables(*(raised(power, self.log_predictive(side)) for side in ONE_AND_ZERO))
+        return FlagSums(*(raised(power, self.log_predictive(side)) for side in ONE_AND_ZERO))
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
         each = (self.cumulants(side, ORDER, tilt * power) for side in ONE_AND_ZERO)
@@ -435,7 +420,7 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         one, zero = self._sides_left_out(stats, rows)
         # by products of matrices, as a sparse table's zeros are many
         if rows.alike and not np.isnan(one).any():
-            return SideTables(one, zero).score_rows(rows.x)[:, 0]
+            return FlagSums(one, zero).score(rows.x)[:, 0]
         return self.cells_left_out(stats, rows).sum(axis=1)
 
     def cells_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
@@ -455,24 +440,22 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         offset = trigamma_fall(self.b, self.a).sum(axis=-1)
         return independent_variances(trigamma(self.a) + trigamma(self.b), offset, against)
 
+    @property
+    def sides(self) -> ColumnDirichlets:
+        """The same belief about columns of the two levels 0 and 1."""
+        sides = np.stack([self.b, self.a], axis=-1)
+        return ColumnDirichlets(sides.reshape(len(sides), -1), (2,) * sides.shape[1])
+
     def units(self, x: Cells) -> list[LevelUnit]:
         """Flags with an even prior and both values: of a constant flag, a table would know one
         level only.
         """
         flags = _numbers(x)
         both = (flags == 0).any(axis=0) & (flags == 1).any(axis=0)
-        even = (np.abs(self.a - self.b) <= ALIKE * self.a).all(axis=0)
-        codes = np.where(np.isnan(flags), -1, flags).astype(np.intp)
-        return [
-            LevelUnit((j,), codes[:, [j]], (2,), self.a[:, j] + self.b[:, j])
-            for j in np.flatnonzero(both & even).tolist()
-        ]
+        return [unit for unit in self.sides.units(flags) if both[unit.places[0]]]
 
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
-        flags = _numbers(x)[:, columns]
-        sides = np.stack([self.b[:, columns], self.a[:, columns]], axis=-1)
-        prior = ColumnDirichlets(sides.reshape(len(sides), -1), (2,) * len(columns))
-        return np.where(np.isnan(flags), 2, flags).astype(np.intp), prior
+        return self.sides.level_columns(_numbers(x), columns)
 
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)

@@ -8,25 +8,30 @@ Smoothing l is Dirichlet(l) for the posterior mean, and Dirichlet(1 + l) for the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb.families.base import Array, Cells, Parts, Stats
 from bayesnb.families.dirichlet import (
-    ALIKE,
     Dirichlet,
     DirichletBelief,
     DirichletFamily,
-    DirichletStats,
     EmpiricalDirichlet,
     LearnedLevels,
-    LevelDensity,
-    as_level,
+    are_equal,
     simplex,
 )
 from bayesnb.families.family import Seen, unless_alike
-from bayesnb.families.levels import LevelBelief, TableDensity, TableStats
+from bayesnb.families.levels import (
+    LevelBelief,
+    LevelDensity,
+    TableDensity,
+    TableStats,
+    as_level,
+    layout_of,
+)
 from bayesnb.families.record import VariableNames
 from bayesnb.families.removal import log_shares_left
 from bayesnb.families.support import AnyLevel, Support
@@ -38,6 +43,7 @@ from bayesnb.numerics.views import EVERY
 class CategoricalStats(TableStats):
     """Counts of levels, `(c, k)`, the columns' levels end to end."""
 
+    layout: ClassVar[tuple[str, ...]] = ("sizes",)
     counts: Array
     sizes: tuple[int, ...]
 
@@ -47,15 +53,13 @@ class CategoricalStats(TableStats):
         counts[:, places] = self.counts
         return type(self)(counts, sizes)
 
-    def column(self, feature: int) -> DirichletStats:
-        return DirichletStats(self.counts[..., self.span(feature)])
-
     def mle(self) -> "CategoricalDensity":
         return CategoricalDensity(self.mle_share(), self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
 class CategoricalDensity(TableDensity):
+    layout: ClassVar[tuple[str, ...]] = ("sizes",)
     probability: Array
     sizes: tuple[int, ...]
 
@@ -64,56 +68,54 @@ class CategoricalDensity(TableDensity):
 class ColumnDirichlets(DirichletBelief, LevelBelief):
     """A Dirichlet for the levels of every class and column; a cell is the code of a level."""
 
+    layout: ClassVar[tuple[str, ...]] = ("sizes",)
     density: ClassVar[type[LevelDensity]] = CategoricalDensity
     is_linear: ClassVar[bool] = True
     concentration: Array
     sizes: tuple[int, ...]
+    levels = cached_property(layout_of)
 
     def column(self, feature: int) -> Dirichlet:
-        return Dirichlet(self.concentration[..., self.span(feature)])
+        return Dirichlet(self.concentration[..., self.levels.span(feature)])
 
-    def log_sum(self, logs: Array) -> Array:
-        return self.expand(np.logaddexp.reduceat(logs, self.bounds[:-1], axis=-1))
+    def parts(self) -> Parts:
+        return self.levels.parts("theta{}_concentration", self.concentration)
 
     def levels_left_out(
         self, stats: CategoricalStats, w: Any, kind: str, places: Any = EVERY
     ) -> Array:
-        counts = stats.counts[0]
-        prior = self.concentration[0]
-        return log_shares_left(prior, counts, self.total_of_levels, w, kind, places)
+        counts, prior = stats.counts[0], self.concentration[0]
+        return log_shares_left(prior, counts, self.levels.totals, w, kind, places)
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """Columns whose levels are alike before the data."""
         codes = as_level(np.asarray(x[:]))
         units = []
-        for j, size in enumerate(self.sizes):
-            concentration = self.concentration[:, self.span(j)]
-            if (np.ptp(concentration, axis=1) <= ALIKE * concentration[:, 0]).all():
-                units.append(LevelUnit((j,), codes[:, [j]], (size,), concentration.sum(axis=1)))
+        for j, part in enumerate(self.levels.split(self.concentration)):
+            if are_equal(part.T).all():
+                units.append(
+                    LevelUnit((j,), codes[:, [j]], self.sizes[j : j + 1], part.sum(axis=1))
+                )
         return units
 
     def level_columns(self, x: Cells, columns: Sequence[int]) -> "tuple[Array, ColumnDirichlets]":
         sizes = tuple(self.sizes[j] for j in columns)
         codes = as_level(np.asarray(x[:]))[:, columns]
-        concentration = np.concatenate(
-            [self.concentration[:, self.span(j)] for j in columns], axis=1
-        )
-        return np.where(codes < 0, sizes, codes), ColumnDirichlets(concentration, sizes)
+        parts = [self.concentration[:, self.levels.span(j)] for j in columns]
+        prior = ColumnDirichlets(np.concatenate(parts, axis=1), sizes)
+        return np.where(codes < 0, sizes, codes), prior
 
     def log_density(self, theta: LevelDensity) -> Parts:
         logs = self.dirichlet_log_density(theta)
-        return {("theta{}", feature): logs[..., feature] for feature in range(len(self.sizes))}
+        return {("theta{}", j): logs[..., j] for j in range(len(self.sizes))}
 
     def predictive(self) -> list[Any]:
         """One distribution for each column, of one-hot vectors."""
-        return [self.column(feature).predictive() for feature in range(len(self.sizes))]
+        return [self.column(j).predictive() for j in range(len(self.sizes))]
 
     def variables(self, pm: Any, names: VariableNames) -> CategoricalDensity:
-        features = range(len(self.sizes))
-        simplices = [
-            simplex(pm, names("theta{}", j), self.concentration[..., self.span(j)])
-            for j in features
-        ]
+        parts = enumerate(self.levels.split(self.concentration))
+        simplices = [simplex(pm, names("theta{}", j), part) for j, part in parts]
         return CategoricalDensity(pm.math.concatenate(simplices, axis=-1), self.sizes)
 
 
@@ -202,45 +204,38 @@ class Categorical(DirichletFamily):
         return Categorical(Dirichlet(each[0] if each.shape == (1,) else each), levels, unseen)
 
     def belief(self, stats: CategoricalStats) -> ColumnDirichlets:
+        levels, shape = stats.levels, stats.counts.shape
         if isinstance(self.prior, EmpiricalDirichlet):
-            return ColumnDirichlets(
-                self.prior.concentrations(stats.counts, stats.columns), stats.sizes
-            )
-        smoothing = self.concentration
-        classes = len(stats)
-        sizes = stats.sizes
-        if smoothing.ndim == 0:
-            return ColumnDirichlets(np.broadcast_to(smoothing.copy(), stats.counts.shape), sizes)
-        each = [
-            _column_concentration(smoothing, classes, len(sizes), j, size)
-            for j, size in enumerate(sizes)
-        ]
-        return ColumnDirichlets(np.concatenate(each, axis=1), sizes)
+            concentration = self.prior.concentrations(stats.counts, levels.columns)
+        elif self.concentration.ndim == 0:
+            concentration = np.broadcast_to(self.concentration.copy(), shape)
+        else:
+            concentration = np.empty(shape)
+            for j in range(len(stats.sizes)):
+                self._fill_column(concentration[:, levels.span(j)], j, len(stats.sizes))
+        return ColumnDirichlets(concentration, stats.sizes)
+
+    def _fill_column(self, column: Array, j: int, columns: int) -> None:
+        """Write a column's part of an array over `(c, f, k)`, any of them missing in front or 1."""
+        given = self.concentration
+        full = given.reshape((1,) * (3 - given.ndim) + given.shape)
+        try:
+            column[:] = np.broadcast_to(full, (*full.shape[:1], columns, *full.shape[2:]))[:, j]
+        except ValueError:
+            place = f" of the column number {j} of these" if columns > 1 else ""
+            shape = len(column), columns, column.shape[1]
+            raise ValueError(
+                f"Categorical: a concentration of shape {given.shape} does not fit (classes, "
+                f"columns, levels) = {shape}{place}. Give a number, or declare `levels`."
+            ) from None
 
     def along_levels(self, smoothing: Array) -> Array:
         return smoothing[..., None] if smoothing.ndim else smoothing
 
     def seen(self, stats: CategoricalStats) -> Seen:
-        columns = stats.columns
+        columns, bounds = stats.levels.columns, stats.levels.bounds
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).concentration
-        return Seen(stats.counts, unit, columns, np.arange(len(columns)) - stats.bounds[columns])
+        return Seen(stats.counts, unit, columns, np.arange(len(columns)) - bounds[columns])
 
     def of_levels(self, concentration: Any, stats: CategoricalStats) -> ColumnDirichlets:
         return ColumnDirichlets.raw(concentration, stats.sizes)
-
-
-def _column_concentration(
-    smoothing: Array, classes: int, columns: int, feature: int, size: int
-) -> Array:
-    """One column's part of an array over `(c, f, k)`, any of them missing in front or 1."""
-    full = smoothing.reshape((1,) * (3 - smoothing.ndim) + smoothing.shape)
-    try:
-        by_column = np.broadcast_to(full, (*full.shape[:1], columns, *full.shape[2:]))
-        return np.broadcast_to(by_column[:, feature], (classes, size))
-    except ValueError:
-        place = f" of the column number {feature} of these" if columns > 1 else ""
-        raise ValueError(
-            f"Categorical: a concentration of shape {smoothing.shape} does not fit (classes, "
-            f"columns, levels) = ({classes}, {columns}, {size}){place}. Give a number, or declare "
-            "`levels`."
-        ) from None

@@ -74,7 +74,7 @@ class Certain(CertainBelief):
         return self.theta
 
     def __getitem__(self, index: Any) -> Self:
-        return type(self)(self.theta.moved(lambda array: array[index]))
+        return type(self)(self.theta[index])
 
     def __len__(self) -> int:
         return len(self.theta)

@@ -3,6 +3,7 @@ stored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Self
@@ -10,94 +11,90 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.families.dirichlet import Levels, as_level
+from bayesnb.families.levels import Layout, as_level
+from bayesnb.families.record import Record
 from bayesnb.numerics import special
+from bayesnb.numerics.views import EVERY
 
 MOST_KEYS = 1 << 62  # integers below stand for combinations of levels
-MOST = 1 << 16  # combinations that one row with missing cells may be
+MOST_DRAWN = 1 << 16  # combinations that one row with missing cells may be
 Sizes = Sequence[int]
 
 
-class Combined(Levels):
-    """Arrays over the combinations of levels of some columns, `(..., n + 1)`, the last entry that
-    of each other one.
+@dataclass(frozen=True, eq=False)
+class Combinations(Layout):
+    """Combinations of levels of some columns, `(..., n + 1)`, the last entry that of each other.
 
     The n combinations, `(n, f)`, are sorted as words are in a dictionary.
     """
 
-    layout: ClassVar[tuple[str, ...]] = ("combinations", "sizes")
-    degree: ClassVar[int] = 0  # one level of a column may be all that was seen
-    combinations: Array
+    codes: Array
     sizes: tuple[int, ...]
 
     @cached_property
     def others(self) -> float:
         """The number of combinations without an entry."""
-        return float(prod(self.sizes) - len(self.combinations))
-
-    @cached_property
-    def _keys(self) -> Array:
-        return keys_of(self.sizes, self.combinations)[0]
+        return float(prod(self.sizes) - len(self.codes))
 
     @cached_property
     def _times(self) -> Array:
-        return np.append(np.ones(len(self.combinations)), self.others)
+        return np.append(np.ones(len(self.codes)), self.others)
 
-    def level_sums(self, values: Array) -> Array:
+    def sums(self, values: Any, add: np.ufunc = np.add) -> Any:
         return values[..., :-1].sum(axis=-1) + self.others * values[..., -1]
 
-    def lumped(self, values: Any) -> Any:
-        """Values with the sum over all others in place of that of each.
+    def expand(self, totals: Array, places: Any = EVERY) -> Array:
+        return totals[..., None]
 
-        Values stay as they are where there are no others.
-        """
+    def lump(self, values: Any) -> Any:
+        """Values with the sum over all others in place of that of each, if there are others."""
         return values * self._times if self.others else values[..., :-1]
 
     def spread(self, values: Any) -> Any:
-        """The inverse of `lumped`. Both take PyMC's variables, too."""
+        """The inverse of `lump`. Both take PyMC's variables, too."""
         if self.others:
             return values / self._times
         if isinstance(values, np.ndarray):
             return np.concatenate([values, np.zeros((*values.shape[:-1], 1))], axis=-1)
-        return values @ np.eye(len(self.combinations), len(self.combinations) + 1)
+        return values @ np.eye(len(self.codes), len(self.codes) + 1)
 
-    def relaid(
-        self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]
-    ) -> Self:
-        """The record about other combinations: `change` of each of its arrays."""
-        fields = [
-            change(getattr(self, name)) for name in self.__match_args__ if name not in self.layout
-        ]
-        return type(self)(*fields, combinations, sizes)  # type: ignore[call-arg]
+    def places(self, codes: Array) -> Array:
+        """Entry of each row's combination, `(r, f) -> (r,)`; -1, the last one, without its own."""
+        known, keys = keys_of(self.sizes, self.codes, codes)
+        if not len(known):
+            return np.full(len(keys), -1)
+        places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        return np.where(known[places] == keys, places, -1)
 
-    def having(self, combinations: Array) -> Self:
-        """The record with more combinations that have an entry."""
-        if combinations is self.combinations or np.array_equal(self.combinations, combinations):
+    def with_entries(self, codes: Array) -> "Combinations":
+        """The layout with entries for more combinations; itself where it has them."""
+        if codes is self.codes or np.array_equal(self.codes, codes):
             return self
-        union = distinct(self.sizes, np.concatenate([self.combinations, combinations]))
-        if len(union) == len(self.combinations):
-            return self
-        places = places_of_codes(self.sizes, union, self.combinations)
+        union = distinct(self.sizes, np.concatenate([self.codes, codes]))
+        return self if len(union) == len(self.codes) else Combinations(union, self.sizes)
 
-        def laid(values: Array) -> Array:
-            wider = np.repeat(values[..., -1:], len(union) + 1, axis=-1)
-            wider[..., places] = values[..., :-1]
-            return wider
+    def margin(
+        self, values: Array, columns: Array, add: np.ufunc = np.add
+    ) -> tuple["Combinations", Array]:
+        """The combinations of some columns, and their values: sums over those of all columns, or
+        of logs of them.
+        """
+        sizes = tuple(self.sizes[j] for j in columns)
+        codes = self.codes[:, columns]
+        (keys,) = keys_of(sizes, codes)
+        order = np.argsort(keys, kind="stable")
+        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
+        each = float(prod(self.sizes) // prod(sizes))  # combinations that are one of fewer columns
+        others = np.append(each - np.diff(starts, append=len(keys)), each)
+        is_log = add is np.logaddexp
+        last = values[..., -1:]
+        sums = last + special.log(others) if is_log else last * others
+        if len(starts):
+            seen = add.reduceat(values[..., order], starts, axis=-1)
+            sums[..., :-1] = add(seen, sums[..., :-1])
+        return Combinations(codes[order][starts], sizes), sums
 
-        return self.relaid(laid, union, self.sizes)
-
-    def beside(self, other: Any) -> Self:
-        """The record with an entry for each combination that another has one for."""
-        return self.having(other.combinations)
-
-    def map(self, change: Callable[..., Array], *others: Self) -> Self:
-        """The record of `change(array, ...)`, all of them about the combinations of any."""
-        wide = self
-        for other in others:
-            wide = wide.beside(other)
-        return Levels.map(wide, change, *(other.beside(wide) for other in others))
-
-    def gathered(self, values: Array, codes: Array, add: Any = np.add) -> Array:
+    def gather(self, values: Array, codes: Array, add: np.ufunc = np.add) -> Array:
         """The values of rows, `(..., n + 1), (r, f) -> (..., r)`; NaN for a row without any cell.
 
         Where cells are missing, those of all combinations that the row may be are added up.
@@ -107,44 +104,71 @@ class Combined(Levels):
             if len(columns) == len(self.sizes):
                 out[..., rows] = values[..., self.places(codes[rows])]
             elif len(columns):
-                seen, summed = self.margin(values, columns, add)
-                sizes = [self.sizes[j] for j in columns]
-                out[..., rows] = summed[
-                    ..., places_of_codes(sizes, seen, codes[np.ix_(rows, columns)])
-                ]
+                fewer, sums = self.margin(values, columns, add)
+                out[..., rows] = sums[..., fewer.places(codes[np.ix_(rows, columns)])]
         return out
 
-    def places(self, codes: Array) -> Array:
-        """Entry of each row's combination, `(r, f) -> (r,)`.
+    def unseen(self, x: Cells) -> Array:
+        """The combinations without an entry that rows hold, or may hold where cells are missing."""
+        codes = as_level(x[:])
+        parts = [np.empty((0, len(self.sizes)), np.intp)]
+        for columns, rows in patterns(codes):
+            if len(columns):
+                parts.append(complete(self.sizes, columns, codes[rows]))
+        possible = distinct(self.sizes, np.concatenate(parts))
+        return possible[self.places(possible) < 0].astype(code_type(self.sizes))
 
-        -1, the last one, for one that has none.
-        """
-        if prod(self.sizes) < MOST_KEYS:
-            return located(self._keys, keys_of(self.sizes, codes)[0])
-        return places_of_codes(self.sizes, self.combinations, codes)
+    def draw_unseen(self, several: int, rng: np.random.Generator) -> Array:
+        """Draw combinations without an entry, `(n, f)`, each as probable as any other."""
+        if 2 * len(self.codes) > prod(self.sizes):
+            every = np.indices(self.sizes).reshape(len(self.sizes), -1).T
+            rest = every[self.places(every) < 0]
+            return rest[rng.integers(len(rest), size=several)] if several else rest[:0]
+        codes = rng.integers(self.sizes, size=(several, len(self.sizes)))
+        # at most half of them, on average
+        while (seen := np.flatnonzero(self.places(codes) >= 0)).size:
+            codes[seen] = rng.integers(self.sizes, size=(len(seen), len(self.sizes)))
+        return codes
 
-    def margin(self, values: Array, columns: Array, add: Any = np.add) -> tuple[Array, Array]:
-        """The combinations of some columns, and what they have: sums over those of all columns, or
-        of logs of them.
-        """
-        sizes = [self.sizes[j] for j in columns]
-        margin = self.combinations[:, columns]
-        (keys,) = keys_of(sizes, margin)
-        order = np.argsort(keys, kind="stable")
-        starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        each = float(prod(self.sizes) // prod(sizes))  # combinations that are one of fewer columns
-        rest = each - np.diff(starts, append=len(keys))
-        scaled = (
-            (lambda part, times: part + special.log(times)) if add is np.logaddexp else np.multiply
-        )
-        seen = (
-            add.reduceat(values[..., :-1][..., order], starts, axis=-1)
-            if len(starts)
-            else values[..., :0]
-        )
-        last = values[..., -1:]
-        sums = [add(seen, scaled(last, rest)), scaled(last, np.array([each]))]
-        return margin[order][starts], np.concatenate(sums, axis=-1)
+
+class Combined(Record):
+    """Records of numbers of combinations; in sums of records all have the entries of any."""
+
+    layout: ClassVar[tuple[str, ...]] = ("combinations", "sizes")
+    degree: ClassVar[int] = 0  # one level of a column may be all that was seen
+    combinations: Array
+    sizes: tuple[int, ...]
+
+    @cached_property
+    def levels(self) -> Combinations:
+        return Combinations(self.combinations, self.sizes)
+
+    def lay_out(self, change: Callable[[Array], Array], levels: Combinations) -> Self:
+        """The record about other combinations: `change` of each of its arrays."""
+        kept = getattr(self, "kept", "")
+        names = [name for name in self.__match_args__ if name not in self.layout]
+        fields = [change(getattr(self, name)) for name in names]
+        made = type(self)(*fields, levels.codes, levels.sizes)  # type: ignore[call-arg]
+        if kept:
+            made.__dict__[kept] = change(getattr(self, kept))
+        return made
+
+    def having(self, combinations: Array) -> Self:
+        """The record with more combinations that have an entry."""
+        levels = self.levels.with_entries(combinations)
+        if levels is self.levels:
+            return self
+        places = levels.places(self.combinations)
+
+        def widen(values: Array) -> Array:
+            wider = np.repeat(values[..., -1:], len(levels.codes) + 1, axis=-1)
+            wider[..., places] = values[..., :-1]
+            return wider
+
+        return self.lay_out(widen, levels)
+
+    def beside(self, other: Any) -> Self:
+        return self.having(other.combinations)
 
 
 def patterns(codes: Array) -> Iterator[tuple[Array, Array]]:
@@ -188,64 +212,25 @@ def distinct(sizes: Sizes, codes: Array) -> Array:
     return codes[first]
 
 
-def places_of_codes(sizes: Sizes, known: Array, codes: Array) -> Array:
-    """Positions of rows among others, which are sorted; -1 for a row that is not there."""
-    return located(*keys_of(sizes, known, codes))
-
-
-def located(known: Array, keys: Array) -> Array:
-    if not len(known):
-        return np.full(len(keys), -1)
-    places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return np.where(known[places] == keys, places, -1)
-
-
-def smallest(sizes: Sizes) -> np.dtype:
+def code_type(sizes: Sizes) -> np.dtype:
     """The type of integers that holds all codes."""
     return np.min_scalar_type(max(sizes, default=1) - 1)
 
 
-def fresh(table: Combined, several: int, rng: np.random.Generator) -> Array:
-    """Draw combinations without an entry, `(n, f)`, each as probable as any other."""
-    if 2 * len(table.combinations) > prod(table.sizes):
-        codes = np.stack(np.unravel_index(np.arange(prod(table.sizes)), table.sizes), axis=-1)
-        rest = codes[table.places(codes) < 0]
-        return rest[rng.integers(len(rest), size=several)] if several else rest[:0]
-    codes = rng.integers(table.sizes, size=(several, len(table.sizes)))
-    # at most half of them, on average
-    while (seen := np.flatnonzero(table.places(codes) >= 0)).size:
-        codes[seen] = rng.integers(table.sizes, size=(len(seen), len(table.sizes)))
-    return codes
-
-
-def unseen(table: Combined, x: Cells) -> Array:
-    """The combinations without an entry that rows hold, or may hold where cells are missing."""
-    codes = as_level(x[:])
-    parts = [
-        _completed(table, columns, codes[rows]) for columns, rows in patterns(codes) if len(columns)
-    ]
-    possible = distinct(
-        table.sizes, np.concatenate([np.empty((0, len(table.sizes)), np.intp), *parts])
-    )
-    return possible[table.places(possible) < 0].astype(smallest(table.sizes))
-
-
-def _completed(table: Combined, columns: Array, codes: Array) -> Array:
+def complete(sizes: Sizes, columns: Array, codes: Array) -> Array:
     """All combinations that rows with cells in these columns may be."""
-    rest = [j for j in range(len(table.sizes)) if j not in set(columns.tolist())]
-    several = prod(table.sizes[j] for j in rest)
-    if several > MOST:
+    rest = np.setdiff1d(np.arange(len(sizes)), columns)
+    several = prod(sizes[j] for j in rest)
+    if several > MOST_DRAWN:
         raise ValueError(
-            f"a row lacks {len(rest)} of the {len(table.sizes)} columns of a joint table, and may "
-            f"be {several} "
-            f"combinations of their levels, more than {MOST}: each of them would have to be "
-            "drawn. Draw for rows with "
-            "fewer missing cells; predict_proba and predict_interval need no draws."
+            f"a row lacks {len(rest)} of the {len(sizes)} columns of a joint table, and may be "
+            f"{several} combinations of their levels, more than {MOST_DRAWN}: each of them would "
+            "have to be drawn. Draw for rows with fewer missing cells; predict_proba and "
+            "predict_interval need no draws."
         )
-    rows = distinct([table.sizes[j] for j in columns], codes[:, columns])
-    completed = np.repeat(np.empty((len(rows), len(table.sizes)), np.intp), several, axis=0)
+    rows = distinct([sizes[j] for j in columns], codes[:, columns])
+    completed = np.empty((len(rows) * several, len(sizes)), np.intp)
     completed[:, columns] = np.repeat(rows, several, axis=0)
-    if rest:
-        others = np.indices([table.sizes[j] for j in rest]).reshape(len(rest), -1).T
-        completed[:, rest] = np.tile(others, (len(rows), 1))
+    others = np.indices([sizes[j] for j in rest]).reshape(len(rest), several).T
+    completed[:, rest] = np.tile(others, (len(rows), 1))
     return completed

@@ -2,6 +2,11 @@
 
     probability ~ Dirichlet(concentration)      cell | probability ~ Categorical(probability)
 
+    prior        Dirichlet(a)
+    posterior    Dirichlet(a + n)                        n: counts of the levels, N their sum
+    predictive   (a_k + n_k) / (A + N)                   A: the sum of all a_k
+    evidence     Gamma(A) / Gamma(A + N) prod_k Gamma(a_k + n_k) / Gamma(a_k)
+
 Labels are drawn from it, and so is every categorical column. Its beliefs do their arithmetic level
 by level, on the last axis, so that columns with different numbers of levels (categorical.py), many
 draws from one distribution (multinomial.py) and combinations of levels (joint.py) share it. Minka
@@ -10,15 +15,14 @@ draws from one distribution (multinomial.py) and combinations of levels (joint.p
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import gammaln, polygamma, psi
+from scipy.special import gammaln
 
 from bayesnb import formatting
 from bayesnb.families import quantiles
-from bayesnb.families.base import Array, Belief, Density, Parts, Rng, Stats
+from bayesnb.families.base import Array, Belief, Parts, Rng
 from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
 from bayesnb.families.family import (
     Family,
@@ -28,24 +32,32 @@ from bayesnb.families.family import (
     declared_levels,
     proportions,
 )
-from bayesnb.families.linear import independent_variances, log_share_variance
-from bayesnb.families.record import (
-    Linear,
-    Parameter,
-    Record,
-    VariableNames,
-    checked,
-    raised,
-    silent,
+from bayesnb.families.levels import (
+    ONE_COLUMN,
+    LevelDensity,
+    LevelStats,
+    as_level,
+    draw_level,
+    pick,
 )
+from bayesnb.families.linear import independent_variances, log_share_variance
+from bayesnb.families.record import Linear, Parameter, VariableNames, checked, silent
 from bayesnb.families.removal import extra_of
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
-from bayesnb.numerics.special import draw_log_gamma, less, log, log_gamma_ratio, ratio, times
+from bayesnb.numerics.special import (
+    draw_log_gamma,
+    less,
+    log,
+    log_gamma_cumulants,
+    log_gamma_ratio,
+    ratio,
+    times,
+)
 from bayesnb.numerics.views import EVERY
 
 FEWEST = 2.0  # rows that a concentration found by evidence, with a pooled base, is worth
-ALIKE = 1e-12  # how far equal concentrations may differ, relatively
+EQUAL = 1e-12  # how far equal concentrations may differ, relatively
 FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
 
 
@@ -69,110 +81,21 @@ def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
     return pm.Deterministic(**named, var=variates / variates.sum(axis=-1, keepdims=True))
 
 
-def log_gamma_cumulants(a: Array, order: int) -> Array:
-    """Cumulants of the log of a Gamma(a) variate, on a leading axis."""
-    with np.errstate(all="ignore"):
-        return np.stack([psi(a), *(polygamma(n, a) for n in range(1, order))])
-
-
 def log_share_cumulants(a: Array, total: Array, order: int) -> Array:
     """Cumulants of the log of a Beta(a, total - a) variate: those of two logs of Gamma variates,
     subtracted.
     """
-    with np.errstate(all="ignore"):
-        rest = [polygamma(n, a) - polygamma(n, total) for n in range(1, order)]
-        return np.stack([psi(a) - psi(total), *rest])
+    pairs = zip(log_gamma_cumulants(a, order), log_gamma_cumulants(total, order), strict=True)
+    with np.errstate(invalid="ignore"):
+        return np.stack([one - whole for one, whole in pairs])
 
 
-class Levels(Record):
-    """Arrays whose last axis runs over the levels of a column, or of several columns end to end."""
-
-    def level_sums(self, values: Array) -> Array:
-        """Sums over the levels of each column."""
-        return values.sum(axis=-1)
-
-    def expand(self, totals: Array, places: Any = EVERY) -> Array:
-        """Repeat the number of each column for its levels: undoes the shape of `level_sums`."""
-        return totals[..., None]
-
-    def per_level(self, numbers: Any, places: Any = EVERY) -> Any:
-        """Numbers of columns, `(..., f)`, for the levels at some places; others as they are."""
-        return numbers
-
-    def total_of_levels(self, values: Array) -> Array:
-        """The sum over each column's levels, in the shape that meets them."""
-        return self.expand(self.level_sums(values))
-
-    def share(self, values: Array) -> Array:
-        """Each level's part of its column's sum; all alike where the sum is 0."""
-        total = self.total_of_levels(values)
-        if (total > 0).all():
-            return np.divide(values, total, out=total if total.shape == values.shape else None)
-        return np.where(
-            total > 0, ratio(values, total), 1 / self.total_of_levels(np.ones_like(values))
-        )
-
-
-class LevelStats(Stats, Levels):
-    """Counts of levels."""
-
-    counts: Array
-
-    @property
-    def cells(self) -> Array | None:
-        return self.level_sums(self.counts)
-
-    def mle_share(self) -> Array:
-        """The share of each level, NaN for a column that was never seen."""
-        total = self.total_of_levels(self.counts)
-        return np.where(total > 0, ratio(self.counts, total), np.nan)
-
-
-class LevelDensity(Levels, Density):
-    """Known probabilities of the levels, or other numbers that are their theta."""
-
-    theta: ClassVar[str] = "probability"
-    kept: ClassVar[str] = "log_theta"
-    symbols: ClassVar[dict[str, str]] = {"probability": "theta{}"}
-    probability: Array
-
-    @classmethod
-    def of_logs(cls, logs: Array, *layout: Any) -> Self:
-        """Probabilities whose logs are kept, as those of small concentrations underflow."""
-        density = cls(np.exp(logs), *layout)  # type: ignore[call-arg]
-        density.__dict__["log_theta"] = logs
-        return density
-
-    @cached_property
-    def log_theta(self) -> Array:
-        return log(getattr(self, self.theta))
-
-    def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
-        theta, stats = self.aligned(stats)
-        seen = stats.counts > 0
-        with np.errstate(divide="ignore"):
-            logs = xp.log(xp.where(seen, theta.probability, 1.0))
-            return theta.level_sums(stats.counts * logs)
-
-    @property
-    def proper(self) -> Array:
-        return np.isfinite(self.level_sums(getattr(self, self.theta)))
-
-    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
-        """The log-probability of the levels at some places, s times."""
-        return raised(self.per_level(s, places), self.log_theta[..., places])
-
-    def linear(self) -> Linear | None:
-        """The log of every level's probability, `(c, k)`; no offset."""
-        classes = len(self.log_theta)
-        return Linear(self.log_theta.reshape(classes, -1), np.zeros(classes))
-
-
-class DirichletBelief(Levels, Belief):
+class DirichletBelief(Belief):
     """Dirichlet beliefs; subclasses differ in what a cell is, and so in `log_moment`."""
 
     symbols: ClassVar[dict[str, str]] = {"concentration": "theta{}_concentration"}
     density: ClassVar[type[LevelDensity]]
+    levels: Any  # their Layout
     concentration: Parameter
 
     def __post_init__(self) -> None:
@@ -186,7 +109,7 @@ class DirichletBelief(Levels, Belief):
     @property
     def total(self) -> Array:
         """The total concentration of each column, in the shape that meets its levels."""
-        return self.total_of_levels(self.concentration)
+        return self.levels.totals(self.concentration)
 
     def mean(self) -> Array:
         """Return the expected probability of each level, the concentration divided by its total.
@@ -206,24 +129,24 @@ class DirichletBelief(Levels, Belief):
         >>> Dirichlet([1.0, 1.0, 2.0]).mean()
         array([0.25, 0.25, 0.5 ])
         """
-        return self.share(self.concentration)
+        return self.levels.normalise(self.concentration)
 
     def mode(self) -> Array:
-        return self.share(np.maximum(self.concentration - 1, 0.0))
+        return self.levels.normalise(np.maximum(self.concentration - 1, 0.0))
 
     @property
     def proper(self) -> Array:
         """A zero concentration is the limit of small ones, and still predicts, as long as the total
         is above 0.
         """
-        return self.level_sums(self.concentration) > 0
+        return self.levels.sums(self.concentration) > 0
 
     @property
     def strictly_proper(self) -> Array:
-        return self.level_sums((self.concentration <= 0).astype(float)) == 0
+        return self.levels.sums((self.concentration <= 0).astype(float)) == 0
 
     def strengthened(self, times: Any) -> Self:
-        each = self.expand(times) if np.ndim(times) else times
+        each = self.levels.expand(times) if np.ndim(times) else times
         return self.map(lambda array: each * array)
 
     def linear_variance(self, against: int | None = None) -> Linear:
@@ -238,33 +161,30 @@ class DirichletBelief(Levels, Belief):
 
     def log_evidence(self, stats: Any, xp: Any = special) -> Array:
         prior, stats = self.aligned(stats)
-        total = prior.level_sums(prior.concentration)
-        gain = prior.level_sums(xp.log_gamma_ratio(prior.concentration, stats.counts))
-        return gain - xp.log_gamma_ratio(total, prior.level_sums(stats.counts))
+        total = prior.levels.sums(prior.concentration)
+        gain = prior.levels.sums(xp.log_gamma_ratio(prior.concentration, stats.counts))
+        return gain - xp.log_gamma_ratio(total, prior.levels.sums(stats.counts))
 
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
         """K(s) of the levels at some places: log E[probability**s]."""
         if np.ndim(s) == 0 and s == 1:
             share = self.mean()
             return log(share, out=share)[..., places]
-        level = log_gamma_ratio(self.concentration[..., places], self.per_level(s, places))
-        total = log_gamma_ratio(self.level_sums(self.concentration), s)
-        return less(level, self.expand(total, places))
+        level = log_gamma_ratio(self.concentration[..., places], self.levels.per_level(s, places))
+        total = log_gamma_ratio(self.levels.sums(self.concentration), s)
+        return less(level, self.levels.expand(total, places))
 
     def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
         """Cumulants of the log-probability of the levels at some places."""
-        level = self.concentration[..., places] + self.per_level(tilt, places)
-        total = log_gamma_cumulants(self.level_sums(self.concentration) + tilt, order)
+        level = self.concentration[..., places] + self.levels.per_level(tilt, places)
+        total = log_gamma_cumulants(self.levels.sums(self.concentration) + tilt, order)
         with np.errstate(invalid="ignore"):
-            return log_gamma_cumulants(level, order) - self.expand(total, places)
-
-    def log_sum(self, logs: Array) -> Array:
-        """log of the sum of exponentials over each column, in the shape that meets its levels."""
-        return np.logaddexp.reduce(logs, axis=-1, keepdims=True)
+            return log_gamma_cumulants(level, order) - self.levels.expand(total, places)
 
     def sample(self, rng: Rng, size: Any = None) -> Any:
         logs = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
-        return self.density.of_logs(logs - self.log_sum(logs), *self.layout_values)
+        logs = logs - self.levels.totals(logs, np.logaddexp)
+        return self.density.of_logs(logs, *self.layout_values)
 
     def estimate(self, kind: str) -> Any:
         probability = self.mean() if kind == "mean" else self.mode()
@@ -272,12 +192,8 @@ class DirichletBelief(Levels, Belief):
 
     def dirichlet_log_density(self, theta: LevelDensity) -> Array:
         """log p(probabilities), one number for each column."""
-        logs = self.level_sums(times(self.concentration - 1, theta.log_theta))
-        return (
-            logs
-            + gammaln(self.level_sums(self.concentration))
-            - self.level_sums(gammaln(self.concentration))
-        )
+        logs = times(self.concentration - 1, theta.log_theta) - gammaln(self.concentration)
+        return self.levels.sums(logs) + gammaln(self.levels.sums(self.concentration))
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         rest = np.broadcast_to(self.total, self.concentration.shape) - self.concentration
@@ -296,18 +212,9 @@ class DirichletBelief(Levels, Belief):
         return dirichlet_multinomial(self.concentration, 1)
 
 
-def pick(table: Array, level: Array) -> Array:
-    """The entries of a table at some levels, 0 where the level is missing: `(..., k), (..., f) ->
-    (..., f)`.
-    """
-    lead_axes = np.broadcast_shapes(table.shape[:-1], level.shape[:-1])
-    if not table.shape[-1]:  # of levels that are all missing
-        return np.zeros(lead_axes + level.shape[-1:])
-    known = np.broadcast_to(np.maximum(level, 0), lead_axes + level.shape[-1:])
-    picked = np.take_along_axis(
-        np.broadcast_to(table, lead_axes + table.shape[-1:]), known, axis=-1
-    )
-    return silent(level < 0, picked)
+def are_equal(concentrations: Array) -> Array:
+    """Whether concentrations are equal but for rounding, `(k, ...) -> (...)`."""
+    return np.ptp(concentrations, axis=0) <= EQUAL * concentrations[0]
 
 
 def log_level_moment(concentration: Array, total: Array, missing: Array, s: Any) -> Array:
@@ -320,19 +227,6 @@ def log_level_moment(concentration: Array, total: Array, missing: Array, s: Any)
     return silent(missing, less(log_gamma_ratio(concentration, s), log_gamma_ratio(total, s)))
 
 
-def draw_level(probability: Array, rng: Rng) -> Array:
-    """Draw one level from each distribution, `(..., k) -> (...)`."""
-    cumulative = np.cumsum(probability, axis=-1)
-    quantile = np.random.default_rng(rng).uniform(size=cumulative.shape[:-1]) * cumulative[..., -1]
-    return (quantile[..., None] >= cumulative).sum(axis=-1)
-
-
-def as_level(x: Any) -> Array:
-    """Codes of levels as integers; a missing one, NaN or negative, is -1."""
-    x = np.asarray(x)
-    return x.astype(np.intp) if x.dtype.kind in "bu" else np.where(x >= 0, x, -1).astype(np.intp)
-
-
 def tally(level: Array, size: int, weight: Weight) -> Array:
     """Counts of levels by class, `(r,), (r, c) -> (c, k)`."""
     cell = weight.codes * size + level
@@ -343,6 +237,7 @@ def tally(level: Array, size: int, weight: Weight) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class DirichletStats(LevelStats):
+    levels = ONE_COLUMN
     counts: Array
 
     @classmethod
@@ -357,6 +252,7 @@ class DirichletStats(LevelStats):
 
 @dataclass(frozen=True, eq=False)
 class DirichletDensity(LevelDensity):
+    levels = ONE_COLUMN
     probability: Array
 
     def log_density(self, x: Array) -> Array:
@@ -428,6 +324,7 @@ class Dirichlet(DirichletBelief):
     """
 
     density: ClassVar[type[LevelDensity]] = DirichletDensity
+    levels = ONE_COLUMN
     concentration: Parameter
 
     def __new__(cls, concentration: Any = 1.0, base: str = "uniform") -> Any:
@@ -442,7 +339,7 @@ class Dirichlet(DirichletBelief):
     def log_moment(self, x: Array, s: Any) -> Array:
         level = as_level(x)
         concentration = pick(self.concentration, level[..., None])[..., 0]
-        return log_level_moment(concentration, self.level_sums(self.concentration), level < 0, s)
+        return log_level_moment(concentration, self.levels.sums(self.concentration), level < 0, s)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         level = as_level(x)[..., None]
@@ -488,7 +385,7 @@ class Dirichlet(DirichletBelief):
         rest[row, codes] = np.maximum(
             extra[codes] + np.maximum(stats.counts[codes] - weight, 0.0), 0.0
         )
-        share = self.share(rest)
+        share = self.levels.normalise(rest)
         return log(
             share if kind == "map" else np.where(rest.sum(axis=1, keepdims=True) > 0, share, np.nan)
         )

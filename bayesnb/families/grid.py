@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb import numerics
+from bayesnb.families.levels import EndToEnd
 from bayesnb.families.record import Array, Cells, fields_alone
 from bayesnb.numerics.threads import FEWEST, in_order
 from bayesnb.numerics.views import Graded
@@ -28,7 +29,7 @@ MIN_SHARE = 1e-12  # of a level: it has a logarithm
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(EndToEnd):
     """Levels of columns, `(k,)`, end to end."""
 
     sizes: tuple[int, ...]  # levels of each column
@@ -44,12 +45,11 @@ class Grid:
         if sizes.dtype != int or not (len(sizes) and 1 <= sizes.min() <= sizes.max() <= MAX_LEVELS):
             raise ValueError(f"a grid has from 1 to {MAX_LEVELS} levels in each column.")
         levels = (sizes.sum(),)
-        columns = (len(sizes),)
-        if [each.shape for each in self._arrays] != [levels, levels, levels, columns]:
+        if [each.shape for each in self._arrays] != [levels, levels, levels, sizes.shape]:
             raise ValueError("a grid has levels in each column.")
-        apart = (self.high[self.before] <= self.low[self.before + 1]).all()
-        ordered = apart and (self.low <= self.high).all()
-        if not (ordered and (self.weight > 0).all() and np.isfinite(np.asarray(self)).all()):
+        apart = self.high[self.before] <= self.low[self.before + 1]
+        good = apart.all() and (self.low <= self.high).all() and (self.weight > 0).all()
+        if not (good and np.isfinite(np.asarray(self)).all()):
             raise ValueError("the levels of a grid are ranges of numbers one after the other.")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Grid:
 
     def only(self, feature: int) -> "Grid":
         """The grid of one column."""
-        levels = slice(self.bounds[feature], self.bounds[feature + 1])
+        levels = self.span(feature)
         each = (self.low[levels], self.high[levels], self.weight[levels])
         return Grid(self.sizes[feature : feature + 1], *each, self.whole[[feature]])
 
@@ -105,11 +105,6 @@ class Grid:
             return True
         arrays = zip(self._arrays, other._arrays, strict=True)
         return self.sizes == other.sizes and all(np.array_equal(a, b) for a, b in arrays)
-
-    @cached_property
-    def bounds(self) -> Array:
-        """Start of each column's levels, and the end of the last ones."""
-        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     @cached_property
     def before(self) -> Array:
@@ -147,7 +142,7 @@ class Grid:
         return np.log(self.share)
 
     @cached_property
-    def log_base(self) -> Array:
+    def log_base(self) -> Array:  # type: ignore[override]
         """Log-density of all rows on each level, by their histogram, `(k,)`; 0 for one value."""
         lower, upper = self.ends
         with np.errstate(over="ignore"):

@@ -25,18 +25,10 @@ import numpy as np
 from bayesnb import formatting, numerics
 from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.dirichlet import pick
 from bayesnb.families.family import Family, Hyperparameters, unless_alike
 from bayesnb.families.grid import MAX_DEPTH, Grid
-from bayesnb.families.levels import (
-    LevelBelief,
-    LevelTable,
-    RatioDensity,
-    TableStats,
-    draw_columns,
-    tables_of,
-)
-from bayesnb.families.record import Parameter, Power, checked, raised, silent
+from bayesnb.families.levels import LevelBelief, RatioDensity, TableStats
+from bayesnb.families.record import Parameter, checked, raised
 from bayesnb.families.removal import log_shares_left, staying
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.numerics import special
@@ -46,7 +38,6 @@ from bayesnb.numerics.views import EVERY
 
 NUMBERS = 1 << 17  # of bins whose probabilities are computed at once
 MAX_TABLES = 8  # of cumulants, that are kept: four are asked for, for one way to temper
-MAX_WEIGHTS = 64  # of rows that leave, up to which all levels have a table for each of them
 COARSE_LEVELS = 8  # of a column that is compared with others
 VANISHING = 1e-200  # a concentration of 0 is the limit of small ones
 SHAPES = Hyperparameters(
@@ -61,25 +52,11 @@ SHAPES = Hyperparameters(
 )
 
 
-class OnGrid(LevelTable):
-    """Arrays about the levels of a grid, `(c, k)`, the columns end to end."""
-
-    layout: ClassVar[tuple[str, ...]] = ("grid",)
-    grid: Grid
-
-    @property
-    def sizes(self) -> tuple[int, ...]:  # type: ignore[override]
-        return self.grid.sizes
-
-    def cell_log_base(self, x: Cells) -> Array:
-        """Log density of all rows, to which scores are relative."""
-        return pick(self.grid.log_base, self.at(x[:]))
-
-
 @dataclass(frozen=True, eq=False)
-class GridStats(OnGrid, TableStats):
+class GridStats(TableStats):
     """Rows on each level, `(c, k)`."""
 
+    layout: ClassVar[tuple[str, ...]] = ("grid",)
     counts: Array
     grid: Grid
 
@@ -87,27 +64,8 @@ class GridStats(OnGrid, TableStats):
         if not isinstance(self.grid, Grid):
             raise ValueError("its cells are on no grid.")
 
-    def mle(self) -> "GridDensity":
-        return GridDensity(self.mle_share() / self.grid.share, self.grid)
-
-
-@dataclass(frozen=True, eq=False)
-class GridDensity(OnGrid, RatioDensity):
-    """The class's share of each level over that of all rows, `(c, k)`: alike on a bin's levels."""
-
-    ratio: Array
-    grid: Grid
-
-    @property
-    def probability(self) -> Array:  # type: ignore[override]
-        """The class's share of each level, `(c, k)`."""
-        return self.ratio * self.grid.share
-
-    def sample(self, rng: Rng) -> Array:
-        return draw_columns(self, self.probability, rng)
-
-    def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
-        return raised(power, self.log_density(x[:, None]) + self.cell_log_base(x)[:, None])
+    def mle(self) -> RatioDensity:
+        return RatioDensity(self.mle_share() / self.grid.share, self.grid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +87,7 @@ class NumberDistributions:
         return len(self.classes)
 
     def column(self, feature: int) -> Self:
-        """One column, `(c,)`, with the belief about it alone: no other one is computed for it."""
-        classes = self.classes[:, feature]
-        features = self.features[:, feature]
-        if not len(features) or (features != features[0]).any():
-            return self[:, feature]
-        return type(self)(self.belief.only(int(features[0])), classes, np.zeros_like(features))
+        return self[:, feature]
 
     @property
     def grid(self) -> Grid:
@@ -154,23 +107,21 @@ class NumberDistributions:
         """Columns as levels, to be compared with others."""
         return self.belief.level_columns(x, columns)
 
-    def log_moment(self, x: Array, s: Any) -> Array:
-        """log E[(p / g)**s] of numbers, which broadcast against the pairs."""
-        return self._at_numbers(x, self.belief.level_log_moment(s))
+    @cached_property
+    def mass(self) -> Array:
+        """Probability of each level, `(c, k)`."""
+        return np.exp(self.belief.log_mean + self.grid.log_share)
 
     def log_predictive(self, x: Array) -> Array:
-        """log p(x): beyond the ends that of the outer level."""
-        return self._at_numbers(x, self.belief.log_mean + self.grid.log_base)
-
-    def _at_numbers(self, x: Array, table: Array) -> Array:
-        """Entries of a table, `(c, k)`, at the levels of numbers; 0 of missing ones."""
+        """log p(x): beyond the ends that of the outer level; 0 of a missing number."""
         x, c, f = np.broadcast_arrays(np.asarray(x, float), self.classes, self.features)
-        places = np.zeros(x.shape, np.intp)
+        table = self.belief.log_mean + self.grid.log_base
+        logs = np.zeros(x.shape)
         for j in np.unique(self.features):
-            here = f == j
-            places[here] = self.grid.bounds[j] + np.searchsorted(self.grid.cuts_of(j), x[here])
-        places = np.minimum(places, self.grid.bounds[f + 1] - 1)
-        return silent(np.isnan(x), table[c, places])
+            here = (f == j) & ~np.isnan(x)
+            levels = np.searchsorted(self.grid.cuts_of(j), x[here])
+            logs[here] = table[c[here], self.grid.bounds[j] + levels]
+        return logs
 
     def cdf(self, x: Any) -> Array:
         return self._interpolate(x, lambda x, edges, below: np.interp(x, edges, below))
@@ -183,15 +134,14 @@ class NumberDistributions:
     def _interpolate(self, at: Any, read: Callable[[Array, Array, Array], Array]) -> Array:
         """What is read of each pair's edges of levels and the probability below each edge."""
         lower, upper = self.grid.ends
-        mass = np.exp(self.belief.log_mean + self.grid.log_share)
         at, c, f = np.broadcast_arrays(np.asarray(at, float), self.classes, self.features)
         out = np.empty(at.shape)
         for place in np.ndindex(self.classes.shape):
             i = self.classes[place]
             j = self.features[place]
-            span = self.belief.span(j)
+            span = self.grid.span(j)  # type: ignore[arg-type]
             here = (c == i) & (f == j)
-            below = np.append(0.0, np.cumsum(mass[i, span]))
+            below = np.append(0.0, np.cumsum(self.mass[i, span]))
             out[here] = read(at[here], np.append(lower[span], upper[span][-1]), below / below[-1])
         return out
 
@@ -208,9 +158,8 @@ class NumberDistributions:
 
     def mean(self) -> Array:
         lower, upper = self.grid.ends
-        mass = np.exp(self.belief.log_mean + self.grid.log_share)
         middle = lower / 2 + upper / 2
-        means = self.belief.level_sums(mass * middle) / self.belief.level_sums(mass)
+        means = self.grid.sums(self.mass * middle) / self.grid.sums(self.mass)
         return means[self.classes, self.features]
 
     def median(self) -> Array:
@@ -221,7 +170,7 @@ class NumberDistributions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AveragedHistogram(OnGrid, LevelBelief):
+class AveragedHistogram(LevelBelief):
     """Belief about a density on a grid: a histogram, averaged over all ways to join levels to bins.
 
     It is the belief of ``Histogram`` columns, which make it; users meet it in ``prior_`` and
@@ -261,6 +210,7 @@ class AveragedHistogram(OnGrid, LevelBelief):
     """
 
     has_atoms: ClassVar[bool] = True  # where no cut is a boundary
+    layout: ClassVar[tuple[str, ...]] = ("grid",)
     by_column: ClassVar[tuple[str, ...]] = ("concentration", "log_odds")
     concentration: Parameter
     log_odds: Parameter
@@ -278,18 +228,17 @@ class AveragedHistogram(OnGrid, LevelBelief):
     @property
     def a(self) -> Array:
         """Concentration of each level with its rows, `(c, k)`; that of a bin is their sum."""
-        return self.expand(self.concentration) * self.grid.share + self.counts
+        return self.grid.expand(self.concentration) * self.grid.share + self.counts
 
     def parts(self) -> Parts:
-        a = self.a
-        return {("ratio{}_concentration", j): a[..., self.span(j)] for j in range(len(self.sizes))}
+        return self.grid.parts("ratio{}_concentration", self.a)
 
     @property
     def proper(self) -> Array:
         return self.concentration > 0
 
     def strengthened(self, times: Any) -> Self:
-        counts = self.per_level(times) * self.counts
+        counts = self.grid.per_level(times) * self.counts
         return replace(self, concentration=times * self.concentration, counts=counts)
 
     def update(self, stats: GridStats) -> Self:
@@ -301,7 +250,7 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
     def _log_evidence(self) -> Array:
         """Log evidence of all rows that were counted, `(c, f)`."""
-        out = np.empty((*self.counts.shape[:-1], len(self.sizes)))
+        out = np.empty((*self.counts.shape[:-1], len(self.grid.sizes)))
         for columns, _, bins in self._averages():
             out[..., columns] = bins.evidence
         return out
@@ -311,13 +260,13 @@ class AveragedHistogram(OnGrid, LevelBelief):
         lead = self.counts.shape[:-1]
         share = self.grid.share
         average = numerics.histogram.average
-        sizes = np.array(self.sizes)
+        sizes = np.array(self.grid.sizes)
         for k in np.unique(sizes):
             alike = np.flatnonzero(sizes == k)
             bins = max(int(np.prod(lead)), 1) * k * (k + 1) // 2
             for part in blocks(len(alike), max(NUMBERS // bins, 1)):
                 columns = alike[part]
-                levels = self.bounds[columns, None] + np.arange(k)
+                levels = self.grid.bounds[columns, None] + np.arange(k)
                 parameters = self.concentration[..., columns], self.log_odds[..., columns]
                 yield columns, levels, average(share[levels], self.counts[..., levels], *parameters)
 
@@ -342,15 +291,22 @@ class AveragedHistogram(OnGrid, LevelBelief):
     @cached_property
     def log_mean(self) -> Array:
         """The log predictive ratio of each level, `(c, k)`."""
-        return self._real_moments(np.ones((1, len(self.sizes))))[0]
+        return self._real_moments(np.ones((1, len(self.grid.sizes))))[0]
 
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
         if np.ndim(s) == 0 and s == 1:
             return self.log_mean[..., places]
-        s, lead = np.asarray(s) + 0.0, np.shape(s)[:-2]
-        by_column = np.broadcast_to(s, (*np.shape(s)[:-1], len(self.sizes)))
-        places = np.arange(self.bounds[-1])[places]
-        moments = self._moments(by_column.reshape(-1, len(self.sizes)), places)
+        lead, s = np.shape(s)[:-2], np.asarray(s) + 0.0
+        columns = len(self.grid.sizes)
+        s = np.broadcast_to(s, (*s.shape[:-1], columns)).reshape(-1, columns)
+        levels = np.arange(self.grid.bounds[-1])[places]
+        moments = np.empty((len(s), *self.counts.shape[:-1], len(levels)), s.dtype)
+        real = ~s.imag.any(axis=1)
+        if real.any():
+            moments[real] = self._real_moments(s.real[real])[..., levels]
+        for at_real in np.unique(s.real[~real], axis=0):
+            here = ~real & (s.real == at_real).all(axis=1)
+            moments[here] = self._moments_on_line(at_real, s.imag[here], levels)
         return moments.reshape(*lead, *moments.shape[1:])
 
     def _real_moments(self, s: Array) -> Array:
@@ -361,30 +317,18 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
         return self._tables(moments, len(s))
 
-    def _moments(self, s: Array, levels: Array) -> Array:
-        """K(s) of some levels, in their order, `(n, f) -> (n, c, m)`."""
-        out = np.empty((len(s), *self.counts.shape[:-1], len(levels)), s.dtype)
-        real = ~s.imag.any(axis=1)
-        if real.any():
-            out[real] = self._real_moments(s.real[real])[..., levels]
-        for at_real in np.unique(s.real[~real], axis=0):
-            at = ~real & (s.real == at_real).all(axis=1)
-            out[at] = self._moments_on_line(at_real, s.imag[at], levels)
-        return out
-
     def _moments_on_line(self, real: Array, t: Array, levels: Array) -> Array:
-        """K(real + i t) of some levels, `(f,), (n, f) -> (n, c, m)`."""
-        lead = self.counts.shape[:-1]
-        out = np.empty((len(t), *lead, len(levels)), complex)
-        columns = self.columns[levels]
+        """K(real + i t) of some levels, in their order, `(f,), (n, f) -> (n, c, m)`."""
+        out = np.empty((len(t), len(self), len(levels)), complex)
+        columns = self.grid.columns[levels]
         for j in np.unique(columns):
             here = np.flatnonzero(columns == j)
-            span = self.span(j)
-            for c in np.ndindex(lead):
-                parameters = self.concentration[*c, j], self.log_odds[*c, j]
-                arguments = self.grid.share[span], self.counts[*c, span], *parameters
-                line = numerics.histogram.line_of(real[j], *arguments)
-                out[:, *c, here] = line.log_moments_at(t[:, j], levels[here] - span.start)
+            span = self.grid.span(j)
+            share, within = self.grid.share[span], levels[here] - span.start
+            for c in range(len(self)):
+                parameters = self.counts[c, span], self.concentration[c, j], self.log_odds[c, j]
+                line = numerics.histogram.line_of(real[j], share, *parameters)
+                out[:, c, here] = line.log_moments_at(t[:, j], within)
         return out
 
     def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
@@ -392,7 +336,7 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
     def _cumulants(self, tilt: Any, *, between: bool = False) -> Array:
         """Four cumulants of each level's log ratio, or of its mean given the bins, `(4, c, k)`."""
-        tilt = np.array(np.broadcast_to(tilt, len(self.sizes)), float)
+        tilt = np.array(np.broadcast_to(tilt, len(self.grid.sizes)), float)
 
         def answer(bins: Any, columns: Array) -> Array:
             return numerics.histogram.cumulants(bins, tilt[columns], between=between)
@@ -402,10 +346,9 @@ class AveragedHistogram(OnGrid, LevelBelief):
     def mixture_variance(self, x: Cells, tilt: Any = 0.0, power: Any = 1.0) -> Array:
         """Variance of the scores' means given the bins, `(r, f) -> (r, c)`."""
         variance = self._cumulants(tilt * power, between=True)[1]
-        tables = tables_of(raised(self.per_level(np.square(power)), variance))
-        return self.add_entries(x, tables, len(self), None, 1)
+        return self.add_up(x, raised(self.grid.per_level(np.square(power)), variance))
 
-    def sample(self, rng: Rng, size: Any = None) -> GridDensity:
+    def sample(self, rng: Rng, size: Any = None) -> RatioDensity:
         rng = np.random.default_rng(rng)
         draw = numerics.histogram.draw
         logs = draw_log_gamma(self.a, rng, size)
@@ -416,7 +359,7 @@ class AveragedHistogram(OnGrid, LevelBelief):
         for _, levels, bins in belief._averages():
             here = (..., levels)
             drawn[here] = draw(bins, which, share[levels], uniform[here], drawn[here])
-        return GridDensity.of_logs(drawn.reshape(logs.shape), self.grid)
+        return RatioDensity.of_logs(drawn.reshape(logs.shape), self.grid)
 
     def _distinct_classes(self) -> tuple[Self, Array]:
         """The classes that differ, and which of them each is: of draws thousands are alike."""
@@ -429,9 +372,9 @@ class AveragedHistogram(OnGrid, LevelBelief):
         concentration, log_odds, counts = (array[first] for array in flat)
         return type(self)(concentration, log_odds, counts, self.grid), which
 
-    def estimate(self, kind: str) -> GridDensity:
+    def estimate(self, kind: str) -> RatioDensity:
         logs = self.log_mean if kind == "mean" else self._log_mode()
-        return GridDensity.of_logs(logs, self.grid)
+        return RatioDensity.of_logs(logs, self.grid)
 
     def mean(self) -> Array:
         """Return the expected ratio p(x | class) / p(x) of each level of the grid.
@@ -459,10 +402,7 @@ class AveragedHistogram(OnGrid, LevelBelief):
         return np.exp(self._log_mode())
 
     def _log_mode(self) -> Array:
-        def answer(bins: Any, columns: Array) -> Array:
-            return numerics.histogram.log_modes(bins)
-
-        return self._tables(answer)
+        return self._tables(lambda bins, columns: numerics.histogram.log_modes(bins))
 
     def interval(self, prob: float) -> tuple[Array, Array]:
         ends = np.empty((2, *self.counts.shape))
@@ -471,34 +411,34 @@ class AveragedHistogram(OnGrid, LevelBelief):
                 ends[:, *c, levels[f]] = numerics.histogram.interval(bins.one(*c, f), prob)
         return ends[0], ends[1]
 
-    def log_density(self, theta: GridDensity) -> Parts:
+    def log_density(self, theta: RatioDensity) -> Parts:
         """log p(theta): of the bins, which are runs of equal ratios, and of their shares."""
         logs, (belief, which) = theta.log_theta, self._distinct_classes()
         ratios = logs.reshape(-1, len(which), logs.shape[-1])
-        out = np.empty((*ratios.shape[:-1], len(self.sizes)))
+        out = np.empty((*ratios.shape[:-1], len(self.grid.sizes)))
         for columns, levels, bins in belief._averages():
             out[..., columns] = numerics.histogram.log_density(bins, which, ratios[..., levels])
-        out = out.reshape(*logs.shape[:-1], len(self.sizes))
-        return {("ratio{}", j): out[..., j] for j in range(len(self.sizes))}
+        out = out.reshape(*logs.shape[:-1], len(self.grid.sizes))
+        return {("ratio{}", j): out[..., j] for j in range(len(self.grid.sizes))}
 
     def predictive(self) -> NumberDistributions:
         return self.margins()
 
     def margins(self) -> NumberDistributions:
         """Each class and column as a distribution of numbers, not of levels."""
-        return NumberDistributions(self, *np.indices((len(self), len(self.sizes))))
+        return NumberDistributions(self, *np.indices((len(self), len(self.grid.sizes))))
 
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
         """Columns as a few levels that hold about as many rows each, to be compared with others."""
-        codes = self.at(x[:])
+        codes = self.grid.places(x[:])
         first = []
         concentration = []
         for j in columns:
-            share = self.grid.share[self.span(j)]
+            share = self.grid.share[self.grid.span(j)]
             middle = np.cumsum(share) - share / 2
             _, coarse = np.unique(np.floor(COARSE_LEVELS * middle), return_inverse=True)
             concentration.append(self.concentration[:, [j]] * np.bincount(coarse, share))
-            place = np.maximum(codes[:, j] - self.bounds[j], 0)
+            place = np.maximum(codes[:, j] - self.grid.bounds[j], 0)
             first.append(np.where(codes[:, j] < 0, concentration[-1].shape[1], coarse[place]))
         sizes = tuple(each.shape[1] for each in concentration)
         prior = ColumnDirichlets(np.concatenate(concentration, axis=1), sizes)
@@ -506,33 +446,18 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
     def levels_left_out(self, stats: GridStats, w: Any, kind: str, places: Any = EVERY) -> Array:
         if kind == "mle":
-            prior = np.zeros_like(stats.counts[0])
-            share = log_shares_left(prior, stats.counts[0], self.total_of_levels, w, kind, places)
+            counts = stats.counts[0]
+            share = log_shares_left(0 * counts, counts, self.grid.totals, w, kind, places)
             return share - self.grid.log_share[places]
-        if isinstance(places, slice):
-            places = np.arange(self.bounds[-1])
-        posterior = self.update(stats)
         weights, which = np.unique(w, return_inverse=True)
-        if kind != "map" and len(weights) <= MAX_WEIGHTS:
-            return posterior._log_left_out(weights)[which.reshape(np.shape(w)), places]
-        scores = np.zeros(places.shape)
-        for columns, levels, bins in posterior._averages():
-            for f, j in enumerate(columns):
-                here = (EVERY, j) if places.ndim > 1 else self.span(j)
-                known = places[here] >= 0
-                if not known.any():
-                    continue
-                cell = np.stack(np.broadcast_arrays(places[here] - levels[f, 0], which.ravel()))
-                (level, weight), place = np.unique(cell[:, known], axis=1, return_inverse=True)
-                if kind == "map":
-                    each = posterior._modes_left_out(j, level, weights[weight])
-                else:
-                    rows = bins.one(0, f), level, weights[weight]
-                    each = numerics.histogram.log_left_out_by_row(*rows)
-                scores[here][known] = each[place.ravel()]
-        return scores
+        posterior = self.update(stats)
+        if kind == "map":
+            table = np.stack([posterior._log_modes_left_out(weight) for weight in weights])
+        else:
+            table = posterior._log_means_left_out(weights)
+        return table[which.reshape(np.shape(w)), places]
 
-    def _log_left_out(self, weights: Array) -> Array:
+    def _log_means_left_out(self, weights: Array) -> Array:
         """The score of each level of one class without a row of each weight, `(n,) -> (n, k)`."""
 
         def answer(bins: Any, columns: Array) -> Array:
@@ -540,13 +465,14 @@ class AveragedHistogram(OnGrid, LevelBelief):
 
         return self._tables(answer, len(weights))[:, 0]
 
-    def _modes_left_out(self, j: int, level: Array, weight: Array) -> Array:
-        """Scores of rows of one column at the mode, which is sought anew without each row."""
-        counts = np.repeat(self.counts[:, self.span(j)], len(level), axis=0)
-        rows = np.arange(len(level))
-        counts[rows, level] = staying(counts[rows, level] - weight, counts[0].sum())
-        each = self.only(j)[np.zeros(len(level), int)]
-        return replace(each, counts=counts)._log_mode()[rows, level]
+    def _log_modes_left_out(self, weight: float) -> Array:
+        """The score of each level at the mode, which is sought anew without a row there, `(k,)`."""
+        place = np.arange(self.grid.bounds[-1])
+        level = place - self.grid.bounds[self.grid.columns]
+        each = self[np.zeros(level.max() + 1, int)]  # the class without a row on level 0, 1, ...
+        total = self.grid.totals(self.counts)[0]
+        each.counts[level, place] = staying(self.counts[0] - weight, total)
+        return each._log_mode()[level, place]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -656,7 +582,7 @@ class Histogram(Family[GridStats]):
         return AveragedHistogram(concentration, log_odds, np.zeros_like(stats.counts), stats.grid)
 
     def describe(self, belief: Any) -> str:
-        levels = max(belief.sizes)
+        levels = max(belief.grid.sizes)
         if levels == 1:
             return "one value, which tells no classes apart"
         rows = formatting.number_range(belief.concentration)

@@ -18,31 +18,20 @@ import numpy as np
 from bayesnb import formatting
 from bayesnb.families.base import Array, Cells, Narrowed, Parts, Rng, Stats
 from bayesnb.families.categorical import Categorical, ColumnDirichlets
-from bayesnb.families.combinations import (
-    Combined,
-    distinct,
-    fresh,
-    places_of_codes,
-    smallest,
-    unseen,
-)
+from bayesnb.families.combinations import Combined, code_type, distinct
 from bayesnb.families.dirichlet import (
     Dirichlet,
     DirichletBelief,
     DirichletDensity,
     DirichletFamily,
     EmpiricalDirichlet,
-    LevelDensity,
-    LevelStats,
-    as_level,
-    draw_level,
     log_level_moment,
     log_share_cumulants,
-    pick,
     simplex,
     tally,
 )
 from bayesnb.families.family import Seen
+from bayesnb.families.levels import LevelDensity, LevelStats, as_level, draw_level, pick
 from bayesnb.families.record import VariableNames, silent
 from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
@@ -50,14 +39,15 @@ from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight
 
 
-def flat(x: Array) -> tuple[Array, Array]:
-    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(...)`.
+def flatten(x: Array) -> tuple[Array, Array]:
+    """Rows below rows, `(..., f) -> (r, f)`, and which of them each was, `(..., 1)`.
 
     -1 for one without any cell.
     """
     codes = as_level(x)
     rows = np.arange(codes[..., 0].size).reshape(codes.shape[:-1])
-    return codes.reshape(-1, codes.shape[-1]), np.where((codes >= 0).any(axis=-1), rows, -1)
+    which = np.where((codes >= 0).any(axis=-1), rows, -1)
+    return codes.reshape(-1, codes.shape[-1]), which[..., None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,44 +64,42 @@ class JointStats(Combined, LevelStats):
     combinations: Array
     sizes: tuple[int, ...]
 
+    def __add__(self, other: Self) -> Self:
+        one, two = self.aligned(other)
+        return Stats.__add__(one, two)
+
     @classmethod
     def defined(cls, x: Array, weight: Weight, *layout: Any) -> Self:
         (sizes,), codes = layout, as_level(x)
-        seen = distinct(sizes, codes[(codes >= 0).all(axis=1)]).astype(smallest(sizes))
-        return cls(np.zeros((weight.classes, 1, len(seen) + 1)), seen, sizes).alone(codes, weight)
+        seen = distinct(sizes, codes[(codes >= 0).all(axis=1)]).astype(code_type(sizes))
+        return cls(np.empty(0), seen, sizes).alone(codes, weight)
 
     def alone(self, x: Array, weight: Weight) -> Self:
         """The stats of some of the rows."""
         codes = as_level(x)
         complete = (codes >= 0).all(axis=1)
         place = np.full(len(codes), -1)
-        place[complete] = self.places(codes[complete])
-        return type(self)(
-            tally(place, self.counts.shape[-1], weight)[:, None], self.combinations, self.sizes
-        )
+        place[complete] = self.levels.places(codes[complete])
+        counts = tally(place, len(self.combinations) + 1, weight)
+        return type(self)(counts[:, None], self.combinations, self.sizes)
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
         """The counts among more levels, each old one, the columns' end to end, at its new place."""
         starts, ends = (np.cumsum(each) - each for each in (self.sizes, sizes))
         moved = places[self.combinations + starts] - ends
-        combinations = distinct(sizes, moved).astype(smallest(sizes))
-        counts = np.zeros_like(self.counts)
-        counts[..., places_of_codes(sizes, combinations, moved)] = self.counts[..., :-1]
-        return type(self)(counts, combinations, sizes)
+        order = np.lexsort(moved.T[::-1])
+        counts = self.counts[..., [*order, -1]]
+        return type(self)(counts, moved[order].astype(code_type(sizes)), sizes)
 
     def check(self) -> None:
-        codes = self.combinations
+        codes, sizes = self.combinations, self.sizes
         # sooner than the product of a million numbers
-        if np.log2(self.sizes).sum() > float_info.max_exp:
+        if np.log2(sizes).sum() > float_info.max_exp:
             raise ValueError("there are more combinations of levels than a float can count")
-        good = (
-            codes.ndim == 2
-            and codes.shape[1] == len(self.sizes)
-            and codes.dtype == smallest(self.sizes)
-        )
-        if not good or (codes >= self.sizes).any() or len(distinct(self.sizes, codes)) < len(codes):
+        good = codes.ndim == 2 and codes.shape[1] == len(sizes) and codes.dtype == code_type(sizes)
+        if not good or (codes >= sizes).any() or len(distinct(sizes, codes)) < len(codes):
             raise ValueError("combinations of levels are different ones, of levels that there are")
-        if (np.diff(self.places(codes)) != 1).any() or self.counts[..., -1].any():
+        if (np.diff(self.levels.places(codes)) != 1).any() or self.counts[..., -1].any():
             raise ValueError(
                 "combinations of levels are sorted, and those that were never seen have no counts"
             )
@@ -129,16 +117,9 @@ class JointDensity(Combined, LevelDensity):
     combinations: Array
     sizes: tuple[int, ...]
 
-    def relaid(
-        self, change: Callable[[Array], Array], combinations: Array, sizes: tuple[int, ...]
-    ) -> Self:
-        made = super().relaid(change, combinations, sizes)
-        made.__dict__[self.kept] = change(self.log_theta)
-        return made
-
     def log_density(self, x: Array) -> Array:
-        codes, rows = flat(x)
-        return pick(self.gathered(self.log_theta, codes, np.logaddexp), rows[..., None])[..., 0]
+        codes, rows = flatten(x)
+        return pick(self.levels.gather(self.log_theta, codes, np.logaddexp), rows)[..., 0]
 
     def sample(self, rng: Rng) -> Array:
         """A row of the block for each theta, `(...) -> (..., f)`.
@@ -146,20 +127,21 @@ class JointDensity(Combined, LevelDensity):
         Combinations that are alike are drawn with equal probability.
         """
         rng = np.random.default_rng(rng)
-        places = draw_level(self.lumped(self.probability), rng)
+        places = draw_level(self.levels.lump(self.probability), rng)
         codes = np.empty((*places.shape, len(self.sizes)), np.intp)
         new = places == len(self.combinations)
         codes[~new] = self.combinations[places[~new]]
-        codes[new] = fresh(self, int(new.sum()), rng)
+        codes[new] = self.levels.draw_unseen(int(new.sum()), rng)
         return codes
 
     def parts(self) -> Parts:
         """The last entry is that of all other combinations together."""
-        return {("theta{}", None): self.lumped(self.probability)[..., 0, :]}
+        return {("theta{}", None): self.levels.lump(self.probability)[..., 0, :]}
 
     @classmethod
     def of_parts(cls, parts: Parts, like: Any) -> Self:
-        return cls(like.spread(parts["theta{}", None])[..., None, :], like.combinations, like.sizes)
+        probability = like.levels.spread(parts["theta{}", None])[..., None, :]
+        return cls(probability, *like.layout_values)
 
     def opened(self, combinations: Array, shares: Array) -> Self:
         """The density with entries for more combinations, which have these shares, as logs, of what
@@ -168,11 +150,11 @@ class JointDensity(Combined, LevelDensity):
         The last share is that of all that still have none, `(..., m + 1)`.
         """
         wide = self.having(combinations)
-        rest = np.log(self.others) + self.log_theta[..., -1:]
+        rest = np.log(self.levels.others) + self.log_theta[..., -1:]
         logs = wide.log_theta.copy()
-        logs[..., wide.places(combinations)] = rest + shares[..., :-1]
-        logs[..., -1:] = rest + shares[..., -1:] - np.log(wide.others or 1.0)
-        return type(self).of_logs(logs, wide.combinations, wide.sizes)
+        logs[..., wide.levels.places(combinations)] = rest + shares[..., :-1]
+        logs[..., -1:] = rest + shares[..., -1:] - np.log(wide.levels.others or 1.0)
+        return type(self).of_logs(logs, *wide.layout_values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,7 +177,7 @@ class JointDirichlet(Combined, DirichletBelief):
 
         Shape: `(c, 1, n + 1)`.
         """
-        return Dirichlet(self.lumped(self.concentration))
+        return Dirichlet(self.levels.lump(self.concentration))
 
     def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
         """The expected probability of each combination with an entry, and of all others, and their
@@ -213,24 +195,20 @@ class JointDirichlet(Combined, DirichletBelief):
         """The belief about each column by itself."""
         columns = []
         for j, size in enumerate(self.sizes):
-            seen, margin = self.margin(self.concentration[:, 0], np.array([j]))
-            column = np.repeat(margin[..., -1:], size, axis=-1)
-            column[..., seen[:, 0]] = margin[..., :-1]
-            columns.append(column)
+            levels, margin = self.levels.margin(self.concentration[:, 0], np.array([j]))
+            columns.append(margin[..., levels.places(np.arange(size)[:, None])])
         return ColumnDirichlets(np.concatenate(columns, axis=-1), self.sizes)
 
     def of_columns(self, columns: Array) -> Self:
         """The belief about some columns together, in this order."""
-        seen = self.margin(self.concentration, columns)[0]
-        sizes = tuple(self.sizes[j] for j in columns)
-        return self.relaid(lambda values: self.margin(values, columns)[1], seen, sizes)
+        levels, margin = self.levels.margin(self.concentration, columns)
+        return type(self)(margin, levels.codes, levels.sizes)
 
     def units(self, x: Cells) -> list[LevelUnit]:
         """The block as it is."""
-        total = self.level_sums(self.concentration)[:, 0]
-        return [
-            LevelUnit(tuple(range(len(self.sizes))), as_level(np.asarray(x[:])), self.sizes, total)
-        ]
+        total = self.levels.sums(self.concentration)[:, 0]
+        codes = as_level(np.asarray(x[:]))
+        return [LevelUnit(tuple(range(len(self.sizes))), codes, self.sizes, total)]
 
     def narrowed(self, x: Cells, observe: Callable[..., Any]) -> Narrowed:
         codes = as_level(x[:])
@@ -238,45 +216,44 @@ class JointDirichlet(Combined, DirichletBelief):
         if len(columns) in (0, codes.shape[1]):
             return Narrowed(self, x, observe)
         narrowed = self.of_columns(columns)
-        return Narrowed(
-            narrowed,
-            codes[:, columns],
-            lambda x, weight, n_jobs: JointStats.of(x, weight, narrowed.sizes, n_jobs=n_jobs),
-        )
+
+        def observe_columns(x: Cells, weight: Weight, n_jobs: int | None) -> JointStats:
+            return JointStats.of(x, weight, narrowed.sizes, n_jobs=n_jobs)
+
+        return Narrowed(narrowed, codes[:, columns], observe_columns)
 
     def concentrations(self, x: Array) -> tuple[Array, Array]:
         """The concentrations of rows, and which of them say nothing."""
-        codes, rows = flat(x)
-        return pick(self.gathered(self.concentration, codes), rows[..., None])[..., 0], rows < 0
+        codes, rows = flatten(x)
+        concentration = pick(self.levels.gather(self.concentration, codes), rows)
+        return concentration[..., 0], rows[..., 0] < 0
 
     def log_moment(self, x: Array, s: Any) -> Array:
         concentration, missing = self.concentrations(x)
-        return log_level_moment(concentration, self.level_sums(self.concentration), missing, s)
+        return log_level_moment(concentration, self.levels.sums(self.concentration), missing, s)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         concentration, missing = self.concentrations(x)
-        total = self.level_sums(self.concentration)
+        total = self.levels.sums(self.concentration)
         return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
 
     def score_left_out(self, stats: JointStats, rows: RowsLeftOut) -> Array:
         wide, stats = self.aligned(stats)
-        prior = wide.concentration[0, 0]
-        counts = stats.counts[0, 0]
-        places = wide.places(as_level(rows.x[:]))
-        return log_shares_left(prior, counts, wide.total_of_levels, rows.weight, rows.kind, places)
+        known = wide.concentration[0, 0], stats.counts[0, 0], wide.levels.totals
+        return log_shares_left(
+            *known, rows.weight, rows.kind, wide.levels.places(as_level(rows.x[:]))
+        )
 
     def sample(self, rng: Rng, size: Any = None) -> JointDensity:
         logs = self.entries.sample(rng, size).log_theta
-        last = (
-            logs[..., -1:] - np.log(self.others)
-            if self.others
-            else np.full_like(logs[..., :1], -np.inf)
-        )
-        logs_of_each = np.concatenate([logs[..., : len(self.combinations)], last], axis=-1)
-        return JointDensity.of_logs(logs_of_each, self.combinations, self.sizes)
+        last = np.full_like(logs[..., :1], -np.inf)
+        if self.levels.others:
+            last = logs[..., -1:] - np.log(self.levels.others)
+        logs = np.concatenate([logs[..., : len(self.combinations)], last], axis=-1)
+        return JointDensity.of_logs(logs, *self.layout_values)
 
     def opened(self, theta: JointDensity, x: Cells, rng: Rng) -> JointDensity:
-        new = unseen(theta, x)
+        new = theta.levels.unseen(x)
         return theta.opened(new, self.shares(theta, len(new), rng)) if len(new) else theta
 
     def shares(self, theta: JointDensity, several: int, rng: Rng) -> Array:
@@ -286,33 +263,33 @@ class JointDirichlet(Combined, DirichletBelief):
         As logs, of as many draws as theta has.
         """
         each = np.tile(self.concentration[..., -1:], (len(theta) // len(self), 1, 1))
+        rest = theta.levels.others - several
         a = np.repeat(each, several, axis=-1)
-        rest = theta.others - several
-        logs = (
-            Dirichlet(np.concatenate([a, each * rest], axis=-1) if rest else a)
-            .sample(rng)
-            .log_theta
+        if rest:
+            return Dirichlet(np.concatenate([a, each * rest], axis=-1)).sample(rng).log_theta
+        return np.concatenate(
+            [Dirichlet(a).sample(rng).log_theta, np.full_like(each, -np.inf)], axis=-1
         )
-        return logs if rest else np.concatenate([logs, np.full_like(each, -np.inf)], axis=-1)
 
     def parts(self) -> Parts:
         """The last entry is that of all other combinations together."""
-        return {("theta{}_concentration", None): self.lumped(self.concentration)[..., 0, :]}
+        return {("theta{}_concentration", None): self.levels.lump(self.concentration)[..., 0, :]}
 
     def log_density(self, theta: JointDensity) -> Parts:
         wide, theta = self.aligned(theta)
-        logs = theta.log_theta[..., : len(theta.combinations)]
-        if theta.others:
-            logs = np.concatenate([logs, theta.log_theta[..., -1:] + np.log(theta.others)], axis=-1)
-        return {
-            ("theta{}", None): wide.entries.dirichlet_log_density(DirichletDensity.of_logs(logs))[
-                ..., 0
-            ]
-        }
+        logs = theta.log_theta
+        if theta.levels.others:
+            logs = np.concatenate(
+                [logs[..., :-1], logs[..., -1:] + np.log(theta.levels.others)], axis=-1
+            )
+        else:
+            logs = logs[..., :-1]
+        density = wide.entries.dirichlet_log_density(DirichletDensity.of_logs(logs))
+        return {("theta{}", None): density[..., 0]}
 
     def variables(self, pm: Any, names: VariableNames) -> JointDensity:
-        theta = simplex(pm, names("theta{}"), self.lumped(self.concentration)[:, 0])
-        return JointDensity(self.spread(theta)[:, None], self.combinations, self.sizes)
+        theta = simplex(pm, names("theta{}"), self.levels.lump(self.concentration)[:, 0])
+        return JointDensity(self.levels.spread(theta)[:, None], *self.layout_values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -383,10 +360,8 @@ class JointTable(DirichletFamily):
         if self.concentration.ndim > 1:
             raise ValueError(
                 "JointTable: a concentration is a number, or one for each class, got an array of "
-                "shape "
-                f"{self.concentration.shape}. Its sides are all combinations of levels, which are "
-                "alike before the "
-                "data: an array over levels says nothing of them."
+                f"shape {self.concentration.shape}. Its sides are all combinations of levels, "
+                "which are alike before the data: an array over levels says nothing of them."
             )
 
     @property
@@ -399,22 +374,19 @@ class JointTable(DirichletFamily):
         if each.ndim and len(each) != classes:
             raise ValueError(
                 f"JointTable: a concentration of shape {each.shape} is neither a number nor one "
-                f"for each of {classes} "
-                "classes."
+                f"for each of {classes} classes."
             )
         if prod(stats.sizes) > float_info.max / max(1.0, each.max()):
             raise ValueError(
                 f"JointTable: the combinations of levels of {len(stats.sizes)} columns are more "
-                "than a float can "
-                "count. Model fewer columns jointly."
+                "than a float can count. Model fewer columns jointly."
             )
         concentration = np.broadcast_to(each.reshape(-1, 1, 1), (classes, 1, 1))
         return JointDirichlet(concentration, stats.combinations[:0], stats.sizes)
 
     def describe(self, belief: Any) -> str:
-        each = belief.concentration[..., -1]
         combinations = formatting.number(float(prod(belief.sizes)))
-        times = formatting.times(each)
+        times = formatting.times(belief.concentration[..., -1])
         return f"as if each of {combinations} combinations had been seen {times} in each class"
 
     def along_levels(self, smoothing: Array) -> Array:
@@ -423,11 +395,10 @@ class JointTable(DirichletFamily):
     def seen(self, stats: JointStats) -> Seen:
         """The combinations, and all others together as one more."""
         unit = self.smoothed(stats, 1.0, "mean").belief(stats).beside(stats)
-        each = np.array(unit.lumped(unit.concentration)[:, 0])
+        each = np.array(unit.entries.concentration[:, 0])
         levels = np.arange(each.shape[1])
         return Seen(stats.counts[:, 0, : len(levels)], each, np.zeros_like(levels), levels)
 
     def of_levels(self, concentration: Any, stats: JointStats) -> JointDirichlet:
-        return JointDirichlet.raw(
-            stats.spread(concentration)[:, None], stats.combinations, stats.sizes
-        )
+        spread = stats.levels.spread(concentration)[:, None]
+        return JointDirichlet.raw(spread, *stats.layout_values)

@@ -1,8 +1,9 @@
-"""Tables of levels: cells are codes of levels, and all that is asked of them is looked up.
+"""Columns of levels: where the levels lie, how they are counted, and beliefs looked up by level.
 
-The levels of a block's columns lie end to end on the last axis, so a column of two levels costs two
-numbers beside one of fifty. A family says what each level is worth, `level_log_moment` and
-`level_cumulants`; scores, transforms, cumulants and leave-one-out are sums of looked-up entries:
+The levels of a block's columns lie end to end on the last axis of an array, so a column of two
+levels costs two numbers beside one of fifty. A family says two functions of its levels,
+`level_log_moment` and `level_cumulants`. Scores, transforms, cumulants and leave-one-out are sums
+of looked-up entries:
 
     place of a cell = start of its column + its code      score = sum over columns of table[place]
 
@@ -10,7 +11,8 @@ What is laid out so may be levels of columns themselves, levels of a grid of num
 levels of two columns.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import iadd
 from typing import Any, ClassVar, Self
@@ -18,33 +20,60 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb import numerics
-from bayesnb.families.base import ORDER, Array, Belief, Cells, Parts, Power, Rng
-from bayesnb.families.dirichlet import (
-    LevelDensity,
-    Levels,
-    LevelStats,
-    as_level,
-    draw_level,
-    pick,
-)
-from bayesnb.families.record import of_powers, raised, silent
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Power, Rng, Stats
+from bayesnb.families.record import Linear, of_powers, raised, silent
 from bayesnb.families.removal import RowsLeftOut
 from bayesnb.families.sums import Entries, KernelTables, by_tables, distinct_places, made_at, nodes
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
+from bayesnb.numerics.special import log, ratio
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, INTEGERS, Coded, integers, lanes, readable
 
 
-class LevelTable(Levels):
-    """Arrays about levels of columns, `(..., k)`, end to end; `sizes` are their numbers of levels.
+class Layout(ABC):
+    """How the levels of columns lie on the last axis of an array, `(..., k)`."""
 
-    The field in `layout` is the sizes, or a value that has them.
-    """
+    @abstractmethod
+    def sums(self, values: Any, add: np.ufunc = np.add) -> Any:
+        """Sums over the levels of each column; of PyMC's variables, too."""
 
-    layout: ClassVar[tuple[str, ...]] = ("sizes",)
-    by_column: ClassVar[tuple[str, ...]] = ()  # fields with a number for each column, `(..., f)`
+    @abstractmethod
+    def expand(self, totals: Array, places: Any = EVERY) -> Array:
+        """Repeat the number of each column for its levels: undoes the shape of `sums`."""
+
+    def per_level(self, numbers: Any, places: Any = EVERY) -> Any:
+        """Numbers of columns, `(..., f)`, for the levels at some places; others as they are."""
+        return numbers
+
+    def totals(self, values: Array, add: np.ufunc = np.add) -> Array:
+        """The sum over each column's levels, in the shape that meets them."""
+        return self.expand(self.sums(values, add))
+
+    def normalise(self, values: Array) -> Array:
+        """Each level's part of its column's sum; all alike where the sum is 0."""
+        total = self.totals(values)
+        if (total > 0).all():
+            return np.divide(values, total, out=total if total.shape == values.shape else None)
+        return np.where(total > 0, ratio(values, total), 1 / self.totals(np.ones_like(values)))
+
+
+class OneColumn(Layout):
+    """The levels of one column: a distribution for each class, and each place on other axes."""
+
+    def sums(self, values: Any, add: np.ufunc = np.add) -> Any:
+        return values.sum(axis=-1) if add is np.add else add.reduce(values, axis=-1)
+
+    def expand(self, totals: Array, places: Any = EVERY) -> Array:
+        return totals[..., None]
+
+
+class EndToEnd(Layout):
+    """The levels of several columns, end to end; `sizes` are their numbers of levels."""
+
     sizes: tuple[int, ...]
+    share: Any = 1.0  # of each level, to which ratios of probabilities are relative
+    log_base: Array | None = None  # log density of all rows, where scores are relative to it
 
     @cached_property
     def bounds(self) -> Array:
@@ -56,73 +85,102 @@ class LevelTable(Levels):
         """The column of each level."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    def span(self, feature: int) -> slice:
+    def span(self, column: int) -> slice:
         """Positions of the levels of one column."""
-        return slice(self.bounds[feature], self.bounds[feature + 1])
+        return slice(self.bounds[column], self.bounds[column + 1])
 
-    def only(self, feature: int) -> Any:
-        one, (layout,) = slice(feature, feature + 1), self.layout_values
-        fields = []
-        for name in self.__match_args__:
-            if name not in self.layout:
-                part = one if name in self.by_column else self.span(feature)
-                fields.append(getattr(self, name)[..., part])
-        part_of_layout = layout[one] if isinstance(layout, tuple) else layout.only(feature)
-        return type(self)(*fields, part_of_layout)  # type: ignore[call-arg]
+    def split(self, values: Any) -> list[Any]:
+        """The part of each column, `(..., k)`."""
+        return [values[..., self.span(j)] for j in range(len(self.sizes))]
 
-    def column(self, feature: int) -> Any:
-        return self.only(feature)
+    def parts(self, symbol: str, values: Array) -> Parts:
+        """The part of each column, by its symbol."""
+        return {(symbol, j): part for j, part in enumerate(self.split(values))}
 
-    def parts(self) -> Parts:
-        parts: Parts = {}
-        for (symbol, _), array in super().parts().items():
-            for feature in range(len(self.sizes)):
-                parts[symbol, feature] = array[..., self.span(feature)]
-        return parts
-
-    def level_sums(self, values: Array) -> Array:
+    def sums(self, values: Any, add: np.ufunc = np.add) -> Any:
         if isinstance(values, np.ndarray):
-            return np.add.reduceat(values, self.bounds[:-1], axis=-1)
-        return values @ np.eye(len(self.sizes))[self.columns]  # a PyMC variable
+            return add.reduceat(values, self.bounds[:-1], axis=-1)
+        return values @ np.eye(len(self.sizes))[self.columns]
 
     def expand(self, totals: Array, places: Any = EVERY) -> Array:
         return totals[..., self.columns[places]]
 
     def per_level(self, numbers: Any, places: Any = EVERY) -> Any:
-        if np.shape(numbers)[-1:] != (len(self.sizes),):
-            return numbers
-        return numbers[..., self.columns[places]]
+        by_column = np.shape(numbers)[-1:] == (len(self.sizes),)
+        return self.expand(numbers, places) if by_column else numbers
 
-    def at(self, x: Array) -> Array:
+    def places(self, x: Array) -> Array:
         """Position of each cell's level on the last axis; -1 for a missing cell."""
         level = as_level(x)
         return np.where(level < 0, -1, level + self.bounds[:-1])
 
 
-def sizes_of(layout: Any) -> tuple[int, ...]:
-    """Return the numbers of levels of a layout: themselves, or those of a grid or of pairs."""
-    return layout if isinstance(layout, tuple) else layout.sizes
+@dataclass(frozen=True)
+class ColumnLevels(EndToEnd):
+    """Levels of columns of so many levels each."""
+
+    sizes: tuple[int, ...]
 
 
-class TableStats(LevelTable, LevelStats):
-    """Counts of levels, `(c, k)`."""
+ONE_COLUMN = OneColumn()
+
+
+def layout_of(record: Any) -> EndToEnd:
+    """The layout of a record, whose last field is the layout, or the numbers of levels."""
+    return as_layout(record.layout_values[-1])
+
+
+def as_layout(layout: Any) -> Any:
+    return ColumnLevels(layout) if isinstance(layout, tuple) else layout
+
+
+def only_column(record: Any, column: int) -> Any:
+    """Return a record of levels end to end about one of its columns."""
+    one, (layout,) = slice(column, column + 1), record.layout_values
+    fields = []
+    for name in record.__match_args__:
+        if name not in record.layout:
+            part = one if name in record.by_column else record.levels.span(column)
+            fields.append(getattr(record, name)[..., part])
+    return type(record)(*fields, layout[one] if isinstance(layout, tuple) else layout.only(column))
+
+
+class LevelStats(Stats):
+    """Counts of levels."""
+
+    levels: Any  # their Layout
+    counts: Array
+
+    @property
+    def cells(self) -> Array | None:
+        return self.levels.sums(self.counts)
+
+    def mle_share(self) -> Array:
+        """The share of each level, NaN for a column that was never seen."""
+        total = self.levels.totals(self.counts)
+        return np.where(total > 0, ratio(self.counts, total), np.nan)
+
+
+class TableStats(LevelStats):
+    """Counts of levels end to end, `(c, k)`. The last field is their layout."""
+
+    levels = cached_property(layout_of)
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, *layouts: Any) -> Self:
-        (layout,), classes = layouts, weight.classes
-        sizes = sizes_of(layout)
-        bounds = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        bounds = as_layout(*layouts).bounds
+        levels, width, classes = bounds[-1], len(bounds) - 1, weight.classes
 
         def count_rows(rows: slice) -> Array:
-            counts = np.zeros((bounds[-1], classes))
+            counts = np.zeros((levels, classes))
             labels = weight.codes[rows], weight.counts[rows]
             left_out = numerics.level_kernels.tally(codes_of(x, rows), bounds, *labels, counts)
             check_codes(x, left_out)
             return counts
 
-        rows = pieces(x.shape[0], len(sizes), 4 * bounds[-1] * classes // len(sizes))
+        rows = pieces(x.shape[0], width, 4 * levels * classes // width)
         total = reduce(iadd, in_order(count_rows, rows, n_jobs))
-        return cls(np.ascontiguousarray(total.T), layout)  # type: ignore[call-arg]
+        return cls(np.ascontiguousarray(total.T), *layouts)  # type: ignore[call-arg]
 
 
 def codes_of(x: Cells, rows: slice) -> Array:
@@ -142,13 +200,177 @@ def check_codes(x: Cells, left_out: int) -> None:
         raise IndexError("a code is beyond the number of its column's levels.")
 
 
+def as_level(x: Any) -> Array:
+    """Codes of levels as integers; a missing one, NaN or negative, is -1."""
+    x = np.asarray(x)
+    return x.astype(np.intp) if x.dtype.kind in "bu" else np.where(x >= 0, x, -1).astype(np.intp)
+
+
+def pick(table: Array, level: Array) -> Array:
+    """The entries of a table at some levels, 0 where the level is missing: `(..., k), (..., f) ->
+    (..., f)`.
+    """
+    lead = np.broadcast_shapes(table.shape[:-1], level.shape[:-1])
+    if not table.shape[-1]:  # of levels that are all missing
+        return np.zeros(lead + level.shape[-1:])
+    known = np.broadcast_to(np.maximum(level, 0), lead + level.shape[-1:])
+    every = np.broadcast_to(table, lead + table.shape[-1:])
+    return silent(level < 0, np.take_along_axis(every, known, axis=-1))
+
+
+def draw_level(probability: Array, rng: Rng) -> Array:
+    """Draw one level from each distribution, `(..., k) -> (...)`."""
+    cumulative = np.cumsum(probability, axis=-1)
+    quantile = np.random.default_rng(rng).uniform(size=cumulative.shape[:-1]) * cumulative[..., -1]
+    return (quantile[..., None] >= cumulative).sum(axis=-1)
+
+
 def tables_of(values: Array) -> KernelTables:
     """A table's lanes, `(lanes, k)`."""
     return KernelTables(lambda classes: (lanes(values[classes]),), values.shape)
 
 
-class LevelScores(LevelTable):
-    """Densities and beliefs, which score a cell by its level."""
+def add_entries(
+    bounds: Array, x: Cells, tables: KernelTables, out: Array, n_jobs: int | None = 1
+) -> Array:
+    """Add the entries of tables at the levels of the cells, summed over columns.
+
+    Shapes: `(f + 1,), (r, f) -> (r, lanes)`.
+    """
+
+    def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:
+        arguments = codes_of(x, rows), bounds, *lanes_of_classes, first, part
+        check_codes(x, numerics.level_kernels.score(*arguments))
+
+    return by_tables(add, tables, x, out.shape[1], out, n_jobs)
+
+
+def score_levels(record: Any, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+    """Sum the log density, or log predictive, of levels, times exponents of the columns."""
+    levels = record.levels
+
+    def make_tables(power: Any) -> KernelTables:
+        return tables_of(raised(levels.per_level(power), record.level_log_moment(1.0)))
+
+    out = np.zeros((x.shape[0], len(record))) if out is None else out
+    return add_entries(levels.bounds, x, made_at(record, power, make_tables), out, n_jobs)
+
+
+def base_of_cells(record: Any, x: Cells) -> Array | None:
+    """Log density of all rows at each cell, where scores are relative to it, `(r, f)`."""
+    base = record.levels.log_base
+    return None if base is None else pick(base, record.levels.places(x[:]))
+
+
+class LevelDensity(Density):
+    """Known probabilities of the levels, or other numbers that are their theta."""
+
+    theta: ClassVar[str] = "probability"
+    kept: ClassVar[str] = "log_theta"
+    symbols: ClassVar[dict[str, str]] = {"probability": "theta{}"}
+    levels: Any  # their Layout
+    probability: Array
+
+    @classmethod
+    def of_logs(cls, logs: Array, *layout: Any) -> Self:
+        """Probabilities whose logs are kept, as those of small concentrations underflow."""
+        density = cls(np.exp(logs), *layout)  # type: ignore[call-arg]
+        density.__dict__["log_theta"] = logs
+        return density
+
+    @cached_property
+    def log_theta(self) -> Array:
+        return log(getattr(self, self.theta))
+
+    def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
+        theta, stats = self.aligned(stats)
+        with np.errstate(divide="ignore"):
+            logs = xp.log(xp.where(stats.counts > 0, theta.probability, 1.0))
+            return theta.levels.sums(stats.counts * logs)
+
+    @property
+    def proper(self) -> Array:
+        return np.isfinite(self.levels.sums(getattr(self, self.theta)))
+
+    def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
+        """The log-probability of the levels at some places, s times."""
+        return raised(self.levels.per_level(s, places), self.log_theta[..., places])
+
+    def linear(self) -> Linear | None:
+        """The log of every level's probability, `(c, k)`; no offset."""
+        classes = len(self.log_theta)
+        return Linear(self.log_theta.reshape(classes, -1), np.zeros(classes))
+
+
+class TableDensity(LevelDensity):
+    """Known numbers of levels end to end, `(c, k)`. The last field is their layout."""
+
+    by_column: ClassVar[tuple[str, ...]] = ()
+    levels = cached_property(layout_of)
+    add_scores = score_levels
+    only = column = only_column  # type: ignore[assignment]
+
+    def parts(self) -> Parts:
+        return self.levels.parts(self.symbols[self.theta], getattr(self, self.theta))
+
+    @classmethod
+    def of_parts(cls, parts: Parts, like: Any) -> Self:
+        columns = [parts[cls.symbols[cls.theta], j] for j in range(len(like.levels.sizes))]
+        return cls(np.concatenate(columns, axis=-1), *like.layout_values)  # type: ignore[call-arg]
+
+    def log_density(self, x: Array) -> Array:
+        return pick(self.log_theta, self.levels.places(x))
+
+    def sample(self, rng: Rng) -> Array:
+        rng = np.random.default_rng(rng)
+        probability = getattr(self, self.theta) * self.levels.share
+        return np.stack([draw_level(p, rng) for p in self.levels.split(probability)], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class RatioDensity(TableDensity):
+    """Probabilities of levels over others that are known, `(c, k)`: the shares of all rows on the
+    levels of a grid, or those of pairs of levels that are independent.
+
+    Pairs are drawn as if all levels of both columns were equally probable: the ratios alone know
+    no more.
+    """
+
+    symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
+    layout: ClassVar[tuple[str, ...]] = ("relative_to",)
+    theta: ClassVar[str] = "ratio"
+    cell_log_base = base_of_cells
+    ratio: Array
+    relative_to: EndToEnd
+
+    @property
+    def probability(self) -> Array:  # type: ignore[override]
+        """The class's share of each level, `(c, k)`."""
+        return self.ratio * self.levels.share
+
+    def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
+        return self.levels.sums(special.times(stats.counts, self.log_theta))
+
+    def linear(self) -> None:
+        """The levels of a grid, or pairs of levels, are not the columns of a table."""
+
+    def contributed(self, x: Cells, power: Power, words: Array | None = None) -> Array:
+        logs = self.log_density(x[:, None])
+        base = self.cell_log_base(x)
+        return raised(power, logs if base is None else logs + base[:, None])
+
+
+class LevelBelief(Belief):
+    """Beliefs of which each level's moments and cumulants are computed once, and looked up.
+
+    The last field is the layout of the levels.
+    """
+
+    by_column: ClassVar[tuple[str, ...]] = ()  # fields with a number for each column, `(..., f)`
+    levels = cached_property(layout_of)
+    add_scores = score_levels
+    cell_log_base = base_of_cells
+    only = column = only_column  # type: ignore[assignment]
 
     @abstractmethod
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
@@ -157,68 +379,6 @@ class LevelScores(LevelTable):
         s is a number, or one for each column, `(f,)`, or nodes of a transform, `(n, 1, 1)`, times
         such.
         """
-
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        tables = made_at(self, power, self._tables_at)
-        return self.add_entries(x, tables, len(self), out, n_jobs)
-
-    def _tables_at(self, power: Any) -> KernelTables:
-        """The log density, or log predictive, of each level, times exponents of the columns."""
-        return tables_of(raised(self.per_level(power), self.level_log_moment(1.0)))
-
-    def add_entries(
-        self, x: Cells, tables: KernelTables, lanes: int, out: Array | None, n_jobs: int | None
-    ) -> Array:
-        """The entries of tables at the levels of the cells, summed over columns.
-
-        Shapes: `(r, f) -> (r, lanes)`.
-        """
-
-        def add(rows: slice, lanes_of_classes: tuple[Array], first: int, part: Array) -> None:
-            arguments = codes_of(x, rows), self.bounds, *lanes_of_classes, first, part
-            check_codes(x, numerics.level_kernels.score(*arguments))
-
-        return by_tables(add, tables, x, lanes, out, n_jobs)
-
-
-def draw_columns(table: LevelTable, probability: Array, rng: Rng) -> Array:
-    """Draw a level of each column, `(..., k) -> (..., f)`."""
-    rng = np.random.default_rng(rng)
-    columns = range(len(table.sizes))
-    return np.stack([draw_level(probability[..., table.span(j)], rng) for j in columns], axis=-1)
-
-
-class TableDensity(LevelDensity, LevelScores):
-    """Known numbers of levels, `(c, k)`."""
-
-    @classmethod
-    def of_parts(cls, parts: Parts, like: Any) -> Self:
-        columns = [parts[cls.symbols[cls.theta], j] for j in range(len(like.sizes))]
-        return cls(np.concatenate(columns, axis=-1), *like.layout_values)  # type: ignore[call-arg]
-
-    def log_density(self, x: Array) -> Array:
-        return pick(self.log_theta, self.at(x))
-
-    def sample(self, rng: Rng) -> Array:
-        return draw_columns(self, getattr(self, self.theta), rng)
-
-
-class RatioDensity(TableDensity):
-    """Ratios of probabilities of levels to others that are known."""
-
-    symbols: ClassVar[dict[str, str]] = {"ratio": "ratio{}"}
-    theta: ClassVar[str] = "ratio"
-    ratio: Array
-
-    def log_likelihood(self, stats: Any, xp: Any = np) -> Any:
-        return self.level_sums(special.times(stats.counts, self.log_theta))
-
-    def linear(self) -> None:
-        """The levels of a grid, or pairs of levels, are not the columns of a table."""
-
-
-class LevelBelief(LevelScores, Belief):
-    """Beliefs of which each level's moments and cumulants are computed once, and looked up."""
 
     @abstractmethod
     def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
@@ -232,9 +392,13 @@ class LevelBelief(LevelScores, Belief):
         cell, of the place -1.
         """
 
+    def distinct(self, x: Array) -> tuple[Array, Array]:
+        """The levels that occur in cells, and where among them each cell's is."""
+        return distinct_places(self.levels.places(x), self.levels.bounds[-1])
+
     def log_moment(self, x: Array, s: Any) -> Array:
-        places, which = distinct_places(self.at(x), self.bounds[-1])
-        if np.ndim(s) == 0 or np.shape(s) == (len(self.sizes),):
+        places, which = self.distinct(x)
+        if np.ndim(s) == 0 or np.shape(s) == (len(self.levels.sizes),):
             return pick(self.level_log_moment(s, places), which)
         s = np.broadcast_to(s, np.broadcast_shapes(np.shape(s), which.shape, self.proper.shape))
         values = np.zeros(s.shape, s.dtype if np.iscomplexobj(s) else float)
@@ -243,23 +407,27 @@ class LevelBelief(LevelScores, Belief):
         return silent(which < 0, values)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        places, which = distinct_places(self.at(x), self.bounds[-1])
+        places, which = self.distinct(x)
         tables = self.level_cumulants(order, tilt, places)
         return np.stack([pick(table, which) for table in tables])
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        if x.shape[0] * x.shape[1] >= self.bounds[-1]:
+        if x.shape[0] * x.shape[1] >= self.levels.bounds[-1]:
             tables = self.level_cumulants(ORDER, tilt * power)
-            tables = of_powers(tables, self.per_level(power)).reshape(ORDER * len(self), -1)
-            total = self.add_entries(x, tables_of(tables), len(tables), None, 1)
-            return total.reshape(-1, ORDER, len(self)).swapaxes(0, 1)
-        places, which = distinct_places(self.at(x[:]), self.bounds[-1])
+            tables = of_powers(tables, self.levels.per_level(power)).reshape(ORDER * len(self), -1)
+            return self.add_up(x, tables).reshape(-1, ORDER, len(self)).swapaxes(0, 1)
+        places, which = self.distinct(x[:])
         tables = self.level_cumulants(ORDER, tilt * power, places)
-        tables = of_powers(tables, self.per_level(power, places))
+        tables = of_powers(tables, self.levels.per_level(power, places))
         return np.moveaxis(Entries.of_table(which).added(tables), -1, 0)
 
+    def add_up(self, x: Cells, table: Array) -> Array:
+        """Sum a table's entries at the levels of cells over columns, `(r, f), (n, k) -> (r, n)`."""
+        out = np.zeros((x.shape[0], len(table)))
+        return add_entries(self.levels.bounds, x, tables_of(table), out)
+
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        places, which = distinct_places(self.at(x[:]), self.bounds[-1])
+        places, which = self.distinct(x[:])
         return Entries.of_table(which).added(self.level_log_moment(nodes(s) * power, places))
 
     def score_left_out(self, stats: Any, rows: RowsLeftOut) -> Array:
@@ -267,10 +435,10 @@ class LevelBelief(LevelScores, Belief):
             return self.cells_left_out(stats, rows).sum(axis=1)
         # looked up by a kernel: five times as fast
         table = self.levels_left_out(stats, rows.each, rows.kind)
-        return self.add_entries(rows.x, tables_of(table[None]), 1, None, 1)[:, 0]
+        return self.add_up(rows.x, table[None])[:, 0]
 
     def cells_left_out(self, stats: Any, rows: RowsLeftOut) -> Array:
-        places = self.at(rows.x[:])
+        places = self.levels.places(rows.x[:])
         if rows.alike:
             return pick(self.levels_left_out(stats, rows.each, rows.kind), places)
         return silent(places < 0, self.levels_left_out(stats, rows.each, rows.kind, places))

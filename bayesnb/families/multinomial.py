@@ -29,11 +29,10 @@ from bayesnb.families.dirichlet import (
     DirichletFamily,
     EmpiricalDirichlet,
     LearnedLevels,
-    LevelDensity,
-    LevelStats,
     simplex,
 )
 from bayesnb.families.family import Seen, shaped
+from bayesnb.families.levels import ONE_COLUMN, LevelDensity, LevelStats
 from bayesnb.families.record import (
     Power,
     Record,
@@ -91,6 +90,7 @@ class MultinomialStats(LevelStats):
 
     constants: ClassVar[tuple[str, ...]] = ("log_orders",)
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
+    levels = ONE_COLUMN
     counts: Array
     log_orders: Array
     ordered: bool = False
@@ -147,6 +147,7 @@ class OrderedCounts(Record):
     """
 
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
+    levels = ONE_COLUMN
     ordered: bool
 
     def parts(self) -> Parts:

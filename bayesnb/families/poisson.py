@@ -30,7 +30,7 @@ from bayesnb.families.record import (
     raised,
     silent,
 )
-from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, extra_of, slack, staying
+from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, slack, staying
 from bayesnb.families.sums import DistinctCells, nodes
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
@@ -97,12 +97,22 @@ def sum_distinct(worth: Callable[[Array, Array, Array], Array], x: Cells, power:
     return cells.entries.added(worth(cells.feature, cells.value, each))
 
 
+def score_distinct(record: Any, x: Cells, power: Power = 1.0) -> Array:
+    """Sum the scores of a density or belief over features, of distinct counts once: `-> (r, c)`."""
+
+    def score(feature: Array, count: Array, power: Array) -> Array:
+        return raised(power, record[:, feature].log_score(count))[None]
+
+    return sum_distinct(score, x, power)[..., 0]
+
+
 @dataclass(frozen=True, eq=False)
 class PoissonDensity(Density):
     rate: Array
 
     theta: ClassVar[str] = "rate"
     kept: ClassVar[str] = "log_rate"
+    defined_score = score_distinct
 
     @classmethod
     def of_log(cls, log_rate: Array) -> Self:
@@ -122,13 +132,6 @@ class PoissonDensity(Density):
     def log_likelihood(self, stats: PoissonStats, xp: Any = np) -> Any:
         events = stats.events * xp.log(xp.where(stats.events > 0, self.rate, 1.0))
         return events - stats.count * self.rate - stats.log_factorial
-
-    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        def score(feature: Array, count: Array, power: Array) -> Array:
-            density = self.moved(lambda array: array[:, feature])
-            return raised(power, density.log_density(count))[None]
-
-        return sum_distinct(score, x, power)[..., 0]
 
     def linear(self) -> Linear:
         return Linear(self.log_rate, -self.rate.sum(axis=-1))
@@ -177,6 +180,7 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
 
     symbols: ClassVar[dict[str, str]] = {"shape": "rate_shape", "rate": "rate_rate"}
     is_linear: ClassVar[bool] = True
+    defined_score = score_distinct
     shape: Parameter
     rate: Parameter
 
@@ -231,44 +235,33 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
         rows = self.shape * np.log1p(1 / self.rate) + x * np.log1p(self.rate)
         return silent(np.isnan(x), log_rising_binomial(self.shape, x) - rows)
 
-    def defined_score(self, x: Cells, power: Power = 1.0) -> Array:
-        def score(feature: Array, count: Array, power: Array) -> Array:
-            return raised(power, self[:, feature].log_predictive(count))[None]
-
-        return sum_distinct(score, x, power)[..., 0]
-
     def score_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
-        if not rows.alike:
+        if rows.kind != PREDICTIVE or not rows.alike:
             return self.cells_left_out(stats, rows).sum(axis=1)
 
         def score(feature: Array, count: Array, power: Array) -> Array:
-            return self._score_without(stats, feature, count, rows.each, rows.kind)[None, None]
+            return self._score_without(stats, feature, count, rows.each)[None, None]
 
         return sum_distinct(score, rows.x, 1.0)[:, 0, 0]
 
     def cells_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
+        if rows.kind != PREDICTIVE:
+            return self.estimate_left_out(stats, rows)
         x = np.asarray(rows.x[:], float)
-        scores = self._score_without(stats, np.arange(x.shape[1]), x, rows.each, rows.kind)
+        scores = self._score_without(stats, np.arange(x.shape[1]), x, rows.each)
         return silent(np.isnan(x), scores)
 
-    def _score_without(
-        self, stats: PoissonStats, feature: Array, x: Array, weight: Any, kind: str
-    ) -> Array:
+    def _score_without(self, stats: PoissonStats, feature: Array, x: Array, w: Any) -> Array:
         """Score cells of the first class's rows once that weight of each has left.
 
-        NaN where nothing proper is left.
+        From prior and counts, as a small prior has no digits left in what both make together; NaN
+        where nothing proper is left.
         """
-        events = stats.events[0, feature]
-        count = stats.count[0, feature]
-        prior = self.rate[0, feature]
-        shape = extra_of(self.shape, kind)[0, feature] + staying(events - weight * x, events)
-        rate = (0.0 if kind == "mle" else prior) + staying(count - weight, count)
+        prior, seen = self[0, feature], stats[0, feature]
+        events = staying(seen.events - w * x, seen.events)
+        rest = Gamma.raw(prior.shape + events, prior.rate + staying(seen.count - w, seen.count))
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
-            if kind == PREDICTIVE:
-                rest = Gamma.raw(shape, rate)
-                return np.where(rest.proper, rest.log_predictive(x), np.nan)
-            estimate = PoissonDensity(np.maximum(shape, 0.0) / rate)
-            return np.where(rate > 0, estimate.log_density(x), np.nan)
+            return np.where(rest.proper, rest.log_predictive(x), np.nan)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)

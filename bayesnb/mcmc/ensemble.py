@@ -26,7 +26,8 @@ import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.certain import KnownDie
-from bayesnb.families.dirichlet import Dirichlet, DirichletDensity, draw_level
+from bayesnb.families.dirichlet import Dirichlet, DirichletDensity
+from bayesnb.families.levels import draw_level
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.explanation import explain as explain_model
 from bayesnb.inference.posterior_draws import Theta, at_once, observe_powered, repeat_classes

@@ -96,7 +96,7 @@ def add_rows(
         complete = (codes >= 0).all(axis=1)  # a row that lacks a cell has taught nothing
         places = np.full(len(codes), -1)
         places[complete] = density.places(codes[complete])
-        observed.add_levels(name, density.lumped(density.probability)[:, 0], places)
+        observed.add_levels(name, density.levels.lump(density.probability)[:, 0], places)
     elif family.multivariate and family.continuous:
         x = dense(cells)
         known = np.flatnonzero(~np.isnan(x).any(axis=1))
@@ -116,7 +116,7 @@ def add_rows(
     elif block.levels:
         for j, codes in enumerate(np.asarray(cells[:]).T):
             column = names("theta{}", j)["name"].removeprefix("theta_")
-            theta = density.probability[:, density.span(j)]
+            theta = density.probability[:, density.levels.span(j)]
             observed.add_levels(f"{name}_{column}", theta, codes)
     else:
         x = dense(cells)

@@ -14,8 +14,8 @@ import numpy as np
 
 from bayesnb.data import Table
 from bayesnb.families.base import Array, Belief, Cells, Stats
-from bayesnb.families.dirichlet import as_level
 from bayesnb.families.family import Family
+from bayesnb.families.levels import as_level
 from bayesnb.families.links import Links, LinkStats, Pairs
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight

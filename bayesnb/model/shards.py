@@ -18,6 +18,7 @@ import numpy as np
 from bayesnb.data import Table
 from bayesnb.data.labels import united_labels
 from bayesnb.families.base import Array, Belief, Stats
+from bayesnb.families.levels import TableStats
 from bayesnb.families.removal import rounding_of, slack
 from bayesnb.formatting import list_names, quote
 from bayesnb.model.kept_rows import KeptRows
@@ -231,7 +232,7 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
         invalid = stats.faults(removed, stay == 0, rounding)
         what = "cells would go that were not learnt there"
         # of levels of all columns, end to end
-        columns = stats.columns if hasattr(stats, "bounds") else None
+        columns = stats.levels.columns if isinstance(stats, TableStats) else None
         if not invalid.any() and rest.cells is not None:
             invalid = rest.cells > (stay + slack(counts, rounding))[:, None]
             what = "more cells would stay than rows"

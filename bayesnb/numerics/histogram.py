@@ -25,9 +25,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1
-from scipy.special import betainc, gammaln, log_expit, polygamma, psi
+from scipy.special import betainc, gammaln, log_expit
 
-from bayesnb.numerics.special import STIRLING_FROM, less, log_gamma_ratio, stirling_series
+from bayesnb.numerics.special import (
+    STIRLING_FROM,
+    less,
+    log_gamma_cumulants,
+    log_gamma_ratio,
+    stirling_series,
+)
 
 Array = np.ndarray
 HALF_LOG_TAU = 0.5 * np.log(2 * np.pi)
@@ -161,12 +167,6 @@ def normalise(logs: Array) -> Array:
     return (top + total)[..., 0]
 
 
-def log_sum(logs: Array) -> Array:
-    """log of the sum of exponentials; of many `np.logaddexp.reduce` takes four times as long."""
-    top = logs.max(axis=-1, keepdims=True)
-    return np.log(np.exp(logs - top).sum(axis=-1)) + top[..., 0]
-
-
 def log_sum_at_levels(logs: Array, levels: int) -> Array:
     """log of the sum of exponentials of the bins that hold each level, `(..., b) -> (..., k)`.
 
@@ -224,24 +224,6 @@ def log_weights_left(bins: Bins, weight: float | Array) -> tuple[Array, Array]:
     return logs, np.where(some & ~bins.is_all, ratio, 0.0)
 
 
-def log_left_out_by_row(bins: Bins, level: Array, weight: Array) -> Array:
-    """K(1 - w) - K(-w) of rows of one class and column on their levels, `2 of (r,) -> (r,)`."""
-    out = np.empty(len(level))
-    for each in np.unique(level):
-        rows = np.flatnonzero(level == each)
-        held = bins.some((bins.first <= each) & (each <= bins.last))
-        # Gamma(a - w) / Gamma(a) is at least A**-w, and at most about 1 if a - w is above 1
-        heaviest = weight[rows].max()
-        reach = NEGLIGIBLE + heaviest * (np.log(bins.total) - np.log(held.q.min()))
-        near = held.log_chance > held.log_chance.max() - reach
-        held = held.some(near | (held.a - heaviest <= 1))
-        for part in np.array_split(rows, 1 + len(rows) * len(held.q) // CHUNK):
-            with np.errstate(all="ignore"):
-                logs, ratio = log_weights_left(held, weight[part, None])
-            out[part] = log_sum(logs + ratio) - log_sum(logs)
-    return out
-
-
 def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
     """Four cumulants of log(theta / q) of each level, at a tilt, `(f,) -> (4, c, f, k)`.
 
@@ -251,7 +233,8 @@ def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
     k = bins.levels
     logs = bins.log_chance + log_moments_of_bins(bins, tilt)
     with np.errstate(all="ignore"):
-        each = log_gamma_cumulants(bins.a + tilt) - log_gamma_cumulants(bins.total + tilt)
+        a, total = (np.where(each > 0, each, np.nan) for each in (bins.a + tilt, bins.total + tilt))
+        each = log_gamma_cumulants(a, 4) - log_gamma_cumulants(total, 4)
         each[0] -= np.log(bins.q)
         each = np.where(bins.is_all, 0.0, each)
         if between:
@@ -266,12 +249,6 @@ def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
             mixed[here] = mixture(pair, np.stack([mixed[here], each[..., ends]], axis=-1))
             out[..., level] = mixture(by_first[here], mixed[here])
     return out
-
-
-def log_gamma_cumulants(a: Array) -> Array:
-    """Four cumulants of the log of a Gamma(a) variate, `-> (4, ...)`; NaN where there are none."""
-    a = np.where(a > 0, a, np.nan)
-    return np.stack([psi(a), *(polygamma(n, a) for n in (1, 2, 3))])
 
 
 def mixture(logs: Array, cumulants: Array) -> Array:
@@ -356,29 +333,25 @@ def log_density(bins: Bins, which: Array, ratio: Array) -> Array:
 def interval(bins: Bins, prob: float) -> Array:
     """Equal-tailed intervals of the ratios of the levels of one class and column, `-> (2, k)`."""
     share = bins.q[bins.first == bins.last]
-    with_share = bins.some(~bins.is_all & (bins.log_chance > -2 * NEGLIGIBLE))
-    chance = np.exp(with_share.log_chance)
-    a = with_share.a
-    q = with_share.q
-    at_one = float(np.exp(bins.log_chance[bins.is_all][0]))
+    some = bins.some(~bins.is_all & (bins.log_chance > -2 * NEGLIGIBLE))
     level = np.arange(bins.levels)[:, None]
-    held = chance * ((with_share.first <= level) & (level <= with_share.last))
+    held = np.exp(some.log_chance) * ((some.first <= level) & (level <= some.last))
+    at_one = np.exp(bins.log_chance[bins.is_all])  # where no cut is a boundary
 
     def below(x: Array) -> Array:
-        return (held * betainc(a, bins.total - a, np.minimum(x[:, None] * q, 1.0))).sum(axis=-1)
+        shares = np.minimum(x[..., None] * some.q, 1.0)
+        return (held * betainc(some.a, bins.total - some.a, shares)).sum(axis=-1)
 
-    below_one = below(np.ones(bins.levels))
-    ends = np.empty((2, bins.levels))
-    for side, p in enumerate(((1 - prob) / 2, (1 + prob) / 2)):
-        low = np.zeros(bins.levels)
-        high = 1 / share
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            is_low = below(middle) + at_one * (middle >= 1) < p
-            low = np.where(is_low, middle, low)
-            high = np.where(is_low, high, middle)
-        ends[side] = np.where((below_one < p) & (p <= below_one + at_one), 1.0, (low + high) / 2)
-    return ends
+    p = np.array([[(1 - prob) / 2], [(1 + prob) / 2]])
+    low = np.zeros((2, bins.levels))
+    high = low + 1 / share
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        is_low = below(middle) + at_one * (middle >= 1) < p
+        low = np.where(is_low, middle, low)
+        high = np.where(is_low, high, middle)
+    below_one = below(np.ones_like(low))
+    return np.where((below_one < p) & (p <= below_one + at_one), 1.0, (low + high) / 2)
 
 
 class Line:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, loggamma, psi, zeta
+from scipy.special import gammaln, loggamma, polygamma, psi, zeta
 
 Array = np.ndarray
 
@@ -120,6 +120,12 @@ def log_gamma_ratio(a: Array, s: Any) -> Array:
             value[near] = lgamma(z[near]) - lgamma(np.broadcast_to(a, z.shape)[near])
         value = np.where(s == 0, 0.0, value)
         return np.where((z.real <= 0) & (s != 0), np.inf, value)
+
+
+def log_gamma_cumulants(a: Array, order: int) -> Array:
+    """Cumulants of the log of a Gamma(a) variate, on a leading axis."""
+    with np.errstate(all="ignore"):
+        return np.stack([psi(a), *(polygamma(n, a) for n in range(1, order))])
 
 
 def psi_rise(a: Array, s: Array) -> Array:

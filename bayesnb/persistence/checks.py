@@ -226,7 +226,8 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     is_right = type(stats) is block.family.stats
     require(is_right and are_alike(getattr(stats, "grid", None), block.grid), problem)
     is_listed = block.family.listed
-    sizes = shapes_of(stats)["counts"][-1:] if is_listed else getattr(stats, "sizes", ())
+    levels = getattr(stats, "levels", None)
+    sizes = shapes_of(stats)["counts"][-1:] if is_listed else getattr(levels, "sizes", ())
     width = max(len(block.names), sum(block.sizes))
     numbers = sum(np.size(array) for array in arrays_of(stats).values())
     # before stats of one row are made, which take as many numbers as a file may name

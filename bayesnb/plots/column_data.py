@@ -159,10 +159,10 @@ def _name_combinations(belief: JointDirichlet, levels: Sequence[Sequence[str]]) 
     for combination in belief.combinations.tolist():
         cells = zip(levels, combination, strict=True)
         names.append(", ".join(part[k] if k < len(part) else "no level" for part, k in cells))
-    if belief.others == 1:
+    if belief.levels.others == 1:
         names.append("the only other")
-    elif belief.others:
-        names.append(f"any of {number(belief.others)} others")
+    elif belief.levels.others:
+        names.append(f"any of {number(belief.levels.others)} others")
     return names
 
 

@@ -189,7 +189,7 @@ def _measure_influence(family: Family, pair: Any) -> Array:
         if family.has_levels or family.words:
             first, second = pair.mean()
             terms = np.nan_to_num((first - second) * (np.log(first) - np.log(second)))
-            return terms[0] if family.words else pair.level_sums(terms)
+            return terms[0] if family.words else pair.levels.sums(terms)
         columns = pair.margins()
         x = columns.predictive().ppf(EXPECTED_ROWS[:, None, None])
         means = [columns.log_predictive(x[:, [c]]).mean(axis=0) for c in range(2)]

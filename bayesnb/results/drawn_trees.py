@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 from bayesnb import __version__
 from bayesnb.families.base import Array, Cells, Parts
 from bayesnb.families.certain import KnownDie
-from bayesnb.families.dirichlet import draw_level
+from bayesnb.families.levels import draw_level
 from bayesnb.inference.class_scores import scores_of
 from bayesnb.inference.posterior_draws import (
     Theta,

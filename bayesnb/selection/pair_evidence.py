@@ -112,8 +112,8 @@ def read_columns(
     if levels is not None:
         codes, dirichlet = levels
         concentration = dirichlet.concentration
-        share = dirichlet.share(concentration)
-        total = dirichlet.level_sums(concentration)
+        share = dirichlet.levels.normalise(concentration)
+        total = dirichlet.levels.sums(concentration)
         return LevelColumns(codes, np.array(dirichlet.sizes), share, total, places)
     cells = x[:][:, columns]
     dense = np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
