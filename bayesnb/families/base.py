@@ -109,10 +109,6 @@ class Stats(Record):
         """Count some rows, in NumPy; a family whose `counted` has a kernel needs none."""
         raise TypeError(f"{cls.__name__} says neither `counted` nor `defined`: define one of them.")
 
-    @abstractmethod
-    def mle(self) -> "Density":
-        """The density under which these data are most likely."""
-
     @property
     def cells(self) -> Array | None:
         """Weight of the cells that were counted, `(c, f)`; None for a family that misses none."""
@@ -540,6 +536,10 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         0.25
         """
 
+    def mle(self, stats: Any) -> Any:
+        """The density under which the data behind some statistics are most likely."""
+        return stats.mle()
+
     @abstractmethod
     def mode(self) -> Any:
         """Return the most probable theta.
@@ -805,7 +805,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
             scores[places, c] = self[c : c + 1].score_left_out(stats[c : c + 1], part)
 
-        rows.for_classes(score_rows, counted)
+        rows.for_classes(score_rows, counted, rows.x.shape[1] ** self.degree)
         return scores
 
     def _read(self, reader: Any, rows: RowsLeftOut) -> tuple[Array, Array]:
@@ -831,7 +831,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
             scores[places, c] = self[c : c + 1].cells_left_out(stats[c : c + 1], part)
 
-        rows.for_classes(score_rows, self.is_counted(rows.x))
+        rows.for_classes(score_rows, self.is_counted(rows.x), rows.x.shape[1])
         return scores
 
     def score_left_out(self, stats: S, rows: RowsLeftOut) -> Array:

@@ -309,8 +309,9 @@ class Product(Joint):
         No prior enters the "mle".
         """
         if kind == "mle":
+            pairs = zip(self.blocks, stats.blocks, strict=True)
             return ProductDensity(
-                self.classes.mle(stats.classes), tuple(seen.mle() for seen in stats.blocks)
+                self.classes.mle(stats.classes), tuple(belief.mle(seen) for belief, seen in pairs)
             )
         return ProductDensity(
             self.classes.estimate(kind), tuple(belief.estimate(kind) for belief in self.blocks)

@@ -27,9 +27,8 @@ from bayesnb.families.family import (
     ordered_hyperparameters,
     positive,
 )
-from bayesnb.families.gaussian import NORMAL
+from bayesnb.families.gaussian import NORMAL, NormalInverseGamma
 from bayesnb.families.multivariate import BLOCK
-from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import RATE
 from bayesnb.model.schema import Block
 from bayesnb.selection.prior_evidence import (

@@ -50,7 +50,7 @@ from scipy import sparse
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.dirichlet_evidence import EvidenceTerms, log_evidence
-from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
+from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics.special import log_gamma_ratio, ratio

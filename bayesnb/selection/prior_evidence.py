@@ -21,10 +21,16 @@ from scipy.optimize import minimize
 
 from bayesnb.families.base import Array
 from bayesnb.families.family import BOUNDS
-from bayesnb.families.gaussian import constant, weak_prior
-from bayesnb.families.normal_inverse_gamma import GaussianStats, NormalInverseGamma, of_variance
+from bayesnb.families.gaussian import (
+    GaussianStats,
+    NormalInverseGamma,
+    constant,
+    log_evidence_of_variance,
+    weak_prior,
+)
+from bayesnb.families.multivariate import VectorStats
 from bayesnb.families.poisson import Gamma, PoissonStats, pooled_rate
-from bayesnb.families.vectors import VectorStats, factor
+from bayesnb.families.vectors import factor
 from bayesnb.numerics.special import ratio
 
 LogEvidence = Callable[[Array], Array]  # of several places, `(d, s) -> (s,)`
@@ -109,7 +115,7 @@ class GaussianEvidence:
             prior.surprise(self.stats),
             np.log1p(self.stats.count / prior.count),
         )
-        return of_variance(prior.shape, prior.scale, tuple(map(self._by_variance, terms)))
+        return log_evidence_of_variance(prior.shape, prior.scale, *map(self._by_variance, terms))
 
     def _by_variance(self, values: Any) -> Any:
         """Add up what all classes say of the one variance that they share."""
