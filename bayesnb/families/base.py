@@ -805,7 +805,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
             scores[places, c] = self[c : c + 1].score_left_out(stats[c : c + 1], part)
 
-        rows.for_classes(score_rows, counted, rows.x.shape[1] ** self.degree)
+        rows.for_classes(score_rows, counted)
         return scores
 
     def _read(self, reader: Any, rows: RowsLeftOut) -> tuple[Array, Array]:
@@ -831,7 +831,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
             scores[places, c] = self[c : c + 1].cells_left_out(stats[c : c + 1], part)
 
-        rows.for_classes(score_rows, self.is_counted(rows.x), rows.x.shape[1])
+        rows.for_classes(score_rows, self.is_counted(rows.x))
         return scores
 
     def score_left_out(self, stats: S, rows: RowsLeftOut) -> Array:

@@ -349,9 +349,10 @@ class NormalInverseGamma(StudentBelief):
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         terms = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
+        half, surprise, widened = map(self.pooled, terms)
         shape = self.per_model(self.shape)
         scale = self.per_model(self.scale)
-        return log_evidence_of_variance(shape, scale, *map(self.pooled, terms), xp)
+        return log_evidence_of_variance(shape, scale, half, surprise, widened, xp)
 
     def log_predictive(self, x: Array) -> Array:
         # Student's t with 2 * shape degrees of freedom, also where a distance is infinite
@@ -621,7 +622,9 @@ class Gaussian(Family[GaussianStats]):
     def belief(self, stats: GaussianStats) -> NormalInverseGamma:
         prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
         wide = shaped("Gaussian", prior, stats.count.shape)
-        return NormalInverseGamma(*wide.fields, int(self.shared))
+        belief = NormalInverseGamma.raw(*wide.fields, int(self.shared))
+        belief.check_common()
+        return belief
 
     def describe(self, belief: Any) -> str:
         spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))

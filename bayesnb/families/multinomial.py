@@ -22,7 +22,16 @@ from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
-from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
+from bayesnb.families.base import (
+    ORDER,
+    Array,
+    Cells,
+    Contributions,
+    Parts,
+    Rng,
+    RowScores,
+    Stats,
+)
 from bayesnb.families.dirichlet import (
     Dirichlet,
     DirichletBelief,
@@ -36,7 +45,6 @@ from bayesnb.families.dirichlet import (
 from bayesnb.families.family import Seen, shaped
 from bayesnb.families.record import (
     Power,
-    Record,
     VariableNames,
     is_by_row,
     is_one,
@@ -56,7 +64,7 @@ from bayesnb.families.sums import (
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
-from bayesnb.numerics.count_kernels import log_rising_binomials
+from bayesnb.numerics.count_kernels import log_rising_entries
 from bayesnb.numerics.special import (
     dot_logs,
     less,
@@ -140,13 +148,14 @@ def scaled(counts: sparse.csr_array, power: Any) -> sparse.csr_array:
     )
 
 
-class OrderedCounts(Record):
+class CountScores(RowScores):
     """Densities and beliefs of rows of counts.
 
     `ordered` says that it is known in which order a row's words came.
     """
 
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
+    multivariate: ClassVar[bool] = True
     ordered: bool
 
     def parts(self) -> Parts:
@@ -168,31 +177,23 @@ class OrderedCounts(Record):
         size = counts.sum(axis=-1, keepdims=True)
         return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
 
-    def in_order(self, x: Cells, scores: Array, n_jobs: int | None) -> Array:
-        """Scores that kernels gave to counts, in place: of their order, if that is known.
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        total = np.zeros((x.shape[0], len(self))) if out is None else out
 
-        The log-probabilities of counts, and of one of their orders, are both negative: no digit is
-        lost.
-        """
-        if self.ordered:
+        def add(rows: slice) -> None:
+            total[rows] += self.defined_score(x[rows], power)
 
-            def part(rows: slice) -> None:
-                data, _, ends = entries(x, rows)
-                numerics.count_kernels.take_orders(data, ends, scores[rows])
-
-            list(in_order(part, pieces_of(x), n_jobs))
-        return scores
+        list(in_order(add, pieces_of(x), n_jobs))
+        return total
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialDensity(OrderedCounts, LevelDensity):
+class MultinomialDensity(CountScores, LevelDensity):
     probability: Array
     ordered: bool = False
 
     def log_density(self, x: Array) -> Array:
-        logs = self.log_theta
-        each = np.where(x > 0, x * np.where(x > 0, logs, 0.0), 0.0)
-        return each.sum(axis=-1) + self.orders(x)
+        return times(x, self.log_theta).sum(axis=-1) + self.orders(x)
 
     def log_likelihood(self, stats: MultinomialStats, xp: Any = np) -> Any:
         return super().log_likelihood(stats, xp) + stats.log_orders
@@ -204,21 +205,10 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
     def sample(self, rng: Rng, total: int = 1) -> Array:
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_multinomial(entries(x, rows), *tables, first, part)
-
-        return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
-
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
         logs = dot_logs(counts, self.log_theta[:, 0])
         return raised(power, logs + self.orders(counts)[:, None])
-
-    @cached_property
-    def _tables(self) -> KernelTables:
-        logs = self.log_theta[:, 0]
-        return KernelTables(lambda part: (lanes(logs[part]),), self.probability.shape)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts = words_read(x, words)
@@ -227,13 +217,12 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(OrderedCounts, DirichletBelief):
+class DirichletMultinomial(CountScores, DirichletBelief):
     """A Dirichlet for the words of every class.
 
     A cell is how often each level came up, `(..., k)`.
     """
 
-    multivariate: ClassVar[bool] = True
     density: ClassVar[type[LevelDensity]] = MultinomialDensity
     is_linear: ClassVar[bool] = True
     concentration: Array
@@ -269,12 +258,18 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         if self._largest >= numerics.count_kernels.LARGEST:
             return super().add_scores(x, power, out, n_jobs)
-        totals = self._totals
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_dirichlet(entries(x, rows), *tables, totals, first, part)
+            arguments = entries(x, rows), *tables, self._totals, first, part
+            numerics.count_kernels.score_dirichlet(*arguments)
 
-        return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
+        total = by_tables(add, self._tables, x, len(self), out, n_jobs)
+        if self.ordered:
+            # log-probabilities of counts, and of one of their orders, are both negative: no digit
+            # is lost
+            for rows in pieces_of(x):
+                total[rows] -= log_orders(as_csr(x[rows]))[:, None]
+        return total
 
     def score_left_out(self, stats: MultinomialStats, rows: RowsLeftOut) -> Array:
         """From prior and counts, as `log_shares_left` of levels.
@@ -298,14 +293,16 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
             rest = prior.sum() + staying(total - weight * length, total)
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
             if rows.kind == PREDICTIVE:
-                words = log_rising_binomials(left, x.data)
-                of_length = log_rising_binomials(np.maximum(rest, 0.0), length)
+                words = log_rising_entries(left[:, None], x.data)[:, 0]
+                of_length = log_rising_binomial(np.maximum(rest, 0.0), length)
             else:
                 words = times(x.data, np.log(left)) - gammaln(x.data + 1)
                 of_length = times(length, np.log(rest)) - gammaln(length + 1)
         score = np.bincount(row, words, len(length)) - of_length
-        even = length * -np.log(len(prior)) + log_orders(x) if rows.kind == "map" else np.nan
-        return self.in_order(rows.x, np.where(rest > 0, score, even)[:, None], 1)[:, 0]
+        orders = log_orders(x)
+        even = orders - length * np.log(len(prior)) if rows.kind == "map" else np.nan
+        score = np.where(rest > 0, score, even)
+        return score - orders if self.ordered else score
 
     @cached_property
     def _totals(self) -> Array:

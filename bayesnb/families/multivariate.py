@@ -222,7 +222,7 @@ class VectorDensity(Density):
         def complete(cells: Array, present: Present, rows: Any) -> Array:
             one = self.of_columns(present)
             with np.errstate(over="ignore"):
-                square = norm(one.root.whitening, cells - one.mean) ** 2
+                square = norm(one.root.whitening, cells, one.mean) ** 2
             return -(one.mean.shape[-1] * LOG_2PI + one.root.log_det + square) / 2
 
         return by_pattern(x, complete)
@@ -490,7 +490,7 @@ class NormalInverseWishart(StudentBelief):
     def at_roots(self, x: Array, value: Callable[[Any, Array, Any], Array]) -> Array:
         def complete(cells: Array, present: Present, rows: Any) -> Array:
             one = self.of_columns(present)
-            return value(one, norm(one.root.whitening, cells - one.location), rows)
+            return value(one, norm(one.root.whitening, cells, one.location), rows)
 
         return by_pattern(x, complete)
 
@@ -537,7 +537,7 @@ class NormalInverseWishart(StudentBelief):
         width = self.width
         half = self.dof / 2
         root = theta.root
-        mean = self.count * norm(root.whitening, theta.mean - self.location) ** 2
+        mean = self.count * norm(root.whitening, theta.mean, self.location) ** 2
         mean = (width * (np.log(self.count) - LOG_2PI) - root.log_det - mean) / 2
         trace = ((root.whitening @ self.root.factor) ** 2).sum(axis=(-2, -1))
         gammas = multigammaln(half, width) + half * width * np.log(2)

@@ -63,27 +63,22 @@ class RowsLeftOut:
             self, x=self.x[rows], codes=self.codes[rows], weight=self.weight[rows], n_jobs=1
         )
 
-    def for_classes(
-        self, work: Callable[[int, Array, Any], None], chosen: Array, size: int
-    ) -> None:
-        """Call `work(class, places, rows)` for groups of the chosen rows, in threads.
-
-        `size` is how many numbers of a row are worked on at once.
-        """
+    def for_classes(self, work: Callable[[int, Array, Any], None], chosen: Array) -> None:
+        """Call `work(class, places, rows)` for groups of the chosen rows, in threads."""
 
         def work_on(group: tuple[int, Array]) -> None:
             c, places = group
             work(c, places, self[places])
 
-        list(in_order(work_on, list(self._groups(chosen, size)), self.n_jobs))
+        list(in_order(work_on, list(self._groups(chosen)), self.n_jobs))
 
-    def _groups(self, chosen: Array, size: int) -> Iterator[tuple[int, Array]]:
+    def _groups(self, chosen: Array) -> Iterator[tuple[int, Array]]:
         """Yield a class and places of its rows, of which the same leaves if few weights occur."""
         weights, which = np.unique(self.weight, return_inverse=True)
         groups = self.codes * len(weights) + which if len(weights) <= FEW else self.codes
         order = np.argsort(groups, kind="stable")
         order = order[chosen[order]]
-        step = max(CELLS // size, 1 << 8)
+        step = max(CELLS // self.x.shape[1], 1 << 8)
         for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
             for part in blocks(len(rows), step) if len(rows) else ():
                 yield int(self.codes[rows[0]]), rows[part]

@@ -31,15 +31,13 @@ from scipy.special import polygamma, psi
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Stats
 from bayesnb.families.pairs import Pair, multi_gamma_ratio
-from bayesnb.families.record import Linear, by_feature, of_powers
-from bayesnb.families.removal import PREDICTIVE, ROUNDING, RowsLeftOut, reader_of
+from bayesnb.families.record import Linear, by_feature, of_powers, silent
+from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
 from bayesnb.families.vectors import inner, transposed, turned
-from bayesnb.families.weight import one_hot
-from bayesnb.numerics.special import LOG_PI, accurate_log1p, log1p_square, ratio
+from bayesnb.numerics.special import LOG_2PI, LOG_PI, accurate_log1p, log1p_square, ratio
 
-# Once a row x of weight w has left, w count u / (count - w) of the determinant has gone. What stays
-# has an absolute error of some 1e-16, so below this share fewer than some twelve digits are left:
-# such rows are marked, and their class is counted again without them.
+# What stays of a determinant has an absolute error of some 1e-16, so below this share fewer than
+# some twelve digits are left: such rows are marked, and their class is counted again without them.
 FRAGILE = 1e-4
 LEAST = 1e-9  # of a count, or of degrees of freedom
 
@@ -177,17 +175,20 @@ class StudentBelief(Belief):
         spread = np.where(free > 0, self.matrix / np.where(free > 0, free, 1.0), np.inf)
         return self.moments(self.location, spread)
 
+    def divisor(self, kind: str, dof: Array) -> Array:
+        """What an estimate divides the matrix by, of so many degrees of freedom."""
+        if kind == "map":  # every mean, at its mode, adds a factor |covariance|**-0.5
+            return dof + self.width + 1 + self.tied
+        free = dof - self.width - 1
+        # where no spread is expected, that of the expected precision
+        return np.where((free > 0) & (kind == "mean"), free, dof)
+
     def mode(self) -> Any:
-        # every mean, at its mode, adds a factor |covariance|**-0.5
-        divisor = self.dof + self.width + 1 + self.tied
-        return self.moments(self.location, self.matrix / self.per_entry(divisor))
+        divisor = self.divisor("map", self.dof)
+        return self.moments(self.location, ratio(self.matrix, self.per_entry(divisor)))
 
     def estimate(self, kind: str) -> Any:
-        if kind == "map":
-            return self.density(*self.mode())
-        free = self.dof - self.width - 1
-        # where no spread is expected, that of the expected precision
-        divisor = np.where((free > 0) & (kind == "mean"), free, self.dof)
+        divisor = self.divisor(kind, self.dof)
         spread = ratio(self.matrix, self.per_entry(divisor))
         if kind == "mle":
             spread = np.where(self.per_entry(self.count) > 0, spread, np.nan)
@@ -220,6 +221,13 @@ class StudentBelief(Belief):
             return belief.moment_at(root, np.take(s, rows, axis=-axes) if by_row else s)
 
         return self.at_roots(x, moment)
+
+    def log_predictive(self, x: Array) -> Array:
+        def student(belief: Any, root: Array, rows: Any) -> Array:
+            tail = log1p_square(root / np.sqrt(1 + 1 / belief.count))
+            return belief.height(1.0) - (belief.dof + 1) / 2 * tail
+
+        return self.at_roots(x, student)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         return self.at_roots(x, lambda belief, root, _: belief.cumulants_at(root**2, order, tilt))
@@ -279,69 +287,85 @@ class StudentBelief(Belief):
         still = self.still_cumulants(order, tilt)
         return np.stack([still[n] + moving for n, moving in enumerate(terms)])
 
-    # Rows that leave
+    # Rows that leave. Once a row x of weight w has left, with a = x - location, and products in
+    # units of the matrix, it is matrix - g a a', where g = w count / (count - w). Its determinant
+    # has the share 1 - g |a|**2 of what it was, by the matrix determinant lemma, and of a distance
+    # |b|**2 stays |b|**2 + g (a b)**2 / (1 - g |a|**2), by Sherman and Morrison's identity.
+
+    def squared_distances(self, x: Cells) -> Array:
+        """Of rows from one class, `(r, f)`."""
+        return self.at_roots(self.broadcast(x), lambda belief, root, _: root**2)[:, 0]
 
     def is_fragile(self, x: Cells, w: Any) -> Array:
-        distance = self.at_roots(self.broadcast(x), lambda belief, root, _: root**2)[:, 0]
         left = self.count - w
         enough = (left > LEAST * self.count) & (self.dof - w > LEAST * self.dof)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return ~enough | (distance * w * self.count > (1 - FRAGILE) * left)
+        lost = self.squared_distances(x) * w * self.count
+        return ~(enough & (lost <= (1 - FRAGILE) * left))
 
     def estimate_left_out(self, stats: Stats, rows: RowsLeftOut) -> Array:
-        score = super().estimate_left_out(stats, rows)
-        return np.where(self.learnt(stats, rows.kind).is_fragile(rows.x, rows.each), np.nan, score)
+        return self.learnt(stats, rows.kind).estimate_without(rows, self)
+
+    def estimate_without(self, rows: RowsLeftOut, model: "StudentBelief") -> Array:
+        """Log density of rows by a model's estimate of this one class, once each has left it."""
+        w = rows.each
+        left = self.count - w
+        square = self.squared_distances(rows.x)
+        with np.errstate(all="ignore"):
+            share = 1 - w * (self.count / left) * square
+            moved = (self.count / left) ** 2 * square / share
+            score = model.log_plug_in(rows.kind, self, w, share, moved)
+        score = np.where(self.is_fragile(rows.x, w), np.nan, score)
+        return silent(self.missing(rows.x), score)
+
+    def log_plug_in(self, kind: str, seen: Any, w: Any, share: Array, square: Array) -> Array:
+        """Log density by an estimate, at a squared distance and a share of the determinant."""
+        divisor = self.divisor(kind, seen.dof[0] - w)
+        log_det = seen.log_det[0] + np.log(share) - self.width * np.log(divisor)
+        return -(self.width * LOG_2PI + log_det + divisor * square) / 2
 
     def left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
         """A row that leaves changes a spread in common, and so the scores of all classes."""
         if not self.models:
             return super().left_out(stats, reader, rows)
         scores, counted = self._read(reader, rows)
+        seen = self.learnt(stats, rows.kind)
 
         def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
-            if rows.kind == PREDICTIVE:
-                part_scores = self.update(stats).scores_without(c, part)
-            else:
-                part_scores = self.estimates_without(c, stats, part)
+            part_scores = seen.scores_without(c, part)
             part_scores[np.isnan(part_scores[:, c])] = np.nan
             scores[places] = part_scores
 
-        rows.for_classes(score_rows, counted, len(self) * rows.x.shape[1] ** self.degree)
+        rows.for_classes(score_rows, counted)
         return scores
 
     def scores_without(self, c: int, rows: RowsLeftOut) -> Array:
         """Scores by all classes of rows that this belief has seen in class c, once each has left
         it: `(r, c)`.
 
-        J(1, -w) - K(-w), by which an independent class would have K(1).
+        J(1, -w) - K(-w), by which an independent class would have K(1); or those by estimates.
         """
         x = rows.x[:]
         w = rows.each
         alone = self[c : c + 1]
-        gone = alone.row_log_moment(x, -w)
         scores = np.empty((len(x), len(self)))
-        for k in range(len(self)):
-            if k == c:
-                scores[:, c] = alone.score_without(x, w)
-            else:
-                moment = self[[c, k]].pair_moment(x, np.ones(1), np.atleast_1d(-w))
-                scores[:, [k]] = moment - gone
+        if rows.kind == PREDICTIVE:
+            gone = alone.row_log_moment(x, -w)
+            scores[:, c] = alone.score_without(x, w)
+        else:
+            scores[:, c] = alone.estimate_without(rows, self).sum(axis=1)
+        for k in np.flatnonzero(np.arange(len(self)) != c):
+            both = self[[c, k]]
+            if rows.kind == PREDICTIVE:
+                scores[:, [k]] = both.pair_moment(x, np.ones(1), np.atleast_1d(-w)) - gone
+                continue
+            (pair,) = both.pairs(x)
+            g = w * (both.count[0] / (both.count[0] - w))
+            with np.errstate(all="ignore"):
+                share = 1 - g * pair.near
+                square = pair.far + g * (pair.far * pair.near - pair.area) / share
+                each = self.log_plug_in(rows.kind, both, w, share, square)
+            scores[:, k] = silent(np.isnan(pair.far), each).sum(axis=1)
         scores[:, ~self.proper.all(axis=1)] = np.nan
-        return scores
-
-    def estimates_without(self, c: int, stats: Any, rows: RowsLeftOut) -> Array:
-        """Scores by the estimates that are left: every row has a model of its own without it."""
-        classes = len(self)
-        each = np.arange(len(rows.codes))
-        leaving = stats.alone(rows.x[:], one_hot(each, len(each), rows.weight))
-        leaving = leaving.among(each * classes + c, len(each) * classes)
-        rest = stats[np.tile(np.arange(classes), len(each))].remains(leaving, ROUNDING)
-        estimate = reader_of(self.repeated(len(each)), rest, rows.kind)
-        cells = np.repeat(self.broadcast(rows.x)[:, 0], classes, axis=0)
-        score = np.where(estimate.proper, estimate.log_density(cells), np.nan)
-        scores = score.reshape(len(each), classes, -1).sum(axis=-1)
-        seen = self.learnt(stats, rows.kind)[c : c + 1]
-        scores[seen.is_fragile(rows.x, rows.each).any(axis=1)] = np.nan
         return scores
 
     def features_left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:

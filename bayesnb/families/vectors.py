@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.families.base import Array
+from bayesnb.numerics.threads import blocks
 
 # of a variance, for each column: what rounding may leave of none
 ROUNDED = 8 * float(np.finfo(float).eps)
 EVERY = slice(None)
 Present = Any  # the columns that a pattern has, `(d,)`, or all
+ROWS_AT_ONCE = 1 << 11  # of which a few columns stay in the cache
 SQUARE_OVERFLOWS = 1e150  # a number whose square, times some columns, may not be a float
 
 
@@ -84,16 +86,21 @@ def turned(matrix: Array, vector: Array) -> Array:
     return (matrix @ vector[..., None])[..., 0]
 
 
-def norm(whitening: Array, gap: Array) -> Array:
-    """|whitening @ gap| of rows, `(..., d, d), (r, ..., d) -> (r, ...)`.
+def norm(whitening: Array, x: Array, location: Array) -> Array:
+    """|whitening @ (x - location)| of rows, `(..., d, d), (r, ..., d), (..., d) -> (r, ...)`.
 
     It is one matrix product for each class. Also where squares leave the range of floats.
     """
+    if x.ndim == whitening.ndim and len(x) > ROWS_AT_ONCE:
+        parts = blocks(len(x), ROWS_AT_ONCE)
+        return np.concatenate([norm(whitening, x[rows], location) for rows in parts])
     with np.errstate(all="ignore"):
+        gap = x - location
         if not np.abs(gap).max(initial=0.0) < SQUARE_OVERFLOWS:
             size = np.abs(gap).max(axis=-1)
             unit = np.where(size[..., None] > 0, gap / size[..., None], 0.0)
-            return np.where(np.isinf(size), np.inf, size * norm(whitening, np.nan_to_num(unit)))
+            root = norm(whitening, np.nan_to_num(unit), np.zeros(()))
+            return np.where(np.isinf(size), np.inf, size * root)
         if gap.ndim < whitening.ndim:  # vectors without rows
             return np.sqrt((turned(whitening, gap) ** 2).sum(axis=-1))
         white = whitening @ np.moveaxis(gap, 0, -1)

@@ -314,5 +314,6 @@ def geometric_mean(values: Array) -> Array:
 
 def average_classes(declared: Any) -> NormalInverseGamma:
     """Return one belief in place of those of all classes, `(c, f) -> (f,)`."""
-    positive = map(geometric_mean, (declared.count, declared.shape, declared.scale))
-    return NormalInverseGamma(declared.location.mean(axis=0), *positive)
+    positive = declared.count, declared.shape, declared.scale
+    count, shape, scale = map(geometric_mean, positive)
+    return NormalInverseGamma(declared.location.mean(axis=0), count, shape, scale)

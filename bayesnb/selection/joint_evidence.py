@@ -315,10 +315,9 @@ class NumberEvidence(BlockEvidence):
     def together(self, at: Sequence[int], reading: Reading | None) -> MultivariateGaussian:
         dof = self.shape * 2 + len(at) - 1
         scale = self.scale[:, at][:, :, at]
-        prior = NormalInverseWishart(
-            *map(unless_alike, (self.location[:, at], self.count, dof, scale))
-        )
-        return MultivariateGaussian(prior)
+        fields = self.location[:, at], self.count, dof, scale
+        location, count, dof, scale = map(unless_alike, fields)
+        return MultivariateGaussian(NormalInverseWishart(location, count, dof, scale))
 
     def alone(self, at: int, flag: bool) -> NormalInverseGamma:
         return NormalInverseGamma(
