@@ -20,7 +20,6 @@ from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
 from bayesnb.families.family import Family, Hyperparameters, checked_prior, shaped
-from bayesnb.families.pairs import Pair
 from bayesnb.families.record import (
     FARTHEST,
     Expected,
@@ -34,6 +33,7 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import SLACK, left_of, slack
+from bayesnb.families.shared_spread import Pair
 from bayesnb.families.student import StudentBelief
 from bayesnb.families.sums import by_rows, made_at
 from bayesnb.families.support import RealNumbers, Support
@@ -90,7 +90,7 @@ class GaussianStats(Stats):
             labels = (weight.codes[rows], weight.counts[rows])
             total = np.zeros((4, weight.classes, features))
             part = numbers(x, rows)
-            block = np.empty((5, weight.classes, features))
+            block = np.empty((4, weight.classes, features))
             spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
             if not numerics.moment_kernels.moments(part, *labels, None, *spare, total):
                 total[:] = 0.0
@@ -221,17 +221,17 @@ class GaussianDensity(Density):
         """Linear where all classes have one variance: the square of a cell is then worth the same
         to each of them.
         """
-        if not self.proper.all() or (self.variance != self.variance[:1]).any():
-            return None
-        weights = self.mean / self.variance
-        return Linear(weights, -(weights * self.mean).sum(axis=-1) / 2)
+        return self._linear(0.0)
 
     def linear_against(self, place: int) -> Linear | None:
         """Far from zero the means' squares have no digit left for their difference."""
-        weights = (self.mean - self.mean[place]) / self.variance
-        return self.linear() and Linear(
-            weights, -(weights * (self.mean + self.mean[place])).sum(axis=-1) / 2
-        )
+        return self._linear(self.mean[place])
+
+    def _linear(self, other: Any) -> Linear | None:
+        if not self.proper.all() or (self.variance != self.variance[:1]).any():
+            return None
+        weights = (self.mean - other) / self.variance
+        return Linear(weights, -(weights * (self.mean + other)).sum(axis=-1) / 2)
 
     def log_likelihood(self, stats: GaussianStats, xp: Any = np) -> Any:
         spread = stats.ssd + stats.count * (stats.mean - self.mean) ** 2

@@ -34,9 +34,9 @@ from bayesnb.families.gaussian import (
     Slip,
     refuse_settled,
 )
-from bayesnb.families.pairs import Pair, multi_gamma_ratio
 from bayesnb.families.record import FARTHEST, Expected, Linear, VariableNames, checked, lead
 from bayesnb.families.removal import SLACK
+from bayesnb.families.shared_spread import Pair, multi_gamma_ratio
 from bayesnb.families.student import StudentBelief
 from bayesnb.families.support import RealNumbers, Support
 from bayesnb.families.units import NumberUnit
@@ -579,22 +579,19 @@ def checked_fields(
     scale = checked(f"{NAME}: scale", scale, -np.inf)
     count = checked(f"{NAME}: count", count)
     dof = checked(f"{NAME}: dof", dof)
-    width = scale.shape[-1] if scale.ndim else location.shape[-1] if location.ndim else None
-    if scale.ndim == 0 and width is not None:
+    known = (*scale.shape[-1:], *location.shape[-1:])
+    width = known[0] if known else 1
+    if known and not scale.ndim:
         scale = scale * np.eye(width)
-    if width is not None and location.ndim == 0:
+    if known and not location.ndim:
         location = np.full(width, location)
-    if scale.ndim and (
-        scale.ndim == 1
-        or scale.shape[-1] != scale.shape[-2]
-        or location.shape[-1] != scale.shape[-1]
-    ):
+    if known and (scale.shape[-2:] != (width, width) or location.shape[-1] != width):
         raise ValueError(
             f"{NAME}: scale must be a number, or one symmetric matrix of as many rows and columns "
             "as the block has "
             f"columns, got the shape {scale.shape} with a mean of the shape {location.shape}."
         )
-    matrices = scale if scale.ndim else scale[None, None]
+    matrices = np.atleast_2d(scale)
     unit = np.sqrt(np.maximum(diagonal(matrices), 0.0))
     asymmetric = np.abs(matrices - matrices.swapaxes(-1, -2)) > SYMMETRIC * outer(unit)
     if asymmetric.any() or np.isnan(factor(matrices)).any():
@@ -602,10 +599,10 @@ def checked_fields(
             f"{NAME}: scale must be symmetric and positive definite, got {scale.tolist()}. "
             "A sum of squares and products of rows is, if no column is a sum of others."
         )
-    least = 0 if width is None else width - 1
-    if (dof <= least).any():
+    if (dof <= width - 1).any():
         raise ValueError(
-            f"{NAME}: dof must be above the number of columns less one, {least}, got {dof.min():g}."
+            f"{NAME}: dof must be above the number of columns less one, {width - 1}, got "
+            f"{dof.min():g}."
         )
     return location, count, dof, scale
 

@@ -13,9 +13,9 @@ location)' matrix**-1 (x - location): the predictive is Student's t, and K(s) is
 Classes may have their spread in common. What each says of it is then added up; given the spread
 they are independent. The arrays keep the layout of independent classes, `(c, f)`, those of the
 spread being the same for every class: so whatever concerns one class alone, its predictive or its
-interval, is the formula of such a class. What concerns two classes is in `pairs.py`. Gelman et al.
-(2013), Bayesian Data Analysis, section 3.3; Bickel and Levina (2004), Some theory for Fisher's
-linear discriminant function, 'naive Bayes'.
+interval, is the formula of such a class. What concerns two classes is in `shared_spread.py`. Gelman
+et al. (2013), Bayesian Data Analysis, section 3.3; Bickel and Levina (2004), Some theory for
+Fisher's linear discriminant function, 'naive Bayes'.
 """
 
 from abc import abstractmethod
@@ -30,9 +30,9 @@ from scipy.special import polygamma, psi
 
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Stats
-from bayesnb.families.pairs import Pair, multi_gamma_ratio
 from bayesnb.families.record import Linear, by_feature, of_powers, silent
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
+from bayesnb.families.shared_spread import Pair, multi_gamma_ratio
 from bayesnb.families.vectors import inner, transposed, turned
 from bayesnb.numerics.special import LOG_2PI, LOG_PI, accurate_log1p, log1p_square, ratio
 
