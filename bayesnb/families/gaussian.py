@@ -47,24 +47,6 @@ from bayesnb.numerics.views import EVERY, numbers
 
 ROUNDED = 8 * float(np.finfo(float).eps)
 MOST_SETTLED = 1e12  # rows about a variance for each about its mean
-VARIANCES = {
-    ("count", True): "the classes' means differ no more than chance makes them, "
-    "and the prior says that they are one",
-    ("count", False): "the classes' means lie infinitely far apart for their variances",
-    ("shape", True): "the classes' variances differ no more than chance makes them, "
-    "and so the prior says",
-    ("shape", False): "the classes' variances differ by orders of magnitude, "
-    "and the prior says that any is as likely",
-    ("shared shape", True): "a column has one variance for all classes, and the prior says which",
-}
-NORMAL = Hyperparameters(
-    names=("count", "shape", "scale"),
-    weak=(0.01, 1.0, 1.0),
-    factors=("strength", "scale"),
-    note="In Gaussian columns the prior has l times the estimator's count, shape and scale: l is "
-    "how strongly it is believed, and 1 is as declared.",
-    extremes=VARIANCES,
-)
 
 
 class Slip(NamedTuple):
@@ -560,6 +542,26 @@ def kernel_scores(
         overflowed = ~np.isfinite(total).all(axis=1)
         total[overflowed] = define(x[overflowed])
     return total
+
+
+VARIANCES = {
+    ("count", True): "the classes' means differ no more than chance makes them, "
+    "and the prior says that they are one",
+    ("count", False): "the classes' means lie infinitely far apart for their variances",
+    ("shape", True): "the classes' variances differ no more than chance makes them, "
+    "and so the prior says",
+    ("shape", False): "the classes' variances differ by orders of magnitude, "
+    "and the prior says that any is as likely",
+    ("shared shape", True): "a column has one variance for all classes, and the prior says which",
+}
+NORMAL = Hyperparameters(
+    names=("count", "shape", "scale"),
+    weak=(0.01, 1.0, 1.0),
+    factors=("strength", "scale"),
+    note="In Gaussian columns the prior has l times the estimator's count, shape and scale: l is "
+    "how strongly it is believed, and 1 is as declared.",
+    extremes=VARIANCES,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

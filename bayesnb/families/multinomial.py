@@ -66,7 +66,6 @@ from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.count_kernels import log_rising_entries
 from bayesnb.numerics.special import (
-    dot_logs,
     less,
     log,
     log_gamma_ratio,
@@ -104,7 +103,7 @@ class MultinomialStats(LevelStats):
     ordered: bool = False
 
     @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, ordered: bool = False) -> Self:
         counts = np.zeros((weight.classes, x.shape[1]))
         orders = np.zeros(weight.classes)
         for rows in sweeps_of(x):
@@ -112,19 +111,12 @@ class MultinomialStats(LevelStats):
                 numerics.count_kernels.tally, entries(x, rows), weight.counts[rows], counts, orders
             )
             by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
-        return cls(counts[:, None], orders[:, None])
+        # a row whose order is known has one order
+        return cls(counts[:, None], np.where(ordered, 0.0, orders)[:, None], ordered)
 
     @property
     def cells(self) -> None:
         """Cells are counts of words, of which none is missing."""
-
-    def in_order(self) -> Self:
-        """The stats of the same rows whose order is known: that one is all the orders they have."""
-        return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
-
-    def alone(self, x: Cells, weight: Weight) -> Self:
-        seen = self.counted(x, weight, 1)
-        return seen.in_order() if self.ordered else seen
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
         """The counts among more levels, each old one at its new place."""
@@ -207,8 +199,20 @@ class MultinomialDensity(CountScores, LevelDensity):
 
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        logs = dot_logs(counts, self.log_theta[:, 0])
-        return raised(power, logs + self.orders(counts)[:, None])
+        logs, impossible = self._table
+        total = counts @ logs
+        if impossible is not None:
+            total[counts @ impossible > 0] = -np.inf
+        return raised(power, total + self.orders(counts)[:, None])
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array | None]:
+        """Logs of words, `(k, c)`, as SciPy reads them; those of words that cannot occur apart."""
+        logs = np.ascontiguousarray(self.log_theta[:, 0].T)
+        impossible = np.isneginf(logs)
+        if not impossible.any():
+            return logs, None
+        return np.where(impossible, 0.0, logs), impossible.astype(float)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts = words_read(x, words)
@@ -239,14 +243,12 @@ class DirichletMultinomial(CountScores, DirichletBelief):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
-        a = self.concentration + np.asarray(tilt)[..., None] * x
+        words = count_cumulants(self.concentration, x, np.asarray(tilt)[..., None], order)
         size = x.sum(axis=-1)
-        total = a.sum(axis=-1)
-        terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + self.orders(x)]
-        for n in range(2, order + 1):
-            words = (x**n * polygamma(n - 1, a)).sum(axis=-1)
-            terms.append(words - size**n * polygamma(n - 1, total))
-        return np.stack(np.broadcast_arrays(*terms))
+        total = count_cumulants(self.concentration.sum(axis=-1), size, tilt, order)
+        terms = words.sum(axis=-1) - total
+        terms[0] += self.orders(x)
+        return terms
 
     def log_predictive(self, x: Array) -> Array:
         if self.ordered:
@@ -335,7 +337,7 @@ class DirichletMultinomial(CountScores, DirichletBelief):
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         counts, orders, power = self._at_power(x, power)
         total = np.moveaxis(
-            self._added(counts, lambda a, count: _powers(a, count, tilt * power)), -1, 0
+            self._added(counts, lambda a, count: count_cumulants(a, count, tilt * power)), -1, 0
         )
         total[0] += orders
         return of_powers(total, power)
@@ -411,12 +413,11 @@ class DirichletMultinomial(CountScores, DirichletBelief):
         )
 
 
-def _powers(a: Array, count: Array, tilt: float) -> Array:
+def count_cumulants(a: Array, count: Array, tilt: Any, order: int = ORDER) -> Array:
     """Cumulants of count * log of a Gamma variate, that has also been seen `tilt` times."""
     seen = a + tilt * count
-    return np.stack(
-        [count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))]
-    )
+    higher = [count**n * polygamma(n - 1, seen) for n in range(2, order + 1)]
+    return np.stack([count * psi(seen), *higher])
 
 
 @dataclass(frozen=True)
@@ -544,8 +545,7 @@ class Multinomial(DirichletFamily):
     def observe(
         self, x: Cells, weight: Any, sizes: tuple[int, ...] = (), n_jobs: int | None = 1
     ) -> MultinomialStats:
-        seen = MultinomialStats.of(x, weight, n_jobs=n_jobs)
-        return seen.in_order() if self.ordered else seen
+        return MultinomialStats.of(x, weight, self.ordered, n_jobs=n_jobs)
 
     def belief(self, stats: MultinomialStats) -> DirichletMultinomial:
         if isinstance(self.prior, EmpiricalDirichlet):

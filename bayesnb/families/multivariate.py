@@ -63,15 +63,6 @@ NAME = "NormalInverseWishart"
 # how far two entries of a matrix may be apart, as a part of the geometric mean of their variances
 SYMMETRIC = 1e-12
 NEAR = 2.0  # spacings of a float
-BLOCK = Hyperparameters(
-    names=("count", "shape", "scale"),
-    weak=(0.01, 1.0, 1.0),
-    factors=("strength", "scale"),
-    note="In blocks of Gaussians the prior has l times the estimator's count and scale, and l "
-    "times its dof above the number of columns less one, so that every column by itself has the "
-    "prior of a Gaussian column.",
-    extremes=VARIANCES,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -694,6 +685,17 @@ def weak_prior(pooled: VectorStats) -> NormalInverseWishart:
     if not (diagonal(root) > np.where(constant, 0.0, near)).all():
         covariance = np.diag(diagonal(covariance))
     return NormalInverseWishart(pooled.mean, 0.01, width + 1.0, 2 * covariance)
+
+
+BLOCK = Hyperparameters(
+    names=("count", "shape", "scale"),
+    weak=(0.01, 1.0, 1.0),
+    factors=("strength", "scale"),
+    note="In blocks of Gaussians the prior has l times the estimator's count and scale, and l "
+    "times its dof above the number of columns less one, so that every column by itself has the "
+    "prior of a Gaussian column.",
+    extremes=VARIANCES,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -262,30 +262,20 @@ class StudentBelief(Belief):
         half = (self.dof + tilt) / 2
         r = 1 / self.count
         free = np.asarray(half)[..., None] - np.arange(self.width) / 2
-        logs = np.log1p(tilt * r) - self.width * LOG_PI - self.log_det
-        less = half - self.width / 2
-        r = r / (1 + tilt * r)
-        terms = [(psi(free).sum(axis=-1) + logs) / 2 + less * r]
-        for n in range(2, order + 1):
-            once = factorial(n - 2) * n / 2
-            twice = factorial(n - 1)
-            gammas = polygamma(n - 1, free).sum(axis=-1) / 2**n
-            terms.append(gammas + (-1) ** n * (once - twice * less * r) * r ** (n - 1))
-        return np.stack(np.broadcast_arrays(*terms))
+        gammas = [psi(free), *(polygamma(n, free) for n in range(1, order))]
+        terms = [each.sum(axis=-1) / 2 ** (n + 1) for n, each in enumerate(gammas)]
+        terms[0] = terms[0] + (np.log1p(tilt * r) - self.width * LOG_PI - self.log_det) / 2
+        mean = fall_derivatives(half - self.width / 2, r / (1 + tilt * r), order)
+        parts = [each - mean[n] for n, each in enumerate(terms)]
+        return np.stack(np.broadcast_arrays(*parts))
 
     def cumulants_at(self, distance: Array, order: int, tilt: Any) -> Array:
         """Cumulants of the log-density at a squared distance: derivatives of K."""
-        half = (self.dof + tilt) / 2
         rho = 1 / self.count + distance
-        log_part = -np.log1p(tilt * rho) / 2
-        rho = rho / (1 + tilt * rho)
-        terms = [log_part - half * rho]
-        for n in range(2, order + 1):
-            once = factorial(n - 2) * n / 2
-            twice = factorial(n - 1)
-            terms.append((-1) ** n * (twice * half * rho - once) * rho ** (n - 1))
+        moving = fall_derivatives((self.dof + tilt) / 2, rho / (1 + tilt * rho), order)
+        moving[0] -= np.log1p(tilt * rho) / 2
         still = self.still_cumulants(order, tilt)
-        return np.stack([still[n] + moving for n, moving in enumerate(terms)])
+        return np.stack([still[n] + moving[n] for n in range(order)])
 
     # Rows that leave. Once a row x of weight w has left, with a = x - location, and products in
     # units of the matrix, it is matrix - g a a', where g = w count / (count - w). Its determinant
@@ -444,3 +434,12 @@ class StudentBelief(Belief):
         weights = dof * (unit * square + back**2 + unit * noise)
         offset = (dof * turn + rough) / 4
         return Linear(weights.reshape(len(self), -1), offset.sum(axis=(1, 2)))
+
+
+def fall_derivatives(half: Array, rho: Array, order: int) -> Array:
+    """Derivatives at 0 of -(half + s / 2) log(1 + rho s)."""
+    terms = [-half * rho]
+    for n in range(2, order + 1):
+        slope = factorial(n - 1) * half * rho - factorial(n - 2) * n / 2
+        terms.append((-1) ** n * slope * rho ** (n - 1))
+    return np.stack(terms)

@@ -327,7 +327,7 @@ class NumberEvidence(BlockEvidence):
             count, mean, scatter = self._of_all_rows
             stats = VectorStats(count, mean[..., at], scatter[..., at, :][..., at])
         prior = self.location[:, at], self.count, self._dof(at), self.scale[:, at][:, :, at]
-        belief = NormalInverseWishart.raw(*(field[:, None] for field in prior))
+        belief = NormalInverseWishart.raw(*(field[:, None] for field in prior), 0)
         return float(belief.log_evidence(stats).sum())
 
     @cached_property
