@@ -28,13 +28,8 @@ from bayesnb.families.grid import Grid
 from bayesnb.families.histogram import AveragedHistogram, GridStats
 from bayesnb.families.joint import JointDirichlet, JointStats
 from bayesnb.families.multinomial import DirichletMultinomial, MultinomialStats
+from bayesnb.families.multivariate import VectorStats
 from bayesnb.families.poisson import PoissonStats
-from bayesnb.families.sharing import (
-    SharedGaussianStats,
-    SharedNormalInverseGamma,
-    SharedNormalInverseWishart,
-)
-from bayesnb.families.vectors import SharedVectorStats, VectorStats
 from bayesnb.families.weight import one_hot
 from tests.waiting import WaitingBelief, WaitingStats
 
@@ -245,11 +240,11 @@ CASES = [
     ),
     Case(
         "gaussian, shared",
-        SharedNormalInverseGamma(
-            by_class(2.0, -1e4), by_class(0.7, 2.0), by_feature(2.5, 3.0), by_feature(1.5, 4e7)
+        NormalInverseGamma(
+            by_class(2.0, -1e4), by_class(0.7, 2.0), by_feature(2.5, 3.0), by_feature(1.5, 4e7), 1
         ),
         REAL,
-        SharedGaussianStats.of,
+        GaussianStats.of,
         student,
     ),
     Case(
@@ -343,14 +338,15 @@ CASES = [
     ),
     Case(
         "multivariate, shared",
-        SharedNormalInverseWishart(
+        NormalInverseWishart(
             by_class(2.0, -1e4)[:, None],
             by_class(0.7),
             by_feature(4.5),
             np.repeat(np.array([[[[1.5, 2e3], [2e3, 4e7]]]]), CLASSES, axis=0),
+            1,
         ),
         VECTORS,
-        SharedVectorStats.of,
+        VectorStats.of,
         lambda b, c, f: lambda x: np.nan_to_num(b[c].predictive()[f].logpdf(x)),
         whole=True,
     ),

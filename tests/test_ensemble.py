@@ -23,7 +23,7 @@ from bayesnb import (
     Poisson,
 )
 from bayesnb.families.certain import Certain, KnownDie
-from bayesnb.families.normal_inverse_gamma import GaussianDensity
+from bayesnb.families.gaussian import GaussianDensity
 from bayesnb.mcmc.ensemble import Ensemble
 from bayesnb.mcmc.sampled_models import Sampled
 

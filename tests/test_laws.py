@@ -227,7 +227,7 @@ def test_intervals_hold_their_share_of_draws(case: Case) -> None:
 def test_the_maximum_likelihood_estimate_has_no_better_neighbour(case: Case) -> None:
     seen = case.stats()[WITH_ROWS]
     rng = np.random.default_rng(0)
-    best = seen.mle().log_likelihood(seen)
+    best = case.prior[WITH_ROWS].mle(seen).log_likelihood(seen)
     belief = case.posterior[WITH_ROWS]
     for _ in range(50):
         other = belief.update(seen * float(rng.integers(1, 1000))).sample(rng)
@@ -245,6 +245,9 @@ def test_under_ever_more_data_mean_and_mode_become_the_maximum_likelihood(
     estimate = case.prior[WITH_ROWS].update(1e7 * seen).estimate(kind)
     x = case.spread()
     present = case.codes
-    one, two = (density.log_density(x).sum(axis=-1) for density in (estimate, seen.mle()))
+    one, two = (
+        density.log_density(x).sum(axis=-1)
+        for density in (estimate, case.prior[WITH_ROWS].mle(seen))
+    )
     rows = np.arange(len(x))
     assert_allclose(one[rows, present], two[rows, present], rtol=1e-4, atol=1e-4)

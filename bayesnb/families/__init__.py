@@ -10,13 +10,11 @@ from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, EmpiricalDirichlet
 from bayesnb.families.family import FAMILIES, Family, register
-from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.gaussian import Gaussian, NormalInverseGamma
 from bayesnb.families.histogram import AveragedHistogram, Histogram
 from bayesnb.families.joint import JointTable
 from bayesnb.families.multinomial import Multinomial, Vocabulary
-from bayesnb.families.multivariate import MultivariateGaussian
-from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
-from bayesnb.families.normal_inverse_wishart import NormalInverseWishart
+from bayesnb.families.multivariate import MultivariateGaussian, NormalInverseWishart
 from bayesnb.families.poisson import Gamma, Poisson
 from bayesnb.families.support import AnyLevel, Counts, RealNumbers, Support, ZeroOrOne
 

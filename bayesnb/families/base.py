@@ -109,10 +109,6 @@ class Stats(Record):
         """Count some rows, in NumPy; a family whose `counted` has a kernel needs none."""
         raise TypeError(f"{cls.__name__} says neither `counted` nor `defined`: define one of them.")
 
-    @abstractmethod
-    def mle(self) -> "Density":
-        """The density under which these data are most likely."""
-
     @property
     def cells(self) -> Array | None:
         """Weight of the cells that were counted, `(c, f)`; None for a family that misses none."""
@@ -542,6 +538,10 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         >>> np.asarray(belief.estimate("map")).tolist()
         0.25
         """
+
+    def mle(self, stats: Any) -> Any:
+        """The density under which the data behind some statistics are most likely."""
+        return stats.mle()
 
     @abstractmethod
     def mode(self) -> Any:

@@ -60,7 +60,7 @@ def constant_cumulants(value: Array, order: int) -> Array:
 class Certain(CertainBelief):
     """A theta of a block, such as a draw from its posterior.
 
-    >>> from bayesnb.families.normal_inverse_gamma import GaussianDensity
+    >>> from bayesnb.families.gaussian import GaussianDensity
     >>> belief = Certain(GaussianDensity([[0.0]], [[1.0]]))
     >>> belief.log_predictive(np.array([[0.0]])).round(4)
     array([[-0.9189]])

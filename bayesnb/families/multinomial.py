@@ -22,7 +22,16 @@ from scipy import sparse
 from scipy.special import gammaln, polygamma, psi
 
 from bayesnb import numerics
-from bayesnb.families.base import ORDER, Array, Cells, Contributions, Parts, Rng, Stats
+from bayesnb.families.base import (
+    ORDER,
+    Array,
+    Cells,
+    Contributions,
+    Parts,
+    Rng,
+    RowScores,
+    Stats,
+)
 from bayesnb.families.dirichlet import (
     Dirichlet,
     DirichletBelief,
@@ -35,7 +44,6 @@ from bayesnb.families.family import Seen, shaped
 from bayesnb.families.levels import ONE_COLUMN, LevelDensity, LevelStats
 from bayesnb.families.record import (
     Power,
-    Record,
     VariableNames,
     is_by_row,
     is_one,
@@ -55,9 +63,8 @@ from bayesnb.families.sums import (
 from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
-from bayesnb.numerics.count_kernels import log_rising_binomials
+from bayesnb.numerics.count_kernels import log_rising_entries
 from bayesnb.numerics.special import (
-    dot_logs,
     less,
     log,
     log_gamma_ratio,
@@ -96,7 +103,7 @@ class MultinomialStats(LevelStats):
     ordered: bool = False
 
     @classmethod
-    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
+    def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, ordered: bool = False) -> Self:
         counts = np.zeros((weight.classes, x.shape[1]))
         orders = np.zeros(weight.classes)
         for rows in sweeps_of(x):
@@ -104,19 +111,12 @@ class MultinomialStats(LevelStats):
                 numerics.count_kernels.tally, entries(x, rows), weight.counts[rows], counts, orders
             )
             by_class_ranges(add, weight.codes[rows], weight.classes, n_jobs)
-        return cls(counts[:, None], orders[:, None])
+        # a row whose order is known has one order
+        return cls(counts[:, None], np.where(ordered, 0.0, orders)[:, None], ordered)
 
     @property
     def cells(self) -> None:
         """Cells are counts of words, of which none is missing."""
-
-    def in_order(self) -> Self:
-        """The stats of the same rows whose order is known: that one is all the orders they have."""
-        return replace(self, log_orders=np.zeros_like(self.log_orders), ordered=True)
-
-    def alone(self, x: Cells, weight: Weight) -> Self:
-        seen = self.counted(x, weight, 1)
-        return seen.in_order() if self.ordered else seen
 
     def relevelled(self, sizes: tuple[int, ...], places: Array) -> Self:
         """The counts among more levels, each old one at its new place."""
@@ -140,7 +140,7 @@ def scaled(counts: sparse.csr_array, power: Any) -> sparse.csr_array:
     )
 
 
-class OrderedCounts(Record):
+class CountScores(RowScores):
     """Densities and beliefs of rows of counts.
 
     `ordered` says that it is known in which order a row's words came.
@@ -148,6 +148,7 @@ class OrderedCounts(Record):
 
     layout: ClassVar[tuple[str, ...]] = ("ordered",)
     levels = ONE_COLUMN
+    multivariate: ClassVar[bool] = True
     ordered: bool
 
     def parts(self) -> Parts:
@@ -169,31 +170,23 @@ class OrderedCounts(Record):
         size = counts.sum(axis=-1, keepdims=True)
         return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
 
-    def in_order(self, x: Cells, scores: Array, n_jobs: int | None) -> Array:
-        """Scores that kernels gave to counts, in place: of their order, if that is known.
+    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+        total = np.zeros((x.shape[0], len(self))) if out is None else out
 
-        The log-probabilities of counts, and of one of their orders, are both negative: no digit is
-        lost.
-        """
-        if self.ordered:
+        def add(rows: slice) -> None:
+            total[rows] += self.defined_score(x[rows], power)
 
-            def part(rows: slice) -> None:
-                data, _, ends = entries(x, rows)
-                numerics.count_kernels.take_orders(data, ends, scores[rows])
-
-            list(in_order(part, pieces_of(x), n_jobs))
-        return scores
+        list(in_order(add, pieces_of(x), n_jobs))
+        return total
 
 
 @dataclass(frozen=True, eq=False)
-class MultinomialDensity(OrderedCounts, LevelDensity):
+class MultinomialDensity(CountScores, LevelDensity):
     probability: Array
     ordered: bool = False
 
     def log_density(self, x: Array) -> Array:
-        logs = self.log_theta
-        each = np.where(x > 0, x * np.where(x > 0, logs, 0.0), 0.0)
-        return each.sum(axis=-1) + self.orders(x)
+        return times(x, self.log_theta).sum(axis=-1) + self.orders(x)
 
     def log_likelihood(self, stats: MultinomialStats, xp: Any = np) -> Any:
         return super().log_likelihood(stats, xp) + stats.log_orders
@@ -205,21 +198,22 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
     def sample(self, rng: Rng, total: int = 1) -> Array:
         return np.random.default_rng(rng).multinomial(total, self.probability).astype(float)
 
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        def add(rows: slice, tables: tuple[Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_multinomial(entries(x, rows), *tables, first, part)
-
-        return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
-
     def defined_score(self, x: Cells, power: Any = 1.0) -> Array:
         counts = as_csr(x)
-        logs = dot_logs(counts, self.log_theta[:, 0])
-        return raised(power, logs + self.orders(counts)[:, None])
+        logs, impossible = self._table
+        total = counts @ logs
+        if impossible is not None:
+            total[counts @ impossible > 0] = -np.inf
+        return raised(power, total + self.orders(counts)[:, None])
 
     @cached_property
-    def _tables(self) -> KernelTables:
-        logs = self.log_theta[:, 0]
-        return KernelTables(lambda part: (lanes(logs[part]),), self.probability.shape)
+    def _table(self) -> tuple[Array, Array | None]:
+        """Logs of words, `(k, c)`, as SciPy reads them; those of words that cannot occur apart."""
+        logs = np.ascontiguousarray(self.log_theta[:, 0].T)
+        impossible = np.isneginf(logs)
+        if not impossible.any():
+            return logs, None
+        return np.where(impossible, 0.0, logs), impossible.astype(float)
 
     def contributed(self, x: Cells, power: Any, words: Array | None = None) -> Array:
         counts = words_read(x, words)
@@ -228,13 +222,12 @@ class MultinomialDensity(OrderedCounts, LevelDensity):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DirichletMultinomial(OrderedCounts, DirichletBelief):
+class DirichletMultinomial(CountScores, DirichletBelief):
     """A Dirichlet for the words of every class.
 
     A cell is how often each level came up, `(..., k)`.
     """
 
-    multivariate: ClassVar[bool] = True
     density: ClassVar[type[LevelDensity]] = MultinomialDensity
     is_linear: ClassVar[bool] = True
     concentration: Array
@@ -251,14 +244,12 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         x = np.asarray(x, float)
-        a = self.concentration + np.asarray(tilt)[..., None] * x
+        words = count_cumulants(self.concentration, x, np.asarray(tilt)[..., None], order)
         size = x.sum(axis=-1)
-        total = a.sum(axis=-1)
-        terms = [(x * psi(a)).sum(axis=-1) - size * psi(total) + self.orders(x)]
-        for n in range(2, order + 1):
-            words = (x**n * polygamma(n - 1, a)).sum(axis=-1)
-            terms.append(words - size**n * polygamma(n - 1, total))
-        return np.stack(np.broadcast_arrays(*terms))
+        total = count_cumulants(self.concentration.sum(axis=-1), size, tilt, order)
+        terms = words.sum(axis=-1) - total
+        terms[0] += self.orders(x)
+        return terms
 
     def log_predictive(self, x: Array) -> Array:
         if self.ordered:
@@ -270,12 +261,18 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         if self._largest >= numerics.count_kernels.LARGEST:
             return super().add_scores(x, power, out, n_jobs)
-        totals = self._totals
 
         def add(rows: slice, tables: tuple[Array, Array], first: int, part: Array) -> None:
-            numerics.count_kernels.score_dirichlet(entries(x, rows), *tables, totals, first, part)
+            arguments = entries(x, rows), *tables, self._totals, first, part
+            numerics.count_kernels.score_dirichlet(*arguments)
 
-        return self.in_order(x, by_tables(add, self._tables, x, len(self), out, n_jobs), n_jobs)
+        total = by_tables(add, self._tables, x, len(self), out, n_jobs)
+        if self.ordered:
+            # log-probabilities of counts, and of one of their orders, are both negative: no digit
+            # is lost
+            for rows in pieces_of(x):
+                total[rows] -= log_orders(as_csr(x[rows]))[:, None]
+        return total
 
     def score_left_out(self, stats: MultinomialStats, rows: RowsLeftOut) -> Array:
         """From prior and counts, as `log_shares_left` of levels.
@@ -299,14 +296,16 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
             rest = prior.sum() + staying(total - weight * length, total)
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
             if rows.kind == PREDICTIVE:
-                words = log_rising_binomials(left, x.data)
-                of_length = log_rising_binomials(np.maximum(rest, 0.0), length)
+                words = log_rising_entries(left[:, None], x.data)[:, 0]
+                of_length = log_rising_binomial(np.maximum(rest, 0.0), length)
             else:
                 words = times(x.data, np.log(left)) - gammaln(x.data + 1)
                 of_length = times(length, np.log(rest)) - gammaln(length + 1)
         score = np.bincount(row, words, len(length)) - of_length
-        even = length * -np.log(len(prior)) + log_orders(x) if rows.kind == "map" else np.nan
-        return self.in_order(rows.x, np.where(rest > 0, score, even)[:, None], 1)[:, 0]
+        orders = log_orders(x)
+        even = orders - length * np.log(len(prior)) if rows.kind == "map" else np.nan
+        score = np.where(rest > 0, score, even)
+        return score - orders if self.ordered else score
 
     @cached_property
     def _totals(self) -> Array:
@@ -339,7 +338,7 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Any = 1.0) -> Array:
         counts, orders, power = self._at_power(x, power)
         total = np.moveaxis(
-            self._added(counts, lambda a, count: _powers(a, count, tilt * power)), -1, 0
+            self._added(counts, lambda a, count: count_cumulants(a, count, tilt * power)), -1, 0
         )
         total[0] += orders
         return of_powers(total, power)
@@ -415,12 +414,11 @@ class DirichletMultinomial(OrderedCounts, DirichletBelief):
         )
 
 
-def _powers(a: Array, count: Array, tilt: float) -> Array:
+def count_cumulants(a: Array, count: Array, tilt: Any, order: int = ORDER) -> Array:
     """Cumulants of count * log of a Gamma variate, that has also been seen `tilt` times."""
     seen = a + tilt * count
-    return np.stack(
-        [count * psi(seen), *(count**n * polygamma(n - 1, seen) for n in range(2, ORDER + 1))]
-    )
+    higher = [count**n * polygamma(n - 1, seen) for n in range(2, order + 1)]
+    return np.stack([count * psi(seen), *higher])
 
 
 @dataclass(frozen=True)
@@ -548,8 +546,7 @@ class Multinomial(DirichletFamily):
     def observe(
         self, x: Cells, weight: Any, sizes: tuple[int, ...] = (), n_jobs: int | None = 1
     ) -> MultinomialStats:
-        seen = MultinomialStats.of(x, weight, n_jobs=n_jobs)
-        return seen.in_order() if self.ordered else seen
+        return MultinomialStats.of(x, weight, self.ordered, n_jobs=n_jobs)
 
     def belief(self, stats: MultinomialStats) -> DirichletMultinomial:
         if isinstance(self.prior, EmpiricalDirichlet):

@@ -43,6 +43,13 @@ class Expected(np.ndarray):
 
     expectation: Any
 
+    @classmethod
+    def of(cls, parameter: Array, expectation: Any) -> "Expected":
+        """The parameter, which when called is the expectation."""
+        view = parameter.view(cls)
+        view.expectation = expectation
+        return view
+
     def __call__(self) -> Any:
         return self.expectation
 

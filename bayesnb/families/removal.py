@@ -137,7 +137,7 @@ def log_moment_left(log_moment: Callable[[Any], Array], weight: Any) -> Array:
 def reader_of(prior: Any, stats: Any, kind: str) -> Any:
     """Return what predicts: the posterior, or its parameters plugged in."""
     if kind == "mle":
-        return stats.mle()
+        return prior.mle(stats)
     return prior.update(stats) if kind == PREDICTIVE else prior.update(stats).estimate(kind)
 
 

@@ -1,47 +1,44 @@
 """Gaussians whose mean and spread are both unknown: columns one by one, or blocks of d columns.
 
-    covariance ~ InverseWishart(dof, scale)      mean | covariance ~ Normal(location, covariance /
+    covariance ~ InverseWishart(dof, matrix)      mean | covariance ~ Normal(location, covariance /
     count)
 
-A column by itself is a block of one, d = 1: its variance is InverseGamma(dof / 2, scale / 2). All
+A column by itself is a block of one, d = 1: its variance is InverseGamma(dof / 2, matrix / 2). All
 that is asked of a row x is a function of its squared distance from the location, u = (x -
-location)' scale**-1 (x - location): the predictive is Student's t, and K(s) is
+location)' matrix**-1 (x - location): the predictive is Student's t, and K(s) is
 
-    log Gamma_d((dof + s) / 2) / Gamma_d(dof / 2) - s / 2 (d log pi + log det scale)
+    log Gamma_d((dof + s) / 2) / Gamma_d(dof / 2) - s / 2 (d log pi + log det matrix)
     - (dof + s) / 2 log(1 + u s / (1 + s / count)) - d / 2 log(1 + s / count)
 
-Rows that leave. Once a row x of weight w has left, and with a = x - location, products being in
-units of the scale,
-
-    count' = count - w      dof' = dof - w      scale' = scale - g a a',  g = w count / count'
-
-The matrix determinant lemma gives det scale' = det scale (1 - g |a|**2), and Sherman and Morrison's
-identity the squared distance |b|**2 + g (a b)**2 / (1 - g |a|**2) from a class whose location
-stays, as that of others does which share the scale. From the class that the row leaves it is (count
-/ count')**2 |a|**2 / (1 - g |a|**2).
-
-1 - g |a|**2 is the share of the determinant that stays, with an absolute error of some 1e-16. Below
-FRAGILE fewer than some twelve digits are left: such rows are marked, and their class is counted
-again without them.
+Classes may have their spread in common. What each says of it is then added up; given the spread
+they are independent. The arrays keep the layout of independent classes, `(c, f)`, those of the
+spread being the same for every class: so whatever concerns one class alone, its predictive or its
+interval, is the formula of such a class. What concerns two classes is in `shared_spread.py`. Gelman
+et al. (2013), Bayesian Data Analysis, section 3.3; Bickel and Levina (2004), Some theory for
+Fisher's linear discriminant function, 'naive Bayes'.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import factorial
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import polygamma, psi
 
 from bayesnb.families import quantiles
-from bayesnb.families.base import Array, Belief, Cells, Density, Stats
-from bayesnb.families.record import silent
-from bayesnb.families.removal import RowsLeftOut
-from bayesnb.numerics.special import accurate_log1p, log1p_square, log_gamma_ratio, ratio
-from bayesnb.numerics.views import EVERY, numbers
+from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Stats
+from bayesnb.families.record import Linear, by_feature, of_powers, silent
+from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
+from bayesnb.families.shared_spread import Pair, multi_gamma_ratio
+from bayesnb.families.vectors import inner, transposed, turned
+from bayesnb.numerics.special import LOG_2PI, LOG_PI, accurate_log1p, log1p_square, ratio
 
-LOG_2PI = float(np.log(2 * np.pi))
-LOG_PI = float(np.log(np.pi))
-FRAGILE = 1e-4  # the share of a scale below which taking a row back leaves too few digits
+# What stays of a determinant has an absolute error of some 1e-16, so below this share fewer than
+# some twelve digits are left: such rows are marked, and their class is counted again without them.
+FRAGILE = 1e-4
 LEAST = 1e-9  # of a count, or of degrees of freedom
 
 
@@ -52,42 +49,23 @@ class Moments(NamedTuple):
     variance: Array
 
 
-class Slip(NamedTuple):
-    """Bounds of the errors of a mean and an ssd."""
-
-    mean: Array
-    ssd: Array
-
-
-def multi_gamma_ratio(a: Array, s: Any, width: int) -> Array:
-    """log of Gamma_d(a + s) / Gamma_d(a), the multivariate Gamma function.
-
-    +inf where it has no mean.
-    """
-    if width == 1:
-        return log_gamma_ratio(a, s)
-    rise = log_gamma_ratio(
-        np.asarray(a)[..., None] - np.arange(width) / 2, np.asarray(s)[..., None]
-    )
-    return rise.sum(axis=-1)
-
-
 class StudentBelief(Belief):
-    """A belief about mean and spread of columns, or of a block. Axes are `(c, f)`, or `(c, 1)`."""
+    """A belief about mean and spread of columns, or of a block. Axes are `(c, f)`, or `(c, 1)`.
 
+    With `models` above 0 classes have their spread in common. So many models stand side by side,
+    the classes of one after those of another, as draws of a prior do.
+    """
+
+    layout: ClassVar[tuple[str, ...]] = ("models",)
+    common: ClassVar[tuple[str, ...]]  # the parameters of the spread
+    density: ClassVar[type[Density]]
+    moments: ClassVar[Any] = Moments
     width: int  # columns of a block
     location: Array
     count: Array
     dof: Any
-    scale: Array
-    log_det: Any  # of the scale
-    tied: int = 1  # classes that have a spread in common: see `Sharing`
-    density: ClassVar[type[Density]]
-    moments: ClassVar[Any] = Moments
-
-    @abstractmethod
-    def distances(self, x: Array) -> Array:
-        """Squared distances of cells, or of complete rows, in units of the scale."""
+    log_det: Any  # of the matrix
+    models: int
 
     @property
     @abstractmethod
@@ -100,39 +78,96 @@ class StudentBelief(Belief):
         """That of each column by itself, as the location is."""
 
     @abstractmethod
-    def per_column(self, values: Array) -> Array:
-        """A number of each block, so that it meets the location."""
+    def at_roots(self, x: Array, value: Callable[[Any, Array, Any], Array]) -> Array:
+        """`value(belief, root, rows)` of cells at the roots of their squared distances.
+
+        The belief is that about the columns which the rows have. A missing cell has 0.
+        """
 
     @abstractmethod
-    def per_entry(self, values: Array) -> Array:
-        """A number of each block, so that it meets the matrix."""
+    def pairs(self, x: Array) -> Iterator[Pair]:
+        """Rows beside two classes, all at once, or by patterns of missing cells."""
 
     @abstractmethod
-    def whitened_size(self, change: Array) -> Array:
-        """How large changes of columns can be in units of the scale; 0 of none."""
+    def as_vectors(self) -> tuple[Array, Array]:
+        """Whitening of the matrix, and locations, `(c, b, d, d)` and `(c, b, d)`."""
+
+    @property
+    def independent_classes(self) -> bool:  # type: ignore[override]
+        return not self.models
+
+    @property
+    def is_linear(self) -> bool:  # type: ignore[override]
+        return bool(self.models)
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace(", models=0)", ")")
+
+    def __getitem__(self, index: Any) -> Self:
+        """Return some classes of every model.
+
+        A single class gives the belief about it, whatever the others are.
+        """
+        first = index[0] if isinstance(index, tuple) else index
+        models = 0 if isinstance(first, Integral) else self.models
+        return self.raw(*(np.asarray(field[index]) for field in self.fields), models)
+
+    @property
+    def fields(self) -> list[Array]:
+        """The arrays."""
+        return [getattr(self, name) for name in self.__match_args__[:-1]]
+
+    def map(self, change: Callable[..., Array], *others: Self) -> Self:
+        fields = zip(self.fields, *(each.fields for each in others), strict=True)
+        return self.made(*(change(*arrays) for arrays in fields))
+
+    def made(self, *fields: Array) -> Self:
+        """One like it, of these fields, which are known to be right."""
+        return self.raw(*map(np.asarray, fields), self.models)
+
+    def check_common(self) -> None:
+        """Raise if the parameters of what classes have in common differ between them."""
+        for name in self.common if self.models else ():
+            values = getattr(self, name)
+            if not values.ndim or (values != self.per_class(self.per_model(values))).any():
+                raise ValueError(
+                    f"{type(self).__name__}: {name} is about what all classes have in common, so "
+                    f"it must be the same for every class, got {values.tolist()!r:.100}."
+                )
+
+    def repeated(self, times: int) -> Self:
+        return self.raw(*super().repeated(times).fields, self.models * times)
+
+    @property
+    def tied(self) -> int:
+        """The number of classes that have a spread in common."""
+        return len(self) // self.models if self.models else 1
 
     def per_model(self, values: Any) -> Any:
-        """One entry for all classes that have a spread in common; here each has its own."""
-        return values
+        """One entry for all classes that have a spread in common."""
+        return values[:: self.tied] if self.models else values
 
     def pooled(self, values: Any) -> Any:
         """Sums over the classes that have a spread in common."""
-        return values
+        if not self.models:
+            return values
+        if self.models == 1:  # also of PyMC's variables
+            return values.sum(axis=0, keepdims=True)
+        return values.reshape((self.models, -1, *values.shape[1:])).sum(axis=1)
 
     def per_class(self, values: Array, axis: int = 0) -> Array:
         """Repeat the entry of `per_model`, or of `pooled`, for each class."""
-        return values
+        return np.repeat(values, self.tied, axis=axis) if self.models else values
 
-    def made(self, *fields: Array) -> Self:
-        """One like it, of these fields."""
-        return type(self)(*fields, *self.layout_values)
+    def per_column(self, values: Array) -> Array:
+        """A number of each block, so that it meets the location."""
+        return values[..., None] if self.multivariate else values
 
-    @property
-    def beyond(self) -> int:
-        """What a mode adds to the dof by which it divides the scale: every mean, at its mode, adds
-        a factor |covariance|**-0.5.
-        """
-        return self.width + 1 + self.tied
+    def per_entry(self, values: Array) -> Array:
+        """A number of each block, so that it meets the matrix."""
+        return values[..., None, None] if self.multivariate else values
+
+    # Parameters
 
     def expected(self) -> Any:
         """The expected mean and spread, infinite where none is expected."""
@@ -140,15 +175,31 @@ class StudentBelief(Belief):
         spread = np.where(free > 0, self.matrix / np.where(free > 0, free, 1.0), np.inf)
         return self.moments(self.location, spread)
 
+    def divisor(self, kind: str, dof: Array) -> Array:
+        """What an estimate divides the matrix by, of so many degrees of freedom."""
+        if kind == "map":  # every mean, at its mode, adds a factor |covariance|**-0.5
+            return dof + self.width + 1 + self.tied
+        free = dof - self.width - 1
+        # where no spread is expected, that of the expected precision
+        return np.where((free > 0) & (kind == "mean"), free, dof)
+
     def mode(self) -> Any:
-        return self.moments(self.location, self.matrix / self.per_entry(self.dof + self.beyond))
+        divisor = self.divisor("map", self.dof)
+        return self.moments(self.location, ratio(self.matrix, self.per_entry(divisor)))
 
     def estimate(self, kind: str) -> Any:
-        if kind == "map":
-            return self.density(*self.mode())
-        free = self.dof - self.width - 1  # of none, the spread of the expected precision
-        divisor = self.per_entry(np.where(free > 0, free, self.dof))
-        return self.density(self.location, ratio(self.matrix, divisor))  # type: ignore[call-arg]
+        divisor = self.divisor(kind, self.dof)
+        spread = ratio(self.matrix, self.per_entry(divisor))
+        if kind == "mle":
+            spread = np.where(self.per_entry(self.count) > 0, spread, np.nan)
+        return self.density(self.location, spread)  # type: ignore[call-arg]
+
+    def learnt(self, stats: Any, kind: str) -> Self:
+        """The belief that has seen all rows; the MLE has no prior."""
+        return (self.map(np.zeros_like) if kind == "mle" else self).update(stats)
+
+    def mle(self, stats: Any) -> Any:
+        return self.learnt(stats, "mle").estimate("mle")
 
     def interval(self, prob: float) -> tuple[Moments, Moments]:
         free = self.per_column(self.dof - self.width + 1)
@@ -159,6 +210,27 @@ class StudentBelief(Belief):
             mean = quantiles.student(p, free, self.location, unit)
             ends.append(Moments(mean, quantiles.inverse_gamma(p, free / 2, squares / 2)))
         return ends[0], ends[1]
+
+    # Distribution of the log density of a cell
+
+    def log_moment(self, x: Array, s: Any) -> Array:
+        axes = np.ndim(x) - 1
+
+        def moment(belief: Any, root: Array, rows: Any) -> Array:
+            by_row = not isinstance(rows, slice) and np.ndim(s) >= axes and np.shape(s)[-axes] > 1
+            return belief.moment_at(root, np.take(s, rows, axis=-axes) if by_row else s)
+
+        return self.at_roots(x, moment)
+
+    def log_predictive(self, x: Array) -> Array:
+        def student(belief: Any, root: Array, rows: Any) -> Array:
+            tail = log1p_square(root / np.sqrt(1 + 1 / belief.count))
+            return belief.height(1.0) - (belief.dof + 1) / 2 * tail
+
+        return self.at_roots(x, student)
+
+    def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
+        return self.at_roots(x, lambda belief, root, _: belief.cumulants_at(root**2, order, tilt))
 
     def height(self, s: Any) -> Array:
         """K(s) at the location."""
@@ -190,86 +262,184 @@ class StudentBelief(Belief):
         half = (self.dof + tilt) / 2
         r = 1 / self.count
         free = np.asarray(half)[..., None] - np.arange(self.width) / 2
-        logs = np.log1p(tilt * r) - self.width * LOG_PI - self.log_det
-        less = half - self.width / 2
-        r = r / (1 + tilt * r)
-        terms = [(psi(free).sum(axis=-1) + logs) / 2 + less * r]
-        for n in range(2, order + 1):
-            once = factorial(n - 2) * n / 2
-            twice = factorial(n - 1)
-            gammas = polygamma(n - 1, free).sum(axis=-1) / 2**n
-            terms.append(gammas + (-1) ** n * (once - twice * less * r) * r ** (n - 1))
-        return np.stack(np.broadcast_arrays(*terms))
+        gammas = [psi(free), *(polygamma(n, free) for n in range(1, order))]
+        terms = [each.sum(axis=-1) / 2 ** (n + 1) for n, each in enumerate(gammas)]
+        terms[0] = terms[0] + (np.log1p(tilt * r) - self.width * LOG_PI - self.log_det) / 2
+        mean = fall_derivatives(half - self.width / 2, r / (1 + tilt * r), order)
+        parts = [each - mean[n] for n, each in enumerate(terms)]
+        return np.stack(np.broadcast_arrays(*parts))
 
     def cumulants_at(self, distance: Array, order: int, tilt: Any) -> Array:
         """Cumulants of the log-density at a squared distance: derivatives of K."""
-        half = (self.dof + tilt) / 2
         rho = 1 / self.count + distance
-        log_part = -np.log1p(tilt * rho) / 2
-        rho = rho / (1 + tilt * rho)
-        terms = [log_part - half * rho]
-        for n in range(2, order + 1):
-            once = factorial(n - 2) * n / 2
-            twice = factorial(n - 1)
-            terms.append((-1) ** n * (twice * half * rho - once) * rho ** (n - 1))
+        moving = fall_derivatives((self.dof + tilt) / 2, rho / (1 + tilt * rho), order)
+        moving[0] -= np.log1p(tilt * rho) / 2
         still = self.still_cumulants(order, tilt)
-        return np.stack([still[n] + moving for n, moving in enumerate(terms)])
+        return np.stack([still[n] + moving[n] for n in range(order)])
 
-    def rounding_error(self, stats: Any, slip: Slip) -> Array:
-        """The error of the location is in standard deviations of a row, that of the scale a part of
-        it, both in the directions in which they matter most.
-        """
-        share = ratio(stats.count, self.count + stats.count)
-        after = self.update(stats)
-        gap = np.abs(stats.mean - self.location)
-        free = np.maximum(after.dof, 0.0)
-        pull = self.per_column(self.count * share) * (2 * gap + slip.mean) * slip.mean
-        moved = self.per_column(share * np.sqrt(free)) * slip.mean
-        of_mean = after.whitened_size(moved)
-        of_scale = after.whitened_size(np.sqrt(slip.ssd + pull)) ** 2
-        return np.maximum(of_mean, of_scale)
+    # Rows that leave. Once a row x of weight w has left, with a = x - location, and products in
+    # units of the matrix, it is matrix - g a a', where g = w count / (count - w). Its determinant
+    # has the share 1 - g |a|**2 of what it was, by the matrix determinant lemma, and of a distance
+    # |b|**2 stays |b|**2 + g (a b)**2 / (1 - g |a|**2), by Sherman and Morrison's identity.
 
-    def farthest(self, w: Any) -> Array:
-        """The squared distance up to which a row can leave.
-
-        -1 where a count or dof would be used up.
-        """
-        left = self.count - w
-        fine = (left > LEAST * self.count) & (self.dof - w > LEAST * self.dof)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(fine, (1 - FRAGILE) * left / (w * self.count), -1.0)
+    def squared_distances(self, x: Cells) -> Array:
+        """Of rows from one class, `(r, f)`."""
+        return self.at_roots(self.broadcast(x), lambda belief, root, _: root**2)[:, 0]
 
     def is_fragile(self, x: Cells, w: Any) -> Array:
-        return self.distances(numbers(x, EVERY)) > self.farthest(w)
+        left = self.count - w
+        enough = (left > LEAST * self.count) & (self.dof - w > LEAST * self.dof)
+        lost = self.squared_distances(x) * w * self.count
+        return ~(enough & (lost <= (1 - FRAGILE) * left))
 
     def estimate_left_out(self, stats: Stats, rows: RowsLeftOut) -> Array:
-        belief = learnt(self, stats, rows.kind)
-        cells = numbers(rows.x, EVERY)
-        return belief.estimate_without(rows.kind, cells, rows.each, self.beyond)
+        return self.learnt(stats, rows.kind).estimate_without(rows, self)
 
-    def estimate_without(self, kind: str, x: Array, w: Any, beyond: int) -> Array:
-        """Log density of rows by the estimate of this one class, once each has left it."""
-        before = self.distances(x)
+    def estimate_without(self, rows: RowsLeftOut, model: "StudentBelief") -> Array:
+        """Log density of rows by a model's estimate of this one class, once each has left it."""
+        w = rows.each
         left = self.count - w
+        square = self.squared_distances(rows.x)
         with np.errstate(all="ignore"):
-            lost = w * (self.count / left) * before
-            distance = (self.count / left) ** 2 * before / (1 - lost)
-            log_det = self.log_det + np.log1p(-lost)
-            score = log_plug_in(kind, beyond, self.width, self.dof - w, log_det, distance)
-        score = np.where(before > self.farthest(w), np.nan, score)
-        return silent(self.missing(x), score)
+            share = 1 - w * (self.count / left) * square
+            moved = (self.count / left) ** 2 * square / share
+            score = model.log_plug_in(rows.kind, self, w, share, moved)
+        score = np.where(self.is_fragile(rows.x, w), np.nan, score)
+        return silent(self.missing(rows.x), score)
+
+    def log_plug_in(self, kind: str, seen: Any, w: Any, share: Array, square: Array) -> Array:
+        """Log density by an estimate, at a squared distance and a share of the determinant."""
+        divisor = self.divisor(kind, seen.dof[0] - w)
+        log_det = seen.log_det[0] + np.log(share) - self.width * np.log(divisor)
+        return -(self.width * LOG_2PI + log_det + divisor * square) / 2
+
+    def left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
+        """A row that leaves changes a spread in common, and so the scores of all classes."""
+        if not self.models:
+            return super().left_out(stats, reader, rows)
+        scores, counted = self._read(reader, rows)
+        seen = self.learnt(stats, rows.kind)
+
+        def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
+            part_scores = seen.scores_without(c, part)
+            part_scores[np.isnan(part_scores[:, c])] = np.nan
+            scores[places] = part_scores
+
+        rows.for_classes(score_rows, counted)
+        return scores
+
+    def scores_without(self, c: int, rows: RowsLeftOut) -> Array:
+        """Scores by all classes of rows that this belief has seen in class c, once each has left
+        it: `(r, c)`.
+
+        J(1, -w) - K(-w), by which an independent class would have K(1); or those by estimates.
+        """
+        x = rows.x[:]
+        w = rows.each
+        alone = self[c : c + 1]
+        scores = np.empty((len(x), len(self)))
+        if rows.kind == PREDICTIVE:
+            gone = alone.row_log_moment(x, -w)
+            scores[:, c] = alone.score_without(x, w)
+        else:
+            scores[:, c] = alone.estimate_without(rows, self).sum(axis=1)
+        for k in np.flatnonzero(np.arange(len(self)) != c):
+            both = self[[c, k]]
+            if rows.kind == PREDICTIVE:
+                scores[:, [k]] = both.pair_moment(x, np.ones(1), np.atleast_1d(-w)) - gone
+                continue
+            (pair,) = both.pairs(x)
+            g = w * (both.count[0] / (both.count[0] - w))
+            with np.errstate(all="ignore"):
+                share = 1 - g * pair.near
+                square = pair.far + g * (pair.far * pair.near - pair.area) / share
+                each = self.log_plug_in(rows.kind, both, w, share, square)
+            scores[:, k] = silent(np.isnan(pair.far), each).sum(axis=1)
+        scores[:, ~self.proper.all(axis=1)] = np.nan
+        return scores
+
+    def features_left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
+        if self.multivariate or not self.models:
+            return super().features_left_out(stats, reader, rows)
+        columns = []
+        for j in range(rows.x.shape[1]):
+            part = replace(rows, x=rows.x[:][:, [j]])
+            columns.append(self.only(j).left_out(stats.only(j), reader.only(j), part))
+        return np.stack(columns, axis=-1)
+
+    # Classes that have their spread in common
+
+    def pair_moment(self, x: Any, s: Array, u: Array, power: Any = 1.0) -> Array:
+        """J(power * s, power * u), of the second class and the first, summed over features.
+
+        Shapes: `-> (r, n)`.
+
+        Of `(r, f)` cells at `(n,)` and `(n,)` places, or `(r, 1)`, one for each row. They are both
+        real, or have real parts of 0 or more. Infinite where the moment does not exist.
+        """
+        powers = by_feature(power, self.count.shape[1])
+        s, u = np.broadcast_arrays(s, u)
+        total = np.zeros((x.shape[0], s.shape[-1]), np.result_type(s, u, float))
+        for pair in self.pairs(x[:]):
+            at = [each[pair.rows] if each.ndim == 2 else each for each in (s, u)]
+            places = (np.multiply.outer(powers, each) for each in at)
+            total[pair.rows] += pair.log_moment(*places)
+        return total
+
+    def pair_cumulants(self, x: Any, t: float, v: float, power: Any = 1.0) -> Array:
+        """The first four derivatives of s -> J(t + s, v - s) at 0, summed over features.
+
+        Shapes: `(r, f) -> (4, r)`.
+
+        They are cumulants of log-odds: once the second class has seen the row t times, the first v
+        times. All arguments of J are times the power, a number or one for each feature.
+        """
+        total = np.zeros((ORDER, x.shape[0]))
+        for pair in self.pairs(x[:]):
+            cumulants = pair.cumulants(t * power, v * power)
+            total[:, pair.rows] += of_powers(cumulants, power).sum(axis=-1)
+        return total
+
+    def linear_variance(self, against: int | None = None) -> Linear:
+        """Variances of the weights and offsets of a drawn theta.
+
+        With the precision P ~ Wishart(n, V), V = matrix**-1, and mu | P ~ Normal(m, (k P)**-1),
+
+            Var((P mu)_i) = n (V_ii m'Vm + (Vm)_i**2) + n V_ii / k
+            Var(mu' P mu / 2) = (2 n (m'Vm)**2 + 4 n m'Vm / k + 2 d / k**2) / 4
+
+        by Var(tr P B) = 2 n tr(VBVB) for symmetric B. Two classes share P: of their difference m is
+        a difference g and, with h the sum of both, m m' is (g h' + h g') / 2; what has a k is a
+        sum.
+        """
+        if not self.models:
+            return super().linear_variance(against)
+        whitening, location = self.as_vectors()
+        white = turned(whitening, location)
+        dof = self.dof[..., None]
+        noise = 1 / self.count[..., None]
+        unit = (whitening**2).sum(axis=-2)
+        rough = 4 * dof * inner(white, white) * noise + 2 * self.width * noise**2
+        gap = white
+        far = white
+        if against is not None:
+            gap = white - white[against]
+            far = white + white[against]
+            differs = (np.arange(len(self)) != against)[:, None, None]
+            noise = differs * (noise + noise[against])
+            rough = differs * (rough + rough[against])
+        square = inner(gap, gap)
+        back = turned(transposed(whitening), gap)
+        turn = square * inner(far, far) + inner(gap, far) ** 2
+        weights = dof * (unit * square + back**2 + unit * noise)
+        offset = (dof * turn + rough) / 4
+        return Linear(weights.reshape(len(self), -1), offset.sum(axis=(1, 2)))
 
 
-def log_plug_in(
-    kind: str, beyond: int, width: int, dof: Array, log_det: Array, distance: Array
-) -> Array:
-    """Log density at a squared distance by an estimate: the scale over what that divides it by."""
-    free = dof - width - 1
-    divisors = {"mean": np.where(free > 0, free, dof), "map": dof + beyond, "mle": dof}
-    log_det = log_det - width * np.log(divisors[kind])
-    return -(width * LOG_2PI + log_det + divisors[kind] * distance) / 2
-
-
-def learnt(prior: Any, stats: Any, kind: str) -> Any:
-    """The belief that has learnt all rows; the MLE has no prior."""
-    return (prior.map(np.zeros_like) if kind == "mle" else prior).update(stats)
+def fall_derivatives(half: Array, rho: Array, order: int) -> Array:
+    """Derivatives at 0 of -(half + s / 2) log(1 + rho s)."""
+    terms = [-half * rho]
+    for n in range(2, order + 1):
+        slope = factorial(n - 1) * half * rho - factorial(n - 2) * n / 2
+        terms.append((-1) ** n * slope * rho ** (n - 1))
+    return np.stack(terms)

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from bayesnb.families.base import Array, Belief, Density, Parts, Rng
-from bayesnb.families.normal_inverse_gamma import GaussianDensity, GaussianStats
+from bayesnb.families.gaussian import GaussianDensity, GaussianStats
 from bayesnb.families.record import VariableNames, lead, silent
-from bayesnb.families.student import LOG_2PI, LOG_PI
 from bayesnb.numerics import special
-from bayesnb.numerics.special import log1p_square, log_gamma_ratio, ratio
+from bayesnb.numerics.special import LOG_2PI, LOG_PI, log1p_square, log_gamma_ratio, ratio
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,6 @@ from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Seen
 from bayesnb.families.gaussian import NORMAL
 from bayesnb.families.poisson import RATE
-from bayesnb.families.sharing import SharedNormalInverseGamma
 from bayesnb.mcmc.ensemble import PriorOfDraws
 from bayesnb.mcmc.gaussians import NormalMean
 from bayesnb.mcmc.likelihood import tensors
@@ -206,11 +205,11 @@ class LearnedGaussians(BlockPrior):
 
     def belief(self, *fields: Any) -> Belief:
         if not self.family.shared:
-            return NormalInverseGamma.raw(*fields)
+            return NormalInverseGamma.raw(*fields, 0)
         classes = np.ones((len(self.stats), 1))
         if fields[0].ndim == 1:
-            return SharedNormalInverseGamma.raw(*[classes * field for field in fields], 1)
-        return SharedNormalInverseGamma.raw(*fields, len(fields[0]) // len(classes))
+            return NormalInverseGamma.raw(*[classes * field for field in fields], 1)
+        return NormalInverseGamma.raw(*fields, len(fields[0]) // len(classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -315,5 +314,6 @@ def geometric_mean(values: Array) -> Array:
 
 def average_classes(declared: Any) -> NormalInverseGamma:
     """Return one belief in place of those of all classes, `(c, f) -> (f,)`."""
-    positive = map(geometric_mean, (declared.count, declared.shape, declared.scale))
-    return NormalInverseGamma(declared.location.mean(axis=0), *positive)
+    positive = declared.count, declared.shape, declared.scale
+    count, shape, scale = map(geometric_mean, positive)
+    return NormalInverseGamma(declared.location.mean(axis=0), count, shape, scale)

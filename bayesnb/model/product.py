@@ -306,8 +306,7 @@ class Product(Joint):
         No prior enters the "mle".
         """
         if kind == "mle":
-            blocks = tuple(seen.mle() for seen in stats.blocks)
-            return ProductDensity(self.classes.mle(stats.classes), blocks)  # a known one stays
+            return combine(ProductDensity, lambda belief, seen: belief.mle(seen), self, stats)
         return combine(ProductDensity, lambda belief: belief.estimate(kind), self)
 
 

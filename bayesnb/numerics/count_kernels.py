@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from bayesnb.numerics import special
-from bayesnb.numerics.compilation import Array, Csr, compiled, inlined
+from bayesnb.numerics.compilation import Array, Csr, compiled
 from bayesnb.numerics.elementary import log
 from bayesnb.numerics.row_kernels import (
     CHEAP,
@@ -34,9 +34,6 @@ FEW = 16
 FAR = 1e18  # and while a is below this, as FEW factors of 1e18 are at most 1e288, which is a double
 # the first term that `stirling_tail` leaves out, z**-13 / 156, is 1.4e-18 here
 STIRLING_FROM = 16.0
-# largest count with a table of powers: most in texts are, and each table costs log gammas of all
-# words
-SMALL = 4
 FACTORS = 8  # factors of a product before its logarithm is taken
 # concentration up to which FACTORS factors fit a double, (1e30)**8; callers score larger ones in
 # NumPy
@@ -71,18 +68,10 @@ def are_counts_by_definition(data: Array, whole_numbers: bool, missing: bool) ->
 @compiled
 def stirling_tail(z: float) -> float:
     """ln Gamma(z) - [(z - 1/2) ln z - z + ln(2 pi) / 2] for z >= STIRLING_FROM."""
-    y = 1.0 / z
-    v = y * y
-    return y * (
-        1 / 12 - v * (1 / 360 - v * (1 / 1260 - v * (1 / 1680 - v * (1 / 1188 - v * 691 / 360360))))
-    )
-
-
-@compiled
-def log_gamma_ratio(a: float, s: float) -> float:
-    """ln Gamma(a + s) - ln Gamma(a) for a >= STIRLING_FROM, a + s >= STIRLING_FROM."""
-    main = (a - 0.5) * np.log1p(s / a) + s * np.log(a + s) - s
-    return main + stirling_tail(a + s) - stirling_tail(a)
+    v = 1.0 / (z * z)
+    total = 1 / 1188 - v * 691 / 360360
+    total = 1 / 1260 - v * (1 / 1680 - v * total)
+    return (1 / 12 - v * (1 / 360 - v * total)) / z
 
 
 @compiled
@@ -97,30 +86,16 @@ def log_rising_binomial(a: float, x: float) -> float:
         for k in range(int(x)):
             product *= (a + k) / (k + 1.0)
         return np.log(product)
-    if a >= x and a >= STIRLING_FROM:
-        return log_gamma_ratio(a, x) - lgamma(x + 1.0)
-    if a < x and x + 1.0 >= STIRLING_FROM and x + a >= STIRLING_FROM and a > 0.0:
-        return log_gamma_ratio(x + 1.0, a - 1.0) - lgamma(a)
-    return lgamma(a + x) - lgamma(a) - lgamma(x + 1.0) if a > 0.0 else -np.inf
-
-
-def log_rising_binomials(a: Array, x: Array) -> Array:
-    """Return `log_rising_binomial` of arrays."""
-    a, x = np.broadcast_arrays(a, x)
-    few = (x <= FEW) & (x == np.floor(x)) & (a < FAR)
-    product = np.ones(a.shape)
-    for k in range(int(np.max(x, initial=0.0, where=few))):
-        product *= np.where(few & (x > k), (a + k) / (k + 1.0), 1.0)
-    with np.errstate(divide="ignore"):
-        value = np.log(product)
-    value[~few] = special.log_rising_binomial(a[~few], x[~few])
-    return value
-
-
-def take_orders(data: Array, indptr: Array, out: Array) -> None:
-    """Subtract each row's log multinomial coefficient from its scores `(r, c)`."""
-    x = data[indptr[0] : indptr[-1]].astype(float)
-    out -= log_orders_of(x, indptr - indptr[0])[:, None]
+    if a == 0.0:
+        return -np.inf
+    large = max(a, x + 1.0)
+    small = min(a, x + 1.0)
+    end = large + (small - 1.0)
+    if large < STIRLING_FROM or end < STIRLING_FROM:
+        return lgamma(end) - lgamma(large) - lgamma(small)
+    step = small - 1.0
+    main = (large - 0.5) * np.log1p(step / large) + step * np.log(end) - step
+    return main + stirling_tail(end) - stirling_tail(large) - lgamma(small)
 
 
 def log_orders_of(x: Array, starts: Array) -> Array:
@@ -197,58 +172,13 @@ def tally_by_definition(
     last: int,
 ) -> None:
     x, words, row_starts = read_entries(rows)
-    labels = labels_of(len(weight), order, starts, first, last)
-    each, weights = (np.repeat(of_rows, np.diff(row_starts)) for of_rows in (labels, weight))
-    add_entries(each, words, weights * x, counts[first:last])
-    here = labels >= 0
-    logs = weight[here] * log_orders_of(x, row_starts)[here]
-    np.add.at(orders, first + labels[here], logs)
-
-
-def add_entries(labels: Array, words: Array, numbers: Array, out: Array) -> None:
-    """Add a number to a class and word for each entry, `3 of (e,) -> (c, k)`.
-
-    An entry of a negative class adds nothing.
-
-    Other threads write to other classes, which is why `out` must have no others.
-    """
-    here = labels >= 0
-    places = labels[here] * np.int64(out.shape[1]) + words[here]
-    # row by row, so that blocks make no difference
-    np.add.at(out.reshape(-1, copy=False), places, numbers[here])
-
-
-def labels_of(rows: int, order: Array, starts: Array, first: int, last: int) -> Array:
-    """Class of each row, counted from `first` on; -1 if it is not one of `first` to `last`."""
-    labels = np.full(rows, -1)
-    here = np.diff(starts[first : last + 1])
-    labels[order[starts[first] : starts[last]]] = np.repeat(np.arange(last - first), here)
-    return labels
-
-
-@compiled
-def score_multinomial(rows: Csr, logs: Array, first: int, out: Array) -> None:
-    """Add multinomial scores of known probabilities, whose logs are `(k, lanes) -> (r, c)`."""
-    (data, indices, indptr), total = rows, np.zeros(logs.shape[1])
-    for i in range(len(indptr) - 1):
-        length = 0.0
-        log_factorials = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            x = float(data[p])
-            length += x
-            if x != 1.0:
-                log_factorials += log_factorial(x)
-            if x != 0.0:  # of a word that a class never has, 0 times minus infinity is 0
-                add_times(total, x, logs[np.uint64(indices[p])])
-        add_and_clear(total, log_factorial(length) - log_factorials, out[i], first)
-
-
-@score_multinomial.defined()
-def score_multinomial_by_definition(rows: Csr, logs: Array, first: int, out: Array) -> None:
-    x, words, starts = read_entries(rows)
-    counts = csr_array((x, words, starts), (len(starts) - 1, len(logs)))
-    total = special.dot_logs(counts, lanes_of(logs, out, first).T)
-    add_lanes(total + log_orders_of(x, starts)[:, None], out, first)
+    here = slice(starts[first], starts[last])
+    ends = starts[first : last + 1] - starts[first]
+    labels = csr_array((weight[order[here]], order[here], ends), (last - first, len(weight)))
+    counts[first:last] += (
+        labels @ csr_array((x, words, row_starts), (len(weight), counts.shape[1]))
+    ).toarray()
+    orders[first:last] += labels @ log_orders_of(x, row_starts)
 
 
 @compiled
@@ -257,19 +187,52 @@ def score_dirichlet(
 ) -> None:
     """Add Dirichlet-multinomial scores: concentrations and their logs, `(k, lanes)` each, totals
     `(c,) -> (r, c)`.
+
+    Most words occur once. The log of the first factor is known, and the logs of a `few` words are
+    added up together. The factors of those that occur `more` often go into a product of which one
+    logarithm is taken for FACTORS of them: the logarithm is what costs time. There is no branch
+    where words are parted, as it would be guessed wrong.
     """
-    (data, indices, indptr), lanes = rows, logs.shape[1]
+    data, indices, indptr = rows
+    lanes = logs.shape[1]
     total = np.zeros(lanes)
     product = np.ones(lanes)
-    room = room_for_words(longest_row(indptr))
+    longest = longest_row(indptr)
+    few = np.empty(longest, np.uint64)
+    more = np.empty(longest, np.int64)
     # no more than there are rows: a single one is not to wait for memory
     remembered = min(REMEMBERED, len(indptr) - 1)
     lengths = np.full(remembered, -1.0)
     of_length = np.zeros((remembered, lanes))
     for i in range(len(indptr) - 1):
-        a = indptr[i]
-        b = indptr[i + 1]
-        length = score_words(data[a:b], indices[a:b], concentration, logs, total, product, room)
+        n = 0
+        m = 0
+        length = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            x = float(data[p])
+            length += x
+            few[n] = indices[p]
+            n += (x > 0.0) & (x <= FEW) & (x == np.floor(x))
+            more[m] = p
+            m += x != 1.0
+        add_rows(total, logs, few, n)
+        factors = 0
+        for q in range(m):
+            x = float(data[more[q]])
+            row = concentration[np.uint64(indices[more[q]])]
+            if x > FEW or x != np.floor(x):
+                for k in range(lanes):
+                    total[k] += log_rising_binomial(row[k], x)
+                continue
+            for j in range(1, int(x)):
+                share = 1.0 / (j + 1.0)
+                for k in range(lanes):
+                    product[k] *= (row[k] + j) * share
+                factors += 1
+                if factors % FACTORS == 0:
+                    take_logs(product, total)
+        if factors % FACTORS != 0:
+            take_logs(product, total)
         place = int(length) % remembered
         if lengths[place] != length:
             lengths[place] = length
@@ -284,99 +247,27 @@ def score_dirichlet_by_definition(
     rows: Csr, concentration: Array, logs: Array, totals: Array, first: int, out: Array
 ) -> None:
     x, words, starts = read_entries(rows)
-    terms = log_rising_words(
-        x, words, lanes_of(concentration, out, first), lanes_of(logs, out, first)
-    )
-    lengths = sums_of_entries(starts, np.arange(len(x)), x[:, None])
-    total = sums_of_entries(starts, np.arange(len(x)), terms)
+    each = np.arange(len(x))
+    a = lanes_of(concentration, out, first)[words]
+    total = sums_of_entries(starts, each, log_rising_entries(a, x))
+    lengths = sums_of_entries(starts, each, x[:, None])
     part = totals[first : first + total.shape[1]]
-    add_lanes(total - log_rising_binomials(part, lengths), out, first)
+    add_lanes(total - special.log_rising_binomial(part, lengths), out, first)
 
 
-def log_rising_words(x: Array, words: Array, concentration: Array, logs: Array) -> Array:
-    """log [a (a + 1) ... (a + x - 1) / x!] of words, `(e,), (e,), 2 of (k, n) -> (e, n)`.
+def log_rising_entries(a: Array, x: Array) -> Array:
+    """log [a (a + 1) ... (a + x - 1) / x!] of words and classes, `(e, n), (e,) -> (e, n)`.
 
     Most words occur once or a few times, and logs of factors take less time than log gammas.
     """
-    terms = logs[words]
-    if (x == 1.0).all():
-        return terms
+    terms = special.log(a)
+    few = (x <= FEW) & (x == np.floor(x))
     terms[x == 0.0] = 0.0
-    many = (x > FEW) | (x != np.floor(x))
-    terms[many] = special.log_rising_binomial(concentration[words[many]], x[many, None])
-    few = np.where(many, 0.0, x)
-    for n in range(1, int(few.max(initial=0.0))):
-        more = few > n
-        terms[more] += np.log((concentration[words[more]] + n) / (n + 1.0))
+    terms[~few] = special.log_rising_binomial(a[~few], x[~few, None])
+    for n in range(1, int(x.max(initial=0.0, where=few))):
+        more = few & (x > n)
+        terms[more] += np.log((a[more] + n) / (n + 1.0))
     return terms
-
-
-@inlined
-def room_for_words(longest: int) -> tuple[Array, Array, Array, Array]:
-    """Room for a row's words, as `score_words` parts them."""
-    return (
-        np.empty(longest, np.uint64),
-        np.empty(longest, np.int64),
-        np.empty(longest),
-        np.empty(longest, np.int64),
-    )
-
-
-@compiled
-def score_words(
-    data: Array, indices: Array, concentration: Array, logs: Array, total: Array, product: Array,
-    room: tuple[Array, Array, Array, Array],
-) -> float:  # fmt: skip
-    """Add log [a (a + 1) ...
-
-    (a + x - 1) / x!] for one row's words; return how many words there are.
-
-    The log of the first factor is known, of words that occur a `few` times: most do once. The
-    others' factors go into a product of which one logarithm is taken for FACTORS of them: the
-    logarithm is what costs time. There is no branch where words are parted, as it would be guessed
-    wrong; sums are those of one word after the other.
-    """
-    few, others, counts, before = room
-    n = 0
-    m = 0
-    length = 0.0
-    for p in range(len(data)):
-        x = float(data[p])
-        length += x
-        others[m], counts[m], before[m] = indices[p], x, n
-        m += x != 1.0
-        few[n] = indices[p]
-        n += (x > 0.0) & (x <= FEW) & (x == np.floor(x))
-    factors = 0
-    done = 0
-    for q in range(m):
-        x = counts[q]
-        word = others[q]
-        if x > FEW or x != np.floor(x):
-            add_rows(total, logs, few[done : before[q]], before[q] - done)
-            done = before[q]
-            for k in range(len(total)):
-                total[k] += log_rising_binomial(concentration[word, k], x)
-        else:
-            for i in range(1, int(x)):
-                rise(product, concentration[word], float(i), 1.0 / (i + 1.0))
-                factors += 1
-                if factors == FACTORS:
-                    factors = 0
-                    add_rows(total, logs, few[done : before[q] + 1], before[q] + 1 - done)
-                    done = before[q] + 1
-                    take_logs(product, total)
-    add_rows(total, logs, few[done:n], n - done)
-    if factors > 0:
-        take_logs(product, total)
-    return length
-
-
-@inlined
-def rise(product: Array, concentration: Array, n: float, share: float) -> None:
-    """Multiply each class's product by (a + n) * share."""
-    for k in range(len(product)):
-        product[k] *= (concentration[k] + n) * share
 
 
 @compiled

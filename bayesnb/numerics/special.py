@@ -6,6 +6,8 @@ import numpy as np
 from scipy.special import gammaln, loggamma, polygamma, psi, zeta
 
 Array = np.ndarray
+LOG_PI = float(np.log(np.pi))
+LOG_2PI = float(np.log(2 * np.pi))
 
 # from here on the series below is exact: its first term left out, z**-13 / 156, is 1.4e-18
 STIRLING_FROM = 16.0

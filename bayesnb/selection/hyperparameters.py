@@ -34,11 +34,16 @@ from bayesnb.families.family import (
     ordered_hyperparameters,
     positive,
 )
-from bayesnb.families.gaussian import NORMAL, constant, weak_prior
-from bayesnb.families.multivariate import BLOCK
-from bayesnb.families.normal_inverse_gamma import GaussianStats, NormalInverseGamma
+from bayesnb.families.gaussian import (
+    NORMAL,
+    GaussianStats,
+    NormalInverseGamma,
+    constant,
+    weak_prior,
+)
+from bayesnb.families.multivariate import BLOCK, VectorStats
 from bayesnb.families.poisson import RATE
-from bayesnb.families.vectors import VectorStats, factor
+from bayesnb.families.vectors import factor
 from bayesnb.model.schema import Block
 from bayesnb.numerics.special import ratio
 

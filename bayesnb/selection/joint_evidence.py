@@ -46,8 +46,8 @@ from bayesnb.families import (
 )
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family, unless_alike
+from bayesnb.families.multivariate import VectorStats
 from bayesnb.families.units import LevelUnit, NumberUnit
-from bayesnb.families.vectors import VectorStats
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics.special import log_gamma_ratio
 from bayesnb.selection.contingency import LabelledRows
@@ -309,7 +309,8 @@ class NumberEvidence(BlockEvidence):
 
     def together(self, at: list[int], reading: Reading | None) -> MultivariateGaussian:
         prior = self.location[:, at], self.count, self._dof(at), self.scale[:, at][:, :, at]
-        return MultivariateGaussian(NormalInverseWishart(*map(unless_alike, prior)))
+        location, count, dof, scale = map(unless_alike, prior)
+        return MultivariateGaussian(NormalInverseWishart(location, count, dof, scale))
 
     def alone(self, at: int, flag: bool) -> NormalInverseGamma:
         scale = self.scale[:, at, at] / 2
@@ -326,7 +327,7 @@ class NumberEvidence(BlockEvidence):
             count, mean, scatter = self._of_all_rows
             stats = VectorStats(count, mean[..., at], scatter[..., at, :][..., at])
         prior = self.location[:, at], self.count, self._dof(at), self.scale[:, at][:, :, at]
-        belief = NormalInverseWishart.raw(*(field[:, None] for field in prior))
+        belief = NormalInverseWishart.raw(*(field[:, None] for field in prior), 0)
         return float(belief.log_evidence(stats).sum())
 
     @cached_property

@@ -47,7 +47,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
+from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
 from bayesnb.numerics.special import log_gamma_ratio, ratio
