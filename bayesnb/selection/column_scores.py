@@ -91,9 +91,9 @@ def count_again(
         if prior.independent_classes:  # the row's class alone
             keep &= rows.codes == c
             changed = slice(c, c + 1)
-        keep = np.flatnonzero(keep)
-        labels = one_hot(rows.codes[keep], scores.shape[1], weight[keep])
-        rest = rows.observers[b](rows.cells[b][keep], labels, 1)
+        others = np.flatnonzero(keep)
+        labels = one_hot(rows.codes[others], scores.shape[1], weight[others])
+        rest = rows.observers[b](rows.cells[b][others], labels, 1)
         if rows.elsewhere is not None:
             rest = rest + rows.elsewhere.blocks[b]
         reader = reader_of(prior[changed], rest[changed], kind)

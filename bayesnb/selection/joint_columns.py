@@ -166,15 +166,15 @@ def declare_blocks(
                 families[names] = family.columnwise.of_column(belief, *(kind.key or ()))
                 declared.update(names)
     for schema_block, prior in zip(schema.blocks, priors, strict=True):
-        names = schema_block.names
+        every = schema_block.names
         family = schema_block.family
-        left = tuple(name for name in names if name not in declared)
-        if left and (len(left) == len(names) or not _varies_by_column(family)):
+        left = tuple(name for name in every if name not in declared)
+        if left and (len(left) == len(every) or not _varies_by_column(family)):
             families[left] = family
             continue
         for name in left:
-            feature = names.index(name)
-            reading = reading_of(family, feature, len(names))
+            feature = every.index(name)
+            reading = reading_of(family, feature, len(every))
             families[name,] = family.of_column(prior.column(feature), *reading)
     return families
 

@@ -154,7 +154,8 @@ class BlockEvidence(ABC):
             gain = 0.0
         worth = gain
         if gain > 0 and joined:
-            worth -= self.unearned(*joined, complete)
+            one, two = joined
+            worth -= self.unearned(one, two, complete)
             if worth <= ROUNDING * abs(before):
                 worth = 0.0
         return Step(gone, made, gain, worth)

@@ -181,8 +181,8 @@ def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, 
                 counts = _list_counts(
                     cells.select(high), levels.share, starts[d], starts[few[high]]
                 )
-                table, one, two = (each.log_evidence_at_best() for each in counts)
-                value[:, high] = cap_factors(value[:, high], table - one - two)
+                both, first, second = (each.log_evidence_at_best() for each in counts)
+                value[:, high] = cap_factors(value[:, high], both - first - second)
             _put(factors, levels.places[d], levels.places[few], value)
         work.done(len(others))
 
