@@ -31,7 +31,6 @@ from bayesnb.model.product import (
     ProductStats,
     Rows,
     normalise,
-    normalise_log,
     observe,
 )
 from bayesnb.numerics.threads import blocks
@@ -218,9 +217,7 @@ def _draw_proba(
 
 def draw_additions(scores: Scores, draws: int, rng: np.random.Generator) -> Additions:
     """Draw what is added to the scores of rows that are not evidence about the exponents."""
-    return Additions(
-        scores.shift_of_rows, scores.by_exponent, draw_steps(scores.covariance, draws, rng)
-    )
+    return Additions(scores.shift, scores.by_exponent, draw_steps(scores.covariance, draws, rng))
 
 
 def draw_steps(
@@ -308,7 +305,7 @@ def draw_by_rows(
     There are not too many rows at once.
     """
     rng = np.random.default_rng(rng)
-    share = np.exp(normalise_log(scores.log_mean()))
+    share = scores.share
     step = 1 if observers else max(PROBABILITIES_AT_ONCE // (draws * scores.classes), 1)
     seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
     for rows in blocks(len(scores), step):
@@ -362,13 +359,11 @@ def _once_seen(scores: Scores, c: int, draws: int, rng: np.random.Generator) -> 
     expectation stays, as that of exp(U) does under `Scores`.
     """
     if scores.covariance is None or scores.by_exponent is None:
-        return Additions(scores.shift_of_rows)
+        return Additions(scores.shift)
     against = scores.by_exponent - scores.by_exponent[:, [c]]
     half = np.einsum("cf,fg,cg->c", against[0], scores.covariance.matrix, against[0]) / 2
     steps = draw_steps(scores.covariance, draws, spawn_generator(rng, 3))
-    return Additions(
-        scores.shift_of_rows, against, steps, np.broadcast_to(-half, (draws, len(half)))
-    )
+    return Additions(scores.shift, against, steps, np.broadcast_to(-half, (draws, len(half))))
 
 
 def observe_powered(rows: Rows, classes: int, power: Exponents) -> ProductStats:
