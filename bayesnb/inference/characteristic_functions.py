@@ -67,7 +67,9 @@ HALF_START = -52.0
 LAST_T = 9.0
 LENGTHS = 38  # of transforms, between LAST_T and 5,500
 TERM_TOLERANCE = 1e-10  # size at which a characteristic function is cut off, beside its 1 at t = 0
-# places times classes: some tenths of a second for a row, longer than drawing it
+MAX_PLACES = 1 << 18  # of a ray: a row that needs more is drawn
+# places times classes of a row that is fixed: some tenths of a second, longer than drawing it; a
+# row that was observed takes as long to be drawn, as it needs theta of its own
 MAX_WORK = 1 << 20
 NUMBERS_AT_ONCE = 1 << 20  # numbers of a transform that are held at once: 16 MiB
 
@@ -207,7 +209,7 @@ def characteristic_functions(
 ) -> Iterator[CharacteristicFunctions]:
     """Yield the transforms of active classes, on the ray that each row needs.
 
-    Rows of equal rays come together; those that would need more than MAX_WORK do not come. `narrow`
+    Rows of equal rays come together; those that would take too long do not come. `narrow`
     if transforms are needed as far as they matter to quantiles, not only to means. On the line 1/2
     they are in units of the row's predictive probability.
     """
@@ -219,7 +221,7 @@ def characteristic_functions(
         width, start = _extent(scores, kept, log_row)
     places = 4 * reach * width / (2 * np.pi)
     needed = np.stack([kept.sum(axis=1), width, places], axis=1)
-    possible = kept.sum(axis=1) * places <= MAX_WORK
+    possible = places <= (MAX_PLACES if observed else MAX_WORK / kept.sum(axis=1))
     order = np.argsort(~kept, axis=1, kind="stable")
     for ray_of_rows in np.unique(needed[possible], axis=0):
         a, wide, most = ray_of_rows

@@ -98,16 +98,15 @@ class ScoreCumulants(NamedTuple):
 
     def silence_undefined(self) -> Array:
         """Put zeros where a row lacks a cumulant, and return these rows, `(r,)`."""
-        arrays = self.alone, self.seen, self.common.swapaxes(-1, -2)
-        finite = np.ones(self.alone.shape[1], bool)
-        for array in arrays:
-            good = np.isfinite(array)
-            if not good.all():  # hardly ever
-                rows = np.moveaxis(good, -2, 0)
-                finite &= rows.reshape(len(rows), -1).all(axis=1)
-        for array in arrays if not finite.all() else ():
-            array[..., ~finite, :] = 0.0
-        return ~finite
+        undefined = np.zeros(self.alone.shape[1], bool)
+        for array, axes in ((self.alone, (0, 2)), (self.seen, (0, 2)), (self.common, (0, 1))):
+            finite = np.isfinite(array)
+            if not finite.all():  # hardly ever
+                undefined |= ~finite.all(axis=axes)
+        if undefined.any():
+            self.alone[:, undefined] = self.seen[:, undefined] = 0.0
+            self.common[..., undefined] = 0.0
+        return undefined
 
     def bound(self, error: Array, variance: Array) -> Array:
         """Bounds of errors of classes against others, given their log-odds' variance, `(r, c)`."""
@@ -302,11 +301,10 @@ def _invert_many(
     many = np.flatnonzero(~few)
     if not len(many):
         return
-    undone = slow[many]
-    guess = ends[:, undone]
-    ends[:, undone] = np.nan
+    heavy = np.ones(len(many), bool)
     for part in characteristic_functions(scores[many], kept[many], target.observed, narrow=True):
-        at = slow[many][part.rows][:, None], part.classes
+        at = slow[many[part.rows]][:, None], part.classes
+        heavy[part.rows] = False
         if target.observed:
             middle = np.clip(logit(mean[at]), -MAX_LOG_ODDS, MAX_LOG_ODDS)
             below = 1 - mean[at]
@@ -314,8 +312,8 @@ def _invert_many(
             middle = cumulants[0][at]
             below = None
             mean[at] = part.means()
-        near = guess[:, part.rows[:, None], part.classes]
-        ends[:, *at] = _search(part, middle, near, level, below)
+        ends[:, *at] = _search(part, middle, ends[:, *at], level, below)
+    ends[:, slow[many[heavy]]] = np.nan
 
 
 def _search(

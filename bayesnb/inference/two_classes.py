@@ -83,7 +83,8 @@ def _transforms(
         small = np.abs(terms[..., -1]).sum(axis=0) < TERM_TOLERANCE * phi.shape[1]
         if small.any():
             yield left[small], phi[small]
-            left, phi, scores, centre = (each[~small] for each in (left, phi, scores, centre))
+            left, phi = left[~small], phi[~small]
+            scores, centre = scores[~small], centre[~small]
 
 
 def log_transform(scores: Scores, s: Array, observed: bool) -> Array:
