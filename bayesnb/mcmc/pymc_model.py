@@ -18,10 +18,10 @@ from bayesnb.families.dirichlet import DirichletDensity, simplex
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import repeat_classes
 from bayesnb.mcmc.ensemble import Ensemble, PriorOfDraws
-from bayesnb.mcmc.gaussians import StudentDensity
 from bayesnb.mcmc.hyperpriors import BlockPrior, Draws, choose_prior
 from bayesnb.mcmc.likelihood import ObservedRows, add_rows, row_scores, tensors
 from bayesnb.mcmc.sampling import pymc
+from bayesnb.mcmc.student import StudentDensity
 from bayesnb.mcmc.variable_names import BlockNames, name_variables
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Block
