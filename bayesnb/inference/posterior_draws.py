@@ -297,19 +297,19 @@ def draw_by_rows(
     There are not too many rows at once.
     """
     rng = np.random.default_rng(rng)
+    live = scores.belief.live
+    possible = scores.of(live)
     share = scores.share
     step = 1 if observers else max(PROBABILITIES_AT_ONCE // (draws * scores.classes), 1)
     seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
     for rows in blocks(len(scores), step):
-        part = scores[rows]
         if observers:
-            yield (
-                rows,
-                share[rows],
-                draw_once_seen(part, observers, rng.multinomial(draws, share[rows.start]), rng),
-            )
+            times = rng.multinomial(draws, share[rows.start])[live]
+            proba = np.zeros((draws, 1, scores.classes))
+            proba[..., live] = draw_once_seen(possible[rows], observers, times, rng)
+            yield rows, share[rows], proba
         else:
-            proba = draw_proba(part, draws, rng=seed)
+            proba = draw_proba(scores[rows], draws, rng=seed)
             yield rows, proba.mean(axis=0), proba
 
 
@@ -319,28 +319,22 @@ def draw_once_seen(
     """Draw p(y | x, theta) of one row, `times[c]` times given that class c saw it, `(s, 1, c)`.
 
     Blocks are narrowed to the levels that the row holds, as no others need draws. Its features
-    count by exponents.
+    count by exponents. Every class must be possible.
     """
-    belief = scores.belief
-    each = zip(belief.blocks, scores.cells, observers, strict=True)
+    each = zip(scores.belief.blocks, scores.cells, observers, strict=True)
     beliefs, cells, narrow = zip(
         *(block.narrowed(x, observer) for block, x, observer in each), strict=True
     )
-    proba = np.zeros((times.sum(), 1, scores.classes))
-    live = belief.live
-    start = 0
+    before = Product(scores.belief.classes, beliefs)
+    proba = np.empty((times.sum(), 1, scores.classes))
+    ends = times.cumsum()
     for c in np.flatnonzero(times):
         seen = observe_powered(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)
         of_class = DirichletStats(np.eye(scores.classes)[c])
-        posterior = Product(belief.classes, beliefs).update(replace(seen, classes=of_class))
-        given = replace(scores, belief=posterior, cells=cells, covariance=None).of(live)
-        drawn = np.empty((times[c], 1, given.classes))
-        before = scores.of(live)
-        additions = Additions.draw(before, times[c], spawn_generator(rng, 3))
-        additions = additions.once_seen(before, int(live[:c].sum()))
-        _draw_proba(given, drawn, rng, 1, additions)
-        proba[start : start + times[c], :, live] = drawn
-        start += times[c]
+        posterior = before.update(replace(seen, classes=of_class))
+        given = replace(scores, belief=posterior, cells=cells, covariance=None)
+        additions = Additions.draw(scores, times[c], spawn_generator(rng, 3)).once_seen(scores, c)
+        _draw_proba(given, proba[ends[c] - times[c] : ends[c]], rng, 1, additions)
     return proba
 
 
