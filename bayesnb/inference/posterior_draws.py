@@ -153,14 +153,14 @@ def repeat_classes(classes: int, draws: int) -> Array:
 def at_once(beliefs: Sequence[Belief]) -> int:
     """Number of draws of all classes' parameters that are made and scored together."""
     return max(
-        min(PARAMETERS_AT_ONCE // max(map(_width, beliefs)), MAX_DRAWS_TIMES_CLASSES)
+        min(PARAMETERS_AT_ONCE // max(map(count_parameters, beliefs)), MAX_DRAWS_TIMES_CLASSES)
         // len(beliefs[0]),
         1,
     )
 
 
-def _width(belief: Belief) -> int:
-    """Number of parameters of one class."""
+def count_parameters(belief: Belief) -> int:
+    """Return the size of the largest parameter of one class."""
     return max(np.size(array) // len(belief) for array in belief.parts().values())
 
 
