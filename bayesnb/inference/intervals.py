@@ -140,7 +140,8 @@ def intervals(
     def add_rows(rows: slice) -> None:
         part = possible[rows]
         cumulants = ScoreCumulants.of(part, observed)
-        undefined = cumulants.silence_undefined()
+        undefined = cumulants.silence_undefined() | ~np.isfinite(part.share).all(axis=1)
+        part.share[undefined] = 1 / part.classes
         values = compute(part, cumulants, target)
         if undefined.any():
             values.put(undefined, Intervals(*np.full(4, np.nan)))
