@@ -23,7 +23,6 @@ from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.poisson import PoissonStats
 from bayesnb.inference.linked_sampling import relink
 from bayesnb.inference.posterior_draws import PARAMETERS_AT_ONCE, count_parameters
-from bayesnb.model.linked import LinkBlock
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.threads import blocks
@@ -72,7 +71,7 @@ def draw_cells(
     for block, belief, seen in zip(
         schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True
     ):
-        if isinstance(block, LinkBlock):
+        if block.is_linked:
             relink(schema, model, codes, cells, rng)
             continue
         lengths = None
