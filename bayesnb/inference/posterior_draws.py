@@ -328,7 +328,7 @@ def draw_once_seen(
     before = Product(scores.belief.classes, beliefs)
     proba = np.empty((times.sum(), 1, scores.classes))
     ends = times.cumsum()
-    for c in np.flatnonzero(times):
+    for c in np.flatnonzero(times).tolist():
         seen = observe_powered(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)
         of_class = DirichletStats(np.eye(scores.classes)[c])
         posterior = before.update(replace(seen, classes=of_class))

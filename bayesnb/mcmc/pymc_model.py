@@ -169,7 +169,8 @@ class ModelOptions:
         good = {
             "hierarchical": isinstance(self.hierarchical, bool) or self.hierarchical == "base",
             "scale_prior": self.scale_prior in SCALES,
-            "student": isinstance(student, Real) and (student is False or 0 < student < inf),
+            "student": isinstance(student, bool)
+            or (isinstance(student, Real) and 0 < float(student) < inf),
             "label_noise": good_noise,
         }
         for name, allowed in ALLOWED.items():
