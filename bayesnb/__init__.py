@@ -48,8 +48,8 @@ Four walks (file: function):
     predict_interval  estimators/uncertainty.py: predict_interval -> inference/intervals.py:
                       intervals -> inference/class_scores.py: cumulants -> each belief's
                       `score_cumulants`; where Cornish-Fisher is not exact enough,
-                      inference/two_classes.py or many_classes.py inverts the characteristic
-                      function -> results/datasets.py: dataset
+                      inference/two_classes.py and characteristic_functions.py invert the
+                      characteristic function -> results/datasets.py: dataset
     loo               estimators/cross_validation.py: loo -> selection/leave_one_out.py:
                       leave_one_out -> each belief's score of rows that were removed from their
                       class -> results/elpd.py: elpd

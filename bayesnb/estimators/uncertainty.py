@@ -26,7 +26,7 @@ from bayesnb.inference.intervals import (
     find_smooth,
     intervals,
 )
-from bayesnb.inference.posterior_draws import FALLBACK_DRAWS, warn_drawn, warn_not_closed
+from bayesnb.inference.posterior_draws import FALLBACK_DRAWS, warn_drawn
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.inference.two_classes import too_heavy
 from bayesnb.model.product import Observer, normalise
@@ -490,7 +490,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         result = Intervals(*np.empty((4, len(scores), scores.classes)))
         observers = self._observers(observed)
         drawn, error = draw_intervals(scores[~smooth], observers, prob, SHARED_DRAWS, 0)
-        warn_not_closed(scores.belief.why_drawn, int((~smooth).sum()), SHARED_DRAWS, error)
+        warn_drawn(int((~smooth).sum()), SHARED_DRAWS, error, scores.belief.why_drawn)
         result.put(~smooth, drawn)
         if smooth.any():
             closed = intervals(scores[smooth], prob, observed, method, self.n_jobs)
@@ -519,7 +519,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             result = entropies(scores, observed, self.n_jobs)
         else:
             result, error = draw_entropies(scores, self._observers(observed), SHARED_DRAWS, 0)
-            warn_not_closed(scores.belief.why_drawn, len(scores), SHARED_DRAWS, error)
+            warn_drawn(len(scores), SHARED_DRAWS, error, scores.belief.why_drawn)
         self._check_distribution(scores, result.aleatoric[:, None])
         return table.index, result, self._log_density(scores.cells)
 

@@ -66,14 +66,10 @@ class Scores:
         return replace(self, belief=Product(self.belief.classes[classes], blocks))
 
     @cached_property
-    def shift(self) -> Array | float:
+    def shift(self) -> Array:
         """The constants a_c, `(r, c)`."""
-        return tempering_shift(self.belief.blocks, self.cells, self.power)
-
-    @property
-    def shift_of_rows(self) -> Array:
-        """The constants as `(r, c)` also where all are 0."""
-        return np.broadcast_to(self.shift, (len(self), self.classes))
+        shift = tempering_shift(self.belief.blocks, self.cells, self.power)
+        return np.broadcast_to(shift, (len(self), self.classes))
 
     @cached_property
     def by_exponent(self) -> Array | None:
@@ -92,40 +88,40 @@ class Scores:
         """Variance of each class's log-odds by exponents that are not known, `(r, c)`."""
         if self.covariance is None or self.by_exponent is None:
             return np.zeros((len(self), self.classes))
-        log_mean = self.log_mean()
-        share = np.exp(normalise_log(log_mean))
+        share = self.share
         rows = np.arange(len(share))
         best = share.argmax(axis=1)
         mean = np.einsum("rc,rcf->rf", share, self.by_exponent)
         least = np.minimum(share, 0.5)[..., None]  # of the most probable class, which comes next
         gap = (self.by_exponent - mean[:, None]) / (1 - least)
         # 1 - p has few digits where p is near 1: its others are weighed among themselves
-        others = np.where(np.arange(self.classes) == best[:, None], -np.inf, log_mean)
+        others = np.where(np.arange(self.classes) == best[:, None], -np.inf, self.log_mean)
         mean = np.einsum("rc,rcf->rf", np.exp(normalise_log(others)), self.by_exponent)
         gap[rows, best] = self.by_exponent[rows, best] - mean
         return np.einsum("rcf,fg,rcg->rc", gap, self.covariance.matrix, gap, optimize=True)
 
+    @cached_property
     def log_mean(self) -> Array:
         """K_c(1): the log joint predictive, `(r, c)`."""
-        class_part = np.asarray(self.belief.classes.weight_log_moment(1.0))
-        total = np.repeat(class_part[None], len(self), axis=0)
-        for block, x, w in self._blocks():
-            block.score(x, w, total)
-        return total
+        # the classes' weights are not divided by their sum, as the probabilities of a joint are
+        total = np.logaddexp.reduce(self.belief.classes.weight_log_moment(1.0))
+        return self.belief.log_joint(self.cells, self.power, 1) + total
 
-    def _blocks(self, *, independent_classes: bool | None = None) -> list[tuple[Any, Cells, Power]]:
+    @cached_property
+    def share(self) -> Array:
+        """p(y | x, D), `(r, c)`; NaN where a row has no distribution."""
+        return np.exp(normalise_log(self.log_mean))
+
+    def _blocks(self, independent: bool = True) -> list[tuple[Any, Cells, Power]]:
         """Blocks with their cells and exponents, but for those that say nothing.
 
-        All of them; or those whose classes are independent of one another; or those whose classes
-        are not.
+        Those whose classes are independent of one another, or those whose classes are not.
         """
-        blocks = self.belief.blocks
-        parts = zip(blocks, self.cells, of_rows(self.power, self.cells), strict=True)
-        wanted = (True, False) if independent_classes is None else (independent_classes,)
+        powers = of_rows(self.power, self.cells)
         return [
-            part
-            for part in parts
-            if part[0].independent_classes in wanted and not is_silent(part[2])
+            (block, x, w)
+            for block, x, w in zip(self.belief.blocks, self.cells, powers, strict=True)
+            if block.independent_classes == independent and not is_silent(w)
         ]
 
     def cumulants(self, tilt: float = 0.0) -> Array:
@@ -138,7 +134,7 @@ class Scores:
         """
         class_part = self.belief.classes.weight_cumulants(4, tilt)
         total = np.repeat(class_part[:, None], len(self), axis=1)
-        for block, x, w in self._blocks(independent_classes=True):
+        for block, x, w in self._blocks():
             total += block.score_cumulants(x, tilt, w)
         total[0] += self.shift
         return total
@@ -146,7 +142,7 @@ class Scores:
     def mixture_variance(self, tilt: float = 0.0) -> Array:
         """Part of the scores' variance between the bins of averaged histograms, `(r, c)`."""
         total = np.zeros((len(self), self.classes))
-        for block, x, w in self._blocks():
+        for block, x, w in self._blocks():  # no block with atoms has classes in common
             if block.has_atoms:
                 total += block.mixture_variance(x, tilt, w)
         return total
@@ -159,9 +155,9 @@ class Scores:
         s = np.asarray(s, complex)
         class_part = self.belief.classes.weight_log_moment(s[:, None]).T
         total = np.repeat(class_part[None], len(self), axis=0)
-        for block, x, w in self._blocks(independent_classes=True):
+        for block, x, w in self._blocks():
             total += block.score_transform(x, s, w)
-        if not isinstance(self.shift, float):
+        if self.shift.any():
             total += self.shift[:, :, None] * s
         return np.where(np.isnan(total), np.inf, total)
 
@@ -172,23 +168,21 @@ class Scores:
         """
         total = exponent_cumulants(self.exponent_variance[:, -1], observed)
         t = float(observed)
-        for block, x, w in self._blocks(independent_classes=False):
+        for block, x, w in self._blocks(independent=False):
             total[0] += block.pair_cumulants(x, t, 0.0, w)
             total[1] += block.pair_cumulants(x, 0.0, t, w)
         return total
 
     def pair_transform(self, s: Array, u: Array) -> Any:
-        """log E exp(s U_1 + u U_0) from what both scores have in common, `(n,), (n,) -> (r, n)`.
+        """log E exp(s U_1 + u U_0) from blocks in which classes share parameters.
 
-        That is blocks in which two classes share parameters, and exponents. Real, or with real
-        parts of 0 or more; infinite where the moment does not exist.
+        Shapes: `(n,), (n,) -> (r, n)`. It is real, or has real parts of 0 or more; infinite where
+        the moment does not exist.
         """
         total: Any = 0.0
-        for block, x, w in self._blocks(independent_classes=False):
+        for block, x, w in self._blocks(independent=False):
             total = total + block.pair_moment(x, s, u, w)
-        if self.covariance is None:
-            return total
-        return total + self.exponent_variance[:, -1:] * ((s - u) ** 2 - (s + u)) / 8
+        return total
 
 
 def scores_of(fitted: Fitted, cells: Sequence[Cells]) -> Scores:
@@ -206,3 +200,8 @@ def exponent_cumulants(variance: Array, observed: bool) -> Array:
     if observed:
         cumulants[:, 0] = variance / 2, -variance / 2
     return cumulants
+
+
+def exponent_log_moment(variance: Array, s: Array, u: Array) -> Array:
+    """What exponents add to log E exp(s U_1 + u U_0), `(...), (n,), (n,) -> (..., n)`."""
+    return variance[..., None] * ((s - u) ** 2 - (s + u)) / 8

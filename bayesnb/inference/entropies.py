@@ -14,11 +14,10 @@ import numpy as np
 from scipy.special import loggamma, psi, xlogy
 
 from bayesnb.families.base import Array, Rng
+from bayesnb.inference.characteristic_functions import active, characteristic_functions
 from bayesnb.inference.class_scores import Scores
-from bayesnb.inference.many_classes import active, characters, rays
 from bayesnb.inference.posterior_draws import draw_by_rows, draw_fallback, mean_error, warn_drawn
-from bayesnb.inference.two_classes import half_spectrum, means, pairs_of, spectra
-from bayesnb.model.product import Observer, normalise_log
+from bayesnb.model.product import Observer
 from bayesnb.numerics.threads import blocks, in_order
 
 # minus the log of an expected probability that is left out: -p log p is 4e-13 there
@@ -77,71 +76,35 @@ def split_entropy(probability: Array, aleatoric: Array) -> Entropies:
 
 
 def _compute_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
-    """Means of p(y | x, theta), and expected entropies."""
-    log_mean = scores.log_mean()
-    good = np.isfinite(log_mean).all(axis=1) & np.isfinite(scores.cumulants()).all(axis=(0, 2))
+    """Means of p(y | x, theta), and expected entropies, each the sum of one for every class.
+
+    Rows whose transforms take too long are drawn.
+    """
+    share = scores.share
+    entropy = np.full(len(share), np.nan)
+    good = np.isfinite(scores.log_mean).all(axis=1)
+    good &= np.isfinite(scores.cumulants()).all(axis=(0, 2))
     good &= np.isfinite(scores.pair_cumulants(False)).all(axis=(0, 1))
-    if not good.all():
-        mean = np.full(log_mean.shape, np.nan)
-        entropy = np.full(len(log_mean), np.nan)
-        if good.any():
-            mean[good], entropy[good] = _compute_rows(scores[good], observed)
+    mean = np.full(share.shape, np.nan)
+    defined = np.flatnonzero(good)
+    if not len(defined):
         return mean, entropy
-    kept = active(scores, log_mean, observed, LOG_NEGLIGIBLE)
-    few = kept.sum(axis=1) == 2
-    mean = np.zeros(kept.shape)
-    entropy = np.zeros(len(kept))
-    for rows, of_rows in ((few, _compute_pairs), (~few, _compute_many_classes)):
-        if rows.any():
-            mean[rows], entropy[rows] = of_rows(scores[rows], kept[rows], observed)
-    mean = np.exp(normalise_log(log_mean)) if observed else np.clip(mean, 0.0, 1.0)
-    return mean / mean.sum(axis=1, keepdims=True), entropy
-
-
-def _compute_pairs(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """Means and expected entropies of rows with two active classes.
-
-    The means are those before the rows were seen.
-    """
-    mean = np.zeros(kept.shape)
-    entropy = np.empty(len(kept))
-    for i, j, group in pairs_of(kept):
-        two = scores[group].of([i, j])
-        parts = [(np.arange(len(two)), half_spectrum(two))] if observed else spectra(two)
-        for rows, spectrum in parts:
-            at = group[rows]
-            line = 0.5 if observed else 0.0
-            kernel = spectrum.weight * entropy_kernel(line, spectrum.t).real
-            # both classes have the same p log p
-            entropy[at] = 2 / np.pi * (spectrum.phi.real * kernel).sum(axis=1)
-            if not observed:
-                mean[at, j] = means(spectrum)
-                mean[at, i] = 1 - mean[at, j]
-    return mean, entropy
-
-
-def _compute_many_classes(scores: Scores, kept: Array, observed: bool) -> tuple[Array, Array]:
-    """Means and expected entropies of rows with any number of active classes.
-
-    An entropy is the sum of one for each class.
-    """
-    mean = np.zeros(kept.shape)
-    entropy = np.zeros(len(kept))
-    needed = rays(scores, kept, observed, narrow=False)
-    if not observed and not (fine := needed.light).all():
-        proba = draw_fallback(scores[~fine])
-        each = -xlogy(proba, proba).sum(axis=-1)
-        warn_drawn(int((~fine).sum()), len(proba), max(mean_error(proba), mean_error(each)))
-        mean[~fine], entropy[~fine] = proba.mean(axis=0), each.mean(axis=0)
-        if fine.any():
-            mean[fine], entropy[fine] = _compute_many_classes(scores[fine], kept[fine], False)
-        return mean, entropy
-    for part in characters(scores, kept, observed, needed):
-        kernel = entropy_kernel(0.5 if observed else 0.0, part.t)
-        entropy[part.rows] = part.step / np.pi * (part.phi * kernel.conj()).real.sum(axis=(1, 2))
+    scores = scores[defined]
+    mean[defined] = share[defined] if observed else 0.0
+    kept = active(scores, observed, LOG_NEGLIGIBLE)
+    for part in characteristic_functions(scores, kept, observed, narrow=False):
+        rows = defined[part.rows]
+        kernel = entropy_kernel(0.5 if observed else 0.0, part.t).conj()
+        entropy[rows] = part.step / np.pi * (part.phi * kernel).real.sum(axis=(1, 2))
         if not observed:
-            mean[part.rows[:, None], part.classes] = part.means()
-    return mean, entropy
+            mean[rows[:, None], part.classes] = part.means()
+    heavy = np.flatnonzero(np.isnan(entropy[defined]))
+    if len(heavy):
+        proba = draw_fallback(scores[heavy])
+        each = -xlogy(proba, proba).sum(axis=-1)
+        warn_drawn(len(heavy), len(proba), max(mean_error(proba), mean_error(each)))
+        mean[defined[heavy]], entropy[defined[heavy]] = proba.mean(axis=0), each.mean(axis=0)
+    return mean / mean.sum(axis=1, keepdims=True), entropy
 
 
 def entropy_kernel(line: float, t: Array) -> Array:

@@ -65,45 +65,53 @@ def explain(belief: Product, cells: Sequence[Cells], power: Exponents = 1.0) -> 
     """
     live = belief.live
     words = tuple(block.words(x) for block, x in zip(belief.blocks, cells, strict=True))
-    _refuse_many(cells, words, len(live))
+    features = _count_features(cells, words, len(live))
     possible = belief.blocks if belief.all_live else tuple(block[live] for block in belief.blocks)
-    powers = of_rows(power, cells)
-    parts = [
-        _of_block(*block, int(live.sum()))
-        for block in zip(possible, cells, words, powers, strict=True)
-    ]
+    step = max(NUMBERS_AT_ONCE // max(len(live) * features, 1), 1)
+    parts = []
+    for rows in blocks(cells[0].shape[0], step):
+        parts.append(_explain_rows(possible, [x[rows] for x in cells], words, power))
     mean, variance, gain, total = (
-        np.concatenate(each, axis=-1)
-        for each in zip(
-            *((*part[:3], part.total_variance[..., None]) for part in parts), strict=True
-        )
+        _spread(np.concatenate(arrays), live) for arrays in zip(*parts, strict=True)
     )
     first, second = belief.classes.weight_cumulants(2)
     second = np.where(live, second, 0.0)
     return Explanation(
-        _spread(mean, live),
-        np.sqrt(np.maximum(_spread(variance, live), 0.0)),
-        _spread(gain, live),
+        mean,
+        np.sqrt(np.maximum(variance, 0.0)),
+        gain,
         np.where(live, first, -np.inf),
         np.sqrt(second),
         belief.log_class,
-        np.sqrt(np.maximum(second + _spread(total, live).sum(axis=-1), 0.0)),
+        np.sqrt(np.maximum(second + total.sum(axis=-1), 0.0)),
         words,
     )
 
 
-def _of_block(
-    block: Belief, x: Cells, words: Array | None, power: Power, classes: int
-) -> Contributions:
+def _explain_rows(
+    possible: Sequence[Belief],
+    cells: Sequence[Cells],
+    words: Sequence[Array | None],
+    power: Exponents,
+) -> tuple[Array, ...]:
+    """Means, variances and log predictives of terms, `(r, c, f)`, and the blocks' variances."""
+    each = zip(possible, cells, words, of_rows(power, cells), strict=True)
+    parts = [_explain_block(*block) for block in each]
+    total = np.stack([part.total_variance for part in parts], axis=-1)
+    terms = zip(*(part[:3] for part in parts), strict=True)
+    return *(np.concatenate(arrays, axis=-1) for arrays in terms), total
+
+
+def _explain_block(block: Belief, x: Cells, words: Array | None, power: Power) -> Contributions:
     """Contributions of one block's cells."""
     if is_silent(power):
-        shape = (x.shape[0], classes, x.shape[1] if words is None else len(words))
-        nothing = np.zeros(shape)
+        nothing = np.zeros((x.shape[0], len(block), x.shape[1] if words is None else len(words)))
         return Contributions(nothing, nothing, nothing, nothing[..., 0])
-    result = _by_cells(block, x, words, power, classes)
+    read = x.toarray() if words is None and sparse.issparse(x) else x
+    result = block.contributions(read, power, words)
     each = power[:, None] if is_by_row(power) else power  # type: ignore[index]
     if not is_one(power):
-        predictive = raised(each, _by_cells(block, x, words, 1.0, classes).log_moment)
+        predictive = raised(each, block.contributions(read, 1.0, words).log_moment)
         shift = difference(predictive, result.log_moment)
         result = result._replace(mean=result.mean + shift, log_moment=predictive)
     log_base = block.cell_log_base(x)
@@ -111,22 +119,6 @@ def _of_block(
         base = each * log_base[:, None]
         result = result._replace(mean=result.mean + base, log_moment=result.log_moment + base)
     return result
-
-
-def _by_cells(
-    block: Belief, x: Cells, words: Array | None, power: Power, classes: int
-) -> Contributions:
-    """Contributions to powers of the densities, some rows at once."""
-    width = x.shape[1] if words is None else len(words)
-    parts = []
-    for rows in blocks(x.shape[0], max(NUMBERS_AT_ONCE // max(classes * width, 1), 1)):
-        each = power[rows] if is_by_row(power) else power  # type: ignore[index]
-        parts.append(block.contributions(_as_read(x[rows], words), each, words))
-    return Contributions(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-
-def _as_read(x: Cells, words: Array | None) -> Cells:
-    return x.toarray() if words is None and sparse.issparse(x) else x
 
 
 def _spread(values: Array, live: Array) -> Array:
@@ -138,12 +130,12 @@ def _spread(values: Array, live: Array) -> Array:
     return out
 
 
-def _refuse_many(cells: Sequence[Cells], words: Sequence[Array | None], classes: int) -> None:
-    """Raise for a result of more than MAX_NUMBERS numbers."""
+def _count_features(cells: Sequence[Cells], words: Sequence[Array | None], classes: int) -> int:
+    """Count the features of all blocks; raise for a result of more than MAX_NUMBERS numbers."""
     rows = cells[0].shape[0]
-    features = sum(
-        x.shape[1] if shown is None else len(shown) for x, shown in zip(cells, words, strict=True)
-    )
+    features = 0
+    for x, shown in zip(cells, words, strict=True):
+        features += x.shape[1] if shown is None else len(shown)
     if rows * classes * features > MAX_NUMBERS:
         most = MAX_NUMBERS // (classes * features)
         advice = f"at most {most:,} rows like these at once" if most else "fewer columns"
@@ -151,3 +143,4 @@ def _refuse_many(cells: Sequence[Cells], words: Sequence[Array | None], classes:
             f"explain: {rows:,} rows x {classes:,} classes x {features:,} features are "
             f"{rows * classes * features:,} numbers, more than {MAX_NUMBERS:,}. Explain {advice}."
         )
+    return features

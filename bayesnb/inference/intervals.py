@@ -10,7 +10,7 @@ that the row may be of, whose mean is the predictive; and that under p(theta | D
 fixed by someone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,18 +18,16 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Rng
-from bayesnb.inference.class_scores import Scores, exponent_cumulants
-from bayesnb.inference.many_classes import (
-    MAX_PLACES,
+from bayesnb.inference.characteristic_functions import (
     CharacteristicFunctions,
     active,
-    characters,
+    characteristic_functions,
     last_place,
-    rays,
 )
+from bayesnb.inference.class_scores import Scores, exponent_cumulants
 from bayesnb.inference.posterior_draws import draw_by_rows, quantile_error
-from bayesnb.inference.two_classes import invert, pairs_of
-from bayesnb.model.product import Observer, normalise_log
+from bayesnb.inference.two_classes import invert
+from bayesnb.model.product import Observer
 from bayesnb.numerics.threads import blocks, in_order
 
 TOLERANCES = {"auto": 1e-3, "fast": 0.02, "exact": 1e-6}  # errors on the probability scale
@@ -45,13 +43,13 @@ MAX_LOG_ODDS = 32.0
 # were 2.5e-4 under "auto" and 0.018 under "fast".
 ERROR_FACTOR = 2.0
 MIXTURE_ERROR = 0.05
-# cumulants of -W by those of W, as if of a difference of scores
-NEGATION_SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])
-# places of a ray up to which histograms are transformed in less time than they are drawn
-MAX_HISTOGRAM_PLACES = 1 << 14
+# last t up to which the histograms of several classes are transformed in less time than drawn
+MAX_HISTOGRAM_T = 200.0
 PLACES_TRIED = 64  # places at which it is asked whether a transform has died out
 # rows times classes at once: four cumulants of each, before and after, stay in a core's cache
 CELLS_AT_ONCE = 1 << 15
+# cumulants of -W by those of W, as if of a difference of scores
+NEGATION_SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])
 
 
 class Intervals(NamedTuple):
@@ -77,25 +75,38 @@ class Target(NamedTuple):
 
 
 class ScoreCumulants(NamedTuple):
-    """Cumulants of the scores alone and once their class has seen the row, and log means.
+    """Cumulants of the scores alone and once their class has seen the row, `(4, r, c)` each.
 
-    Cumulants are `(4, r, c)`, log means `(r, c)`.
-
-    `common` is what two classes that are not apart add to those of their log-odds, `(2, 4, r)`;
+    `common` is what two classes that share parameters add to those of their log-odds, `(2, 4, r)`;
     `mixed` the part of the scores' variance that is between bins, `(r, c)`, or None where there are
     none.
     """
 
     alone: Array
     seen: Array
-    log_mean: Array
     common: Array
-    mixed: Array | None = None
+    mixed: Array | None
 
-    def of(self, rows: Array) -> "ScoreCumulants":
-        mixed = None if self.mixed is None else self.mixed[rows]
-        parts = self.alone[:, rows], self.seen[:, rows], self.log_mean[rows], self.common[..., rows]
-        return ScoreCumulants(*parts, mixed)
+    @classmethod
+    def of(cls, scores: Scores, observed: bool) -> "ScoreCumulants":
+        alone = scores.cumulants()
+        seen = scores.cumulants(1.0) if observed else alone
+        mixed = None
+        if scores.belief.has_atoms:
+            mixed = np.maximum(scores.mixture_variance(), scores.mixture_variance(float(observed)))
+        return cls(alone, seen, scores.pair_cumulants(observed), mixed)
+
+    def silence_undefined(self) -> Array:
+        """Put zeros where a row lacks a cumulant, and return these rows, `(r,)`."""
+        undefined = np.zeros(self.alone.shape[1], bool)
+        for array, axes in ((self.alone, (0, 2)), (self.seen, (0, 2)), (self.common, (0, 1))):
+            finite = np.isfinite(array)
+            if not finite.all():  # hardly ever
+                undefined |= ~finite.all(axis=axes)
+        if undefined.any():
+            self.alone[:, undefined] = self.seen[:, undefined] = 0.0
+            self.common[..., undefined] = 0.0
+        return undefined
 
     def bound(self, error: Array, variance: Array) -> Array:
         """Bounds of errors of classes against others, given their log-odds' variance, `(r, c)`."""
@@ -103,26 +114,8 @@ class ScoreCumulants(NamedTuple):
             return error
         largest = np.sort(self.mixed, axis=1)[:, -2:]
         others = np.where(self.mixed == largest[:, 1:], largest[:, :1], largest[:, 1:])
-        return (
-            ERROR_FACTOR * error
-            + MIXTURE_ERROR * numerics.special.ratio(self.mixed + others, variance) ** 2
-        )
-
-    @property
-    def finite(self) -> Array:
-        """Whether all cumulants of a row exist, `(r,)`."""
-        finite = np.isfinite(self.alone) & np.isfinite(self.seen)
-        common = np.isfinite(self.common)
-        if finite.all() and common.all():  # as nearly always, which takes a twentieth of the time
-            return np.ones(len(self.log_mean), bool)
-        return finite.all(axis=(0, 2)) & common.all(axis=(0, 1))
-
-
-class OneAgainstOthers(NamedTuple):
-    """Mean of each class's probability, `(r, c)`, and quantiles of its log-odds, `(3, r, c)`."""
-
-    mean: Array
-    quantiles: Array
+        share = numerics.special.ratio(self.mixed + others, variance)
+        return ERROR_FACTOR * error + MIXTURE_ERROR * share**2
 
 
 def intervals(
@@ -136,32 +129,22 @@ def intervals(
     method here holds them has a mean, and no quantiles: see `find_heavy`.
     """
     live = scores.belief.live
-    target = Target(
-        ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2])), observed, TOLERANCES[method]
-    )
+    z = ndtri(np.array([(1 - prob) / 2, 0.5, (1 + prob) / 2]))
+    target = Target(z, observed, TOLERANCES[method])
     result = Intervals(*np.zeros((4, len(scores), len(live))))
     if live.sum() == 1:
         return Intervals(*(array + live for array in result))
     possible = scores if live.all() else scores.of(live)
-    of_rows = _compute_two_classes if live.sum() == 2 else _compute_many_classes
+    compute = _compute_two_classes if possible.classes == 2 else _compute_many_classes
 
     def add_rows(rows: slice) -> None:
         part = possible[rows]
-        alone = part.cumulants()
-        seen = part.cumulants(1.0) if observed else alone
-        mixed = None
-        if possible.belief.has_atoms:
-            mixed = np.maximum(
-                part.mixture_variance(), part.mixture_variance(1.0 if observed else 0.0)
-            )
-        known = ScoreCumulants(alone, seen, part.log_mean(), part.pair_cumulants(observed), mixed)
-        good = known.finite
-        if good.all():
-            values = of_rows(part, known, target)
-        else:
-            values = Intervals(*np.full((4, len(part), possible.classes), np.nan))
-            if good.any():
-                values.put(good, of_rows(part[good], known.of(good), target))
+        cumulants = ScoreCumulants.of(part, observed)
+        undefined = cumulants.silence_undefined() | ~np.isfinite(part.share).all(axis=1)
+        part.share[undefined] = 1 / part.classes
+        values = compute(part, cumulants, target)
+        if undefined.any():
+            values.put(undefined, Intervals(*np.full(4, np.nan)))
         result.put((rows, live), values)
 
     list(in_order(add_rows, blocks(len(scores), max(CELLS_AT_ONCE // possible.classes, 1)), n_jobs))
@@ -183,28 +166,13 @@ def find_smooth(scores: Scores, observed: bool) -> Array:
     if not belief.may_be_known or not belief.closed or belief.live.sum() == 1:
         return np.full(len(scores), belief.closed)
     possible = scores.of(belief.live)
-    parts = [
-        possible[rows]
-        for rows in blocks(len(scores), max(CELLS_AT_ONCE // (PLACES_TRIED * possible.classes), 1))
-    ]
-    return np.concatenate([_die_out(part, observed) for part in parts])
-
-
-def _die_out(scores: Scores, observed: bool) -> Array:
-    """Return the rows whose transforms are small at places that are not too far, `(r,)`."""
-    if scores.classes <= 2:
-        return np.isfinite(
-            last_place(scores, np.ones((len(scores), scores.classes), bool), observed)
-        )
-    return (
-        rays(
-            scores,
-            active(scores, scores.log_mean(), observed, LOG_NEGLIGIBLE),
-            observed,
-            narrow=True,
-        ).size
-        <= MAX_HISTOGRAM_PLACES
-    )
+    farthest = np.inf if possible.classes == 2 else MAX_HISTOGRAM_T
+    smooth = np.empty(len(scores), bool)
+    for rows in blocks(len(scores), max(CELLS_AT_ONCE // (PLACES_TRIED * possible.classes), 1)):
+        part = possible[rows]
+        last = last_place(part, active(part, observed, LOG_NEGLIGIBLE), observed)
+        smooth[rows] = np.isfinite(last) & (last <= farthest)
+    return smooth
 
 
 def draw_intervals(
@@ -218,10 +186,7 @@ def draw_intervals(
     result = Intervals(*np.empty((4, len(scores), scores.classes)))
     levels = [0.5, (1 - prob) / 2, (1 + prob) / 2]
     for rows, mean, proba in draw_by_rows(scores, observers, draws, rng):
-        result.mean[rows] = mean
-        result.median[rows], result.lower[rows], result.upper[rows] = np.quantile(
-            proba, levels, axis=0
-        )
+        result.put(rows, Intervals(mean, *np.quantile(proba, levels, axis=0)))
         error = max(error, quantile_error(proba, levels))
     return result, error
 
@@ -231,31 +196,34 @@ def _compute_two_classes(scores: Scores, known: ScoreCumulants, target: Target) 
 
     The first's are their negatives.
     """
-    share = known.log_mean
-    numerics.row_kernels.normalise(share, True)
+    share = scores.share
     score, others = ((known.alone[..., c], known.seen[..., c]) for c in (1, 0))
     ends, error, cumulants = _expand(score, others, share[:, 1], target, known.common)
+    mean = share[:, 1]
     if not target.observed:
-        share[:, 1] = numerics.cornish_fisher.logistic_mean(cumulants)
+        mean = numerics.cornish_fisher.logistic_mean(cumulants)
     error = known.bound(error[:, None], cumulants[1, :, None])[:, 0]
     slow = np.flatnonzero(~(error <= target.tolerance))
     if len(slow):
-        exact = invert(
-            scores[slow], cumulants[:, slow], ndtr(target.z), ends[:, slow], target.observed
-        )
-        ends[:, slow] = exact.quantiles
+        part = scores[slow]
+        guess = ends[:, slow]
+        ends[:, slow] = invert(part, cumulants[:, slow], ndtr(target.z), guess, target.observed)
         if not target.observed:
-            known_mean = np.isfinite(exact.mean)
-            share[slow[known_mean], 1] = exact.mean[known_mean]
-    if not target.observed:
-        share[:, 0] = 1 - share[:, 1]
+            for exact in _every_class(part):
+                mean[slow[exact.rows]] = exact.means()[:, 1]
     lower, median, upper = numerics.cornish_fisher.logistic(np.stack([-ends[::-1], ends], axis=-1))
-    return Intervals(share, median, lower, upper)
+    return Intervals(np.stack([1 - mean, mean], axis=1), median, lower, upper)
+
+
+def _every_class(scores: Scores) -> Iterator[CharacteristicFunctions]:
+    """Transforms of two classes before the row was seen, from which their means are."""
+    kept = np.ones((len(scores), scores.classes), bool)
+    return characteristic_functions(scores, kept, observed=False, narrow=False)
 
 
 def _expand(
-    score: tuple[Array, Array],
-    others: tuple[Array, Array],
+    score: Sequence[Array],
+    others: Sequence[Array],
     share: Array,
     target: Target,
     common: Any = 0.0,
@@ -274,35 +242,33 @@ def _expand(
 
 def _compute_many_classes(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
     """Intervals of three or more classes, each against all others."""
-    share = np.exp(normalise_log(known.log_mean))
-    kept = active(scores, known.log_mean, target.observed, LOG_NEGLIGIBLE)
-    parts = known.alone, known.seen, share, kept
-    others, others_seen, mean, crude = numerics.class_sums.cumulants_of_others(*parts)
+    share = scores.share
+    shape = share.shape
+    kept = active(scores, target.observed, LOG_NEGLIGIBLE)
+    sums = numerics.class_sums.cumulants_of_others(known.alone, known.seen, share, kept)
+    others, others_seen, mean, crude = sums
     score, rest = (
         [array.reshape(4, -1) for array in pair] for pair in (known[:2], (others, others_seen))
     )
     common = exponent_cumulants(scores.exponent_variance.reshape(-1), target.observed)
-    ends, error, cumulants = _expand(
-        (score[0], score[1]), (rest[0], rest[1]), share.reshape(-1), target, common
-    )
-    ends = ends.reshape(-1, *share.shape)
-    cumulants = cumulants.reshape(4, *share.shape)
-    if not target.observed:
+    ends, error, flat = _expand(score, rest, share.reshape(-1), target, common)
+    ends = ends.reshape(-1, *shape)
+    cumulants = flat.reshape(4, *shape)
+    if target.observed:
+        mean = share
+    else:
         # From the sums over classes; from the cumulants where there are none, or where exponents
         # are not known, whose variance is not in the sums.
-        logistic = numerics.cornish_fisher.logistic_mean(cumulants.reshape(4, -1))
-        unknown = np.isnan(mean) | (scores.exponent_variance > 0)
-        mean = np.where(unknown, logistic.reshape(mean.shape), mean)
-    against = OneAgainstOthers(share if target.observed else mean, ends)
-    error = known.bound(error.reshape(share.shape), cumulants[1])
-    slow = (kept & ~(error + crude[:, None] <= target.tolerance)).any(axis=1)
-    if slow.any():
-        _invert_many(scores, np.flatnonzero(slow), kept, cumulants, target, against)
-    ends = np.sort(ends, axis=0)
-    mean = (
-        against.mean if target.observed else against.mean / against.mean.sum(axis=1, keepdims=True)
-    )
-    return Intervals(mean, *(expit(ends[q]) for q in (1, 0, 2)))
+        logistic = numerics.cornish_fisher.logistic_mean(flat).reshape(shape)
+        mean = np.where(np.isnan(mean) | (scores.exponent_variance > 0), logistic, mean)
+    error = known.bound(error.reshape(shape), cumulants[1]) + crude[:, None]
+    slow = np.flatnonzero((kept & ~(error <= target.tolerance)).any(axis=1))
+    if len(slow):
+        _invert_many(scores[slow], slow, kept[slow], cumulants, target, ends, mean)
+    if not target.observed:
+        mean /= mean.sum(axis=1, keepdims=True)
+    lower, median, upper = expit(np.sort(ends, axis=0))
+    return Intervals(mean, median, lower, upper)
 
 
 def _invert_many(
@@ -311,48 +277,44 @@ def _invert_many(
     kept: Array,
     cumulants: Array,
     target: Target,
-    result: OneAgainstOthers,
+    ends: Array,
+    mean: Array,
 ) -> None:
     """Put exact quantiles in place of expanded ones, and exact means where the row is fixed.
 
-    Rows with two active classes go by pairs of classes, as their log-odds have a closed
-    characteristic function.
+    Rows with two active classes go by pairs of classes, whose log-odds have narrow windows.
     """
-    few = kept[slow].sum(axis=1) == 2
     level = ndtr(target.z)
-    for i, j, group in pairs_of(kept[slow[few]]):
-        rows = slow[few][group]
-        two = scores[rows].of([i, j])
-        exact = invert(
-            two, cumulants[:, rows, j], level, result.quantiles[:, rows, j], target.observed
-        )
-        result.quantiles[:, rows, j], result.quantiles[:, rows, i] = (
-            exact.quantiles,
-            -exact.quantiles[::-1],
-        )
+    few = kept.sum(axis=1) == 2
+    pairs = np.argsort(~kept, axis=1, kind="stable")[:, :2]
+    for i, j in np.unique(pairs[few], axis=0):
+        places = np.flatnonzero(few & (pairs == (i, j)).all(axis=1))
+        rows = slow[places]
+        two = scores[places].of([i, j])
+        of_second = cumulants[:, rows, j]
+        exact = invert(two, of_second, level, ends[:, rows, j], target.observed)
+        ends[:, rows, j] = exact
+        ends[:, rows, i] = -exact[::-1]
         if not target.observed:
-            mean = np.where(np.isnan(exact.mean), result.mean[rows, j], exact.mean)
-            result.mean[rows, j], result.mean[rows, i] = mean, 1 - mean
-    many = slow[~few]
+            for part in _every_class(two):
+                mean[rows[part.rows], j] = part.means()[:, 1]
+                mean[rows[part.rows], i] = part.means()[:, 0]
+    many = np.flatnonzero(~few)
     if not len(many):
         return
-    needed = rays(scores[many], kept[many], target.observed, narrow=True)
-    light = needed.light if not target.observed else needed.size <= MAX_PLACES
-    result.quantiles[:, many[~light]] = np.nan
-    many = many[light]
-    needed = needed.of(light)
-    for part in characters(scores[many], kept[many], target.observed, needed):
-        at = many[part.rows][:, None], part.classes
-        part = part.widened(scores.exponent_variance[at], target.observed)
-        middle = (
-            np.clip(logit(result.mean[at]), -MAX_LOG_ODDS, MAX_LOG_ODDS)
-            if target.observed
-            else cumulants[0][at]
-        )
-        below = 1 - result.mean[at] if target.observed else None
-        result.quantiles[:, *at] = _search(part, middle, result.quantiles[:, *at], level, below)
-        if not target.observed:
-            result.mean[at] = part.means()
+    heavy = np.ones(len(many), bool)
+    for part in characteristic_functions(scores[many], kept[many], target.observed, narrow=True):
+        at = slow[many[part.rows]][:, None], part.classes
+        heavy[part.rows] = False
+        if target.observed:
+            middle = np.clip(logit(mean[at]), -MAX_LOG_ODDS, MAX_LOG_ODDS)
+            below = 1 - mean[at]
+        else:
+            middle = cumulants[0][at]
+            below = None
+            mean[at] = part.means()
+        ends[:, *at] = _search(part, middle, ends[:, *at], level, below)
+    ends[:, slow[many[heavy]]] = np.nan
 
 
 def _search(

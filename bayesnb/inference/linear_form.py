@@ -24,6 +24,8 @@ from bayesnb.model.powers import Exponents, LengthPower, Numbers, of_blocks, of_
 from bayesnb.model.product import Product, ProductDensity
 from bayesnb.numerics.views import EVERY, Dense
 
+NEVER = 0.0, -np.inf, 0.0, 0.0  # the form of a class that is impossible
+
 
 @dataclass(frozen=True, eq=False)
 class Form:
@@ -75,17 +77,19 @@ def form_of(
     Blocks whose features have exponents of their own are those of `split_features`.
     """
     live = density.live
-    classes = posterior.classes
     place = None if against is None else _among(live, against)
-    variance = [block[live].linear_variance(place) for block in posterior.blocks]
-    once, each = (1.0, power) if isinstance(power, tuple) else (power, (1.0,) * len(parts))
-    w = once * _beside(parts, each)
-    b = density.log_class[live] + once * _summed(parts, each)
-    b = b if place is None else b - density.log_class[against]
-    squares = tuple(t**2 for t in each)
-    b_variance = classes.log_variance(against)[live] + once**2 * _summed(variance, squares)
-    form = Form(w, b, once * np.sqrt(_beside(variance, squares)), np.sqrt(b_variance))
-    return form if live.all() else _spread(form, live)
+    powers = of_blocks(power, len(parts))
+    scores = _add(parts, powers)
+    variances = [block[live].linear_variance(place) for block in posterior.blocks]
+    variance = _add(variances, [t**2 for t in powers])
+    b = density.log_class[live] + scores.offset
+    if against is not None:
+        b = b - density.log_class[against]
+    b_variance = posterior.classes.log_variance(against)[live] + variance.offset
+    arrays = scores.weights, b, np.sqrt(variance.weights), np.sqrt(b_variance)
+    return Form(
+        *(_place(array, live, missing) for array, missing in zip(arrays, NEVER, strict=True))
+    )
 
 
 def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_array:
@@ -119,12 +123,18 @@ def _among(live: Array, place: int) -> int:
     return int(live[:place].sum())
 
 
-def _beside(parts: Sequence[Linear], times: Sequence[Any]) -> Array:
-    return np.concatenate([t * part.weights for part, t in zip(parts, times, strict=True)], axis=1)
+def _add(parts: Sequence[Linear], times: Sequence[Any]) -> Linear:
+    """Multiples of several blocks: their weights stand side by side, their offsets add up."""
+    pairs = list(zip(parts, times, strict=True))
+    weights = np.concatenate([t * part.weights for part, t in pairs], axis=1)
+    return Linear(weights, np.sum([t * part.offset for part, t in pairs], axis=0))
 
 
-def _summed(parts: Sequence[Linear], times: Sequence[Any]) -> Array:
-    return np.sum([t * part.offset for part, t in zip(parts, times, strict=True)], axis=0)
+def _place(values: Array, live: Array, missing: float) -> Array:
+    """Put impossible classes between the others."""
+    result = np.full((len(live), *values.shape[1:]), missing)
+    result[live] = values
+    return result
 
 
 def split_features(product: Any, power: Exponents) -> Any:
@@ -167,16 +177,3 @@ def linear_cells(power: Exponents, cells: Sequence[Cells]) -> list[Cells]:
         else x
         for each, x in pairs
     ]
-
-
-def _spread(form: Form, live: Array) -> Form:
-    """Put impossible classes between the others."""
-
-    def placed(values: Array, missing: float) -> Array:
-        result = np.full((len(live), *values.shape[1:]), missing)
-        result[live] = values
-        return result
-
-    return Form(
-        placed(form.w, 0.0), placed(form.b, -np.inf), placed(form.w_sd, 0.0), placed(form.b_sd, 0.0)
-    )

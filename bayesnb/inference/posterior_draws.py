@@ -18,12 +18,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Cells, Density, Rng, Stats
+from bayesnb.families.base import Array, Belief, Cells, Density, Rng
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
-from bayesnb.families.record import Power, is_by_row
+from bayesnb.families.record import is_by_row
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.class_scores import Scores
-from bayesnb.model.powers import ExponentCovariance, Exponents, of_rows
+from bayesnb.model.powers import Exponents, of_rows
 from bayesnb.model.product import (
     Observer,
     Product,
@@ -31,7 +31,6 @@ from bayesnb.model.product import (
     ProductStats,
     Rows,
     normalise,
-    normalise_log,
     observe,
 )
 from bayesnb.numerics.threads import blocks
@@ -45,6 +44,10 @@ MAX_DRAWS_TIMES_CLASSES = (
 MAX_BYTES = 2 << 30  # of a result: more is refused before it is made
 # draws where nothing else works: a standard error of a probability is 0.0035 at most
 FALLBACK_DRAWS = 20_000
+HEAVY = (
+    "no transform holds the log-odds (extreme numbers, levels so new to a class, or counts of very "
+    "few words)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,39 +153,57 @@ def repeat_classes(classes: int, draws: int) -> Array:
 def at_once(beliefs: Sequence[Belief]) -> int:
     """Number of draws of all classes' parameters that are made and scored together."""
     return max(
-        min(PARAMETERS_AT_ONCE // max(map(_width, beliefs)), MAX_DRAWS_TIMES_CLASSES)
+        min(PARAMETERS_AT_ONCE // max(map(count_parameters, beliefs)), MAX_DRAWS_TIMES_CLASSES)
         // len(beliefs[0]),
         1,
     )
 
 
-def _width(belief: Belief) -> int:
-    """Number of parameters of one class."""
+def count_parameters(belief: Belief) -> int:
+    """Return the size of the largest parameter of one class."""
     return max(np.size(array) // len(belief) for array in belief.parts().values())
 
 
 class Additions(NamedTuple):
-    """What is added to log p(x, y | theta).
+    """What is added to log p(x, y | theta): constants of rows, and what steps of exponents make.
 
-    Constants of rows, `(r, c)`, and what steps of exponents add to each draw.
-
-    `steps` are `(s, g)`, and `by_exponent`, `(r, c, g)`, is how much scores change with each; None
-    where exponents are known. `fixed` is `(s, c)`, or 0.
+    Scores of rows change by `by_exponent`, `(r, c, g)`, with each exponent, and `steps`, `(s, g)`,
+    are how far those of each draw are from the ones found; None where they are known.
     """
 
-    shift: Array
-    by_exponent: Array | None = None
-    steps: Array | None = None
-    fixed: Array | float = 0.0
+    shift: Array  # `(r, c)`
+    by_exponent: Array | None
+    steps: Array | None
+
+    @classmethod
+    def draw(cls, scores: Scores, draws: int, rng: np.random.Generator) -> Self:
+        """Draw the exponents of rows that are not evidence about them."""
+        if scores.covariance is None:
+            return cls(scores.shift, None, None)
+        matrix = scores.covariance.matrix
+        steps = rng.multivariate_normal(np.zeros(len(matrix)), matrix, draws, method="eigh")
+        return cls(scores.shift, scores.by_exponent, steps)
+
+    def once_seen(self, scores: Scores, c: int) -> Self:
+        """Return the additions to the scores of rows that class c has seen.
+
+        Exponents that speak for c are likelier then. With B_k = A_k - A_c and z ~ Normal(0, S), S
+        the covariance of exponents, the score of class k gains B_k z - B_k S B_k / 2 against that
+        of c: its expectation stays, as that of exp(U) does under `Scores`.
+        """
+        if self.by_exponent is None or scores.covariance is None:
+            return self
+        against = self.by_exponent - self.by_exponent[:, [c]]
+        half = np.einsum("rcf,fg,rcg->rc", against, scores.covariance.matrix, against) / 2
+        return self._replace(shift=self.shift - half, by_exponent=against)
 
     def of(self, rows: slice, draws: slice) -> Array:
         """For some rows and draws, `(r, s, c)`."""
         shift = self.shift[rows, None]
-        if self.steps is None or self.by_exponent is None:
+        if self.by_exponent is None or self.steps is None:
             return shift
-        fixed = self.fixed if isinstance(self.fixed, float) else self.fixed[draws]
-        steps = np.einsum("rcf,sf->rsc", self.by_exponent[rows], self.steps[draws], optimize=True)
-        return shift + fixed + steps
+        by_exponent = self.by_exponent[rows]
+        return shift + np.einsum("rcf,sf->rsc", by_exponent, self.steps[draws], optimize=True)
 
 
 def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None = None) -> Array:
@@ -198,9 +219,8 @@ def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None =
         out[..., live] = draw_proba(scores.of(live), draws, rng, n_jobs)
         return out
     rng = np.random.default_rng(rng)
-    return _draw_proba(
-        scores, out, rng, n_jobs, draw_additions(scores, draws, spawn_generator(rng, 2))
-    )
+    additions = Additions.draw(scores, draws, spawn_generator(rng, 2))
+    return _draw_proba(scores, out, rng, n_jobs, additions)
 
 
 def _draw_proba(
@@ -214,24 +234,6 @@ def _draw_proba(
             joint += additions.of(rows, part)
             out[part, rows] = theta.proba(joint, n_jobs).swapaxes(0, 1)
     return out
-
-
-def draw_additions(scores: Scores, draws: int, rng: np.random.Generator) -> Additions:
-    """Draw what is added to the scores of rows that are not evidence about the exponents."""
-    return Additions(
-        scores.shift_of_rows, scores.by_exponent, draw_steps(scores.covariance, draws, rng)
-    )
-
-
-def draw_steps(
-    covariance: ExponentCovariance | None, draws: int, rng: np.random.Generator
-) -> Array | None:
-    """Draw how far exponents are from those found, `(s, g)`; None where they are known."""
-    if covariance is None:
-        return None
-    return rng.multivariate_normal(
-        np.zeros(len(covariance)), covariance.matrix, draws, method="eigh"
-    )
 
 
 class DrawnWarning(UserWarning):
@@ -252,27 +254,14 @@ def draw_fallback(scores: Scores) -> Array:
     return draw_proba(scores, FALLBACK_DRAWS, rng=0)
 
 
-def warn_drawn(rows: int, draws: int, error: float) -> None:
-    """Warn of rows whose probabilities were drawn, with the largest standard error."""
-    _warn(
-        f"{rows} rows have log-odds that no transform holds (extreme numbers, levels so new to a "
-        "class, or counts of "
-        f"very few words), so they were drawn ({draws} draws each): the largest standard error is "
-        f"{error:.1g}."
-    )
-
-
-def warn_not_closed(reason: str, rows: int, draws: int, error: float) -> None:
+def warn_drawn(rows: int, draws: int, error: float, reason: str = HEAVY) -> None:
     """Warn that rows were drawn, why, and with which largest standard error of the results."""
-    _warn(
+    warnings.warn(
         f"{reason}: so the probabilities of {rows} rows were drawn ({draws} draws each): the "
-        "largest standard error "
-        f"is {error:.1g}."
+        f"largest standard error is {error:.1g}.",
+        DrawnWarning,
+        skip_file_prefixes=(str(Path(__file__).parent.parent),),
     )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, DrawnWarning, skip_file_prefixes=(str(Path(__file__).parent.parent),))
 
 
 def quantile_error(draws: Array, levels: Any) -> float:
@@ -308,19 +297,19 @@ def draw_by_rows(
     There are not too many rows at once.
     """
     rng = np.random.default_rng(rng)
-    share = np.exp(normalise_log(scores.log_mean()))
+    live = scores.belief.live
+    possible = scores.of(live)
+    share = scores.share
     step = 1 if observers else max(PROBABILITIES_AT_ONCE // (draws * scores.classes), 1)
     seed = int(rng.integers(1 << 62))  # the same theta for all rows, as none of them has been seen
     for rows in blocks(len(scores), step):
-        part = scores[rows]
         if observers:
-            yield (
-                rows,
-                share[rows],
-                draw_once_seen(part, observers, rng.multinomial(draws, share[rows.start]), rng),
-            )
+            times = rng.multinomial(draws, share[rows.start])[live]
+            proba = np.zeros((draws, 1, scores.classes))
+            proba[..., live] = draw_once_seen(possible[rows], observers, times, rng)
+            yield rows, share[rows], proba
         else:
-            proba = draw_proba(part, draws, rng=seed)
+            proba = draw_proba(scores[rows], draws, rng=seed)
             yield rows, proba.mean(axis=0), proba
 
 
@@ -330,59 +319,36 @@ def draw_once_seen(
     """Draw p(y | x, theta) of one row, `times[c]` times given that class c saw it, `(s, 1, c)`.
 
     Blocks are narrowed to the levels that the row holds, as no others need draws. Its features
-    count by exponents.
+    count by exponents. Every class must be possible.
     """
-    belief = scores.belief
-    each = zip(belief.blocks, scores.cells, observers, strict=True)
+    each = zip(scores.belief.blocks, scores.cells, observers, strict=True)
     beliefs, cells, narrow = zip(
         *(block.narrowed(x, observer) for block, x, observer in each), strict=True
     )
-    proba = np.zeros((times.sum(), 1, scores.classes))
-    live = belief.live
-    start = 0
-    for c in np.flatnonzero(times):
+    before = Product(scores.belief.classes, beliefs)
+    proba = np.empty((times.sum(), 1, scores.classes))
+    ends = times.cumsum()
+    for c in np.flatnonzero(times).tolist():
         seen = observe_powered(Rows(narrow, cells, np.array([c])), scores.classes, scores.power)
         of_class = DirichletStats(np.eye(scores.classes)[c])
-        posterior = Product(belief.classes, beliefs).update(replace(seen, classes=of_class))
-        given = replace(scores, belief=posterior, cells=cells, covariance=None).of(live)
-        drawn = np.empty((times[c], 1, int(live.sum())))
-        _draw_proba(
-            given, drawn, rng, 1, _once_seen(scores.of(live), int(live[:c].sum()), times[c], rng)
-        )
-        proba[start : start + times[c], :, live] = drawn
-        start += times[c]
+        posterior = before.update(replace(seen, classes=of_class))
+        given = replace(scores, belief=posterior, cells=cells, covariance=None)
+        additions = Additions.draw(scores, times[c], spawn_generator(rng, 3)).once_seen(scores, c)
+        _draw_proba(given, proba[ends[c] - times[c] : ends[c]], rng, 1, additions)
     return proba
-
-
-def _once_seen(scores: Scores, c: int, draws: int, rng: np.random.Generator) -> Additions:
-    """Draw additions for one row once class c has seen it.
-
-    Exponents that speak for c are likelier then. With B_k = A_k - A_c and z ~ Normal(0, S), S the
-    covariance of exponents, the score of class k gains B_k z - B_k S B_k / 2 against that of c: its
-    expectation stays, as that of exp(U) does under `Scores`.
-    """
-    if scores.covariance is None or scores.by_exponent is None:
-        return Additions(scores.shift_of_rows)
-    against = scores.by_exponent - scores.by_exponent[:, [c]]
-    half = np.einsum("cf,fg,cg->c", against[0], scores.covariance.matrix, against[0]) / 2
-    steps = draw_steps(scores.covariance, draws, spawn_generator(rng, 3))
-    return Additions(
-        scores.shift_of_rows, against, steps, np.broadcast_to(-half, (draws, len(half)))
-    )
 
 
 def observe_powered(rows: Rows, classes: int, power: Exponents) -> ProductStats:
     """Stats of rows whose features count by their exponents, as in the scores."""
     if not isinstance(power, tuple):
         return observe(replace(rows, weight=np.full(len(rows.codes), power)), classes)
-    seen = observe(rows, classes)
-    each = zip(rows.observers, rows.cells, of_rows(power, rows.cells), seen.blocks, strict=True)
-    return replace(seen, blocks=tuple(_times(*block, rows.codes, classes) for block in each))
-
-
-def _times(
-    observer: Observer, x: Cells, power: Power, stats: Stats, codes: Array, classes: int
-) -> Stats:
-    if is_by_row(power):
-        return observer(x, one_hot(codes, classes, power[:, 0]), 1)  # type: ignore[index]
-    return stats * power
+    stats = observe(rows, classes)
+    each = zip(rows.observers, rows.cells, of_rows(power, rows.cells), stats.blocks, strict=True)
+    blocks_seen = []
+    for observer, x, w, seen in each:
+        if is_by_row(w):
+            weight = one_hot(rows.codes, classes, w[:, 0])  # type: ignore[index]
+            blocks_seen.append(observer(x, weight, 1))
+        else:
+            blocks_seen.append(seen * w)
+    return replace(stats, blocks=tuple(blocks_seen))

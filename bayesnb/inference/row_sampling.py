@@ -22,11 +22,11 @@ from bayesnb.families import Poisson
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.poisson import PoissonStats
 from bayesnb.inference.linked_sampling import relink
+from bayesnb.inference.posterior_draws import PARAMETERS_AT_ONCE, count_parameters
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.threads import blocks
 
-PARAMETERS_AT_ONCE = 1 << 20  # parameters that are drawn at once
 Generator = np.random.Generator
 
 
@@ -75,7 +75,7 @@ def draw_cells(
             relink(schema, model, codes, cells, rng)
             continue
         lengths = None
-        if _has_lengths(block):
+        if block.family.words:
             words = seen.counts.sum(axis=-1)  # type: ignore[attr-defined]
             lengths = _lengths(length, words, model.stats.classes.counts, codes, rng)
         cells.append(_draw(block, belief, codes, lengths, schema.template.pack, rng))
@@ -103,12 +103,13 @@ def _draw(
     block: Block, belief: Belief, codes: Array, lengths: Array | None, pack: Any, rng: Generator
 ) -> Cells:
     """Draw one block's cells, `(r,) -> (r, f)`, class by class, some parameters at a time."""
+    step = max(PARAMETERS_AT_ONCE // count_parameters(belief), 1)
     order = []
     drawn = []
     for c in np.unique(codes):
         members = np.flatnonzero(codes == c)
         posterior = belief[c]
-        for part in blocks(len(members), max(PARAMETERS_AT_ONCE // _width(posterior), 1)):
+        for part in blocks(len(members), step):
             rows = members[part]
             total = () if lengths is None else (lengths[rows, None],)
             with np.errstate(over="ignore"):  # a concentration of 0 is the limit of small ones
@@ -117,15 +118,6 @@ def _draw(
             drawn.append(pack(block.write(cells.reshape(len(rows), -1), rng)))
     back = np.argsort(np.concatenate(order))
     return stack_rows(drawn)[back]
-
-
-def _width(belief: Belief) -> int:
-    """Number of parameters in one draw of theta."""
-    return sum(array.size for array in belief.parts().values())
-
-
-def _has_lengths(block: Block) -> bool:
-    return block.family.words
 
 
 def _lengths(length: Any, words: Array, rows: Array, codes: Array, rng: Generator) -> Array:
@@ -147,7 +139,7 @@ def check_length(length: Any, rows: int, blocks: Sequence[Block]) -> None:
     """Raise for lengths that rows of this kind cannot have."""
     if length is None:
         return
-    if not any(_has_lengths(block) for block in blocks):
+    if not any(block.family.words for block in blocks):
         raise ValueError(
             "length is the number of words of a row, but the model has no Multinomial block. Leave "
             "it out."

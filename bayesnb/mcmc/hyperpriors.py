@@ -17,7 +17,7 @@ Analysis, chapter 5.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -27,9 +27,9 @@ from bayesnb.families import Gamma, NormalInverseGamma
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Seen
 from bayesnb.families.gaussian import NORMAL
+from bayesnb.families.normal_inverse_gamma import GaussianDensity
 from bayesnb.families.poisson import RATE
 from bayesnb.mcmc.ensemble import PriorOfDraws
-from bayesnb.mcmc.gaussians import NormalMean
 from bayesnb.mcmc.likelihood import tensors
 from bayesnb.mcmc.variable_names import BlockNames
 from bayesnb.numerics import special
@@ -45,6 +45,7 @@ class BlockPrior:
     A subclass has hyperparameters, and the belief that they make.
     """
 
+    conjugate: ClassVar[bool] = True  # theta can be integrated out, given the hyperparameters
     learned: ClassVar[tuple[str, ...]] = ()  # the hyperparameters that `fields` needs
     family: Any
     declared: Belief
@@ -216,9 +217,10 @@ class LearnedGaussians(BlockPrior):
 class DeviationPrior(BlockPrior):
     """Standard deviations with a half-normal or log-normal prior as wide as the declared one says.
 
-    Means are as ever.
+    Means are as ever. Together they are not conjugate, so both are sampled.
     """
 
+    conjugate: ClassVar[bool] = False
     learned: ClassVar[tuple[str, ...]] = ("sigma",)
     kind: str
 
@@ -234,16 +236,14 @@ class DeviationPrior(BlockPrior):
         return pm.LogNormal(**args, mu=np.log(width), sigma=1.0)
 
     def add_theta(self, pm: Any, names: BlockNames) -> Any:
-        density = super().add_theta(pm, names)
-        variance = density.variance * np.ones((len(self.stats), 1))  # may be one for all classes
-        return replace(density, variance=pm.Deterministic(**names("sigma2"), var=variance))
+        location, count, variance = self.fields(self.add_hyperparameters(pm, names))
+        mean = pm.Normal(**names("mu"), mu=location, sigma=(variance / count) ** 0.5)
+        of_classes = variance * np.ones((len(self.stats), 1))  # it may be one for all classes
+        return GaussianDensity(mean, pm.Deterministic(**names("sigma2"), var=of_classes))
 
     def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         declared: Any = self.declared
         return declared.location, declared.count, values["sigma"] ** 2
-
-    def belief(self, *fields: Any) -> Belief:
-        return NormalMean.raw(*fields)
 
 
 class LearnedDeviations(DeviationPrior):

@@ -76,21 +76,6 @@ def effective(log_weight: Array) -> Array:
     )
 
 
-def quantiles(values: Array, share: Array, levels: Array) -> Array:
-    """Weighted quantiles over draws, `(s, r, c), (s, r), (l,) -> (l, r, c)`.
-
-    Every draw stands for the middle of its share, and in between they are interpolated.
-    """
-    result = np.empty((len(levels), *values.shape[1:]))
-    for r, c in np.ndindex(values.shape[1:]):
-        order = np.argsort(values[:, r, c])
-        rising = values[order, r, c]
-        weight = share[order, r]
-        middle = np.cumsum(weight) - weight / 2
-        result[:, r, c] = np.interp(levels, middle, rising).clip(rising[0], rising[-1])
-    return result
-
-
 def few(effective_draws: Array, draws: int) -> Array:
     """Return whether the draws are worth too few for a row, `(r,)`."""
     return effective_draws < min(MIN_DRAWS_OF_ROW, draws / MIN_SHARE_OF_DRAWS)

@@ -18,10 +18,10 @@ from bayesnb.families.dirichlet import DirichletDensity, simplex
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import repeat_classes
 from bayesnb.mcmc.ensemble import Ensemble, PriorOfDraws
-from bayesnb.mcmc.gaussians import StudentDensity
 from bayesnb.mcmc.hyperpriors import BlockPrior, Draws, choose_prior
 from bayesnb.mcmc.likelihood import ObservedRows, add_rows, row_scores, tensors
 from bayesnb.mcmc.sampling import pymc
+from bayesnb.mcmc.student import StudentDensity
 from bayesnb.mcmc.variable_names import BlockNames, name_variables
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Block
@@ -32,6 +32,13 @@ from bayesnb.selection.leave_one_out import PACKAGE
 MAX_LEVELS_LEARNED = 500  # of a column whose proportions are learned
 SCALES = (None, "half-normal", "log-normal")
 LIKELIHOODS = ("statistics", "rows")
+ALLOWED = {  # values of options
+    "hierarchical": "True, False or 'base'",
+    "scale_prior": "None, 'half-normal' or 'log-normal'",
+    "student": "True, False or the degrees of freedom, a finite number above 0",
+    "label_noise": "None, the probability that a label is wrong, below 1, or a Beta with one a and "
+    "one b, both above 0",
+}
 # of the Gamma over degrees of freedom: Juarez and Steel (2010)
 NU = {"alpha": 2.0, "beta": 0.1}
 
@@ -153,34 +160,22 @@ class ModelOptions:
     label_noise: Any = None
 
     def _check_options(self) -> None:
-        if not (isinstance(self.hierarchical, bool) or self.hierarchical == "base"):
-            raise ValueError(
-                f"hierarchical must be True, False or 'base', got {self.hierarchical!r}."
-            )
-        if self.scale_prior not in SCALES:
-            raise ValueError(
-                "scale_prior must be None, 'half-normal' or 'log-normal', "
-                f"got {self.scale_prior!r}."
-            )
         student = self.student
         noise = self.label_noise
-        if not (
-            isinstance(student, bool) or (isinstance(student, Real) and 0 < float(student) < inf)
-        ):
-            raise ValueError(
-                "student must be True, False or the degrees of freedom, a finite number above 0, "
-                f"got {student!r}."
-            )
         if isinstance(noise, Beta):
-            if noise.a.ndim or noise.b.ndim or not noise.strictly_proper:
-                raise ValueError(
-                    f"label_noise as a Beta needs one a and one b, both above 0, got {noise!r}."
-                )
-        elif not (noise is None or (isinstance(noise, Real) and 0 <= float(noise) < 1)):
-            raise ValueError(
-                "label_noise must be None, the probability that a label is wrong, below 1, or a "
-                f"Beta, got {noise!r}."
-            )
+            good_noise = noise.a.ndim == noise.b.ndim == 0 and bool(noise.strictly_proper)
+        else:
+            good_noise = noise is None or (isinstance(noise, Real) and 0 <= float(noise) < 1)
+        good = {
+            "hierarchical": isinstance(self.hierarchical, bool) or self.hierarchical == "base",
+            "scale_prior": self.scale_prior in SCALES,
+            "student": isinstance(student, bool)
+            or (isinstance(student, Real) and 0 < float(student) < inf),
+            "label_noise": good_noise,
+        }
+        for name, allowed in ALLOWED.items():
+            if not good[name]:
+                raise ValueError(f"{name} must be {allowed}, got {getattr(self, name)!r}.")
 
     def _check_columns(self, blocks: Sequence[Block]) -> None:
         """Raise for an option that no column of the model can use."""
@@ -321,7 +316,7 @@ class ModelBuilder:
 
     def is_conjugate(self, b: int) -> bool:
         """Whether theta of a block can be integrated out, given the hyperparameters."""
-        return not self.mixed and not self.is_student(b)
+        return self.priors[b].conjugate and not self.mixed and not self.is_student(b)
 
     @property
     def closed_form(self) -> bool:

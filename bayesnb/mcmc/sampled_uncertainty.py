@@ -27,7 +27,6 @@ from bayesnb.mcmc.ensemble import thin
 from bayesnb.mcmc.importance_weights import (
     ImportanceScores,
     effective,
-    quantiles,
     shares,
     warn_degenerate,
 )
@@ -112,8 +111,12 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
             )
         mean, cells = self._mean(X)
         ends = np.empty((3, *mean.shape))
+        levels = [0.5, (1 - prob) / 2, (1 + prob) / 2]
         for rows, share, proba in self._weighted(cells, observed):
-            ends[:, rows] = quantiles(proba, share, np.array([0.5, (1 - prob) / 2, (1 + prob) / 2]))
+            weights = np.broadcast_to(share[..., None], proba.shape)
+            ends[:, rows] = np.quantile(
+                proba, levels, axis=0, weights=weights, method="inverted_cdf"
+            )
             if not observed:
                 mean[rows] = proba.mean(axis=0)
         return self._table(X).index, Intervals(mean, *ends)

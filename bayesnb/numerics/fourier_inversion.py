@@ -11,7 +11,6 @@ the error of the sum is at most the probability outside a window of width 2 pi /
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import expit
 
 from bayesnb.numerics.threads import blocks
 
@@ -40,23 +39,6 @@ def search(
             distribution = of_half_transform(phi[rows], step, t, below[rows, None])
             found[:, rows] = find_quantiles(distribution, *part, 1e-11)
     return found
-
-
-def search_in_panels(
-    phi: Array, t: Array, weight: Array, ends: Array, guess: Array, level: Array
-) -> Array:
-    """Quantiles from transforms at nodes of a quadrature, `(r, n), 2 of (n,) -> (q, r)`.
-
-    The search halves its bracket, as the density is left out: tails as heavy as those that need
-    panels send Newton's steps nowhere.
-    """
-    terms = (phi * (weight / t))[:, None]
-
-    def distribution(x: Array) -> tuple[Array, Array]:
-        total = terms @ np.exp(-1j * t[:, None] * x[:, None])
-        return 0.5 - total[:, 0].imag / np.pi, np.zeros(x.shape)
-
-    return find_quantiles(distribution, ends, guess, level, 1e-12)
 
 
 def find_quantiles(
@@ -122,18 +104,6 @@ def of_half_transform(phi: Array, step: float, t: Array, below: Array) -> Distri
         return share, cosh * density.real
 
     return distribution
-
-
-def mean_by_density(phi: Array, step: float, lower: Array, width: float, centre: Array) -> Array:
-    """The mean of 1 / (1 + exp(-x)) from transforms about the centre, `(r, n) -> (r,)`, over a
-    window each.
-    """
-    t = (np.arange(phi.shape[1]) + 0.5) * step
-    points = int(width * (len(t) * step + 10.0) / (2.0 * np.pi)) + 1  # the logistic ends at t = 10
-    x = width * np.arange(points) / points
-    turned = phi * np.exp(-1j * lower[:, None] * t)
-    density = (turned @ np.exp(-1j * t[:, None] * x)).real * (step / np.pi)
-    return (density * expit((centre + lower)[:, None] + x)).sum(axis=1) * width / points
 
 
 def turn(terms: Array, step: float, x: Array) -> Array:

@@ -22,8 +22,8 @@ from bayesnb.families.certain import KnownDie
 from bayesnb.families.levels import draw_level
 from bayesnb.inference.class_scores import scores_of
 from bayesnb.inference.posterior_draws import (
+    Additions,
     Theta,
-    draw_additions,
     draw_proba,
     draw_theta,
     refuse_large,
@@ -262,9 +262,8 @@ def _draw_groups(
     model = fitted.model
     additions = None
     if rows is not None:  # as `draw_proba` would, from the same state of the generator
-        additions = draw_additions(
-            scores_of(fitted, rows.cells), plan.size, spawn_generator(rng, 2)
-        )
+        scores = scores_of(fitted, rows.cells)
+        additions = Additions.draw(scores, plan.size, spawn_generator(rng, 2))
     posterior = draw_theta(model.posterior, plan.size, rng)
     prior = draw_theta(model.prior.beside(model.posterior), plan.size, rng)
     label_rng = np.random.default_rng(rng.integers(1 << 63))
