@@ -135,11 +135,11 @@ class Source:
     @cached_property
     def _piped(self) -> bytes | None:
         """What comes through a pipe, which can be read only once; None for a file."""
-        if self.path != "-":
-            return Path(self.path).read_bytes() if Path(self.path).is_fifo() else None
-        if sys.stdin is None:
-            raise OSError(errno.EBADF, "it is closed", self.name)
-        return sys.stdin.buffer.read()
+        if self.path == "-":
+            if sys.stdin is None:
+                raise OSError(errno.EBADF, "it is closed", self.name)
+            return sys.stdin.buffer.read()
+        return Path(self.path).read_bytes() if Path(self.path).is_fifo() else None
 
     @property
     def size(self) -> int:
@@ -193,8 +193,7 @@ class Source:
             raise ValueError(
                 f"{self.name}: it is one JSON array. Write JSON lines: one object a line."
             )
-        by_name = FORMAT_OF_SUFFIX.get(Path(self.path.lower().removesuffix(".gz")).suffix)
-        return by_name or ("jsonl" if start.startswith(b"{") else "csv")
+        return format_of_name(self.path) or ("jsonl" if start.startswith(b"{") else "csv")
 
 
 @contextmanager
@@ -796,48 +795,36 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
         for table in chain([first], tables):
-            file.write_table(cast_like(table.replace_schema_metadata(None), schema))
+            columns = list(map(cast_like, schema, table.columns))
+            file.write_table(pa.table(columns, schema))
             rows += len(table)
     return rows
 
 
-def cast_like(table: Any, schema: Any) -> Any:
-    """Return a table with the types of the first; an error names those that differ."""
+def cast_like(field: Any, column: Any) -> Any:
+    """Return a column with the type that it has in the first table."""
     try:
-        return table.cast(schema)
+        return column.cast(field.type)
     except pa.ArrowInvalid as error:
-        pairs = zip(schema, table.schema, strict=True)
-        types = [
-            f"{one.name!r} is {one.type}, and later {other.type}"
-            for one, other in pairs
-            if one.type != other.type
-        ]
         raise ValueError(
-            f"each column of a file needs one type, but {'; '.join(types)}: {error}."
+            f"each column of a file needs one type, but {field.name!r} is {field.type}, and later "
+            f"{column.type}: {error}."
         ) from error
 
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with an apostrophe before each text or name that a spreadsheet would run."""
-
-    def quote_texts(column: pd.Series) -> pd.Series:
-        is_text = column.dtype.kind == "O"
-        return column.astype(object).map(quote_formula, na_action="ignore") if is_text else column
-
-    return frame.apply(quote_texts).rename(columns=quote_formula)
+    texts = frame.select_dtypes(exclude=["number", "bool"])
+    return frame.assign(**texts.map(quote_formula)).rename(columns=quote_formula)
 
 
 def quote_formula(cell: Any) -> Any:
-    """Return a text with an apostrophe before it, if a spreadsheet would take it for a formula.
-
-    Else the cell.
-    """
-    if not (isinstance(cell, str) and cell.startswith(FORMULA_STARTS)):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
+    """Return a cell, with an apostrophe before a text that a spreadsheet takes for a formula."""
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
+        try:
+            float(cell)
+        except ValueError:
+            return f"'{cell}"
     return cell
 
 

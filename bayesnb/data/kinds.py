@@ -101,7 +101,9 @@ def has_codes(text: Any, values: Any) -> bool:
         is_fraction = compute.starts_with(text, f"{zero}.")
         has_zero = compute.and_not(compute.starts_with(text, zero), is_fraction)
         is_suspect = compute.or_(is_suspect, has_zero)
-    is_long = compute.greater_equal(compute.abs(values.cast(pa.float64(), safe=False)), MIN_LONG_CODE)
+    is_long = compute.greater_equal(
+        compute.abs(values.cast(pa.float64(), safe=False)), MIN_LONG_CODE
+    )
     suspects = text.filter(compute.or_(is_suspect, is_long))
     return bool(compute.any(compute.match_substring_regex(suspects, CODE)).as_py())
 
