@@ -35,7 +35,6 @@ from bayesnb.data.columns import (
     kind_of_lists,
     kind_of_objects,
     lists_of_objects,
-    lists_of_series,
     refuse_times,
     time_error,
     with_plain_type,
@@ -249,7 +248,10 @@ class ArrayTable(Table):
 
     @property
     def flags(self) -> Places:
-        return range(self.width) if self.x.dtype == bool else ()
+        if self.x.dtype.kind != "O":
+            return range(self.width) if self.x.dtype == bool else ()
+        kinds = map(pd.api.types.infer_dtype, self.x.T)
+        return [place for place, kind in enumerate(kinds) if kind == "boolean"]
 
     def kind(self, column: int) -> str:
         if self.x.dtype.kind == "O":
@@ -506,9 +508,6 @@ class FrameTable(Table):
             return first_list(self.values(column)) is not None
         return isinstance(dtype, OF_LISTS)
 
-    def _split(self, column: int) -> Lists:
-        return lists_of_series(self.columns[column], self.series(column))
-
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
         if self.rows * len(columns) <= MAX_CELLS_AT_ONCE:  # one by one, columns would take longer
@@ -542,6 +541,8 @@ class FrameTable(Table):
 
     def values(self, column: int) -> Array:
         series = self.series(column)
+        if isinstance(series.dtype, OF_LISTS):
+            return np.fromiter(series.to_list(), object, self.rows)
         if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(series.to_native()):
             series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
         return cells_of(series)
