@@ -11,6 +11,7 @@ import pandas as pd
 
 from bayesnb.data import coded_text, factorize_labels, refuse_lazy
 from bayesnb.data.columns import species_of
+from bayesnb.data.tables import to_native_order
 from bayesnb.families.record import LARGEST
 from bayesnb.formatting import list_names, quote
 
@@ -88,7 +89,7 @@ def distinct(labels: Any) -> Array:
         return np.unique(labels.occurring)
     labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels).reshape(-1)
     is_text = labels.dtype.kind in "OUST"
-    return np.unique(factorize_labels(labels)[1] if is_text else pd.unique(labels))
+    return np.unique(factorize_labels(labels)[1] if is_text else pd.unique(to_native_order(labels)))
 
 
 def united_labels(a: Array, b: Array) -> Array:
@@ -116,7 +117,7 @@ def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
     if isinstance(y, EncodedLabels):
         codes = known.get_indexer(y.values)[y.codes]
     else:
-        codes = known.get_indexer(y)
+        codes = known.get_indexer(to_native_order(y))
     if (codes < 0).any():
         raise ValueError(
             f"y contains labels {distinct(y[codes < 0]).tolist()} that are not among the classes "

@@ -348,7 +348,7 @@ class SparseTable(Table):
         self.x = (x.astype(float) if x.dtype.kind == "O" else x).tocsr()  # itself, if it is CSR
         if self.x is not x:
             refuse_damaged(self.x)
-        data = _native(self.x.data)
+        data = to_native_order(self.x.data)
         if data is not self.x.data:
             self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
         if not self.x.has_canonical_format:
@@ -406,10 +406,10 @@ def _as_array(x: Any) -> Array:
         raise ValueError(
             f"X holds {array.dtype}, which is neither numbers nor levels: split it into columns."
         )
-    return _native(array)
+    return to_native_order(array)
 
 
-def _native(array: Array) -> Array:
+def to_native_order(array: Array) -> Array:
     """Return numbers in this machine's byte order, in single or double precision."""
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         return array.astype(float)
@@ -448,7 +448,7 @@ class FrameTable(Table):
     unnamed = False
 
     def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
-        self.x, self.native = x, nw.to_native(x, pass_through=True)
+        self.x, self.native = x, nw.toto_native_order(x, pass_through=True)
         refuse_invalid_shape(x.shape)
         self.rows, self.width = x.shape
         self.columns = tuple(x.columns)
@@ -471,12 +471,12 @@ class FrameTable(Table):
         return cache(self._series)
 
     def _series(self, column: int) -> nw.Series:
-        series = nw.from_native(self.x[self.columns[column]], series_only=True)
+        series = nw.fromto_native_order(self.x[self.columns[column]], series_only=True)
         return with_plain_type(series)
 
     @property
     def flags(self) -> Places:
-        schema = nw.from_native(self.x).schema
+        schema = nw.fromto_native_order(self.x).schema
         return [place for place, dtype in enumerate(schema.values()) if dtype == nw.Boolean]
 
     def kind(self, column: int) -> str:
@@ -532,7 +532,7 @@ class FrameTable(Table):
         return cells if cells.dtype.kind in "iuf" else floats(self.columns[column], cells)
 
     def _factorize(self, column: int) -> DistinctValues:
-        native = self.series(column).to_native()
+        native = self.series(column).toto_native_order()
         if is_categorical(native):
             codes = native.cat.codes.to_numpy()
             return distinct(self.columns[column], codes, native.cat.categories)
@@ -543,13 +543,15 @@ class FrameTable(Table):
         series = self.series(column)
         if isinstance(series.dtype, OF_LISTS):
             return np.fromiter(series.to_list(), object, self.rows)
-        if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(series.to_native()):
+        if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(
+            series.toto_native_order()
+        ):
             series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
         return cells_of(series)
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         series = self.series(column)
-        native = series.to_native()
+        native = series.toto_native_order()
         if is_categorical(native):
             return tuple(native.cat.categories.tolist())  # which need not be text
         return tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
@@ -572,7 +574,7 @@ def cells_of(series: nw.Series) -> Array:
 
 def type_name(series: nw.Series) -> Any:
     """Return the type of a column as its library calls it."""
-    native = series.to_native()
+    native = series.toto_native_order()
     return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
 
 
@@ -625,7 +627,7 @@ def cells_of_series(x: Any) -> Any:
     """Return the lists or texts of a series as a list; anything but a series as it is."""
     if not nw.dependencies.is_into_series(x):
         return x
-    series = nw.from_native(x, series_only=True)
+    series = nw.fromto_native_order(x, series_only=True)
     if series.dtype == nw.Struct:
         raise TypeError(
             "X is a series of records. Make its fields columns: X.struct.unnest() in polars."
@@ -660,14 +662,14 @@ def frame_of(x: Any) -> Any:
     """
     if hasattr(type(x), "reset_coords"):  # xarray's
         x = x.reset_coords(drop=True).to_pandas()  # of its coordinates, those of the axes stay
-    frame = nw.from_native(x, pass_through=True)
+    frame = nw.fromto_native_order(x, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame of {frame.implementation.value}: its rows are not computed yet, "
             "and their order may differ from that of the labels. Collect both at once: X.collect()."
         )
     if isinstance(frame, nw.DataFrame):
-        return nw.to_native(frame) if frame.implementation.is_pandas() else frame
+        return nw.toto_native_order(frame) if frame.implementation.is_pandas() else frame
     if hasattr(frame, "__arrow_c_stream__"):
         frame = nw.from_arrow(frame, backend="pyarrow")
         if len(frame):
