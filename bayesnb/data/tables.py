@@ -297,15 +297,11 @@ class ArrayTable(Table):
     @cached_property
     def _extents(self) -> tuple[Array, Array]:
         """The least and the largest integer of each column."""
-
-        def extent_of(rows: slice) -> tuple[Array, Array]:
-            least = np.array(self.x[rows.start], np.int64)
-            most = least.copy()
+        least = np.array(self.x[0], np.int64)
+        most = least.copy()
+        for rows in pieces_of(self.x):
             numerics.level_kernels.extent(integers(self.x, rows), least, most)
-            return least, most
-
-        least, most = zip(*in_order(extent_of, pieces_of(self.x), self.n_jobs), strict=True)
-        return np.min(least, axis=0), np.max(most, axis=0)
+        return least, most
 
     @cached_property
     def _occurring(self) -> list[Array] | None:
@@ -448,7 +444,7 @@ class FrameTable(Table):
     unnamed = False
 
     def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
-        self.x, self.native = x, nw.toto_native_order(x, pass_through=True)
+        self.x, self.native = x, nw.to_native(x, pass_through=True)
         refuse_invalid_shape(x.shape)
         self.rows, self.width = x.shape
         self.columns = tuple(x.columns)
@@ -471,12 +467,12 @@ class FrameTable(Table):
         return cache(self._series)
 
     def _series(self, column: int) -> nw.Series:
-        series = nw.fromto_native_order(self.x[self.columns[column]], series_only=True)
+        series = nw.from_native(self.x[self.columns[column]], series_only=True)
         return with_plain_type(series)
 
     @property
     def flags(self) -> Places:
-        schema = nw.fromto_native_order(self.x).schema
+        schema = nw.from_native(self.x).schema
         return [place for place, dtype in enumerate(schema.values()) if dtype == nw.Boolean]
 
     def kind(self, column: int) -> str:
@@ -532,7 +528,7 @@ class FrameTable(Table):
         return cells if cells.dtype.kind in "iuf" else floats(self.columns[column], cells)
 
     def _factorize(self, column: int) -> DistinctValues:
-        native = self.series(column).toto_native_order()
+        native = self.series(column).to_native()
         if is_categorical(native):
             codes = native.cat.codes.to_numpy()
             return distinct(self.columns[column], codes, native.cat.categories)
@@ -544,14 +540,14 @@ class FrameTable(Table):
         if isinstance(series.dtype, OF_LISTS):
             return np.fromiter(series.to_list(), object, self.rows)
         if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(
-            series.toto_native_order()
+            series.to_native()
         ):
             series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
         return cells_of(series)
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         series = self.series(column)
-        native = series.toto_native_order()
+        native = series.to_native()
         if is_categorical(native):
             return tuple(native.cat.categories.tolist())  # which need not be text
         return tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
@@ -574,7 +570,7 @@ def cells_of(series: nw.Series) -> Array:
 
 def type_name(series: nw.Series) -> Any:
     """Return the type of a column as its library calls it."""
-    native = series.toto_native_order()
+    native = series.to_native()
     return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
 
 
@@ -627,7 +623,7 @@ def cells_of_series(x: Any) -> Any:
     """Return the lists or texts of a series as a list; anything but a series as it is."""
     if not nw.dependencies.is_into_series(x):
         return x
-    series = nw.fromto_native_order(x, series_only=True)
+    series = nw.from_native(x, series_only=True)
     if series.dtype == nw.Struct:
         raise TypeError(
             "X is a series of records. Make its fields columns: X.struct.unnest() in polars."
@@ -662,14 +658,14 @@ def frame_of(x: Any) -> Any:
     """
     if hasattr(type(x), "reset_coords"):  # xarray's
         x = x.reset_coords(drop=True).to_pandas()  # of its coordinates, those of the axes stay
-    frame = nw.fromto_native_order(x, pass_through=True)
+    frame = nw.from_native(x, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame of {frame.implementation.value}: its rows are not computed yet, "
             "and their order may differ from that of the labels. Collect both at once: X.collect()."
         )
     if isinstance(frame, nw.DataFrame):
-        return nw.toto_native_order(frame) if frame.implementation.is_pandas() else frame
+        return nw.to_native(frame) if frame.implementation.is_pandas() else frame
     if hasattr(frame, "__arrow_c_stream__"):
         frame = nw.from_arrow(frame, backend="pyarrow")
         if len(frame):
