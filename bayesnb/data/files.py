@@ -222,12 +222,15 @@ class Batch:
     missing: Collection[str] | None  # texts in `kept` that stand for no cell; None if it has types
 
     @property
+    def stop(self) -> int:
+        return self.start + len(self.frame)
+
+    @property
     def where(self) -> str:
         """Place of the rows, before a message that counts from the first of them."""
         if not self.start:
             return self.name
-        last = self.start + len(self.frame) - 1
-        return f"{self.name}: rows {self.start} to {last}, counted from there"
+        return f"{self.name}: rows {self.start} to {self.stop - 1}, counted from there"
 
     def columns_to_write(self, kind: str) -> pd.DataFrame:
         """Return the kept columns for a file of a format: as they were in text, else with types."""
