@@ -146,22 +146,16 @@ class Source:
         """Number of bytes, as they lie."""
         return os.stat(self.path).st_size if self._piped is None else len(self._piped)
 
-    @cached_property
-    def is_packed(self) -> bool:
-        with self._open_bytes() as file:
-            return file.read(2) == GZIP_MAGIC
-
-    def _open_bytes(self) -> Any:
-        if self._piped is not None:
-            return io.BytesIO(self._piped)
-        return open(self.path, "rb", buffering=0)
-
     def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
-        file = self._open_bytes()
+        file: Any = io.BytesIO(self._piped or b"")
+        if self._piped is None:
+            file = io.FileIO(self.path)
+        is_packed = file.read(2) == GZIP_MAGIC
+        file.seek(0)
         if counted and self.watch is not None:
             file = self.watch(file)
-        if not self.is_packed:
+        if not is_packed:
             return pa.PythonFile(file, "r")
         stream = pa.input_stream(file, "gzip")
         return pa.BufferReader(stream.read()) if seekable else stream
@@ -531,11 +525,13 @@ class TextReader(TableReader):
         return self._looks[name].type
 
     def _read(self, kinds: Kinds) -> dict[str, Any]:
-        columns = {}
+        columns: dict[str, Any] = {}
+        if self._head is None:
+            return columns
         for name, kind in kinds.items():
-            if self._head is not None and self.kinds[name] == kind:
+            if self.kinds[name] == kind:
                 columns[name] = widen(self._looks[name], kind)
-            elif self._head is not None:
+            else:
                 columns[name] = self._convert(name, self._head[name], kind, 0)
         return columns
 

@@ -198,7 +198,7 @@ class Table(ABC):
 
     def has_lists(self, column: int) -> bool:
         """Return whether the cells of a column are lists of words."""
-        return False
+        return first_list(self.values(column)) is not None
 
     @cached_property
     def lists(self) -> Callable[[int], Lists]:
@@ -270,7 +270,7 @@ class ArrayTable(Table):
         return self.x.dtype.kind in "biuf"
 
     def has_lists(self, column: int) -> bool:
-        return self.x.dtype.kind == "O" and first_list(self.x[:, column]) is not None
+        return self.x.dtype.kind == "O" and super().has_lists(column)
 
     def values(self, column: int) -> Array:
         return self.x[:, column]
@@ -498,12 +498,6 @@ class FrameTable(Table):
             )
         return (dtype == nw.Object and kind_of_lists(name, self.values(column))) or "level"
 
-    def has_lists(self, column: int) -> bool:
-        dtype = self.series(column).dtype
-        if dtype == nw.Object:
-            return first_list(self.values(column)) is not None
-        return isinstance(dtype, OF_LISTS)
-
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
         if self.rows * len(columns) <= MAX_CELLS_AT_ONCE:  # one by one, columns would take longer
@@ -539,9 +533,7 @@ class FrameTable(Table):
         series = self.series(column)
         if isinstance(series.dtype, OF_LISTS):
             return np.fromiter(series.to_list(), object, self.rows)
-        if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(
-            series.to_native()
-        ):
+        if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(series.to_native()):
             series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
         return cells_of(series)
 
