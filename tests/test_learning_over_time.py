@@ -232,7 +232,7 @@ IMPOSSIBLE: dict[str, tuple[Any, list, list, list, list, str]] = {
         BernoulliNB(),
         *([[1.0], [0.0], [np.nan], [1.0]], [0, 0, 0, 1]),
         *([[np.nan], [np.nan]], [0, 0]),
-        "2 cells would stay, of 1 rows",
+        "more cells would stay than rows",
     ),
     "another spread": (
         PRESETS["gaussian"],

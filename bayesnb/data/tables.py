@@ -41,7 +41,7 @@ from bayesnb.data.columns import (
     words_of,
 )
 from bayesnb.numerics.threads import FEWEST, in_order
-from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, Picked, integers, pieces_of
+from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, integers, pieces_of
 
 Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
@@ -262,7 +262,9 @@ class ArrayTable(Table):
     def numbers(self, columns: Places) -> Any:
         if not self.is_numeric:
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
-        return self.x if is_all_columns(columns, self.width) else Picked(self.x, columns)
+        if is_all_columns(columns, self.width):
+            return self.x
+        return Columns([self.x[:, place] for place in columns], self.x.dtype)
 
     @property
     def is_numeric(self) -> bool:

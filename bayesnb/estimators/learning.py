@@ -410,7 +410,7 @@ class IncrementalMixin(ModelHolder):
                 schema = add_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
                 shown.finish()  # some columns cannot be linked
             if schema.links is not None:
-                LOG.info("Columns linked by evidence: %s.", visible(", ".join(schema.links.words)))
+                LOG.info("Columns linked by evidence: %s.", visible(", ".join(schema.links.labels)))
         # the names of a million words take more memory than their counts
         if LOG.isEnabledFor(logging.INFO):
             LOG.info(
@@ -453,7 +453,8 @@ class IncrementalMixin(ModelHolder):
             return find_one_exponent(model, rows, self.n_jobs)
         if before is None or not before.temper.by_feature:
             return find_exponents(model, rows, self.n_jobs)
-        held_out = rewind_model(model, before.shard.laid_out(fitted.classes, fitted.schema))
+        known = before.shard.laid_out(fitted.classes, fitted.schema)
+        held_out = rewind_model(model, known.stats)
         return update_exponents(before.temper, held_out, rows)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
@@ -556,7 +557,7 @@ def learn_shard(estimator: Any, shard: Shard, *, more: bool = False) -> Any:
         if before is None:
             name_features(estimator, shard.schema.columns)
         total = shard if before is None else before.shard.followed_by(shard)
-        kept = shard.kept_among(total.classes, total.schema)
+        kept = shard.laid_out(total.classes, total.schema).kept
         return estimator._set_model(
             total, before, None if kept is None else kept.labelled(total.schema)
         )

@@ -6,7 +6,8 @@ from time import monotonic
 from typing import Any
 
 from bayesnb.data.levels import UnseenCollector
-from bayesnb.model.shards import Shard, are_alike
+from bayesnb.model.schema import are_alike
+from bayesnb.model.shards import Shard
 from bayesnb.persistence import read_shard, write_shard
 
 

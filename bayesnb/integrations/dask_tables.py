@@ -85,7 +85,7 @@ def learn(
         )
     return learn_shard(
         model,
-        total.among(known_classes(total.classes, before, declared, grow)),
+        total.laid_out(known_classes(total.classes, before, declared, grow), total.schema),
         more=before is not None,
     )
 

@@ -10,7 +10,8 @@ from bayesnb.estimators.base import clone_with, list_families, looks_for_links
 from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.families import BestOf
 from bayesnb.integrations import dask_tables
-from bayesnb.model.shards import Shard, add_shards, are_alike
+from bayesnb.model.schema import are_alike
+from bayesnb.model.shards import Shard, add_shards
 
 
 def shard(
