@@ -123,7 +123,7 @@ def open_archive(source: Source) -> Iterator[tuple[zipfile.ZipFile, int]]:
     """Open the archive in a file, or in bytes; its members are together no longer than it is."""
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        if not zipfile.is_zipfile(file):
+        if not (size and zipfile.is_zipfile(file)):  # a device has no size, and maybe no end
             raise ValueError("it is no zip archive, or the end of it is missing")
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
