@@ -113,11 +113,11 @@ def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
 
     An error with advice for labels that are not there.
     """
-    known = pd.Index(classes)
     if isinstance(y, EncodedLabels):
-        codes = known.get_indexer(y.values)[y.codes]
+        places = {label: place for place, label in enumerate(classes.tolist())}
+        codes = np.array([places.get(label, -1) for label in y.values.tolist()], int)[y.codes]
     else:
-        codes = known.get_indexer(to_native_order(y))
+        codes = pd.Index(classes).get_indexer(to_native_order(y))
     if (codes < 0).any():
         raise ValueError(
             f"y contains labels {distinct(y[codes < 0]).tolist()} that are not among the classes "
