@@ -21,8 +21,8 @@ PREDICTIONS = {
     "mle": "parameters plugged in at their maximum likelihood estimates",
 }
 BAYES_FACTOR = (
-    "log_bayes_factor: evidence in nats that the feature depends on the class; inclusion: the "
-    "probability of that, if it was 0.5 before the data."
+    "log_bayes_factor: evidence in nats that the feature depends on the class; the probability of "
+    "that, if it was 0.5 before the data, is in .to_frame(), as inclusion."
 )
 NO_BAYES_FACTOR = (
     "Without a Bayes factor: features whose prior is improper or differs between the classes, and "
@@ -143,7 +143,7 @@ def _describe_dependence(schema: Schema) -> str:
     links = schema.links
     if links is not None:
         forest = f"{int(links.in_forest.sum()):,} of them in the forest"
-        sentences.append(f"{len(links.keys):,} links between columns, {forest}; see links_")
+        sentences.append(f"{count(len(links.keys), 'link')} between columns, {forest}; see links_")
     return "; ".join(sentences) or "columns are independent given the class"
 
 
