@@ -264,7 +264,10 @@ TF_IDF = TfidfVectorizer().fit_transform(RAW)
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: fit(pd.DataFrame({"a": [["x"], None]}), [0, 1]), r"missing .*row 1 .*use \[\]"),
+        (
+            lambda: fit(pd.DataFrame({"a": [["x"], None]}), [0, 1]),
+            r"row 1 holds None.*missing.*use \[\]",
+        ),
         (
             lambda: fit(pl.DataFrame({"a": [["x"], ["y", None]]}), [0, 1]),
             "a word is missing .*row 1",

@@ -5,8 +5,17 @@ The only room that knows dataframes.
 
 from bayesnb.data.columns import Lists, coded_text, factorize_labels, is_missing
 from bayesnb.data.files import Reading, TableReader, open_reader, read_file, read_text, write_frames
-from bayesnb.data.opening import is_lazy, open_table, refuse_lazy, table_of_columns, to_nested_dict
-from bayesnb.data.tables import DrawnColumns, SparseTable, Table, TableTemplate
+from bayesnb.data.tables import (
+    DrawnColumns,
+    SparseTable,
+    Table,
+    TableTemplate,
+    is_lazy,
+    open_table,
+    refuse_lazy,
+    table_of_columns,
+    to_nested_dict,
+)
 
 __all__ = [
     "DrawnColumns",

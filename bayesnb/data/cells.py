@@ -79,10 +79,10 @@ def are_whole(x: Any) -> bool:
     if x.dtype.kind in "iub":
         return True
     if sparse.issparse(x):
-        return bool(numerics.count_kernels.are_counts(readable(x.data, COUNTS), True, True))
-    return all(
-        numerics.count_kernels.are_counts(entries(x, rows)[0], True, True) for rows in pieces_of(x)
-    )
+        parts = [readable(x.data, COUNTS)]
+    else:
+        parts = [entries(x, rows)[0] for rows in pieces_of(x)]
+    return all(numerics.count_kernels.are_counts(part, True, True) for part in parts)
 
 
 def check(family: Family, names: Names, cells: Cells) -> None:
@@ -104,8 +104,7 @@ def encode_levels(
 
     `whole` is how to look up integers, where the levels are such; see `integer_lookup`.
     """
-    integers = None if whole is None else table.integers(places)
-    if integers is not None and whole is not None:
+    if whole is not None and (integers := table.integers(places)) is not None:
         return Coded(integers, whole)
     distinct = table.distinct_of(places)
     codes = []
@@ -122,17 +121,15 @@ def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCo
     No dense table is made.
     """
     places = {level: code for code, level in enumerate(levels)}
-    words = lists.words
     ends = lists.ends
-    codes = np.array([places.get(word, -1) for word in words], np.int32)[lists.codes]
-    times = np.bincount(lists.codes, minlength=len(words)).tolist()
-    pairs = zip(words, times, strict=True)
+    codes = np.array([places.get(word, unknown) for word in lists.words], np.int32)[lists.codes]
+    times = np.bincount(lists.codes, minlength=len(lists.words)).tolist()
+    pairs = zip(lists.words, times, strict=True)
     unknown_words = Counter({word: count for word, count in pairs if word not in places})
     if unknown_words and unknown < 0:
         keep = codes >= 0
         codes = codes[keep]
         ends = np.append(0, np.cumsum(keep))[ends]
-    codes[codes < 0] = unknown
     counts = WordCounts((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
     counts.sum_duplicates()
     counts.unknown = unknown_words
@@ -147,48 +144,37 @@ def sample_word_lists(drawn: Array, levels: Levels, rng: Any) -> Array:
     words = np.fromiter(levels, object, len(levels))
     lists = np.empty((len(drawn), 1), object)
     for row, counts in enumerate(drawn[:, : len(levels)]):
-        lists[row, 0] = words[
-            rng.permutation(np.repeat(np.arange(len(levels)), counts.astype(np.int64)))
-        ].tolist()
+        lists[row, 0] = rng.permutation(np.repeat(words, counts.astype(np.int64))).tolist()
     return lists
 
 
 def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
     """Return how to look up integers among levels that are numbers.
 
-    None if they lie too far apart.
+    None if there are others, or they lie too far apart: those of a file may be beyond every float.
     """
     if all(isinstance(known, range) and known.start == 0 for known in levels):
         places = [range(len(known)) for known in levels]
         return Lookup(np.zeros(len(levels), np.int64), places, unknown, None)
-    spans = [_span(known) for known in levels]
-    limit = MOST_SPANNED + PER_LEVEL * sum(map(len, levels))
-    if max(spans, default=0) > MOST_LEVELS or sum(spans) > limit:
+    if not all(isinstance(level, Real) for known in levels for level in known):
         return None
-    least = np.array([int(min(known, default=0)) for known in levels], np.int64)
-    return Lookup(least, [_places(known) for known in levels], unknown, None)
+    least = [int(min(known, default=0)) for known in levels]
+    ends = [int(max(known, default=-1)) + 1 for known in levels]
+    spans = [end - start for start, end in zip(least, ends, strict=True)]
+    limit = MOST_SPANNED + PER_LEVEL * sum(map(len, levels))
+    is_wide = max(spans) > MOST_LEVELS or sum(spans) > limit
+    if is_wide or min(least) < -MOST_INTEGER or max(ends) > MOST_INTEGER:
+        return None
+    tables = [_places(*each) for each in zip(levels, least, spans, strict=True)]
+    return Lookup(np.array(least, np.int64), tables, unknown, None)
 
 
-def _span(levels: Levels) -> float:
-    """Return how many integers lie between the least and the largest level.
-
-    Infinitely many, if levels are not numbers, or are too large: those of a file may be beyond
-    every float.
-    """
-    if not all(isinstance(level, Real) for level in levels):
-        return np.inf
-    least = min(levels, default=0)
-    most = max(levels, default=0)
-    return np.inf if max(abs(least), abs(most)) > MOST_INTEGER else most - least + 1
-
-
-def _places(levels: Levels) -> Array:
+def _places(levels: Levels, least: int, span: int) -> Array:
     """Return where each integer, from the least level on, stands among the levels.
 
     -2 for one that is not a level.
     """
-    least = int(min(levels, default=0))
-    places = np.full(int(max(levels)) - least + 1 if levels else 0, -2, np.int64)
+    places = np.full(span, -2, np.int64)
     for code, level in enumerate(levels):
         if float(level).is_integer():
             places[int(level) - least] = code
@@ -198,8 +184,7 @@ def _places(levels: Levels) -> Array:
 def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advice: str) -> None:
     """Raise if any cell of an `(r, f)` array, view or CSR is bad."""
     for rows in pieces_of(x):
-        part = x[rows]
-        part = part.tocoo() if sparse.issparse(part) else part
+        part = sparse.coo_array(x[rows]) if sparse.issparse(x) else x[rows]
         cells = part.data if sparse.issparse(part) else part
         flagged = bad(cells)
         if flagged.any():

@@ -22,21 +22,19 @@ from bayesnb.data.kinds import SAMPLE_ROWS
 from bayesnb.data.levels import HERE
 from bayesnb.data.tables import FrameTable, Table
 
-CURRENCY_CODES = (
-    "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|IDR|ILS|INR|JPY|KRW|MXN|NOK|NZD|PLN|SEK|SGD|THB|"
-    "TRY|USD|ZAR"
-)
-CURRENCY = rf"[$\u00a2-\u00a5\u20a0-\u20c0]|kr|z\u0142|{CURRENCY_CODES}"
+SYMBOL = r"[$\u00a2-\u00a5\u20a0-\u20c0%\u2030]"
 AMOUNT = (
     r"(?=[.,]?\d)"
-    r"(?P<whole>[1-9]\d{0,2}(?P<mark>[,.'\u2019 \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|(?!0\d)\d+)?"
-    r"(?:[.,](?P<decimals>\d+))?"
+    r"(?:[1-9]\d{0,2}(?P<mark>[,.'\u2019 \u00a0\u202f])\d{3}(?:(?P=mark)\d{3})*|(?!0\d)\d+)?"
+    r"(?:[.,]\d+)?"
 )
+UNIT = r"[^\W\d_]{1,10}(?:/[^\W\d_]{1,9})?[\u00b2\u00b3]?"
 CELL = re.compile(
-    rf"\(?[+\u2212-]?(?P<before>{CURRENCY})?\s?[+\u2212-]?(?P<number>{AMOUNT})\s?"
-    rf"(?P<after>{CURRENCY}|[%\u2030]|"
-    r"[^\W\d_][^\W\d_/\u00b2\u00b3]{0,9}(?:/[^\W\d_]{1,9})?[\u00b2\u00b3]?)?\)?"
+    rf"\(?[+\u2212-]?(?P<before>{SYMBOL}|[A-Z]{{3}}\s)?\s?[+\u2212-]?{AMOUNT}\s?"
+    rf"(?P<after>{SYMBOL}|{UNIT})?\)?"
 )
+DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))\d|\.\d+[.,]\d|\b0,\d|\d{4},\d")  # 1,5 and 1.234.567
+UNCLEAR_MARK = re.compile(r"\D*[1-9]\d{0,2}[.,]\d{3}\D*")  # 1.234 and 1,234
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,+Z-]*)?")
 DAY_AND_MONTH = re.compile(
     r"(?P<first>[0-9]{1,2})(?P<mark>[./-])(?P<second>[0-9]{1,2})(?P=mark)[0-9]{4}(?: [0-9:]+)?"
@@ -181,21 +179,17 @@ def check_dates(cells: Sequence[str]) -> Suspicion | None:
 def check_amounts(cells: Sequence[str]) -> Suspicion | None:
     """Return that all cells are numbers written for people, or have a decimal comma."""
     matches: list[Any] = list(takewhile(bool, map(CELL.fullmatch, cells)))
-    is_amount = 1 < len(matches) == len(cells)
-    what = describe_format(matches) if is_amount else None
-    if what is not None:
-        decimal = "," if any(map(has_decimal_comma, matches)) else "."
-        example = max(cells, key=count_marks)
-        hint = ""
-        if decimal == "." and any(map(is_unclear, matches)):
-            hint = f". With a decimal comma: {conversion(',', cells)}"
-    elif all(map(COMMA.fullmatch, cells)):
+    what = describe_format(matches) if 1 < len(matches) == len(cells) else ""
+    hint = ""
+    if not what and all(map(COMMA.fullmatch, cells)):
         what = "numbers with a decimal comma"
-        decimal = ","
-        example = cells[0]
         hint = FILE_HINT
-    else:
+    if not what:
         return None
+    decimal = "," if any(map(DECIMAL_COMMA.search, cells)) else "."
+    if decimal == "." and any(map(UNCLEAR_MARK.fullmatch, cells)):
+        hint = f". With a decimal comma: {conversion(',', cells)}"
+    example = max(cells, key=count_marks)
     return Suspicion(
         f"holds {what}, such as {example!r}, read as levels",
         "numbers",
@@ -206,42 +200,25 @@ def check_amounts(cells: Sequence[str]) -> Suspicion | None:
     )
 
 
-def describe_format(cells: Sequence[re.Match[str]]) -> str | None:
+def describe_format(cells: Sequence[re.Match[str]]) -> str:
     """Return what cells are, by what stands beside their numbers and in them.
 
-    None for codes and plain numbers.
+    Nothing for codes and plain numbers.
     """
-    signs = {cell["before"] or cell["after"] or "" for cell in cells}
+    signs = {(cell["before"] or cell["after"] or "").strip() for cell in cells} - {""}
+    if signs:
+        sign = signs.pop()
+        is_code = sign.isupper() and len(sign) != 3  # 34A and 147 B are seats and rooms
+        return "" if signs or is_code else f"numbers with {sign!r}"
     marks = {cell["mark"] for cell in cells} - {None}
-    if signs != {""}:
-        if all(re.fullmatch(CURRENCY, sign) for sign in signs - {""}):
-            return "amounts of money"
-        if signs <= {"", "%", "\u2030"}:
-            return "percentages"
-        # 34A and 147 B are seats and rooms
-        is_unit = len(signs) == 1 and any(map(str.islower, *signs))
-        return "numbers with a unit" if is_unit else None
     if len(marks) != 1 or " " in marks:  # 110 001 may be a code
-        return None
-    (mark,) = marks
-    has_decimals = any(cell["mark"] is None and mark in cell["number"] for cell in cells)
-    groups = {cell["whole"].count(mark) if cell["mark"] else 0 for cell in cells}
+        return ""
+    mark = marks.pop()
+    has_decimals = any(cell["mark"] is None and mark in cell[0] for cell in cells)
+    groups = {cell[0].count(mark) for cell in cells}
     is_code = len(groups) == 1 and max(groups) > 1  # as versions and addresses are
     # 1,5 beside 1,234 has no thousands
-    return None if has_decimals or is_code else "numbers with marks between thousands"
-
-
-def is_unclear(cell: re.Match[str]) -> bool:
-    """Return whether the only mark of a number is before three digits: 1.234 and 1,234."""
-    mark = cell["mark"]
-    return mark in (".", ",") and cell["whole"].count(mark) == 1 and cell["decimals"] is None
-
-
-def has_decimal_comma(cell: re.Match[str]) -> bool:
-    """Return whether a number shows that a comma is the decimal mark: 1,5 and 1.234.567."""
-    if cell["decimals"]:
-        return cell["number"][-len(cell["decimals"]) - 1] == ","
-    return cell["mark"] == "." and not is_unclear(cell)
+    return "" if has_decimals or is_code else "numbers with marks between thousands"
 
 
 def count_marks(cell: str) -> int:

@@ -71,11 +71,8 @@ def factorize(name: Hashable, values: Array) -> DistinctValues:
 
 def factorize_labels(labels: Array) -> tuple[Array, Array]:
     """Return where each label stands among the distinct ones, -1 if missing, and those."""
-    if labels.dtype.kind not in "OUST":
-        distinct, codes = np.unique(labels, return_inverse=True)
-        return codes, distinct
-    codes, uniques = pd.factorize(labels.astype(object))
-    return codes, np.fromiter(uniques, object, len(uniques)).astype(labels.dtype)
+    codes, uniques = pd.factorize(labels.astype(object) if labels.dtype.kind in "UST" else labels)
+    return codes, np.asarray(uniques).astype(labels.dtype)
 
 
 def distinct(name: Hashable, codes: Array, uniques: Any) -> DistinctValues:
@@ -136,17 +133,13 @@ def floats(name: Hashable, values: Array) -> Array:
     """Return a column of objects or text as floats, if its values are numbers."""
     if values.dtype.kind in "Mm":
         raise time_error(f"column {name!r}", str(values.dtype))
-    if values.dtype.kind == "O":
-        refuse_times(name, values)
-    if values.dtype.kind in "UST":
-        raise ValueError(
-            f"column {name!r} holds {values.dtype}, not numbers. Declare it categorical, or drop "
-            "it."
-        )
+    refuse_times(name, values)
     numbers = np.full(len(values), np.nan)
     for row in np.flatnonzero(~is_missing(values)):
         try:
-            numbers[row] = to_float(values[row])
+            if isinstance(values[row], str | bytes):  # whatever it looks like
+                raise ValueError("it holds text")
+            numbers[row] = float(values[row])
         except (TypeError, ValueError, ArithmeticError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(
@@ -157,24 +150,13 @@ def floats(name: Hashable, values: Array) -> Array:
     return numbers
 
 
-def to_float(cell: Any) -> float:
-    """Return a cell as a float; raise for text, whatever it looks like."""
-    if isinstance(cell, str):
-        raise ValueError("it holds text")
-    return float(cell)
-
-
 def kind_of_objects(name: Hashable, values: Array) -> str:
     """Return the kind of a column of objects by its values."""
     refuse_times(name, values)
-    kinds = {species_of(value) for value in values[~is_missing(values)]}
+    kinds = {species_of(value) for value in values[~is_missing(values)]} or {"number"}
     if len(kinds) > 1:
-        raise ValueError(
-            f"column {name!r} mixes {', '.join(sorted(kinds))} values. Convert them to one type."
-        )
-    if kinds <= {"number"}:
-        return "number"
-    return "flag" if kinds == {"bool"} else "level"
+        raise _mixed(name, values)
+    return {"number": "number", "bool": "flag"}.get(kinds.pop(), "level")
 
 
 def coded_text(column: Any) -> DistinctValues | None:
@@ -191,8 +173,9 @@ def coded_text(column: Any) -> DistinctValues | None:
             return None
         codes, texts = column.factorize()
         return DistinctValues(tuple(texts.tolist()), codes)
-    column = as_arrow(column)
-    if column is None:
+    if nw.dependencies.is_polars_series(column):
+        column = column.to_arrow()
+    if not isinstance(column, pa.Array | pa.ChunkedArray):
         return None
     if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
         column = column.cast(pa.large_string())  # not all texts may occur, and some twice
@@ -203,13 +186,6 @@ def coded_text(column: Any) -> DistinctValues | None:
         coded = coded.combine_chunks()
     codes = coded.indices.fill_null(-1).to_numpy()
     return DistinctValues(tuple(coded.dictionary.to_pylist()), codes)
-
-
-def as_arrow(column: Any) -> Any:
-    """Return a column of polars or Arrow as an array of Arrow; None for any other."""
-    if nw.dependencies.is_polars_series(column):
-        return column.to_arrow()
-    return column if isinstance(column, pa.Array | pa.ChunkedArray) else None
 
 
 LISTS = (list, tuple, np.ndarray)
@@ -239,7 +215,7 @@ class Lists(NamedTuple):
 
 
 def lists_of_objects(name: Hashable, cells: Array) -> Lists:
-    """Return the words of cells that are Python's objects; a ValueError where one is not a list."""
+    """Return the words of cells that are lists; a ValueError where one is not."""
     if not set(map(type, cells)) <= set(LISTS):
         refuse_others(name, cells)
     lengths = np.fromiter(map(len, cells), np.int64, len(cells))
@@ -247,41 +223,20 @@ def lists_of_objects(name: Hashable, cells: Array) -> Lists:
     return Lists.of(name, factorize(name, flat), lengths)
 
 
-def lists_of_series(name: Hashable, series: nw.Series) -> Lists:
-    """Return the words of a dataframe's column of lists."""
-    if series.null_count():
-        refuse_missing(name, series.is_null().to_numpy(), len(series))
-    cells = as_arrow(series.to_native())
-    if cells is None:
-        return lists_of_objects(name, series.to_numpy())
-    lengths = np.asarray(compute.list_value_length(cells)).astype(np.int64)
-    words = compute.list_flatten(cells)
-    distinct = coded_text(words)
-    if distinct is None:
-        distinct = factorize(name, np.asarray(words))
-    return Lists.of(name, distinct, lengths)
-
-
 def refuse_others(name: Hashable, cells: Array) -> None:
     """Raise for the first cell that is not a list."""
-    are_lists = np.array([isinstance(cell, LISTS) for cell in cells])
-    refuse_missing(name, is_missing(cells) & ~are_lists, len(cells))
-    row = int(are_lists.argmin())
-    cell = cells[row]
-    advice = ADVICE if isinstance(cell, str) else "Give every row a list of words."
-    raise ValueError(
-        f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
-        f"({type(cell).__name__}). {advice}"
-    )
-
-
-def refuse_missing(name: Hashable, missing: Array, rows: int) -> None:
-    """Raise for a document that is not there."""
-    if missing.any():
+    for row, cell in enumerate(cells):
+        if isinstance(cell, LISTS):
+            continue
+        if isinstance(cell, str):
+            advice = ADVICE
+        elif is_missing(cell):
+            advice = "A text that is missing: drop the row, or use [] for a text without words."
+        else:
+            advice = "Give every row a list of words."
         raise ValueError(
-            f"column {name!r}: a cell is missing (None, NaN), first at row {missing.argmax()} "
-            f"({missing.sum()} such cells in {rows} rows). This family does not accept missing "
-            "cells: drop the row, or use [] for a text without words."
+            f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
+            f"({type(cell).__name__}). {advice}"
         )
 
 
@@ -290,7 +245,7 @@ def first_list(cells: Iterable[Any]) -> Any:
     for cell in cells:
         if isinstance(cell, LISTS):
             return cell
-        if not bool(np.all(is_missing(cell))):
+        if not np.all(is_missing(cell)):
             return None
     return None
 
@@ -305,8 +260,7 @@ def kind_of_lists(name: Hashable, cells: Iterable[Any]) -> str:
 
     An error where that may be anything but words.
     """
-    first = first_list(cells)
-    if first is None:
+    if first_list(cells) is None:
         return ""
     words = chain.from_iterable(cell for cell in cells if isinstance(cell, LISTS))
     return words_of(name, begins_with_text(words))

@@ -22,9 +22,9 @@ from bayesnb.families import (
     Multinomial,
     Poisson,
 )
-from bayesnb.families.family import Family, conjugate_priors
+from bayesnb.families.family import Family
 from bayesnb.formatting import list_names
-from bayesnb.numerics.views import numbers, pieces_of
+from bayesnb.numerics.views import column
 
 Names = Sequence[Hashable]
 AUTO = "auto"  # families are inferred
@@ -71,14 +71,10 @@ def no_family(name: str) -> str:
         shareable = [f"{each}:shared" for each, family in FAMILIES.items() if family.shareable()]
         known = " and ".join(shareable)
         return f"{problem}; there are {known}, which have one variance for all classes."
-    for prior in {kind.__name__ for kind in conjugate_priors().values()}:
-        if prior.lower() == word.lower():
-            users = [
-                each
-                for each, family in FAMILIES.items()
-                if getattr(family.conjugate, "__name__", "") == prior
-            ]
-            return f"{problem}: {prior} is a prior, of the family {' or '.join(users)}."
+    priors = {each: getattr(FAMILIES[each].conjugate, "__name__", "") for each in FAMILIES}
+    users = [each for each, prior in priors.items() if prior and prior.lower() == word.lower()]
+    if users:
+        return f"{problem}: {priors[users[0]]} is a prior, of the family {' or '.join(users)}."
     words = {**{each: each for each in (*FAMILIES, "drop")}, **SYNONYMS}
     near = difflib.get_close_matches(word.lower(), words, 1, cutoff=0.65)
     if near:
@@ -229,40 +225,24 @@ def families_of_numbers(places: list[int], table: Table) -> tuple[list[int], Dec
     Few distinct whole numbers may be levels, and whole numbers of at least 0 may be counts of
     events.
     """
-    if not places:
-        return [], []
     flags = []
     blocks: dict[tuple[bool, bool], list[int]] = {}
-    for place, (distinct, least) in zip(places, _whole_numbers(table.numbers(places)), strict=True):
-        if distinct == {0.0, 1.0}:
+    x = table.numbers(places) if places else None
+    for j, place in enumerate(places):
+        cells = column(x, j)
+        cells = cells[~np.isnan(cells)]
+        is_whole = np.isfinite(cells).all() and (np.floor(cells) == cells).all()
+        distinct = pd.unique(cells) if is_whole else cells[:0]
+        if sorted(distinct[:3]) == [0, 1]:
             flags.append(place)
         else:
-            kind = 0 < len(distinct) <= FEW, bool(distinct) and least >= 0
-            blocks.setdefault(kind, []).append(place)
+            is_few = 0 < len(distinct) <= FEW
+            are_counts = len(distinct) > 0 and distinct.min() >= 0
+            blocks.setdefault((is_few, bool(are_counts)), []).append(place)
     chosen: DeclaredColumns = []
     for (few, counts), part in blocks.items():
         chosen.append((BestOf(*NUMBERS, *[Categorical()] * few, *[COUNTS] * counts), part))
     return flags, chosen
-
-
-def _whole_numbers(x: Any) -> list[tuple[set[float], float]]:
-    """Return each column's distinct whole numbers, at most some more than FEW, and the least.
-
-    There are none where a number is not whole.
-    """
-    distinct: list[set[float]] = [set() for _ in range(x.shape[1])]
-    least = np.full(x.shape[1], np.inf)
-    whole = np.full(x.shape[1], True)
-    for rows in pieces_of(x):
-        part = numbers(x, rows)
-        for j in np.flatnonzero(whole):
-            column = part[~np.isnan(part[:, j]), j]
-            whole[j] = np.isfinite(column).all() and (np.floor(column) == column).all()
-            least[j] = min(least[j], column.min(initial=np.inf))
-            if whole[j] and len(distinct[j]) <= FEW:
-                distinct[j].update(pd.unique(column).tolist())
-    known = [seen if is_whole else set() for seen, is_whole in zip(distinct, whole, strict=True)]
-    return list(zip(known, least.tolist(), strict=True))
 
 
 def _sparse_family(places: list[int], table: SparseTable) -> Family:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, cast
 
@@ -32,18 +32,8 @@ from pyarrow import compute, ipc, parquet
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
-from bayesnb.data.kinds import (
-    DTYPES,
-    NOT_OF_KIND,
-    Kinds,
-    first_invalid,
-    infer,
-    is_text,
-    kind_of_type,
-    parse,
-    unite,
-)
-from bayesnb.numerics.threads import ahead
+from bayesnb.data.kinds import DTYPES, Kinds, first_invalid, infer, kind_of_type, parse
+from bayesnb.numerics.threads import in_order
 
 Names = Sequence[str]
 MISSING = ("", "NA", "NaN", "?")
@@ -145,33 +135,27 @@ class Source:
     @cached_property
     def _piped(self) -> bytes | None:
         """What comes through a pipe, which can be read only once; None for a file."""
-        if self.path != "-":
-            return Path(self.path).read_bytes() if Path(self.path).is_fifo() else None
-        if sys.stdin is None:
-            raise OSError(errno.EBADF, "it is closed", self.name)
-        return sys.stdin.buffer.read()
+        if self.path == "-":
+            if sys.stdin is None:
+                raise OSError(errno.EBADF, "it is closed", self.name)
+            return sys.stdin.buffer.read()
+        return Path(self.path).read_bytes() if Path(self.path).is_fifo() else None
 
     @property
     def size(self) -> int:
         """Number of bytes, as they lie."""
         return os.stat(self.path).st_size if self._piped is None else len(self._piped)
 
-    @cached_property
-    def is_packed(self) -> bool:
-        with self._open_bytes() as file:
-            return file.read(2) == GZIP_MAGIC
-
-    def _open_bytes(self) -> Any:
-        if self._piped is not None:
-            return io.BytesIO(self._piped)
-        return open(self.path, "rb", buffering=0)
-
     def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
-        file = self._open_bytes()
+        file: Any = io.BytesIO(self._piped or b"")
+        if self._piped is None:
+            file = io.FileIO(self.path)
+        is_packed = file.read(2) == GZIP_MAGIC
+        file.seek(0)
         if counted and self.watch is not None:
             file = self.watch(file)
-        if not self.is_packed:
+        if not is_packed:
             return pa.PythonFile(file, "r")
         stream = pa.input_stream(file, "gzip")
         return pa.BufferReader(stream.read()) if seekable else stream
@@ -203,8 +187,7 @@ class Source:
             raise ValueError(
                 f"{self.name}: it is one JSON array. Write JSON lines: one object a line."
             )
-        by_name = FORMAT_OF_SUFFIX.get(Path(self.path.lower().removesuffix(".gz")).suffix)
-        return by_name or ("jsonl" if start.startswith(b"{") else "csv")
+        return format_of_name(self.path) or ("jsonl" if start.startswith(b"{") else "csv")
 
 
 @contextmanager
@@ -285,42 +268,39 @@ class TableReader(ABC):
         """Return whether a column has no type, and so may be read as anything."""
         return self.is_text or name in self.folder
 
-    def in_file(self, names: Iterable[str]) -> list[str]:
-        """Return those of some columns that are not beside the table, each once."""
-        return [name for name in dict.fromkeys(names) if name not in self.folder]
-
     @cached_property
     def kinds(self) -> Kinds:
         """What the columns hold."""
-        types = self._types()
-        for name, text in self.folder.items():
-            types[name] = infer(pa.array([text], pa.string())).type
-        return {name: kind_of_type(dtype) for name, dtype in types.items()}
+        return {name: kind_of_type(self._type(name)) for name in self.columns}
 
-    def _types(self) -> dict[str, Any]:
-        return {name: self.schema.field(name).type for name in self.in_file(self.columns)}
+    def _type(self, name: str) -> Any:
+        """Return the type that a column has, or looks like."""
+        if name in self.folder:
+            return self._infer(pa.array([self.folder[name]], pa.string())).type
+        return self.schema.field(name).type
 
-    @cached_property
+    @property
     def dates(self) -> Collection[str]:
         """Columns whose type is that of dates or times."""
-        return [name for name, dtype in self._types().items() if pa.types.is_temporal(dtype)]
+        return [field.name for field in self.schema if pa.types.is_temporal(field.type)]
 
     def read(self, kinds: Kinds) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
         with named_errors(self.name):
             columns = self._read(kinds)
-        if not any(map(len, columns.values())):
+        if not columns:
             raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
         return to_frame(columns)
 
     def _read(self, kinds: Kinds) -> dict[str, Any]:
-        """Return all rows of columns of these kinds."""
+        """Return all rows of columns of these kinds; no column if there is no row."""
         table = next(self._tables(list(kinds), sys.maxsize), None)
         return {} if table is None else self._convert_all(table, kinds, 0)
 
     def _tables(self, names: Names, rows: int) -> Iterator[Any]:
         """Yield columns as the file and its folders have them, `rows` rows at a time."""
-        for table in regroup(self._batches(self.in_file(names) or self.columns[:1]), rows):
+        in_file = [name for name in dict.fromkeys(names) if name not in self.folder]
+        for table in regroup(self._batches(in_file or self.columns[:1]), rows):
             for name, text in self.folder.items():
                 cells = pa.repeat(pa.scalar(text, pa.string()), len(table))
                 table = table.append_column(name, cells)
@@ -356,23 +336,17 @@ class TableReader(ABC):
         column = widen(column, kind)
         if present != "text":
             return column.cast(pa.string()) if kind == "text" else column
-        if kind == "text" and not self.missing:
-            return column
-        return self._parse(name, column.cast(pa.string()), kind, start)
-
-    def _parse(self, name: str, text: Any, kind: str, start: int) -> Any:
-        """Return a column of text as one of a kind."""
+        if kind == "text":
+            return self._clean(column)
         strict = name in self.guessed
         read = partial(parse, kind=kind, decimal=self.decimal, strict=strict)
-        if kind != "text" and self.source.reading.missing is None:
-            with suppress(pa.ArrowInvalid):  # most columns have neither blanks nor missing cells
-                return read(text)
-        text = self._clean(text)
         try:
-            return read(text)
+            return self._parse(column, read)
         except pa.ArrowInvalid:
-            at = first_invalid(text, read)
-        cell = text[at].as_py()
+            column = self._clean(column)
+            at = first_invalid(column, read)
+        cell = column[at].as_py()
+        problem = "is neither true nor false" if kind == "flag" else "is not a number"
         if strict:
             advice = (
                 f", unlike the first rows. Name the kind of the column: kinds={{{name!r}: 'text'}}"
@@ -382,11 +356,28 @@ class TableReader(ABC):
         else:
             advice = ". If that means that the cell is missing, list it among the `missing` texts"
         raise ValueError(
-            f"{self.name}, row {start + at}, column {name!r}: {cell!r} {NOT_OF_KIND[kind]}{advice}."
+            f"{self.name}, row {start + at}, column {name!r}: {cell!r} {problem}{advice}."
         )
+
+    def _infer(self, text: Any) -> Any:
+        """Return a column of text as what all its cells look like."""
+        try:
+            return self._parse(text, partial(infer, decimal=self.decimal))
+        except pa.ArrowInvalid:
+            return self._clean(text)
+
+    def _parse(self, text: Any, read: Callable[[Any], Any]) -> Any:
+        """Return what `read` makes of cells, of which those that are missing are null."""
+        if self.source.reading.missing is None:
+            with suppress(pa.ArrowInvalid):  # most columns have neither blanks nor missing cells
+                return read(text)
+        return read(self._clean(text))
 
     def _clean(self, text: Any) -> Any:
         """Return cells without blanks around them if the file is text, null where missing."""
+        if not (self.is_text or self.missing):
+            return text
+        text = text.cast(pa.string())
         cells = compute.utf8_trim_whitespace(text) if self.is_text else text
         is_missing = compute.is_in(cells, pa.array(self.missing, pa.string()))
         return compute.if_else(is_missing, pa.scalar(None, pa.string()), cells)
@@ -399,19 +390,18 @@ def check_names(name: str, columns: Names) -> None:
             f"{name}: column {columns.index('') + 1} of {len(columns)} has no name in the header. "
             "Give it one, or write the table without its index."
         )
-    for column, times in Counter(columns).items():
-        if times > 1:
-            raise ValueError(
-                f"{name}: the header names the column {column!r} twice. Rename one of the two."
-            )
+    column, times = Counter(columns).most_common(1)[0]
+    if times > 1:
+        raise ValueError(
+            f"{name}: the header names the column {column!r} twice. Rename one of the two."
+        )
 
 
 def regroup(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """Yield tables of `rows` rows, of which the last may have fewer."""
     waiting: list[Any] = []
     for batch in batches:
-        if len(batch):
-            waiting.append(batch)
+        waiting.append(batch)
         if sum(map(len, waiting)) < rows:
             continue
         table = pa.Table.from_batches(waiting)
@@ -419,7 +409,7 @@ def regroup(batches: Iterable[Any], rows: int) -> Iterator[Any]:
         for start in range(0, full, rows):
             yield table.slice(start, rows)
         waiting = table.slice(full).to_batches()
-    if waiting:
+    if any(map(len, waiting)):
         yield pa.Table.from_batches(waiting)
 
 
@@ -434,37 +424,26 @@ def widen(column: Any, kind: str) -> Any:
         return column.cast(DTYPES[kind], safe=False)
     if types.is_temporal(dtype) and not types.is_duration(dtype):
         return compute.replace_substring_regex(column.cast(pa.string()), r"\.0+([+-].*|Z)?$", r"\1")
-    if types.is_decimal(dtype) or types.is_float16(dtype):
-        return column.cast(pa.float64())
-    if types.is_string_view(dtype):
-        return column.cast(pa.string())
-    return with_distinct_levels(column) if types.is_dictionary(dtype) else column
-
-
-def with_distinct_levels(column: Any) -> Any:
-    """Return a dictionary column whose levels stand once each, and none is missing, for pandas."""
-    column = column.unify_dictionaries()
-    levels = column.chunk(0).dictionary
-    is_missing = levels.is_null(nan_is_null=True)
-    if not compute.any(is_missing).as_py() and len(levels.unique()) == len(levels):
-        return column
-    cells = column.cast(levels.type)
-    is_missing = cells.is_null(nan_is_null=True)
-    return compute.if_else(is_missing, pa.scalar(None, cells.type), cells).dictionary_encode()
+    return column.cast(pa.float64()) if types.is_decimal(dtype) else column
 
 
 def to_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Return columns of Arrow as a dataframe.
-
-    Integers and flags with missing cells have types of Arrow, as NumPy has none for them.
-    """
-    series = {}
-    for name, column in columns.items():
-        is_whole = pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)
-        mapper = pd.ArrowDtype if is_whole and column.null_count else None
-        series[name] = column.to_pandas(types_mapper=mapper)
+    """Return columns of Arrow as a dataframe."""
+    series = {name: to_series(column) for name, column in columns.items()}
     index = pd.RangeIndex(max(map(len, series.values()), default=0))  # without it all are copied
     return pd.DataFrame(series, index=index, copy=False)
+
+
+def to_series(column: Any) -> pd.Series:
+    """Return a column of Arrow as one of pandas.
+
+    Integers and flags with missing cells keep a type of Arrow, as NumPy has none for them.
+    """
+    has_gaps = column.null_count and kind_of_type(column.type) in ("integer", "flag")
+    try:
+        return column.to_pandas(types_mapper=pd.ArrowDtype if has_gaps else None)
+    except ValueError:  # a dictionary of levels of which one is missing, or is there twice
+        return column.cast(column.type.value_type).to_pandas().astype("category")
 
 
 class EndedText(io.RawIOBase):
@@ -512,10 +491,8 @@ class TextReader(TableReader):
         """Delimiter, number of blank lines before the header, and names of the columns."""
         head = self.source.read_head().decode(self.encoding, "replace")
         lines = io.StringIO(head, newline="").readlines()
-        blank = 0
-        while blank < len(lines) and not lines[blank].strip():
-            blank += 1
-        if blank == len(lines):
+        blank = next((at for at, line in enumerate(lines) if line.strip()), None)
+        if blank is None:
             raise ValueError(
                 f"{self.name}: it is empty. A table begins with a line of column names."
             )
@@ -530,46 +507,32 @@ class TextReader(TableReader):
     def schema(self) -> Any:
         return pa.schema([(name, pa.string()) for name in self._layout[2]])
 
-    def _types(self) -> dict[str, Any]:
-        return {name: column.type for name, column in self._inferred.items()}
+    @cached_property
+    def _head(self) -> Any:
+        """The first rows, or all; None if there is none."""
+        return next(self._tables(self.columns, self.head or sys.maxsize), None)
 
     @cached_property
-    def _parts(self) -> list[tuple[Any, list[Any]]]:
-        """Batches of all rows, or of the first ones, as text and as what their cells look like."""
-        batches = self._batches(self.in_file(self.columns))
-        if self.head is not None:
-            tables = islice(regroup(batches, self.head), 1)
-            batches = chain.from_iterable(map(pa.Table.to_batches, tables))
-        elif self.use_threads:
-            batches = ahead(batches)  # more text is split while cells are looked at
-        return [(batch, list(map(self._infer, batch.columns))) for batch in batches]
+    def _looks(self) -> dict[str, Any]:
+        """Columns of the first rows as what all their cells look like."""
+        if self._head is None:
+            return dict.fromkeys(self.columns, pa.nulls(0))
+        n_jobs = None if self.use_threads else 1
+        columns = in_order(self._infer, self._head.columns, n_jobs)
+        return dict(zip(self._head.column_names, columns, strict=True))
 
-    @cached_property
-    def _inferred(self) -> dict[str, Any]:
-        """Columns as what all their cells look like."""
-        columns = {}
-        for j, name in enumerate(self.in_file(self.columns)):
-            columns[name] = unite([arrays[j] for _, arrays in self._parts])
-            if columns[name] is None:
-                columns[name] = self._clean(self._text(name))
-        return columns
-
-    def _text(self, name: str) -> Any:
-        return pa.chunked_array([batch[name] for batch, _ in self._parts], pa.string())
-
-    def _infer(self, text: Any) -> Any:
-        if self.source.reading.missing is None:
-            column = infer(text, self.decimal)
-            if not is_text(column.type):
-                return column
-        return infer(self._clean(text), self.decimal)
+    def _type(self, name: str) -> Any:
+        return self._looks[name].type
 
     def _read(self, kinds: Kinds) -> dict[str, Any]:
-        columns = {}
+        columns: dict[str, Any] = {}
+        if self._head is None:
+            return columns
         for name, kind in kinds.items():
-            columns[name] = widen(self._inferred[name], kind)
-            if columns[name].type != DTYPES[kind]:
-                columns[name] = self._convert(name, self._text(name), kind, 0)
+            if self.kinds[name] == kind:
+                columns[name] = widen(self._looks[name], kind)
+            else:
+                columns[name] = self._convert(name, self._head[name], kind, 0)
         return columns
 
     def _batches(self, names: Names) -> Iterator[Any]:
@@ -607,8 +570,7 @@ class TextReader(TableReader):
                 f'{self.name}: in the last row a quote (") opens and is not closed. Close it, or '
                 "double it if it is part of a cell."
             )
-        if len(last) > 1:
-            yield last[:-1]
+        yield last[:-1]
 
     def _judge_row(self, row: Any) -> str:
         """Return what Arrow is to do with a row that has too many or too few fields."""
@@ -648,13 +610,13 @@ class TextReader(TableReader):
 def sniff_delimiter(head: str) -> str:
     """Return the delimiter that makes most columns, and first lines of as many columns each."""
     plain = QUOTED_CELL.sub(r"\1", head[:SNIFFED_CHARACTERS])
-    lines = [line for line in plain.splitlines() if line.strip()]
-    counts = {}
-    for mark in DELIMITERS:
-        counts[mark] = [line.count(mark) for line in lines[:SNIFFED_LINES]]
-    marks = [mark for mark in DELIMITERS if counts[mark][0]]
-    uniform = [mark for mark in marks if len(set(counts[mark])) == 1]
-    return max(uniform or marks, key=lambda mark: counts[mark][0], default=",")
+    lines = [line for line in plain.splitlines() if line.strip()][:SNIFFED_LINES]
+
+    def rank(mark: str) -> tuple[bool, int]:
+        first, *others = (line.count(mark) for line in lines or [""])
+        return first > 0 and set(others) <= {first}, first
+
+    return max(DELIMITERS, key=rank)
 
 
 def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> None:
@@ -832,48 +794,36 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
         for table in chain([first], tables):
-            file.write_table(cast_like(table.replace_schema_metadata(None), schema))
+            columns = list(map(cast_like, schema, table.columns))
+            file.write_table(pa.table(columns, schema))
             rows += len(table)
     return rows
 
 
-def cast_like(table: Any, schema: Any) -> Any:
-    """Return a table with the types of the first; an error names those that differ."""
+def cast_like(field: Any, column: Any) -> Any:
+    """Return a column with the type that it has in the first table."""
     try:
-        return table.cast(schema)
+        return column.cast(field.type)
     except pa.ArrowInvalid as error:
-        pairs = zip(schema, table.schema, strict=True)
-        types = [
-            f"{one.name!r} is {one.type}, and later {other.type}"
-            for one, other in pairs
-            if one.type != other.type
-        ]
         raise ValueError(
-            f"each column of a file needs one type, but {'; '.join(types)}: {error}."
+            f"each column of a file needs one type, but {field.name!r} is {field.type}, and later "
+            f"{column.type}: {error}."
         ) from error
 
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with an apostrophe before each text or name that a spreadsheet would run."""
-
-    def quote_texts(column: pd.Series) -> pd.Series:
-        is_text = column.dtype.kind == "O"
-        return column.astype(object).map(quote_formula, na_action="ignore") if is_text else column
-
-    return frame.apply(quote_texts).rename(columns=quote_formula)
+    texts = frame.select_dtypes(exclude=["number", "bool"])
+    return frame.assign(**texts.map(quote_formula)).rename(columns=quote_formula)
 
 
 def quote_formula(cell: Any) -> Any:
-    """Return a text with an apostrophe before it, if a spreadsheet would take it for a formula.
-
-    Else the cell.
-    """
-    if not (isinstance(cell, str) and cell.startswith(FORMULA_STARTS)):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
+    """Return a cell, with an apostrophe before a text that a spreadsheet takes for a formula."""
+    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
+        try:
+            float(cell)
+        except ValueError:
+            return f"'{cell}"
     return cell
 
 

@@ -7,11 +7,11 @@ whole numbers of more than 18 digits, and those of more than 5 with a plus sign,
 numbers have (+491234; +7 is a number). Flags are true and false.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
@@ -25,15 +25,15 @@ DTYPES = {
     "words": pa.list_(pa.string()),
     "empty": pa.float64(),
 }
-NOT_OF_KIND = {
-    "number": "is not a number",
-    "integer": "is not a number",
-    "flag": "is neither true nor false",
+# as what cells are read that are to be of a kind, in this order; true is the number 1
+READINGS = {
+    "integer": ("integer", "number", "flag"),
+    "number": ("number", "flag"),
+    "flag": ("flag",),
 }
 SAMPLE_ROWS = 64  # cells that mostly show whether a column is one of numbers
 CODE = r"^[+-]?0[0-9xX]|^[+-]?[0-9]{19,}$|^\+[0-9]{6,}$"
 MIN_LONG_CODE = 1e18  # the least whole number of 19 digits: 64 bits may not hold them
-ZERO, POINT, PLUS, MINUS = np.frombuffer(b"0.+-", np.uint8)
 
 
 def kind_of_type(dtype: Any) -> str:
@@ -76,101 +76,83 @@ def are_contrary(one: str, other: str) -> bool:
 
 
 def infer(text: Any, decimal: str = ".") -> Any:
-    """Return a column of text as the numbers or flags that all its cells look like, else as it is.
+    """Return a column of text as the numbers or flags that all its cells look like.
 
-    Null cells are missing; a column of them alone has Arrow's type of nothing.
+    Null cells are missing; a column of them alone has Arrow's type of nothing. An ArrowInvalid
+    error if the cells look like text.
     """
     if text.null_count == len(text):
         return pa.nulls(len(text))
-    for kind in ("integer", "number", "flag"):
-        try:
-            # first a few of them: an error for each of many cells takes long
-            parse_cells(text[:SAMPLE_ROWS], kind, decimal)
-            values = parse_cells(text, kind, decimal)
-        except pa.ArrowInvalid:
-            continue
-        if kind == "flag":
-            is_word = compute.min(compute.binary_length(text)).as_py() > 1  # 1 and 0 are none
-            return values if is_word else text
-        return text if has_codes(text, values) else values
-    return text
-
-
-def unite(arrays: Sequence[Any]) -> Any:
-    """Return parts of a column, as `infer` gives them, as one column; None if some are text."""
-    kind = reduce(join_kinds, [kind_of_type(array.type) for array in arrays], "empty")
-    if kind == "text":
-        return None
-    dtype = pa.null() if kind == "empty" else DTYPES[kind]
-    parts = [array if array.type == dtype else array.cast(dtype, safe=False) for array in arrays]
-    return pa.chunked_array(parts, dtype)
+    values = parse_cells(text, READINGS["integer"], decimal)
+    if pa.types.is_boolean(values.type):
+        is_code = compute.min(compute.binary_length(text)).as_py() == 1  # 1 and 0 are no flags
+    else:
+        is_code = has_codes(text, values)
+    if is_code:
+        raise pa.ArrowInvalid("codes are text")
+    return values
 
 
 def has_codes(text: Any, values: Any) -> bool:
     """Return whether one of the cells of a column, which are the numbers `values`, is a code."""
-    cells = text.drop_null()
-    _, offsets, data = cells.buffers()
-    starts = np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + len(cells)]
-    letters = np.frombuffer(data, np.uint8)
-    first = letters[starts]
-    digits = starts + ((first == PLUS) | (first == MINUS))
-    is_suspect = letters[digits] == ZERO
-    is_suspect &= letters.take(digits + 1, mode="clip") != POINT
-    is_suspect |= first == PLUS
-    is_suspect |= np.abs(values.drop_null().to_numpy().astype(float)) >= MIN_LONG_CODE
-    suspects = cells.take(np.flatnonzero(is_suspect))
+    # comparisons of prefixes find the few cells that may be, as a pattern takes three times as long
+    is_suspect = compute.starts_with(text, "+")
+    for zero in ("0", "-0"):
+        is_fraction = compute.starts_with(text, f"{zero}.")
+        has_zero = compute.and_not(compute.starts_with(text, zero), is_fraction)
+        is_suspect = compute.or_(is_suspect, has_zero)
+    is_long = compute.greater_equal(
+        compute.abs(values.cast(pa.float64(), safe=False)), MIN_LONG_CODE
+    )
+    suspects = text.filter(compute.or_(is_suspect, is_long))
     return bool(compute.any(compute.match_substring_regex(suspects, CODE)).as_py())
 
 
-def parse_cells(text: Any, kind: str, decimal: str = ".") -> Any:
-    """Return cells of text as an array of a kind.
+def parse_cells(text: Any, kinds: Sequence[str], decimal: str = ".") -> Any:
+    """Return cells of text as an array of the first of some kinds as which all can be read.
 
-    An ArrowInvalid error if one cannot be read so. Integers with missing cells are real numbers.
+    An ArrowInvalid error if there is none. Integers with missing cells are real numbers.
     """
-    if kind != "flag" and decimal != ".":
-        if compute.any(compute.match_substring(text, ".")).as_py():
-            raise pa.ArrowInvalid("a point is no decimal mark")
-        text = compute.replace_substring(text, decimal, ".")
-    values = text.cast(DTYPES[kind])
-    if kind == "integer" and values.null_count:
-        values = values.cast(pa.float64())
-    if kind == "number" and compute.any(compute.is_nan(values)).as_py():
-        raise pa.ArrowInvalid("NaN is no number")
-    return values
+    numbers = text
+    if decimal != ".":  # a point is no part of a number then
+        numbers = compute.replace_substring(text, ".", " ")
+        numbers = compute.replace_substring(numbers, decimal, ".")
+    for kind in kinds:
+        cells = text if kind == "flag" else numbers
+        with suppress(pa.ArrowInvalid):
+            # first a few of them: an error for each of many cells takes long
+            cells[:SAMPLE_ROWS].cast(DTYPES[kind])
+            values = cells.cast(DTYPES[kind])
+            if kind == "integer" and values.null_count:
+                values = values.cast(pa.float64(), safe=False)
+            if kind != "number" or not compute.any(compute.is_nan(values)).as_py():
+                return values
+    raise pa.ArrowInvalid(f"there are cells of another kind than {kinds[0]}")
 
 
 def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> Any:
-    """Return cells as `parse_cells` does, but integers may be real numbers.
+    """Return cells of text as a kind; integers may be real numbers. Else an ArrowInvalid error.
 
-    If it is `strict`, they have to look like the kind. Else a code may be a number; and `true` is
-    the number 1, and `false` 0.
+    If it is `strict`, they have to look like the kind. Else a code may be a number.
     """
-    if kind == "text":
-        return text
     if strict:
-        values = unite([infer(chunk, decimal) for chunk in text.chunks])
-        if values is None or are_contrary(kind, kind_of_type(values.type)):
-            raise pa.ArrowInvalid("cells look otherwise")
-        is_real = kind == "integer" and pa.types.is_floating(values.type)
-        return values if is_real else values.cast(DTYPES[kind])
-    try:
-        return parse_cells(text, kind, decimal)
-    except pa.ArrowInvalid:
-        if kind == "integer":
-            return parse(text, "number", decimal)
-        if kind != "number":
-            raise
-    return text.cast(pa.bool_()).cast(pa.int8()).cast(pa.float64())
+        values = infer(text, decimal)
+        if are_contrary(kind, kind_of_type(values.type)):
+            raise pa.ArrowInvalid(f"the cells do not look like {kind}")
+    else:
+        values = parse_cells(text, READINGS[kind], decimal)
+    is_real = kind == "integer" and pa.types.is_floating(values.type)
+    return values if is_real else values.cast(DTYPES[kind], safe=False)
 
 
 def first_invalid(text: Any, read: Callable[[Any], Any]) -> int:
     """Return the row of the first cell that cannot be read, of an array that cannot."""
-    valid, invalid = 0, len(text)  # so many rows can be read, and so many cannot
-    while invalid - valid > 1:
-        middle = (valid + invalid) // 2
+
+    def fails(row: int) -> bool:
         try:
-            read(text[:middle])
-            valid = middle
+            read(text[: row + 1])
         except pa.ArrowInvalid:
-            invalid = middle
-    return valid
+            return True
+        return False
+
+    return bisect_left(range(len(text)), True, key=fails)

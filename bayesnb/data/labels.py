@@ -7,17 +7,17 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from bayesnb.data import coded_text, factorize_labels, refuse_lazy
 from bayesnb.data.columns import species_of
+from bayesnb.data.tables import to_native_order
 from bayesnb.families.record import LARGEST
 from bayesnb.formatting import list_names, quote
-from bayesnb.numerics.views import EVERY, integers
 
 Array = np.ndarray
 DECLARE = "Declare all of them as `classes`."
 KINDS = {"str": "text", "number": "numbers", "bool": "booleans"}
-MOST_CANDIDATES = 1 << 20  # integers that labels may span, to be counted in a table
 
 
 @contextmanager
@@ -82,24 +82,14 @@ def read_labels(y: Any) -> Any:
     return y if texts is None else EncodedLabels(np.array(texts.values, object), texts.codes)
 
 
-def have_integers(labels: Array) -> bool:
-    """Return whether labels are integers that 64 bits hold with a sign."""
-    return labels.dtype.kind in "iu" and labels.dtype != np.uint64
-
-
 @one_type()
 def distinct(labels: Any) -> Array:
     """Return the classes among labels, sorted."""
     if isinstance(labels, EncodedLabels):
         return np.unique(labels.occurring)
-    labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels)
-    if have_integers(labels) and labels.size:
-        whole = integers(labels.reshape(-1), EVERY)
-        least = int(whole.min())
-        most = int(whole.max())
-        if most - least < MOST_CANDIDATES:
-            return (np.flatnonzero(np.bincount(whole - least)) + least).astype(labels.dtype)
-    return np.unique(factorize_labels(labels)[1])
+    labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels).reshape(-1)
+    is_text = labels.dtype.kind in "OUST"
+    return np.unique(factorize_labels(labels)[1] if is_text else pd.unique(to_native_order(labels)))
 
 
 def united_labels(a: Array, b: Array) -> Array:
@@ -123,27 +113,17 @@ def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
 
     An error with advice for labels that are not there.
     """
-    if not isinstance(y, EncodedLabels) and have_integers(y) and classes.dtype.kind in "iu":
-        least = int(classes[0])
-        size = int(classes[-1]) - int(classes[0]) + 1
-        if size < MOST_CANDIDATES:
-            table = np.full(size + 1, -1)  # the last place is that of all others
-            table[classes.astype(np.int64) - least] = np.arange(len(classes))
-            away = (integers(y, EVERY) - np.int64(least)).view(np.uint64)  # many, if it is below 0
-            codes = table[np.minimum(away, size)]
-            if (codes >= 0).all():
-                return codes
-    y = y if isinstance(y, EncodedLabels) else EncodedLabels.of(y)
-    places = {label: place for place, label in enumerate(classes.tolist())}
-    unknown = [label for label in y.occurring.tolist() if label not in places]
-    if unknown:
-        with one_type():
-            unknown.sort()
+    if isinstance(y, EncodedLabels):
+        places = {label: place for place, label in enumerate(classes.tolist())}
+        codes = np.array([places.get(label, -1) for label in y.values.tolist()], int)[y.codes]
+    else:
+        codes = pd.Index(classes).get_indexer(to_native_order(y))
+    if (codes < 0).any():
         raise ValueError(
-            f"y contains labels {unknown} that are not among the classes {classes.tolist()}. "
-            f"{advice}"
+            f"y contains labels {distinct(y[codes < 0]).tolist()} that are not among the classes "
+            f"{classes.tolist()}. {advice}"
         )
-    return np.array([places.get(label, -1) for label in y.values.tolist()], np.int64)[y.codes]
+    return codes
 
 
 def weights(sample_weight: Any, rows: int) -> Array:

@@ -29,16 +29,11 @@ def compact(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def is_prefix(levels: Levels, first: Levels) -> bool:
-    """Return whether the first of the levels are those of `first`.
-
-    A range is not equal to a tuple.
-    """
+    """Return whether the first of the levels are those of `first`."""
     start = levels[: len(first)]
-    return (
-        start == first
-        if type(start) is type(first)
-        else len(start) == len(first) and all(map(eq, start, first))
-    )
+    if type(start) is type(first):
+        return start == first
+    return len(start) == len(first) and all(map(eq, start, first))  # no range equals a tuple
 
 
 def extended(known: Levels, more: Levels) -> Levels:
@@ -72,14 +67,13 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
     """
     old = (known[0], known[-1]) if isinstance(known, range) else known
     levels = (*old, *sorted(set(values) - set(old)))
-    lowest = min(levels)
-    highest = max(levels)
-    if lowest < 0 or highest == np.inf:
-        raise ValueError(
-            f"Negative values in data passed as codes, or infinite ones: column {name!r} holds "
-            f"{lowest if lowest < 0 else highest}."
-        )
-    broken = [value for value in levels if not _is_whole(value)]
+    for level in (min(levels), max(levels)):
+        if level < 0 or level == np.inf:
+            raise ValueError(
+                "Negative values in data passed as codes, or infinite ones: column "
+                f"{name!r} holds {level}."
+            )
+    broken = [value for value in levels if not (is_number(value) and float(value).is_integer())]
     if len(broken) == len(levels):
         return levels
     if broken:
@@ -87,7 +81,7 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
             f"column {name!r} holds {broken[0]}: codes of categories are 0, 1, 2, ... "
             "For any other levels use NaiveBayes(Categorical())."
         )
-    size = max(int(highest) + 1, least)
+    size = max(int(max(levels)) + 1, least)
     if size > MOST_SPANNED and size > MOST_EMPTY * (len(known) + len(values)):
         kept = known if len(known) else range(least)
         return (*kept, *sorted({int(value) for value in values} - {*kept}))
@@ -110,10 +104,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float))
 
 
-def _is_whole(value: Any) -> bool:
-    return is_number(value) and float(value).is_integer()
-
-
 def places_among(
     levels: Sequence[Levels], larger: Sequence[Levels], sizes: Sequence[int], reserve: bool
 ) -> Array:
@@ -121,21 +111,18 @@ def places_among(
 
     The reserved level is the last.
     """
-    starts = np.cumsum(sizes) - sizes
+    start = 0
     places: list[Any] = []
-    for few, many, start, size in zip(levels, larger, starts, sizes, strict=True):
-        places.append(start + _places_of(few, many))
+    for few, many, size in zip(levels, larger, sizes, strict=True):
+        if is_prefix(many, few):
+            places.append(start + np.arange(len(few)))
+        else:
+            at = {level: start + place for place, level in enumerate(many)}
+            places.append([at[level] for level in few])
+        start += size
         if reserve or not few:  # a column without levels takes one place
-            places.append([start + size - 1])
+            places.append([start - 1])
     return np.concatenate(places)
-
-
-def _places_of(few: Levels, many: Levels) -> Array:
-    """Return where levels stand among more of them."""
-    if is_prefix(many, few):
-        return np.arange(len(few))
-    at = {level: place for place, level in enumerate(many)}
-    return np.array([at[level] for level in few], np.int64)
 
 
 NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
@@ -202,8 +189,7 @@ class UnseenCollector:
                 )
                 continue
             for name, times in warning.message.unseen.items():
-                known = Counter(self.levels.get(name))
-                self.levels[name] = dict(known + times)
+                self.levels[name] = dict(Counter(self.levels.get(name)) + times)
 
     def warn(self) -> None:
         """Warn once, if a level was not seen, at the caller's line."""

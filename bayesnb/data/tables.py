@@ -8,11 +8,12 @@ to do.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -22,8 +23,10 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.data.columns import (
+    LISTS,
     DistinctValues,
     Lists,
+    begins_with_text,
     coded_text,
     distinct,
     factorize,
@@ -32,7 +35,6 @@ from bayesnb.data.columns import (
     kind_of_lists,
     kind_of_objects,
     lists_of_objects,
-    lists_of_series,
     refuse_times,
     time_error,
     with_plain_type,
@@ -46,9 +48,10 @@ Places = Sequence[int]  # of columns in a table
 
 UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
-MAX_CELLS_AT_ONCE = 1 << 14  # of a frame
+MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
 HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
 OF_LISTS = (nw.List, nw.Array)
+ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last: lists that are all empty
 
 
@@ -94,14 +97,13 @@ class TableTemplate:
                 column = part.column(j)
                 is_number = column.dtype == bool and place not in self.flags
                 columns[place] = column.astype(np.int64) if is_number else column
-        columns = dict(sorted(columns.items()))
-        if self.container == "frame":
-            frame = pd.DataFrame(columns)
-            frame.columns = pd.Index([names[place] for place in columns], dtype=object)
-            return frame
+        frame = pd.DataFrame(columns)[sorted(columns)]
         if self.container == "documents":
-            return columns[0].tolist()
-        return np.column_stack(list(columns.values()))
+            return frame[0].tolist()
+        if self.container == "array":
+            return frame.to_numpy()
+        frame.columns = pd.Index([names[place] for place in frame], dtype=object)
+        return frame
 
 
 def is_sound(x: Any) -> bool:
@@ -167,7 +169,8 @@ class Table(ABC):
 
     def take(self, keep: Array) -> Self:
         """Return the rows where `keep` is true."""
-        taken = type(self)(self.x[np.flatnonzero(keep)])
+        rows = getattr(self.x, "iloc", self.x)  # pandas' brackets take columns
+        taken = type(self)(rows[np.flatnonzero(keep)])
         taken.n_jobs = self.n_jobs
         return taken
 
@@ -195,34 +198,26 @@ class Table(ABC):
 
     def has_lists(self, column: int) -> bool:
         """Return whether the cells of a column are lists of words."""
-        return False
+        return first_list(self.values(column)) is not None
 
-    def lists(self, column: int) -> Lists:
-        """Return the words of a column of lists, split once."""
-        return self._remember(self._split, column)
+    @cached_property
+    def lists(self) -> Callable[[int], Lists]:
+        """Function that returns the words of a column of lists, split once."""
+        return cache(self._split)
 
     def _split(self, column: int) -> Lists:
         return lists_of_objects(self.columns[column], self.values(column))
-
-    def _remember(self, read: Callable[[int], Any], column: int) -> Any:
-        key = read.__name__, column
-        if key not in self._read:
-            self._read[key] = read(column)
-        return self._read[key]
-
-    @cached_property
-    def _read(self) -> dict[tuple[str, int], Any]:
-        return {}
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         """Return the levels that a column's type declares, used or not."""
         return None
 
-    def distinct(self, column: int) -> DistinctValues:
-        """Return a column's distinct values and where they stand, factorized once."""
-        return self._remember(self._factorized, column)
+    @cached_property
+    def distinct(self) -> Callable[[int], DistinctValues]:
+        """Function that returns the distinct values of a column and where they stand."""
+        return cache(self._factorize)
 
-    def _factorized(self, column: int) -> DistinctValues:
+    def _factorize(self, column: int) -> DistinctValues:
         return factorize(self.columns[column], self.values(column))
 
     def distinct_of(self, columns: Places) -> list[DistinctValues]:
@@ -248,7 +243,6 @@ class ArrayTable(Table):
 
     def __init__(self, x: Any) -> None:
         self.x = self.native = _as_array(x)
-        refuse_texts(self.x)
         refuse_invalid_shape(self.x.shape)
         self.rows, self.width = self.x.shape
 
@@ -256,26 +250,29 @@ class ArrayTable(Table):
     def flags(self) -> Places:
         if self.x.dtype.kind != "O":
             return range(self.width) if self.x.dtype == bool else ()
-        kinds = (pd.api.types.infer_dtype(column, skipna=True) for column in self.x.T)
+        kinds = map(pd.api.types.infer_dtype, self.x.T)
         return [place for place, kind in enumerate(kinds) if kind == "boolean"]
 
     def kind(self, column: int) -> str:
         if self.x.dtype.kind == "O":
             cells = self.x[:, column]
             return kind_of_lists(column, cells) or kind_of_objects(column, cells)
-        return {"b": "flag", "i": "number", "u": "number", "f": "number"}.get(
-            self.x.dtype.kind, "level"
-        )
+        return "flag" if self.x.dtype == bool else "number" if self.is_numeric else "level"
 
     def numbers(self, columns: Places) -> Any:
-        if self.x.dtype.kind not in "biuf":
+        if not self.is_numeric:
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
         if is_all_columns(columns, self.width):
             return self.x
         return Columns([self.x[:, place] for place in columns], self.x.dtype)
 
+    @property
+    def is_numeric(self) -> bool:
+        """Whether cells are numbers or flags, as their type says."""
+        return self.x.dtype.kind in "biuf"
+
     def has_lists(self, column: int) -> bool:
-        return self.x.dtype.kind == "O" and first_list(self.x[:, column]) is not None
+        return self.x.dtype.kind == "O" and super().has_lists(column)
 
     def values(self, column: int) -> Array:
         return self.x[:, column]
@@ -302,15 +299,11 @@ class ArrayTable(Table):
     @cached_property
     def _extents(self) -> tuple[Array, Array]:
         """The least and the largest integer of each column."""
-
-        def extent_of(rows: slice) -> tuple[Array, Array]:
-            least = np.array(self.x[rows.start], np.int64)
-            most = least.copy()
+        least = np.array(self.x[0], np.int64)
+        most = least.copy()
+        for rows in pieces_of(self.x):
             numerics.level_kernels.extent(integers(self.x, rows), least, most)
-            return least, most
-
-        least, most = zip(*in_order(extent_of, pieces_of(self.x), self.n_jobs), strict=True)
-        return np.min(least, axis=0), np.max(most, axis=0)
+        return least, most
 
     @cached_property
     def _occurring(self) -> list[Array] | None:
@@ -353,7 +346,7 @@ class SparseTable(Table):
         self.x = (x.astype(float) if x.dtype.kind == "O" else x).tocsr()  # itself, if it is CSR
         if self.x is not x:
             refuse_damaged(self.x)
-        data = _native(self.x.data)
+        data = to_native_order(self.x.data)
         if data is not self.x.data:
             self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
         if not self.x.has_canonical_format:
@@ -400,29 +393,25 @@ def _as_array(x: Any) -> Array:
         raise ValueError("Complex data not supported\n")
     if array.dtype.kind in "Mm":
         raise time_error("X", str(array.dtype))
+    if array.ndim == 1 and are_texts(array):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: a list of {len(array)} texts. Split each "
+            "into its words, [text.split() for text in X], or count them: Pipeline([('words', "
+            "CountVectorizer()), ('model', MultinomialNB())]). If a text is a level: [[text] for "
+            "text in X]; if they are the cells of one row: [X]."
+        )
     if array.dtype.kind == "V":
         raise ValueError(
             f"X holds {array.dtype}, which is neither numbers nor levels: split it into columns."
         )
-    return _native(array)
+    return to_native_order(array)
 
 
-def _native(array: Array) -> Array:
+def to_native_order(array: Array) -> Array:
     """Return numbers in this machine's byte order, in single or double precision."""
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         return array.astype(float)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
-def refuse_texts(x: Array) -> None:
-    """Raise for texts where rows belong."""
-    if x.ndim == 1 and are_texts(x):
-        raise ValueError(
-            f"Expected 2D array, got 1D array instead: a list of {len(x)} texts. Split each into "
-            "its words, [text.split() for text in X], or count them: Pipeline([('words', "
-            "CountVectorizer()), ('model', MultinomialNB())]). If a text is a level: [[text] for "
-            "text in X]; if they are the cells of one row: [X]."
-        )
 
 
 def refuse_invalid_shape(shape: tuple[int, ...]) -> None:
@@ -431,14 +420,11 @@ def refuse_invalid_shape(shape: tuple[int, ...]) -> None:
             f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). Reshape your "
             "data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
         )
-    if shape[0] == 0:
-        raise ValueError(
-            f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required."
-        )
-    if shape[1] == 0:
-        raise ValueError(
-            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required."
-        )
+    for size, what in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+            )
 
 
 def are_texts(cells: Any) -> bool:
@@ -454,42 +440,52 @@ def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Seri
 
 
 class FrameTable(Table):
-    """A dataframe, as narwhals sees it. Columns are named by label."""
+    """A dataframe of pandas, or any other as narwhals sees it. Columns are named by label."""
 
     container = "frame"
     unnamed = False
 
-    def __init__(self, x: nw.DataFrame) -> None:
-        self.x, self.native = x, x.to_native()
+    def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
+        self.x, self.native = x, nw.to_native(x, pass_through=True)
         refuse_invalid_shape(x.shape)
         self.rows, self.width = x.shape
         self.columns = tuple(x.columns)
+        if len(set(self.columns)) < self.width:
+            raise ValueError(f"X has columns of the same name; rename them: {self.columns}.")
 
     @property
     def is_pandas(self) -> bool:
         """Whether it is a dataframe of pandas, as code in messages expects."""
-        return isinstance(self.native, pd.DataFrame)
+        return isinstance(self.x, pd.DataFrame)
 
     @property
     def index(self) -> Array:
         """Names of the rows, those of an index of several levels as tuples."""
-        return self.native.index.to_numpy() if self.is_pandas else super().index
+        return self.x.index.to_numpy() if self.is_pandas else super().index
 
     @cached_property
-    def series(self) -> list[nw.Series]:
-        """The columns, with types that NumPy or pandas can hold."""
-        return list(map(with_plain_type, self.x.iter_columns()))
+    def series(self) -> Callable[[int], nw.Series]:
+        """Function that returns a column, with a type that NumPy or pandas can hold."""
+        return cache(self._series)
+
+    def _series(self, column: int) -> nw.Series:
+        series = nw.from_native(self.x[self.columns[column]], series_only=True)
+        return with_plain_type(series)
 
     @property
     def flags(self) -> Places:
-        return [place for place, series in enumerate(self.series) if series.dtype == nw.Boolean]
+        schema = nw.from_native(self.x).schema
+        return [place for place, dtype in enumerate(schema.values()) if dtype == nw.Boolean]
 
     def kind(self, column: int) -> str:
         name = self.columns[column]
-        dtype = self.series[column].dtype
+        series = self.series(column)
+        dtype = series.dtype
         if dtype == nw.Boolean:
             return "flag"
-        if dtype == nw.Unknown and self.series[column].null_count() == self.rows:
+        if dtype.is_numeric():
+            return "number"
+        if dtype == nw.Unknown and series.null_count() == self.rows:
             return "level"  # as a column of None in pandas
         if dtype.is_temporal():
             raise time_error(f"column {name!r}", type(dtype).__name__)
@@ -497,39 +493,22 @@ class FrameTable(Table):
             return words_of(name, dtype.inner in OF_TEXTS)
         if dtype in (nw.Object, nw.Unknown):
             refuse_times(name, self.values(column))
-        if dtype == nw.Object and (kind := kind_of_lists(name, self.values(column))):
-            return kind
-        if not (dtype.is_numeric() or dtype in HAVE_LEVELS):
+        if dtype not in HAVE_LEVELS:
             raise ValueError(
-                f"column {name!r} holds {self._type_name(column)}, for which no family can be "
-                "inferred: declare one, or convert the column."
+                f"column {name!r} holds {type_name(series)}, for which no family can be inferred: "
+                "declare one, or convert the column."
             )
-        return "number" if dtype.is_numeric() else "level"
-
-    def has_lists(self, column: int) -> bool:
-        dtype = self.series[column].dtype
-        if dtype == nw.Object:
-            return first_list(self.values(column)) is not None
-        return isinstance(dtype, OF_LISTS)
-
-    def _split(self, column: int) -> Lists:
-        return lists_of_series(self.columns[column], self.series[column])
-
-    @cached_property
-    def _array(self) -> Array | None:
-        """A few rows of plain numbers as one array: one by one, columns would take longer."""
-        if self.rows * self.width > MAX_CELLS_AT_ONCE:
-            return None
-        with suppress(Exception):  # of types that NumPy does not have
-            array = self.native.to_numpy() if self.is_pandas else self.x.to_numpy()
-            if array.dtype in (*FLOATS, *INTEGERS):
-                return array
-        return None
+        return (dtype == nw.Object and kind_of_lists(name, self.values(column))) or "level"
 
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
-        if self._array is not None:
-            return self._array[:, columns]
+        if self.rows * len(columns) <= MAX_CELLS_AT_ONCE:  # one by one, columns would take longer
+            with suppress(Exception):  # of types that NumPy does not have
+                is_all = is_all_columns(columns, self.width)
+                part = self.x if is_all else self.x[[self.columns[place] for place in columns]]
+                array = part.to_numpy()
+                if array.dtype in (*FLOATS, *INTEGERS):
+                    return array
         parts = [self.column_numbers(column) for column in columns]
         (dtype, *others) = {part.dtype for part in parts}
         is_narrow = not others and dtype in (np.float32, np.uint8)
@@ -537,58 +516,212 @@ class FrameTable(Table):
 
     def column_numbers(self, column: int) -> Array:
         """Return a column as floats, or as narrower numbers where it has them."""
-        native: Any = self.native[self.columns[column]] if self.is_pandas else None
-        if isinstance(getattr(native, "dtype", None), np.dtype) and native.dtype.kind in "biuf":
-            cells = native.to_numpy()  # in a tenth of the time
-        else:
-            series = self.series[column]
-            has_gaps = series.dtype == nw.Boolean and series.null_count()
-            cells = self._cells(column, series.cast(nw.Float64) if has_gaps else series)
+        series = self.series(column)
+        has_gaps = series.dtype == nw.Boolean and series.null_count()
+        cells = cells_of(series.cast(nw.Float64) if has_gaps else series)
         if cells.dtype == bool:
             return cells.view(np.uint8)
         return cells if cells.dtype.kind in "iuf" else floats(self.columns[column], cells)
 
-    def _factorized(self, column: int) -> DistinctValues:
-        native = self.series[column].to_native()
+    def _factorize(self, column: int) -> DistinctValues:
+        native = self.series(column).to_native()
         if is_categorical(native):
             codes = native.cat.codes.to_numpy()
             return distinct(self.columns[column], codes, native.cat.categories)
         text = coded_text(native)
-        return super()._factorized(column) if text is None else text
+        return super()._factorize(column) if text is None else text
 
     def values(self, column: int) -> Array:
-        series = self.series[column]
+        series = self.series(column)
+        if isinstance(series.dtype, OF_LISTS):
+            return np.fromiter(series.to_list(), object, self.rows)
         if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(series.to_native()):
             series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
-        return self._cells(column, series)
-
-    def _cells(self, column: int, series: nw.Series) -> Array:
-        """Return the cells of a column, or raise where its library has none for NumPy."""
-        problem: Any = "its parts are no columns"
-        try:
-            cells = series.to_numpy()
-            if cells.ndim == 1:
-                return cells
-        except Exception as error:  # every library has errors of its own
-            problem = error
-        raise TypeError(
-            f"column {self.columns[column]!r} holds {self._type_name(column)}, which cannot be "
-            f"read: {problem}. Make it numbers or text."
-        )
-
-    def _type_name(self, column: int) -> Any:
-        series = self.series[column]
-        native = series.to_native()
-        return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
+        return cells_of(series)
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
-        series = self.series[column]
+        series = self.series(column)
         native = series.to_native()
         if is_categorical(native):
             return tuple(native.cat.categories.tolist())  # which need not be text
         return tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
 
 
+def cells_of(series: nw.Series) -> Array:
+    """Return the cells of a column, or raise where its library has none for NumPy."""
+    problem: Any = "its parts are no columns"
+    column = series.to_native()
+    if not (isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype)):
+        column = series  # which takes ten times as long
+    try:
+        cells = column.to_numpy()
+        if cells.ndim == 1:
+            return cells
+    except Exception as error:  # every library has errors of its own
+        problem = error
+    raise TypeError(
+        f"column {series.name!r} holds {type_name(series)}, which cannot be read: {problem}. Make "
+        "it numbers or text."
+    )
+
+
+def type_name(series: nw.Series) -> Any:
+    """Return the type of a column as its library calls it."""
+    native = series.to_native()
+    return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
+
+
 def is_categorical(native: Any) -> bool:
     """Return whether a column is one of pandas' categories."""
     return isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
+
+
+# What a user passes as X
+
+
+def open_table(x: Any, n_jobs: int | None = 1, *, documents: bool = False) -> Table:
+    """Return the table behind whatever the user has, which `n_jobs` threads may read.
+
+    Lists of texts are cells side by side unless they are ragged, or it is declared that they are
+    `documents`.
+    """
+    # what is common is known by its type, in no time: single rows are asked for one by one
+    is_plain = type(x) is np.ndarray and x.dtype.kind not in "OV"
+    table = ArrayTable(x) if is_plain else _table_of(x, documents)
+    table.n_jobs = n_jobs
+    return table
+
+
+def _table_of(x: Any, documents: bool) -> Table:
+    if isinstance(x, Table):
+        return x
+    if isinstance(x, pd.DataFrame):
+        return FrameTable(x)
+    if hasattr(type(x), "to_scipy_sparse"):  # PyData's
+        x = x.to_scipy_sparse()
+    if sparse.issparse(x):
+        return SparseTable(x)
+    has_names = not are_plain_rows(x)
+    if has_names:
+        refuse_lazy(x, "X")
+        x = cells_of_series(x)
+    if are_documents(x, documents):
+        return DocumentTable(x)
+    frame = frame_of(x) if has_names else None
+    return ArrayTable(x) if frame is None else FrameTable(frame)
+
+
+def are_plain_rows(x: Any) -> bool:
+    """Return whether rows are a list of lists or arrays, in which no column has a name."""
+    return type(x) in (list, tuple) and len(x) > 0 and type(x[0]) in LISTS
+
+
+def cells_of_series(x: Any) -> Any:
+    """Return the lists or texts of a series as a list; anything but a series as it is."""
+    if not nw.dependencies.is_into_series(x):
+        return x
+    series = nw.from_native(x, series_only=True)
+    if series.dtype == nw.Struct:
+        raise TypeError(
+            "X is a series of records. Make its fields columns: X.struct.unnest() in polars."
+        )
+    cells = series.to_list()
+    if first_list(cells) is None and not are_texts(cells):
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: a {type(x).__name__} of {len(cells)} cells. "
+            f"{ONE_ROW}; for one column, X[['name']]."
+        )
+    return cells
+
+
+def are_documents(x: Any, declared: bool) -> bool:
+    """Return whether rows are lists of words, and not cells side by side.
+
+    They are if they are lists of texts of different lengths, or if it is `declared` that a row is
+    one list.
+    """
+    is_flat = isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim == 1)
+    if not (
+        is_flat and len(x) and all(isinstance(row, LISTS) and getattr(row, "ndim", 1) for row in x)
+    ):
+        return False
+    return begins_with_text(chain.from_iterable(x)) and (declared or len(set(map(len, x))) > 1)
+
+
+def frame_of(x: Any) -> Any:
+    """Return the dataframe that X is, holds, or offers by Arrow's protocol of streams.
+
+    None for what has no names.
+    """
+    if hasattr(type(x), "reset_coords"):  # xarray's
+        x = x.reset_coords(drop=True).to_pandas()  # of its coordinates, those of the axes stay
+    frame = nw.from_native(x, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"X is a lazy frame of {frame.implementation.value}: its rows are not computed yet, "
+            "and their order may differ from that of the labels. Collect both at once: X.collect()."
+        )
+    if isinstance(frame, nw.DataFrame):
+        return nw.to_native(frame) if frame.implementation.is_pandas() else frame
+    if hasattr(frame, "__arrow_c_stream__"):
+        frame = nw.from_arrow(frame, backend="pyarrow")
+        if len(frame):
+            return frame
+        raise ValueError(
+            "X is a stream without rows, or one that was read already: it can be read only once. "
+            "Keep its rows: X = pyarrow.table(X)."
+        )
+    refuse_lost_names(frame)
+    return None
+
+
+def is_lazy(x: Any) -> bool:
+    """Return whether a table is a collection of Dask, whose rows are not there yet."""
+    kind = type(x)
+    return hasattr(kind, "__dask_graph__") and (
+        kind.__module__.startswith("dask.") or x.__dask_graph__() is not None
+    )
+
+
+def refuse_lazy(x: Any, name: str) -> None:
+    """Raise for a collection of Dask where rows are needed."""
+    if is_lazy(x):
+        raise TypeError(
+            f"{name} is a lazy collection of Dask. An estimator's fit, partial_fit, predict, "
+            "predict_proba, predict_log_proba, predict_joint_log_proba and score, and scale.shard, "
+            "take such an X as it is, with y and sample_weight lazy or not. Everything else needs "
+            f"rows in memory: {name}.compute(), of some rows if there are too many."
+        )
+
+
+def refuse_lost_names(x: Any) -> None:
+    """Raise for rows or columns whose names would be lost."""
+    first = x[0] if isinstance(x, list | tuple) and len(x) else x
+    for each in (x, first):
+        has_names = isinstance(each, Mapping) or hasattr(each, "_fields")
+        has_names |= getattr(getattr(each, "dtype", None), "names", None) is not None
+        if has_names or nw.dependencies.is_into_series(each):
+            of = "" if each is x else f" of {type(each).__name__}"
+            raise TypeError(
+                f"X is a {type(x).__name__}{of}, whose column names would be lost. Give "
+                f"pandas.DataFrame(X). {ONE_ROW}."
+            )
+
+
+def to_nested_dict(x: Any) -> Any:
+    """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
+    if not nw.dependencies.is_into_dataframe(x):
+        return x
+    if not isinstance(x, pd.DataFrame):
+        raise TypeError(
+            f"a {type(x).__name__} has no row names: use a pandas frame with an index, or a "
+            "mapping."
+        )
+    if not (x.index.is_unique and x.columns.is_unique):
+        raise ValueError("the frame has the same row name or column name twice.")
+    return x.to_dict()
+
+
+def table_of_columns(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
+    """Return a table of these columns, by name or position."""
+    return pd.DataFrame(columns)

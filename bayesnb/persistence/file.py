@@ -4,7 +4,6 @@ import errno
 import io
 import json
 import os
-import stat
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from bayesnb.persistence.codec import Json, Packer, Saved, Unpacker, array_bytes
 from bayesnb.safe_output import replacing
 
 VERSION = 4  # of the format; a reader refuses others
-STAMP = (1980, 1, 1, 0, 0, 0)  # the same model makes the same file
 FREE_BYTES = 1 << 27  # that reading a file may take, besides so many
 BYTES_PER_BYTE = 64  # for each of its own
 MAX_LETTERS = 300  # of a reason
@@ -95,22 +93,18 @@ def write_archive(file: IO[bytes], kind: str, content: dict[str, Any]) -> None:
         },
     }
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+    # entries without a date, so that the same model makes the same file
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(member(f"{kind}.json"), text)
         for number, array in enumerate(packer.arrays):
-            archive.writestr(member(array_name(number)), array_bytes(array))
+            archive.writestr(member(f"arrays/{number}.npy"), array_bytes(array))
 
 
 def member(name: str) -> zipfile.ZipInfo:
-    """Return the entry of a file in an archive, always of the same date."""
-    info = zipfile.ZipInfo(name, STAMP)
-    info.external_attr = (stat.S_IFREG | 0o644) << 16
+    """Return an entry of an archive, without a date, that anyone may read when it is unpacked."""
+    info = zipfile.ZipInfo(name)
+    info.external_attr = 0o644 << 16
     return info
-
-
-def array_name(number: int) -> str:
-    """Return the name of the member that holds an array."""
-    return f"arrays/{number}.npy"
 
 
 def read_members(source: Source, kind: str) -> dict[str, Any]:
@@ -125,7 +119,7 @@ def read_members(source: Source, kind: str) -> dict[str, Any]:
         document = parse_document(archive.read(f"{kind}.json"), kind)
 
         def read(number: int) -> Array:
-            return read_array(archive.read(array_name(number)))
+            return read_array(archive.read(f"arrays/{number}.npy"))
 
         unpacker = Unpacker(read, FREE_BYTES + BYTES_PER_BYTE * size)
         return expect(unpacker.unpack(document["content"]), dict)
@@ -135,10 +129,8 @@ def read_members(source: Source, kind: str) -> dict[str, Any]:
 def open_archive(source: Source) -> Iterator[tuple[zipfile.ZipFile, int]]:
     """Open the archive in a file, or in bytes; its members are together no longer than it is."""
     with io.BytesIO(source) if isinstance(source, bytes) else open(source, "rb") as file:
-        if not isinstance(source, bytes) and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("it is not a regular file")
         size = file.seek(0, os.SEEK_END)
-        if not zipfile.is_zipfile(file):
+        if not (size and zipfile.is_zipfile(file)):  # a device has no size, and maybe no end
             raise ValueError("it is no zip archive, or the end of it is missing")
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
