@@ -7,16 +7,19 @@ from typing import Any
 
 from bayesnb.data import is_lazy
 
-INTEGRATION = "bayesnb.integrations.dask_tables"
+
+def dask_room() -> Any:
+    """Return the module that knows Dask."""
+    return import_module("bayesnb.scale.dask_tables")
 
 
 def accept_lazy_tables[Method: Callable[..., Any]](method: Method) -> Method:
-    """Return a method that leaves a lazy X to the integration's function of the same name."""
+    """Return a method that leaves a lazy X to the Dask room's function of the same name."""
 
     @wraps(method)
     def dispatch(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         if hasattr(type(X), "__dask_graph__") and is_lazy(X):
-            answer = getattr(import_module(INTEGRATION), method.__name__)
+            answer = getattr(dask_room(), method.__name__)
             return answer(self, X, *args, **kwargs)
         return method(self, X, *args, **kwargs)
 

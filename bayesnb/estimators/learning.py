@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.data import Table
+from bayesnb.data import Table, is_lazy
 from bayesnb.data.checks import warn_of_columns
 from bayesnb.data.families import families_of, undeclared
 from bayesnb.data.labels import DECLARE, Labels, encode
@@ -19,11 +19,12 @@ from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.base import (
     ModelHolder,
     check_estimator,
+    clone_with,
     refuse_weightless,
     unchanged_on_error,
 )
 from bayesnb.estimators.labels import declared_classes, known_classes, name_features, name_target
-from bayesnb.estimators.lazy import accept_lazy_tables
+from bayesnb.estimators.lazy import dask_room
 from bayesnb.estimators.tempering import COLUMNS, LOO
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
@@ -57,7 +58,6 @@ class IncrementalMixin(ModelHolder):
     The prior stays what it was.
     """
 
-    @accept_lazy_tables
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels; what was learnt before is forgotten.
 
@@ -104,7 +104,6 @@ class IncrementalMixin(ModelHolder):
         with unchanged_on_error(self):
             return self._learn((X, y, sample_weight), None, self.classes, is_whole=True)
 
-    @accept_lazy_tables
     def partial_fit(
         self,
         X: Any,
@@ -362,6 +361,8 @@ class IncrementalMixin(ModelHolder):
         """Learn from X, y and sample_weight; warn of columns where they are all rows."""
         self._check_arguments()
         X, y, sample_weight = rows
+        if is_lazy(X):
+            return self._learn_lazy_rows(rows, before, declared, grow)
         table = self._open(X, reset=before is None)
         table, labels, weight = self._drop_weightless(table, y, sample_weight)
         if is_whole and (places := undeclared(self._families(), table)):
@@ -376,6 +377,23 @@ class IncrementalMixin(ModelHolder):
         if before is None:
             return self._set_model(shard, None, read)
         return self._set_model(before + shard, self.fitted_, read)
+
+    def _learn_lazy_rows(
+        self, rows: tuple[Any, Any, Any], before: Shard | None, declared: Any, grow: bool
+    ) -> Self:
+        """Learn from X, y and sample_weight of Dask, partition by partition."""
+        dask = dask_room()
+        if before is not None:
+            dask.check_columns(self, dask.heading(rows[0]))
+        counting = clone_with(self, classes=None) if grow else self
+        known = None if grow else declared if before is None else before.classes
+        total = dask.count_partitions(counting, rows, known, before and before.schema)
+        if total is None:
+            raise ValueError(
+                "there is no row to learn from: all partitions are empty, or all weights zero."
+            )
+        classes = known_classes(total.classes, before, declared, grow)
+        return learn_shard(self, total.among(classes), more=before is not None)
 
     def _count(
         self,
