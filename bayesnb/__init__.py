@@ -15,8 +15,7 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
     report        facts (results of functions), sections (sentences, figures, tables), one template
                   (Jinja2)
     mcmc          the same models in PyMC, those that are not conjugate, the logistic twin
-    integrations  Dask, files past memory, models that learn while they answer; `bayesnb.scale` is
-                  the public face
+    scale         Dask, files past memory, shards, models that learn while they answer
     plots         one file per picture, and their shared style
     criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration,
                   relevance, ...

@@ -1,14 +1,13 @@
-"""Estimators' methods for Dask's collections: each partition is counted, or answered, where it is.
+"""Tables of Dask: each partition is counted, or answered, where it is.
 
     partition ──▶ shard ┐
     partition ──▶ shard ┼──▶ FAN_IN of them, one by one ──▶ ... ──▶ the shard of all rows
     partition ──▶ shard ┘
 
 Only stats and answers travel, and rows where exponents are found by them: of each partition as many
-as may be kept of all. A function here has the name and the parameters of the method that it
-replaces. The order of the sums is that of the partitions alone, so that neither the scheduler nor a
-worker that is lost on the way changes a digit. The workers are the cores: each counts on one
-thread.
+as may be kept of all. The order of the sums is that of the partitions alone, so that neither the
+scheduler nor a worker that is lost on the way changes a digit. The workers are the cores: each
+counts on one thread.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +62,7 @@ def count_partitions(
 # Predictions: an array of Dask, whose chunks are the answers to the partitions
 
 
-def answers(method: str, model: PredictionMixin, X: Any) -> Any:
+def answer(method: str, model: PredictionMixin, X: Any) -> Any:
     """Return what a method answers for every row, lazily: labels `(r,)`, or numbers `(r, c)`."""
     from dask import delayed
 
@@ -72,21 +71,19 @@ def answers(method: str, model: PredictionMixin, X: Any) -> Any:
     none = no_answer(model, method)
     worker = delayed(on_one_thread(model), pure=False, traverse=False)
     if is_frame(X):
-        return X.map_partitions(answered, worker, method, meta=none, align_dataframes=False)
-    chunks = (X.chunks[0], *((size,) for size in none.shape[1:]))
-    dropped = [] if none.ndim == 2 else [1]
+        return X.map_partitions(answer_partition, worker, method, meta=none, align_dataframes=False)
     return X.map_blocks(
-        answered, worker, method, dtype=none.dtype, chunks=chunks, drop_axis=dropped, meta=none
+        answer_partition,
+        worker,
+        method,
+        dtype=none.dtype,
+        chunks=(X.chunks[0], *((size,) for size in none.shape[1:])),
+        drop_axis=[] if none.ndim == 2 else [1],
+        meta=none,
     )
 
 
-predict = partial(answers, "predict")
-predict_proba = partial(answers, "predict_proba")
-predict_log_proba = partial(answers, "predict_log_proba")
-predict_joint_log_proba = partial(answers, "predict_joint_log_proba")
-
-
-def answered(
+def answer_partition(
     x: Any, model: PredictionMixin, method: str, partition_info: Any = None, block_id: Any = None
 ) -> Array:
     """Return the answers for one partition, which may be empty.
@@ -106,8 +103,11 @@ def no_answer(model: PredictionMixin, method: str) -> Array:
 
 def on_one_thread(model: PredictionMixin) -> PredictionMixin:
     """Return a copy for one worker of many, which stays as it is when this one learns more."""
-    worker = copy(model)
-    worker.n_jobs = 1
+    worker: Any = copy(model)
+    if hasattr(worker, "estimator_"):  # which reads the tables of a sampled model
+        worker.estimator_ = on_one_thread(worker.estimator_)
+    else:
+        worker.n_jobs = 1
     return worker
 
 
@@ -120,18 +120,18 @@ def score(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> 
 
     check_columns(model, heading(X))
     call = partial(score_rows, on_one_thread(model))
-    parts = filter(None, compute(*on_each(call, partitions_of(X, y, sample_weight))))
-    shares, weights = np.array([*parts]).reshape(-1, 2).T
-    if not weights.any():
+    parts = compute(*on_each(call, partitions_of(X, y, sample_weight)))
+    right, total = np.sum([(0.0, 0.0), *filter(None, parts)], axis=0)
+    if not total:
         raise ValueError("there is no row to score: all partitions are empty, or all weights zero.")
-    return float(np.average(shares, weights=weights))
+    return float(right / total)
 
 
-def score_rows(model: PredictionMixin, rows: Sequence[Any]) -> tuple[float, float] | None:
-    """Return the share of rows that are labelled right, and the weight of all; None for no row."""
+def score_rows(model: PredictionMixin, rows: Sequence[Any]) -> tuple[float, float]:
+    """Return the weight of the rows that are labelled right, and of all."""
     X, y, sample_weight = rows
     weight = np.broadcast_to(1.0 if sample_weight is None else sample_weight, len(y))
-    return (model.score(X, y, weight), float(weight.sum())) if weight.any() else None
+    return float(weight @ (model.predict(X) == np.ravel(y))), float(weight.sum())
 
 
 # Partitions: rows beside their labels and weights, cut alike, and calls on each
@@ -276,9 +276,11 @@ def sum_parts(parts: list[Any]) -> Any:
     keys = [part.key for part in parts]
     sums: dict[Any, Any] = {}
     while len(keys) > 1 or not sums:
-        groups = {(name, len(sums) + at): group for at, group in enumerate(batched(keys, FAN_IN))}
-        sums |= {key: (add_shards, list(group)) for key, group in groups.items()}
-        keys = list(groups)
+        groups = batched(keys, FAN_IN)
+        keys = []
+        for group in groups:
+            keys.append((name, len(sums)))
+            sums[keys[-1]] = (add_shards, list(group))
     return delay_layer(name, sums, parts[:1], keys)[0]
 
 

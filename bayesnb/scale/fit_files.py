@@ -146,7 +146,7 @@ class Checkpoint:
         before = note["identity"]
         for name, value in self.identity.items():
             if not are_alike(value, before.get(name)):
-                changed = "its files are others, or have changed" if name == "files" else name
+                changed = f"`{name}` differs"
                 raise ValueError(
                     f"{str(self.path)!r} is the checkpoint of another fit: {changed}. Go on with "
                     "what that fit had, give another name, or delete the file to begin anew."

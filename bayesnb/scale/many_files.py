@@ -150,14 +150,15 @@ class TableFiles:
         None: for one whose columns are not those of the first.
         """
         first = self.readers[0]
+        expected = needed or first.columns
         for reader in self.readers:
-            lacks = [name for name in needed or first.columns if name not in reader.columns]
-            extra = [name for name in reader.columns if name not in (needed or first.columns)]
-            if lacks or (extra and not needed):
-                what = "lacks" if lacks else "also has"
+            different = [name for name in expected if name not in reader.columns]
+            if needed is None:
+                different += [name for name in reader.columns if name not in expected]
+            if different:
                 raise ValueError(
-                    f"{reader.name} {what} {list_names(lacks or extra, to_text=quote)}, unlike "
-                    f"{first.name}: files need the same columns."
+                    f"{reader.name}: only one of this file and {first.name} has the columns "
+                    f"{list_names(different, to_text=quote)}. Files need the same columns."
                 )
 
     def check_there(self, names: Iterable[str], whose: str) -> None:
@@ -174,7 +175,7 @@ class TableFiles:
                 if are_contrary(present, kind) and not reader.reads_text(name):
                     raise ValueError(
                         f"{reader.name}: column {name!r} is of the kind {present!r}, and {kind!r} "
-                        "is needed, in one file as in the others. Say what it is: "
+                        "is needed, for its family or by other files. Say what it is: "
                         f"kinds={{{name!r}: {kind!r}}}."
                     )
 
@@ -215,7 +216,7 @@ class TableFiles:
 
 def read_ahead(model: Any, batches: Iterator[Batch]) -> Any:
     """Return a context of batches, the next read meanwhile if the model may use several threads."""
-    return closing(ahead(batches) if threads_of(model.n_jobs) > 1 else batches)  # type: ignore[type-var]
+    return closing(ahead(batches) if threads_of(model.n_jobs) > 1 else batches)
 
 
 @contextmanager
