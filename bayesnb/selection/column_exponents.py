@@ -19,26 +19,26 @@ Where rows come in batches, n0 is that of the first; each batch is scored before
 what earlier ones said of the exponents is the ridge.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from bayesnb.families.base import Array, Belief, Cells
+from bayesnb.families.base import Array
 from bayesnb.families.links import Links
 from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.fitted import Temper
 from bayesnb.model.powers import ExponentCovariance, lengths_of, shares_at
-from bayesnb.model.product import Model, Rows
+from bayesnb.model.product import Model, Rows, features_of
 from bayesnb.selection.column_scores import (
     choose_stratified_rows,
     column_scores,
-    features_of,
     predictive_scores,
 )
 from bayesnb.selection.exponents import (
     LOG_NEGLIGIBLE,
     SPREAD,
-    FoundExponents,
     LabelScores,
-    Ridge,
+    Maximum,
     average_one_exponent,
     average_over_widths,
     maximise_exponents,
@@ -93,39 +93,37 @@ def find_exponents(model: Model, rows: Rows, n_jobs: int | None = None) -> Tempe
 
     Of many rows it takes a part, spread evenly over every class.
     """
-    few = _part(model, rows)
-    scores = LabelScores.of(
-        column_scores(model, few, n_jobs), few, are_there(model, few)[few.codes]
-    )
+    few = _choose_rows(model, rows)
+    there = are_there(model, few)[few.codes]
+    scores = LabelScores.of(column_scores(model, few, n_jobs), few, there)
     words = count_words_of_rows(model, few)[scores.places]
     columns = scores.table.shape[2]
     linked = are_links(model)
-    # else no other column is there
-    known = _average(scores, linked) if columns > 1 or not words.any() else None
-    length = find_lengths(scores, words, np.zeros(columns) if known is None else known.mean)
-    if known is None or np.isfinite(length).any():
-        known = _average(shorten_by_length(scores, words, length), linked)
-    return _temper_of(known, length)
+    found = Temper(np.zeros(columns))
+    if columns > 1 or not words.any():
+        found = _average(scores, linked)
+    length = find_lengths(scores, words, np.asarray(found.value))
+    if np.isfinite(length).any():
+        found = _average(scores.scale(shares_at(words, length)), linked)
+        return replace(found, length=length)
+    return found if found.is_found else _average(scores, linked)
 
 
-def _temper_of(found: FoundExponents, length: Array) -> Temper:
-    """Return exponents with the lengths at which those of words are half, `(f,)`."""
-    covariance = ExponentCovariance(found.covariance, found.group)
-    lengths = length if np.isfinite(length).any() else None
-    return Temper(found.mean, found.sd, lengths, covariance)
-
-
-def _average(scores: LabelScores, linked: Array) -> FoundExponents:
+def _average(scores: LabelScores, linked: Array) -> Temper:
     """Find exponents whose prior is around one for all columns, and of links a part of it."""
     t, sd = average_one_exponent(scores, ~linked)
-    groups, first = groups_of(scores, linked)
-    found = average_over_widths(
-        scores.add_up(groups), np.where(linked, LINK_SHARE * t, t)[first], sd / t
-    )
-    return found.of_features(groups)
+    groups, first = group_columns(scores, linked)
+    means = np.where(linked, LINK_SHARE * t, t)[first]
+    return _of_features(average_over_widths(scores.add_up(groups), means, sd / t), groups)
 
 
-def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
+def _of_features(found: Maximum, groups: Array) -> Temper:
+    """Return exponents of groups as those of their features."""
+    covariance = ExponentCovariance(found.covariance, groups)
+    return Temper(found.mean[groups], found.sd[groups], None, covariance)
+
+
+def group_columns(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
     """Return the group of each column, which shares an exponent, and each group's first column.
 
     Links, and the columns that alone say most about the label, are by themselves; of a wide
@@ -135,12 +133,9 @@ def groups_of(scores: LabelScores, linked: Array) -> tuple[Array, Array]:
     columns = np.arange(len(linked))
     if len(columns) <= MAX_EXPONENTS:
         return columns, columns
+    worth = np.where(linked, np.inf, scores.total_by_column)
     is_alone = linked.copy()
-    is_alone[
-        np.argsort(np.where(linked, np.inf, -scores.total_by_column), kind="stable")[
-            : MAX_EXPONENTS - 1
-        ]
-    ] = True
+    is_alone[np.argsort(-worth, kind="stable")[: MAX_EXPONENTS - 1]] = True
     groups = np.where(is_alone, np.cumsum(is_alone) - 1, is_alone.sum())
     return groups, np.unique(groups, return_index=True)[1]
 
@@ -158,46 +153,34 @@ def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
 
     Features of one group share an exponent, as they did before.
     """
-    features = np.size(known.value)
-    length = np.full(features, np.inf) if known.length is None else known.length
-    groups = np.arange(features) if known.covariance is None else known.covariance.group
-    few = _part(model, rows)
+    value = np.asarray(known.value)
+    groups = np.arange(len(value)) if known.covariance is None else known.covariance.group
+    few = _choose_rows(model, rows)
     scores = LabelScores.of(predictive_scores(model, few), few, np.zeros(len(few.codes), bool))
-    scores = shorten_by_length(scores, count_words_of_rows(model, few)[scores.places], length)
+    if known.length is not None:
+        words = count_words_of_rows(model, few)[scores.places]
+        scores = scores.scale(shares_at(words, known.length))
     first = np.unique(groups, return_index=True)[1]
-    ridge = Ridge(np.asarray(known.value)[first], np.asarray(known.sd)[first])
-    found = maximise_exponents(scores.add_up(groups), ridge).exponents
-    return _temper_of(found.of_features(groups), length)
+    means = value[first]
+    found = maximise_exponents(scores.add_up(groups), means, np.asarray(known.sd)[first], means)
+    return replace(_of_features(found, groups), length=known.length)
 
 
-def _part(model: Model, rows: Rows) -> Rows:
+def _choose_rows(model: Model, rows: Rows) -> Rows:
     columns = sum(features_of(block) for block in model.prior.blocks)
-    return choose_stratified_rows(
-        rows, len(model.stats.classes), columns, min(columns, MAX_EXPONENTS)
-    )
+    classes = len(model.stats.classes)
+    return choose_stratified_rows(rows, classes, columns, min(columns, MAX_EXPONENTS))
 
 
 def count_words_of_rows(model: Model, rows: Rows) -> Array:
     """Number of words of rows in each column, 0 in one that is no block of words, `(r, f)`."""
-    blocks = zip(model.prior.blocks, rows.cells, strict=True)
-    none = np.zeros((len(rows.codes), 1))
-    return np.concatenate(
-        [
-            lengths_of(x)[:, None] if has_words(b, x) else none.repeat(features_of(b), 1)
-            for b, x in blocks
-        ],
-        axis=1,
-    )
-
-
-def has_words(block: Belief, x: Cells) -> bool:
-    """Whether a block is one of words, each row of which has a length."""
-    return block.words(x[:0]) is not None
-
-
-def shorten_by_length(scores: LabelScores, words: Array, length: Array) -> LabelScores:
-    """The scores of columns, those of words divided by 1 + n / n0, `(r, f), (f,)`."""
-    return scores.scale(shares_at(words, length)) if np.isfinite(length).any() else scores
+    words = []
+    for block, x in zip(model.prior.blocks, rows.cells, strict=True):
+        if block.words(x[:0]) is None:
+            words.append(np.zeros((len(rows.codes), features_of(block))))
+        else:
+            words.append(lengths_of(x)[:, None])
+    return np.concatenate(words, axis=1)
 
 
 def find_lengths(scores: LabelScores, words: Array, w: Array) -> Array:
@@ -207,13 +190,17 @@ def find_lengths(scores: LabelScores, words: Array, w: Array) -> Array:
     """
     length = np.full(len(w), np.inf)
     for j in np.flatnonzero(words.any(axis=0)).tolist():
-        block = scores.isolate(j, np.where(np.arange(len(w)) == j, 0.0, w))
+        others = w.copy()
+        others[j] = 0.0
+        block = scores.isolate(j, others)
         best = score_best_exponent(block) + LENGTH_MARGIN
         for n0 in 2.0 ** np.arange(np.ceil(np.log2(words[:, j].max())), -1.0, -1.0):
             value = score_best_exponent(block.scale(shares_at(words[:, [j]], n0)))
             if value < best - LOG_NEGLIGIBLE:
                 break
-            length[j], best = (n0, value) if value > best else (length[j], best)
+            if value > best:
+                length[j] = n0
+                best = value
     return length
 
 

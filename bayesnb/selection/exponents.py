@@ -62,30 +62,17 @@ MAX_TOLD = 0.95
 LOG_IMPOSSIBLE = 1e3  # nats below another class: exp(-1e3) is 0
 
 
-@dataclass(frozen=True, eq=False)
-class Ridge:
-    """Independent normal distributions of exponents before rows are seen, `(f,)` each."""
+class Maximum(NamedTuple):
+    """The most probable exponents, `(f,)`, what is not known of them, and their log evidence.
 
-    mean: Array
-    sd: Array
-
-
-@dataclass(frozen=True, eq=False)
-class FoundExponents:
-    """Exponents, their standard deviations, `(f,)`, and covariance, `(g, g)`.
-
-    One that is held at 0 has a standard deviation, but no covariance. `group` says which row of the
-    covariance each feature has, `(f,)`: in a wide table several features share an exponent.
+    An exponent that is held at 0 has a standard deviation, but no covariance. The evidence is that
+    of the ridge, by Laplace's approximation.
     """
 
     mean: Array
     sd: Array
-    covariance: Array
-    group: Array
-
-    def of_features(self, groups: Array) -> Self:
-        """Return exponents of groups as those of their features, `(f,)`."""
-        return replace(self, mean=self.mean[groups], sd=self.sd[groups], group=groups)
+    covariance: Array  # `(f, f)`
+    log_evidence: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +100,21 @@ class LabelScores:
     ) -> Self:
         """Take rows with scores, `(r, c)` and `(r, c, f)`.
 
-        Raise for a row that its own cells make impossible under its label.
-
-        A row whose class is impossible without it, as one of a class alone may be, says
-        nothing of exponents.
+        Raise for a row that its own cells make impossible under its label; where not all rows are
+        `there`, its score may be undefined. A row whose class is impossible without it, as one of a
+        class alone may be, says nothing of exponents.
         """
         log_class, table = scores
         label = np.arange(len(rows.codes)), rows.codes
         log_label = normalise_log(log_class + table.sum(axis=2))[label]
-        alone = np.isneginf(log_class[label])
-        refuse_impossible(np.where(alone, 0.0, log_label), there, parameter)
+        passed = np.isneginf(log_class[label]) | (np.isnan(log_label) & ~there)
+        impossible = ~np.isfinite(log_label) & ~passed
+        if impossible.any():
+            raise ValueError(
+                f"{parameter}: without row {impossible.argmax()} its own cells have probability 0, "
+                "whatever the exponent. A smoothing of 0 does that; use a larger one, or give "
+                "temper a number."
+            )
         good = np.flatnonzero(np.isfinite(log_label))
         log_class = log_class[good]
         table = table[good]
@@ -140,10 +132,6 @@ class LabelScores:
         """Sum columns over those of each group, which are numbered from 0."""
         return replace(self, table=add_groups(self.table, groups, int(groups.max()) + 1))
 
-    def combine(self, which: Array) -> Self:
-        """Take some columns together, as if they were one."""
-        return replace(self, table=self.table[:, :, which].sum(axis=2)[:, :, None])
-
     def isolate(self, column: int, w: Array) -> Self:
         """Take one column, what the others say under exponents being the class's part, `(f,)`."""
         return replace(self, odds=self._odds_at(w), table=self.table[:, :, [column]])
@@ -158,7 +146,7 @@ class LabelScores:
         # as one product of a matrix and a vector: row by row it takes four times as long
         return self.odds + (self.table.reshape(-1, len(w)) @ w).reshape(self.odds.shape)
 
-    def _shares(self, w: Array) -> tuple[Array, Array]:
+    def shares(self, w: Array) -> tuple[Array, Array]:
         """Log probability of the label, `(r,)`, and the probabilities of the other classes.
 
         Shape: `(r, c - 1)`.
@@ -171,16 +159,11 @@ class LabelScores:
 
     def total(self, w: Array) -> float:
         """Sum the labels' log scores under exponents, `(f,) -> ()`."""
-        return float(self.counts @ self._shares(w)[0])
-
-    def slopes(self, w: Array) -> Array:
-        """First derivatives of each row's part of `total`, `(f,) -> (r, f)`."""
-        proba = self.counts[:, None] * self._shares(w)[1]
-        return -(proba[:, None] @ self.table)[:, 0]
+        return float(self.counts @ self.shares(w)[0])
 
     def slope(self, w: Array) -> Array:
         """First derivatives of `total`, `(f,) -> (f,)`."""
-        proba = self.counts[:, None] * self._shares(w)[1]
+        proba = self.counts[:, None] * self.shares(w)[1]
         return -(proba.reshape(-1) @ self.table.reshape(-1, len(w)))
 
     def factor(self, w: Array) -> Array:
@@ -192,7 +175,7 @@ class LabelScores:
         between it and the mean of those before it, whose share of the row's probability is
         `before`. The first is the label, whose odds against itself are 0.
         """
-        log_label, proba = self._shares(w)
+        log_label, proba = self.shares(w)
         before = np.exp(log_label)
         mean = np.zeros(len(w))
         factor = np.empty_like(self.table)
@@ -222,19 +205,16 @@ def average_one_exponent(scores: LabelScores, which: Array) -> tuple[float, floa
 
     Its standard deviation comes with it.
     """
-    once = scores.combine(which)
+    once = replace(scores, table=scores.table[:, :, which].sum(axis=2, keepdims=True))
     prior = -np.log(which.sum()) / 2
-
-    def log_posterior(log_t: float) -> float:
-        return once.total(np.exp([log_t])) - ((log_t - prior) / SPREAD) ** 2 / 2
-
-    points = np.linspace(np.log(MIN_EXPONENT), 0.0, POINTS)
-    heights = np.array([log_posterior(point) for point in points])
-    near = np.flatnonzero(heights > heights.max() - LOG_NEGLIGIBLE)
-    first = max(near[0] - 1, 0)
-    last = min(near[-1] + 1, POINTS - 1)
-    points = np.linspace(points[first], points[last], POINTS)
-    heights = np.array([log_posterior(point) for point in points])
+    low, high = np.log(MIN_EXPONENT), 0.0
+    for _ in range(2):  # coarse, and then where the posterior is
+        points = np.linspace(low, high, POINTS)
+        heights = -(((points - prior) / SPREAD) ** 2) / 2
+        heights += [once.total(np.array([t])) for t in np.exp(points)]
+        near = np.flatnonzero(heights > heights.max() - LOG_NEGLIGIBLE)
+        low = points[max(near[0] - 1, 0)]
+        high = points[min(near[-1] + 1, POINTS - 1)]
     weight = np.exp(heights - heights.max())
     weight[[0, -1]] /= 2  # the trapezoidal rule
     weight /= weight.sum()
@@ -242,7 +222,7 @@ def average_one_exponent(scores: LabelScores, which: Array) -> tuple[float, floa
     return mean, float(np.sqrt(weight @ (np.exp(points) - mean) ** 2))
 
 
-def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> FoundExponents:
+def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> Maximum:
     """Find exponents with these prior means, averaged over the width of the ridge.
 
     Widths count by the evidence of each.
@@ -255,44 +235,37 @@ def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) 
     worth the same.
     """
     maxima: dict[float, Maximum] = {}
-    best = -np.inf
     for width, neighbour in WIDTHS.items():
-        nearby = maxima.get(neighbour)
-        if nearby is not None and nearby.log_evidence < best - LOG_NEGLIGIBLE:
-            continue
-        start = None if nearby is None else nearby.exponents.mean
-        maximum = maximise_exponents(scores, Ridge(means, width * means), start)
+        start = means
+        if maxima:
+            if neighbour not in maxima:
+                continue
+            best = max(maximum.log_evidence for maximum in maxima.values())
+            if maxima[neighbour].log_evidence < best - LOG_NEGLIGIBLE:
+                continue
+            start = maxima[neighbour].mean
+        maximum = maximise_exponents(scores, means, width * means, start)
         log_evidence = maximum.log_evidence - np.log(width) ** 2 / 2
-        maxima[width] = Maximum(maximum.exponents, log_evidence)
-        best = max(best, log_evidence)
+        maxima[width] = maximum._replace(log_evidence=log_evidence)
     logs = np.array([maximum.log_evidence for maximum in maxima.values()])
-    share = np.exp(logs - np.logaddexp.reduce(logs))
-    mean = np.zeros(len(means))
-    for part, maximum in zip(share, maxima.values(), strict=True):
-        mean += part * maximum.exponents.mean
+    total = np.logaddexp.reduce(logs)
+    share = np.exp(logs - total)
+    mean = share @ [maximum.mean for maximum in maxima.values()]
     variance = np.zeros(len(means))
     covariance = np.zeros((len(means), len(means)))
     for part, (width, maximum) in zip(share, maxima.items(), strict=True):
-        found = maximum.exponents
         # what the maxima differ by, and how the ridge pulls each of them along with its mean
-        pull = unsure * (found.covariance @ (1 / (width**2 * means)))
-        for gap in (found.mean - mean, pull):
+        pull = unsure * (maximum.covariance @ (1 / (width**2 * means)))
+        for gap in (maximum.mean - mean, pull):
             variance += part * gap**2
             covariance += part * np.outer(gap, gap)
-        variance += part * found.sd**2
-        covariance += part * found.covariance
-    return FoundExponents(mean, np.sqrt(variance), covariance, np.arange(len(mean)))
+        variance += part * maximum.sd**2
+        covariance += part * maximum.covariance
+    return Maximum(mean, np.sqrt(variance), covariance, float(total))
 
 
-class Maximum(NamedTuple):
-    """The most probable exponents, and the log evidence of their ridge (Laplace)."""
-
-    exponents: FoundExponents
-    log_evidence: float
-
-
-def maximise_exponents(scores: LabelScores, ridge: Ridge, start: Array | None = None) -> Maximum:
-    """Return the most probable exponents, none below 0, and their Laplace standard deviations.
+def maximise_exponents(scores: LabelScores, means: Array, sds: Array, start: Array) -> Maximum:
+    """Return the most probable exponents, none below 0, under a ridge, `(f,)` each.
 
     By Newton's method on those that are not held at 0, projected, with a line search: Bertsekas
     (1982), Projected Newton methods for optimization problems with simple constraints. The
@@ -300,14 +273,14 @@ def maximise_exponents(scores: LabelScores, ridge: Ridge, start: Array | None = 
     slope and h the curvature; its standard deviation is taken to be (g**2 + h)**-0.5, the others'
     are from the inverse of the second derivatives of those that are free.
     """
-    w = np.array(ridge.mean if start is None else start, float)
-    weight = ridge.sd**-2.0
+    w = np.array(start, float)
+    weight = sds**-2.0
 
     def log_posterior(w: Array) -> float:
-        return scores.total(w) - float(weight @ (w - ridge.mean) ** 2) / 2
+        return scores.total(w) - float(weight @ (w - means) ** 2) / 2
 
     for _ in range(MAX_STEPS):
-        slope = scores.slope(w) - weight * (w - ridge.mean)
+        slope = scores.slope(w) - weight * (w - means)
         free = (w > 0) | (slope > 0)
         factor = scores.factor(w).reshape(-1, len(w))
         root = factor if free.all() else factor[:, free]
@@ -325,8 +298,7 @@ def maximise_exponents(scores: LabelScores, ridge: Ridge, start: Array | None = 
     sd = np.where(free, np.sqrt(np.diag(covariance)), held_sd)
     # half the log of how much smaller the rows make the volume of the ridge
     log_volume = np.log(np.diag(cholesky[0])).sum() - np.log(weight[free]).sum() / 2
-    found = FoundExponents(w, sd, covariance, np.arange(len(w)))
-    return Maximum(found, log_posterior(w) - log_volume)
+    return Maximum(w, sd, covariance, log_posterior(w) - log_volume)
 
 
 def _search_line(
@@ -341,20 +313,6 @@ def _search_line(
             return after
         size /= 2
     return w
-
-
-def refuse_impossible(log_label: Array, there: Array, parameter: str) -> None:
-    """Raise for a row whose label is impossible, or undefined, without it.
-
-    Undefined scores are passed over where not all rows are there.
-    """
-    impossible = ~np.isfinite(log_label) & ~(np.isnan(log_label) & ~there)
-    if impossible.any():
-        raise ValueError(
-            f"{parameter}: without row {impossible.argmax()} its own cells have probability 0, "
-            "whatever the exponent. A smoothing of 0 does that; use a larger one, or give temper a "
-            "number."
-        )
 
 
 def maximise_one(function: Callable[[float], float], tolerance: float = LOG_TOLERANCE) -> float:
@@ -391,15 +349,15 @@ def leave_exponents(
     total[label] = np.maximum(total[label], total.max(axis=1) - LOG_IMPOSSIBLE)
     odds = compare_with_label(total, codes)
     odds[np.isnan(odds)] = 0.0  # of rows without a score, whatever the exponents
-    parts = compare_with_label(covariance.add_up(table), codes)
-    rows = LabelScores(odds, parts, counts)
+    rows = LabelScores(odds, compare_with_label(covariance.add_up(table), codes), counts)
     here = np.zeros(len(covariance))  # of exponents, as steps from w
+    proba = counts[:, None] * rows.shares(here)[1]
+    step = -(proba[:, None] @ rows.table)[:, 0] @ covariance.matrix
     root = rows.factor(here)
     spread = root @ covariance.matrix
     told = spread @ root.swapaxes(1, 2)
     largest = np.linalg.eigvalsh(told).max(axis=1, initial=0.0)
     share = np.minimum(1.0, MAX_TOLD / np.maximum(largest, MAX_TOLD))[:, None, None]
-    step = rows.slopes(here) @ covariance.matrix
     inner = np.eye(told.shape[1]) - share * told
     solved = np.linalg.solve(inner, root @ step[:, :, None])
     step = step + (share * spread.swapaxes(1, 2) @ solved)[:, :, 0]

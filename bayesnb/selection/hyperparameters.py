@@ -4,48 +4,71 @@ hyperparameters.
 Type-II maximum likelihood, or empirical Bayes: Gelman et al. (2013), Bayesian Data Analysis,
 section 5.1. It asks how probable the cells are given their classes, not the classes given the
 cells.
+
+Positive hyperparameters are searched by their logs, on the scale of each column: those of
+`Family.tuned`. Gaussian columns may have a mean besides, in pooled standard deviations. All but
+concentrations go through one search: the best of a few places, or of a coarse grid, then L-BFGS-B.
+
+Of n equal rows the evidence of a Gaussian is of the order of b^(-n/2): there is no maximum, and a
+few such columns would take a prior that all columns share to a variance of 0. They are left out:
+nobody's variance is to be learnt from them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple, replace
-from functools import reduce
-from itertools import pairwise, product
+from dataclasses import replace
+from functools import partial, reduce
+from itertools import product
 from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 
-from bayesnb.families.base import Array, Stats
+from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import CONCENTRATION
 from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
 from bayesnb.families.family import (
     BOUNDS,
-    LEAST,
-    MOST,
     Family,
     Hyperparameters,
     ordered_hyperparameters,
     positive,
 )
-from bayesnb.families.gaussian import NORMAL
+from bayesnb.families.gaussian import NORMAL, constant, weak_prior
 from bayesnb.families.multivariate import BLOCK
-from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
+from bayesnb.families.normal_inverse_gamma import GaussianStats, NormalInverseGamma
 from bayesnb.families.poisson import RATE
+from bayesnb.families.vectors import VectorStats, factor
 from bayesnb.model.schema import Block
-from bayesnb.selection.prior_evidence import (
-    EDGE_TOLERANCE,
-    GaussianEvidence,
-    PoissonEvidence,
-    find_unbounded,
-    find_unbounded_jointly,
-    maximise,
-    standardise_gaussian,
-    standardise_poisson,
-)
+from bayesnb.numerics.special import ratio
 
 PER = ("model", "feature", "class")
-# of numerical searches; by default the weak prior
-STARTS = {BLOCK: ((0.01, 1.0, 1.0), (1.0, 10.0, 1.0))}
+STEP = 1e-4  # of a hyperparameter, for its slope
+EDGE_TOLERANCE = 1e-6  # how near to an end, in logs, is at the end
+FLAT_TOLERANCE = 1e-6  # of a log evidence: as good as none
+
+
+class Trial(NamedTuple):
+    """Places that are tried first, `(n, d)`, in so many parts: a search starts at each one's best.
+
+    There may be several local maxima.
+    """
+
+    places: Array
+    parts: int
+
+
+def _grid(*axes: tuple[float, float, int], parts: int = 1) -> Trial:
+    """Powers of 10, the first and last exponent and their number given for each hyperparameter."""
+    return Trial(np.array(list(product(*(np.logspace(*axis) for axis in axes)))), parts)
+
+
+# by default the weak prior
+TRIALS = {
+    NORMAL: _grid((-6, 6, 7), (-2, 6, 7), (-4, 1, 6)),
+    RATE: _grid((-6, 6, 7), (-4, 4, 9), parts=7),
+    BLOCK: Trial(np.array([(0.01, 1.0, 1.0), (1.0, 10.0, 1.0)]), 2),
+}
 
 
 class End(NamedTuple):
@@ -64,40 +87,63 @@ class End(NamedTuple):
 class SimilarBlocks(NamedTuple):
     """All blocks with the same hyperparameters.
 
-    `groups`, `(c, f)`, says which cells of their columns share values.
+    `groups`, `(c, f)` each, say which cells of their columns share values.
     """
 
     families: Sequence[Any]  # with hyperparameters
     stats: Sequence[Any]
-    spans: Sequence[slice]
-    groups: Array
+    groups: Sequence[Array]
+    size: int  # number of groups
     per: str
 
     @property
     def kind(self) -> Hyperparameters:
         return self.families[0].hyperparameters
 
-    @property
-    def shared(self) -> bool:
-        return self.families[0].shared
-
-    @property
-    def size(self) -> int:
-        return int(self.groups.max()) + 1
-
-    @property
-    def side_by_side(self) -> Any:
-        """The stats of all columns."""
-        return self.stats[0].map(lambda *arrays: np.hstack(arrays), *self.stats[1:])
-
-    def tuned(self, best: Array) -> list[Family]:
+    def tuned(self, best: Array) -> list[Any]:
         """Return the families with the hyperparameters of each group, `(g, d)`."""
         # number, (f,) or (c, 1)
         rows = {"model": np.s_[0, 0], "feature": np.s_[0], "class": np.s_[:, :1]}[self.per]
-        return [
-            family.tuned(seen, *(values[self.groups[:, span]][rows] for values in best.T))
-            for family, seen, span in zip(self.families, self.stats, self.spans, strict=True)
-        ]
+        tuned = []
+        for family, seen, groups in zip(self.families, self.stats, self.groups, strict=True):
+            tuned.append(_tune(family, seen, np.moveaxis(best[groups][rows], -1, 0)))
+        return tuned
+
+    def values(self, at: Array) -> Array:
+        """Return hyperparameters whose logs are given, but for that of a mean, `(d, ...)`."""
+        size = len(self.kind.names)
+        return np.concatenate([positive(at[:size]), at[size:]])
+
+    def log_evidence(self, group: int, at: Array) -> Array:
+        """Log evidence of the cells of a group at several places, `(d, s) -> (s,)`."""
+        total = np.zeros(at.shape[1])
+        values = self.values(at)
+        for family, seen, groups in zip(self.families, self.stats, self.groups, strict=True):
+            members = groups == group
+            if self.kind in (NORMAL, RATE) and not family.shared:  # quick at several places
+                columns = members.any(axis=0)
+                members = members[:, columns]
+                part = seen[:, columns]
+                each = _tune(family, part, values[..., None, None]).prior.log_evidence(part)
+            else:
+                priors = [_tune(family, seen, place).belief(seen) for place in values.T]
+                each = np.array([prior.log_evidence(seen) for prior in priors])
+                # where classes have parameters in common, they are one row
+                members = members[: each.shape[1]]
+            total += np.where(members, each, 0.0).sum(axis=(1, 2))
+        return total
+
+
+def _tune(family: Any, seen: Any, values: Any) -> Any:
+    """Return a family with these hyperparameters; the last of a Gaussian may be its mean."""
+    size = len(family.hyperparameters.names)
+    tuned = family.tuned(seen, *values[:size])
+    if len(values) == size:
+        return tuned
+    weak = weak_prior(seen.pooled())
+    mean = weak.location + np.sqrt(weak.scale) * values[size]
+    prior = NormalInverseGamma(mean, tuned.prior.count, tuned.prior.shape, tuned.prior.scale)
+    return replace(tuned, prior=prior)
 
 
 def best_by_evidence(
@@ -111,32 +157,35 @@ def best_by_evidence(
     for each "class". Families that cannot be tuned are as they were; columns whose classes have
     parameters in common are a kind of their own.
     """
-    families = [block.family for block in blocks]
-    widths = [len(block.keys) for block in blocks]
-    tuned = list(families)
+    tuned = [block.family for block in blocks]
     ends = []
-    for kind, shared in product(ordered_hyperparameters(families), (False, True)):
+    for kind, shared in product(ordered_hyperparameters(tuned), (False, True)):
         members = [
             b
-            for b, family in enumerate(families)
-            if family.hyperparameters is kind and family.shared == shared
+            for b, block in enumerate(blocks)
+            if block.family.hyperparameters is kind and block.family.shared == shared
         ]
         if not members:
             continue
-        edges = np.cumsum([0, *(widths[b] for b in members)])
-        spans = [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
-        groups = _groups(per, len(stats[members[0]]), int(edges[-1]))
+        columns = [(b, f) for b in members for f in range(len(blocks[b].keys))]
+        groups = _number_groups(per, len(stats[members[0]]), len(columns))
+        edges = np.cumsum([len(blocks[b].keys) for b in members])[:-1]
         similar = SimilarBlocks(
-            [families[b] for b in members], [stats[b] for b in members], spans, groups, per
+            [blocks[b].family for b in members],
+            [stats[b] for b in members],
+            np.split(groups, edges, axis=1),
+            int(groups.max()) + 1,
+            per,
         )
-        made, best = SEARCHES.get(kind, _search_numerically)(similar)
-        for b, family in zip(members, made, strict=True):
+        search = _search_concentrations if kind is CONCENTRATION else _search_numerically
+        best = search(similar)
+        for b, family in zip(members, similar.tuned(best), strict=True):
             tuned[b] = family
-        ends += _ends(kind, best, per, [(b, f) for b in members for f in range(widths[b])])
+        ends += _list_ends(kind, best, per, columns)
     return tuned, ends
 
 
-def _groups(per: str, classes: int, columns: int) -> Array:
+def _number_groups(per: str, classes: int, columns: int) -> Array:
     """Number the classes and columns that share hyperparameters, `(c, f)`."""
     numbers = {
         "model": np.zeros((1, 1), int),
@@ -146,129 +195,128 @@ def _groups(per: str, classes: int, columns: int) -> Array:
     return np.broadcast_to(numbers[per], (classes, columns))
 
 
-def _search_concentrations(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    counted = (
-        family.seen(seen) for family, seen in zip(blocks.families, blocks.stats, strict=True)
-    )
-    terms = (
-        evidence_terms(seen.counts, seen.unit, seen.column, blocks.groups[:, span])
-        for seen, span in zip(counted, blocks.spans, strict=True)
-    )
-    best = best_concentration(reduce(add, terms), blocks.size)[:, None]
-    return blocks.tuned(best), best
+def _search_concentrations(blocks: SimilarBlocks) -> Array:
+    """Return the best concentration of each group, `(g, 1)`."""
+    terms = []
+    for family, stats, groups in zip(blocks.families, blocks.stats, blocks.groups, strict=True):
+        seen = family.seen(stats)
+        terms.append(evidence_terms(seen.counts, seen.unit, seen.column, groups))
+    return best_concentration(reduce(add, terms), blocks.size)[:, None]
 
 
-def _search_normals(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    """Search count, shape and scale.
-
-    With per="feature" the mean too, in pooled standard deviations.
-    """
-    stats = blocks.side_by_side
-    free = blocks.per == "feature"
-    cells, mean, variance = standardise_gaussian(stats)
-    pooled = cells.pooled()
-    varies = pooled.ssd > 0.5 * pooled.count  # not so of a constant column
-    groups = np.where(varies & ~find_unbounded(stats, blocks.shared), blocks.groups, -1)
-    if blocks.shared:  # whose groups are columns
-        cells = cells.map(np.transpose)
-        groups = groups[0]
-
-    def evidence(group: Any) -> GaussianEvidence:
-        if blocks.shared:  # `(c, k)`, of columns with one variance each
-            return GaussianEvidence(group.map(np.transpose), free, shared=True)
-        return GaussianEvidence(group, free)
-
-    best = _best(
-        evidence,
-        cells,
-        groups,
-        np.tile((*NORMAL.weak, 0.0) if free else NORMAL.weak, (blocks.size, 1)),
-    )
-    families: list[Any] = blocks.tuned(best[:, :3])
-    if free:
-        middle = mean + np.sqrt(variance) * best[:, 3]
-        families = [
-            replace(family, prior=NormalInverseGamma(middle[span], *astuple(family.prior)[1:]))
-            for family, span in zip(families, blocks.spans, strict=True)
-        ]
-    return families, best[:, :3]
-
-
-def _search_rates(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    cells = standardise_poisson(blocks.side_by_side)
-    groups = np.where(cells.events.sum(axis=0) > 0, blocks.groups, -1)
-    best = _best(PoissonEvidence, cells, groups, np.tile(RATE.weak, (blocks.size, 1)))
-    return blocks.tuned(best), best
-
-
-def _search_numerically(blocks: SimilarBlocks) -> tuple[list[Family], Array]:
-    """Search the hyperparameters of any family, by the log evidence of its `tuned` prior."""
-    groups = blocks.groups
-    if blocks.kind is BLOCK:
-        groups = np.where(
-            np.hstack([find_unbounded_jointly(seen, blocks.shared) for seen in blocks.stats]),
-            -1,
-            groups,
-        )
-
-    def evidence(logs: Array, group: int) -> float:
-        total = 0.0
-        for family, seen, span in zip(blocks.families, blocks.stats, blocks.spans, strict=True):
-            each = family.tuned(seen, *positive(logs)).belief(seen).log_evidence(seen)
-            # where classes have parameters in common, it is one row
-            members = groups[: len(each), span] == group
-            total += each[np.broadcast_to(members, each.shape)].sum()
-        return total
-
-    best = np.tile(blocks.kind.weak, (blocks.size, 1)).astype(float)
-    starts = np.log(STARTS.get(blocks.kind, (blocks.kind.weak,)))
-    bounds = [BOUNDS] * starts.shape[1]
-    for group in np.unique(groups[groups >= 0]):
-
-        def log_evidence(places: Array, group: int = group) -> Array:
-            return np.array([evidence(logs, group) for logs in places.T])
-
-        best[group] = positive(maximise(log_evidence, starts, bounds))
-    return blocks.tuned(best), best
-
-
-# Families with many columns alike, whose evidence is quick to compute at several places.
-SEARCHES: dict[Hyperparameters, Callable[[SimilarBlocks], tuple[list[Family], Array]]] = {
-    CONCENTRATION: _search_concentrations,
-    NORMAL: _search_normals,
-    RATE: _search_rates,
-}
-
-
-def _best(evidence: Callable[[Any], Any], cells: Stats, groups: Array, weak: Array) -> Array:
-    """Return the best values of each group, `(g, d)`, the positive ones no longer in logs.
-
-    Those of a group without cells are weak.
-    """
-    best = weak.astype(float)
-    for group in np.unique(groups[groups >= 0]):
-        logs = evidence(cells[groups == group]).best()
-        best[group] = np.concatenate([positive(logs[:3]), logs[3:]])
+def _search_numerically(blocks: SimilarBlocks) -> Array:
+    """Return the best values of each group, `(g, d)`; weak ones where its cells say nothing."""
+    kind = blocks.kind
+    groups = []
+    for family, seen, numbers in zip(blocks.families, blocks.stats, blocks.groups, strict=True):
+        groups.append(np.where(_find_informative(family, seen), numbers, -1))
+    blocks = blocks._replace(groups=groups)
+    trial = TRIALS.get(kind, Trial(np.array([kind.weak]), 1))
+    places = np.log(trial.places)
+    weak = np.array(kind.weak)
+    bounds = [BOUNDS] * len(weak)
+    if kind is NORMAL and blocks.per == "feature":  # the mean is searched, too
+        places = np.pad(places, ((0, 0), (0, 1)))
+        weak = np.append(weak, 0.0)
+        bounds.append((-np.inf, np.inf))
+    best = np.tile(weak, (blocks.size, 1))
+    for group in np.unique(np.hstack([numbers.ravel() for numbers in groups])):
+        if group >= 0:
+            log_evidence = partial(blocks.log_evidence, group)
+            heights = log_evidence(places.T).reshape(trial.parts, -1)
+            parts = places.reshape(trial.parts, -1, len(weak))
+            starts = parts[np.arange(trial.parts), heights.argmax(axis=1)]
+            best[group] = blocks.values(maximise(log_evidence, starts, bounds))
     return best
 
 
-def _ends(
+def _find_informative(family: Any, seen: Any) -> Array:
+    """Return whether the cells of a class and column say something of a prior, `(c, f)`."""
+    if family.hyperparameters is NORMAL:
+        return ~(constant(seen.pooled()) | _find_unbounded(seen, family.shared))
+    if family.hyperparameters is BLOCK:
+        return ~_find_unbounded_jointly(seen, family.shared)
+    if family.hyperparameters is RATE:
+        return seen.events.sum(axis=0) > 0
+    return np.array(True)
+
+
+def maximise(
+    log_evidence: Callable[[Array], Array], starts: Array, bounds: Sequence[tuple[float, float]]
+) -> Array:
+    """Return the place of the largest log evidence, by L-BFGS-B from `(n, d)` starts.
+
+    The evidence is that of several places, `(d, s) -> (s,)`.
+
+    Slopes are central differences, all of whose places are evaluated at once. Where the evidence
+    is flat in a positive hyperparameter, that is as far out as its range goes.
+    """
+    low, high = np.transpose(bounds)
+    steps = STEP * np.eye(len(low))
+    options = {"maxiter": 500, "ftol": 1e-15, "gtol": 1e-8, "maxls": 50}
+
+    def loss(at: Array) -> tuple[float, Array]:
+        below = np.maximum(at - steps, low)
+        above = np.minimum(at + steps, high)
+        values = log_evidence(np.vstack([at, below, above]).T)
+        before, after = values[1:].reshape(2, -1)
+        return -float(values[0]), -ratio(after - before, np.diagonal(above - below))
+
+    def search(start: Array) -> Any:
+        return minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+
+    at = min(map(search, starts), key=lambda result: float(result.fun)).x
+    for _ in range(2):  # a fresh start forgets the curvature of where it came from
+        at = search(at).x
+    for axis in np.flatnonzero(low == BOUNDS[0]):
+        places = np.tile(at, (3, 1))
+        places[1:, axis] = BOUNDS
+        heights = log_evidence(places.T) - [FLAT_TOLERANCE, 0.0, 0.0]
+        at = places[heights.argmax()]
+    return np.asarray(at)
+
+
+def _find_unbounded(stats: GaussianStats, shared: bool) -> Array:
+    """Return where rows of one variance are equal, `(c, f)`.
+
+    Rows of one class, or where classes have their variance in common, of every class.
+    """
+    equal = constant(stats)
+    several = stats.count > 1
+    if shared:
+        return np.broadcast_to(equal.all(axis=0) & several.any(axis=0), equal.shape)
+    return equal & several
+
+
+def _find_unbounded_jointly(stats: VectorStats, shared: bool) -> Array:
+    """Return classes whose rows have no spread in some direction, `(c, 1)`.
+
+    Where classes have their covariance in common, all of them together. Few rows never have a
+    spread in every direction; of those, a column that is constant is asked for.
+    """
+    more = np.maximum(stats.count[:, 0] - 1, 0)
+    scatter = stats.scatter[:, 0]
+    equal = constant(stats.columns)
+    if shared:
+        more = more.sum(keepdims=True)
+        scatter = scatter.sum(axis=0, keepdims=True)
+        equal = equal.all(axis=0, keepdims=True)
+    flat = np.isnan(factor(scatter)).any(axis=(1, 2))
+    bad = (more >= scatter.shape[-1]) & flat | (more > 0) & equal.any(axis=1)
+    return np.broadcast_to(bad, len(stats))[:, None]
+
+
+def _list_ends(
     kind: Hyperparameters, best: Array, per: str, columns: Sequence[tuple[int, int]]
 ) -> list[End]:
-    """Return the hyperparameters that are at an end of their range."""
+    """Return the hyperparameters, `(g, d)`, that are at an end of their range."""
     ends = []
-    for name, values in zip(kind.names, np.log(best).T, strict=True):
-        for infinite, at in (
-            (False, values <= np.log(LEAST) + EDGE_TOLERANCE),
-            (True, values >= np.log(MOST) - EDGE_TOLERANCE),
-        ):
-            for group in np.flatnonzero(at).tolist() if per == "class" else []:
-                ends.append(End(kind, name, infinite, tuple(columns), group))
-            if per != "class" and at.any():
-                where = (
-                    columns
-                    if per == "model"
-                    else [columns[group] for group in np.flatnonzero(at).tolist()]
-                )
-                ends.append(End(kind, name, infinite, tuple(where)))
+    for name, logs in zip(kind.names, np.log(best[:, : len(kind.names)]).T, strict=True):
+        for infinite, end in enumerate(BOUNDS):
+            groups = np.flatnonzero(np.abs(logs - end) <= EDGE_TOLERANCE).tolist()
+            if per == "class":
+                ends += [End(kind, name, bool(infinite), tuple(columns), c) for c in groups]
+            elif groups:
+                where = columns if per == "model" else [columns[f] for f in groups]
+                ends.append(End(kind, name, bool(infinite), tuple(where)))
     return ends

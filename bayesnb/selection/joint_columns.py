@@ -19,10 +19,10 @@ from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.joint_evidence import (
     Block,
     BlockEvidence,
+    LevelEvidence,
+    NumberEvidence,
     Reading,
     Step,
-    level_evidence,
-    number_evidence,
 )
 
 MAX_COLUMNS = 1000  # of a kind: half a million pairs
@@ -56,7 +56,8 @@ class JoinableColumns:
 
     @property
     def log_evidence(self) -> float:
-        return sum(self.evidence.log_evidence(block) for block in self.blocks)
+        evidence = self.evidence
+        return sum(evidence.log_evidence(block, evidence.complete(block)) for block in self.blocks)
 
     def in_order(self, block: Block) -> list[int]:
         """Return the columns of a block in the order of the table."""
@@ -87,10 +88,15 @@ def joinable_members(
     """Return the units of columns that can be joined with others of their kind, by kind."""
     by_key: dict[Key, list[Member]] = defaultdict(list)
     for b, (block, prior, x) in enumerate(zip(schema.blocks, priors, cells, strict=True)):
+        family = block.family
         for unit in prior.units(x):
-            places = tuple(ColumnPlace(block.names[f], block.places[f], b, f) for f in unit.places)
-            for key in _keys(block.family, unit, len(block.names)):
-                by_key[key].append((unit, places))
+            keys: set[Key] = {None}  # of units that cannot be joined there is none, or several
+            if not isinstance(unit, NumberUnit):
+                keys = {reading_of(family, place, len(block.names)) for place in unit.places}
+            # under a threshold, a table would know the numbers themselves as levels
+            if len(keys) == 1 and family.threshold is None:
+                columns = [ColumnPlace(block.names[f], block.places[f], b, f) for f in unit.places]
+                by_key[keys.pop()].append((unit, tuple(columns)))
     return by_key
 
 
@@ -100,16 +106,6 @@ def reading_of(family: Family, feature: int, columns: int) -> Reading:
     if isinstance(levels, Codes):
         levels = Codes(levels.least_of(feature, columns))
     return levels, family.unseen
-
-
-def _keys(family: Family, unit: Unit, columns: int) -> set[Key]:
-    """Return the one key of a unit, or none if its columns cannot be joined with others."""
-    if isinstance(unit, NumberUnit):
-        return {None}
-    if family.threshold is not None:  # a table would know the numbers themselves as levels
-        return set()
-    keys: set[Key] = {reading_of(family, place, columns) for place in unit.places}
-    return keys if len(keys) == 1 else set()
 
 
 def put_side_by_side(key: Key, members: Sequence[Member], labels: LabelledRows) -> JoinableColumns:
@@ -125,7 +121,8 @@ def put_side_by_side(key: Key, members: Sequence[Member], labels: LabelledRows) 
             f"{len(places):,} columns can be joined with each other, and {MAX_COLUMNS:,} are the "
             "most that are searched. Leave out some, such as those with the least `relevance`."
         )
-    evidence = number_evidence(units, labels) if key is None else level_evidence(units, labels)
+    make: Any = NumberEvidence.of if key is None else LevelEvidence.of
+    evidence = make(units, labels)
     note = _changed_prior(evidence, units)
     return JoinableColumns(key, evidence, tuple(places), tuple(start), note)
 

@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
+from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -46,13 +47,15 @@ from bayesnb.families import (
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family, unless_alike
 from bayesnb.families.units import LevelUnit, NumberUnit
-from bayesnb.numerics.special import log_gamma_ratio, ratio
+from bayesnb.families.vectors import VectorStats
+from bayesnb.families.weight import one_hot
+from bayesnb.numerics.special import log_gamma_ratio
 from bayesnb.selection.contingency import LabelledRows
 
 Block = tuple[int, ...]  # places of columns, ascending
 Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
-LOG_PI = float(np.log(np.pi))
-MAX_FOLDED = 1 << 62  # combinations that an integer can tell apart
+# cells of a table for each row, above which those that have rows are sorted
+MAX_CELLS_PER_ROW = 4
 # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
 MIN_CONCENTRATION = 1e-3
 MAX_CONCENTRATION = 1e4
@@ -60,9 +63,8 @@ MAX_CONCENTRATION = 1e4
 RUNGS = 25
 ROUNDS = 4
 # Nats under the best A, and their share of the declared gain. Independent columns of many levels
-# reach the lesser of
-# the two in at most 3 of 100 tables; without the share, dependences in some twenty rows would be
-# lost.
+# reach the lesser of the two in at most 3 of 100 tables; without the share, dependences in some
+# twenty rows would be lost.
 MAX_LUCK = 2.0
 MIN_SHARE = 0.1
 ROUNDING = 1e-12  # of the evidence that a step compares
@@ -87,31 +89,34 @@ def unite_blocks(*blocks: Block) -> Block:
 
 @dataclass(frozen=True, eq=False)
 class BlockEvidence(ABC):
-    """Columns of one kind, any of which may be joined, and the evidence of blocks of them."""
+    """Columns of one kind, any of which may be joined, and the evidence of blocks of them.
+
+    Blocks are compared in the rows that have all cells of some columns, `complete`.
+    """
 
     compared: ClassVar[dict[str, str]]  # fields of the one prior of all blocks, and their words
     labels: LabelledRows
 
+    @property
     @abstractmethod
-    def together(self, at: Sequence[int], reading: Reading | None) -> Family:
+    def seen(self) -> Array:
+        """Cells that are not missing, `(r, d)`."""
+
+    @abstractmethod
+    def together(self, at: list[int], reading: Reading | None) -> Family:
         """Return the family of several columns; `reading` is how their levels are read."""
 
     @abstractmethod
     def alone(self, at: int, flag: bool) -> Belief:
         """Return the belief about a single column, the class axis first; a Beta for a flag."""
 
-    @cached_property
-    @abstractmethod
-    def seen(self) -> Array:
-        """Cells that are not missing, `(r, d)`."""
-
     @abstractmethod
     def _log_evidence(self, block: Block, complete: Block) -> float:
         """Log evidence of a block in the rows that have all cells of `complete`."""
 
     @cached_property
-    def _known(self) -> Callable[[Block, Block], float]:
-        """Log evidence of a block, once computed for each."""
+    def log_evidence(self) -> Callable[[Block, Block], float]:
+        """Log evidence of a block in the rows of `complete`, once computed for each."""
         return cache(self._log_evidence)
 
     @cached_property
@@ -119,27 +124,18 @@ class BlockEvidence(ABC):
         """Columns with missing cells."""
         return set(np.flatnonzero(~self.seen.all(axis=0)).tolist())
 
-    def complete(self, among: Block) -> Block:
+    def complete(self, block: Block) -> Block:
         """Return those of these columns that have missing cells."""
-        return tuple(place for place in among if place in self.holed)
+        return tuple(place for place in block if place in self.holed)
 
     def rows(self, complete: Block) -> Array:
         """Return the rows that have all cells of these columns."""
         return np.flatnonzero(self.seen[:, list(complete)].all(axis=1))
 
-    def log_evidence(self, block: Block, among: Block | None = None) -> float:
-        """Log evidence of a block in the rows that have all cells of `among`.
-
-        By default, those of the block itself.
-        """
-        return self._known(block, self.complete(among or block))
-
-    def unearned(self, one: Block, two: Block, among: Block) -> float:
-        """Return the part of a log Bayes factor that is owed to a prior that fits neither block.
+    def unearned(self, one: Block, two: Block, complete: Block) -> float:
+        """Return the part of a positive log Bayes factor that is owed to a prior that fits neither.
 
         It is 0 for numbers.
-
-        Both hypotheses are compared in the rows that have all cells of `among`.
         """
         return 0.0
 
@@ -148,20 +144,19 @@ class BlockEvidence(ABC):
     ) -> Step:
         """Return the step from blocks to others of the same columns.
 
-        `joined` are the two that it joins, if any.
-
-        Its log Bayes factor is that of the rows that have all cells of these columns.
+        `joined` are the two that it joins, if any. Its log Bayes factor is that of the rows that
+        have all cells of these columns.
         """
-        among = unite_blocks(*gone)
-        before, after = (
-            sum(self.log_evidence(block, among) for block in blocks) for blocks in (gone, made)
-        )
-        gain = after - before if abs(after - before) > ROUNDING * abs(before) else 0.0
+        complete = self.complete(unite_blocks(*gone))
+        before = sum(self.log_evidence(block, complete) for block in gone)
+        gain = sum(self.log_evidence(block, complete) for block in made) - before
+        if abs(gain) <= ROUNDING * abs(before):
+            gain = 0.0
         worth = gain
         if gain > 0 and joined:
-            one, two = joined
-            worth -= self.unearned(one, two, among)
-            worth = worth if worth > ROUNDING * abs(self.log_evidence(made[0], among)) else 0.0
+            worth -= self.unearned(*joined, complete)
+            if worth <= ROUNDING * abs(before):
+                worth = 0.0
         return Step(gone, made, gain, worth)
 
     def join(self, one: Block, two: Block) -> Step:
@@ -183,23 +178,33 @@ class LevelEvidence(BlockEvidence):
     sizes: tuple[int, ...]
     concentration: Array  # `(c,)`
 
-    def together(self, at: Sequence[int], reading: Reading | None) -> JointTable:
-        combinations = float(np.prod([float(self.sizes[place]) for place in at]))
+    @classmethod
+    def of(cls, units: Sequence[LevelUnit], labels: LabelledRows) -> "LevelEvidence":
+        """Put columns side by side, under one total concentration, the geometric mean."""
+        # columns are read one by one
+        codes = np.asfortranarray(np.concatenate([unit.codes for unit in units], axis=1))
+        sizes = tuple(size for unit in units for size in unit.sizes)
+        return cls(labels, codes, sizes, _geometric_mean([unit.concentration for unit in units]))
+
+    @cached_property
+    def seen(self) -> Array:
+        return self.codes >= 0
+
+    def combinations(self, at: Sequence[int]) -> float:
+        """Return the number of combinations of levels."""
+        return prod(float(self.sizes[place]) for place in at)
+
+    def together(self, at: list[int], reading: Reading | None) -> JointTable:
         levels, unseen = reading or (None, "ignore")
-        return JointTable(
-            Dirichlet(unless_alike(self.concentration / combinations)), levels, unseen
-        )
+        concentration = unless_alike(self.concentration / self.combinations(at))
+        return JointTable(Dirichlet(concentration), levels, unseen)
 
     def alone(self, at: int, flag: bool) -> Beta | Dirichlet:
         size = self.sizes[at]
         each = np.repeat(self.concentration[:, None] / size, size, axis=1)
         return Beta(each[:, 1], each[:, 0]) if flag else Dirichlet(each)
 
-    @cached_property
-    def seen(self) -> Array:
-        return self.codes >= 0
-
-    def unearned(self, one: Block, two: Block, among: Block) -> float:
+    def unearned(self, one: Block, two: Block, complete: Block) -> float:
         """Return the part of a log Bayes factor that vanishes when each block has its best A.
 
         The best A is one for all classes. A gain that luck explains is not earned either.
@@ -207,30 +212,21 @@ class LevelEvidence(BlockEvidence):
         hypotheses may take all levels to be equally probable, and then nothing speaks
         against either.
         """
-        both = unite_blocks(one, two)
-        complete = self.complete(among)
-        declared = (
-            self.log_evidence(both, among)
-            - self.log_evidence(one, among)
-            - self.log_evidence(two, among)
-        )
+        gains = []
+        for evidence in (self.log_evidence, self.highest):
+            both = evidence(unite_blocks(one, two), complete)
+            gains.append(both - evidence(one, complete) - evidence(two, complete))
+        declared, learnt = gains
         if declared <= 0:
             return 0.0
-        learnt = (
-            self.highest(both, complete) - self.highest(one, complete) - self.highest(two, complete)
-        )
-        return (
-            max(declared - learnt, 0.0)
-            if learnt > min(MAX_LUCK, MIN_SHARE * declared)
-            else declared
-        )
+        is_lucky = learnt <= min(MAX_LUCK, MIN_SHARE * declared)
+        return declared if is_lucky else max(declared - learnt, 0.0)
 
     def _log_evidence(self, block: Block, complete: Block) -> float:
-        owner, seen, total = self._tallied(block, complete)
-        log_each = np.log(self.concentration) - self._log_size(block)
-        return float(
-            _rises(log_each[owner], seen).sum() - log_gamma_ratio(self.concentration, total).sum()
-        )
+        owner, seen, total = self._count(block, complete)
+        each = self.concentration / self.combinations(block)
+        cells = log_gamma_ratio(each[owner], seen).sum()
+        return float(cells - log_gamma_ratio(self.concentration, total).sum())
 
     @cached_property
     def highest(self) -> Callable[[Block, Block], float]:
@@ -239,60 +235,37 @@ class LevelEvidence(BlockEvidence):
 
     def _log_evidence_at_best(self, block: Block, complete: Block) -> float:
         """Return the top of a ladder, then of finer ladders around it."""
-        _, seen, total = self._tallied(block, complete)
+        _, seen, total = self._count(block, complete)
         number, times = np.unique(seen, return_counts=True)
         low, high = np.log([MIN_CONCENTRATION, MAX_CONCENTRATION * max(total.sum(), 1.0) ** 2])
         for _ in range(ROUNDS):
-            rungs = np.linspace(low, high, RUNGS)[:, None]
-            cells = times * _rises(rungs - self._log_size(block), number)
-            value = cells.sum(axis=1) - log_gamma_ratio(np.exp(rungs), total).sum(axis=1)
+            rungs = np.linspace(low, high, RUNGS)
+            each = np.exp(rungs)[:, None]
+            value = log_gamma_ratio(each / self.combinations(block), number) @ times
+            value -= log_gamma_ratio(each, total).sum(axis=1)
             top = int(value.argmax())
-            low = rungs[max(top - 1, 0), 0]
-            high = rungs[min(top + 1, RUNGS - 1), 0]
+            low = rungs[max(top - 1, 0)]
+            high = rungs[min(top + 1, RUNGS - 1)]
         return float(value[top])
 
-    def _log_size(self, block: Block) -> float:
-        """Logarithm of the number of combinations of levels."""
-        return float(sum(np.log(self.sizes[place]) for place in block))
-
-    def _tallied(self, block: Block, complete: Block) -> tuple[Array, Array, Array]:
+    def _count(self, block: Block, complete: Block) -> tuple[Array, Array, Array]:
         """Count the combinations of levels that occur in a class.
 
         Returns the class and count of each, and the number of rows of each class.
         """
         rows = self.rows(complete)
-        width = self.labels.classes
         classes = self.labels.codes[rows]
-        times = self.labels.counts[rows]
-        group = self._folded(block, rows) * width + classes
-        if group.max(initial=0) <= 4 * len(group):
-            count = np.bincount(group, times)
-            present = np.flatnonzero(count)
-            count = count[present]
-        else:
-            present, place = np.unique(group, return_inverse=True)
-            count = np.bincount(place, times)
-        return present % width, count, np.bincount(classes, times, width)
-
-    def _folded(self, block: Block, rows: Array) -> Array:
-        """Code each combination of levels as one integer."""
-        code = np.zeros(len(rows), np.int64)
-        size = 1
+        weight = self.labels.counts[rows]
+        group = classes
         for place in block:
-            if size * self.sizes[place] * self.labels.classes >= MAX_FOLDED:
-                distinct, code = np.unique(code, return_inverse=True)
-                size = len(distinct)
-            code = code * self.sizes[place] + self.codes[rows, place]
-            size = size * self.sizes[place]
-        return code
-
-
-def _rises(log_a: Array, number: Array) -> Array:
-    """Log of Gamma(a + n) / Gamma(a), as a Gamma(a + n) / Gamma(a + 1).
-
-    Where a underflows, its log does not.
-    """
-    return np.asarray(log_a + log_gamma_ratio(1 + np.exp(log_a), number - 1))
+            group = group * self.sizes[place] + self.codes[rows, place]
+            if group.max(initial=0) > MAX_CELLS_PER_ROW * len(rows):
+                group = np.unique(group, return_inverse=True)[1]
+        count = np.bincount(group, weight)
+        owner = np.zeros(len(count), np.intp)
+        owner[group] = classes
+        seen = count > 0
+        return owner[seen], count[seen], np.bincount(classes, weight, self.labels.classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,120 +283,65 @@ class NumberEvidence(BlockEvidence):
     count: Array
     shape: Array
     location: Array
-    scale: Array  # `(c, d, d)`
+    scale: Array
 
-    def together(self, at: Sequence[int], reading: Reading | None) -> MultivariateGaussian:
-        dof = self.shape * 2 + len(at) - 1
-        scale = self.scale[:, at][:, :, at]
-        prior = NormalInverseWishart(
-            *map(unless_alike, (self.location[:, at], self.count, dof, scale))
-        )
-        return MultivariateGaussian(prior)
+    @classmethod
+    def of(cls, units: Sequence[NumberUnit], labels: LabelledRows) -> "NumberEvidence":
+        """Put columns side by side, under the geometric means of their priors' counts and shapes.
 
-    def alone(self, at: int, flag: bool) -> NormalInverseGamma:
-        return NormalInverseGamma(
-            self.location[:, at], self.count, self.shape, self.scale[:, at, at] / 2
-        )
+        Each scale keeps its ratio to the shape, which is the expected variance.
+        """
+        shape = _geometric_mean([unit.shape for unit in units])
+        x = np.concatenate([unit.x for unit in units], axis=1)
+        location = np.concatenate([unit.location for unit in units], axis=1)
+        scale = np.zeros((labels.classes, x.shape[1], x.shape[1]))
+        first = 0
+        for unit in units:
+            span = slice(first, first + unit.x.shape[1])
+            scale[:, span, span] = unit.scale * (shape / unit.shape)[:, None, None]
+            first = span.stop
+        count = _geometric_mean([unit.count for unit in units])
+        return cls(labels, x, count, shape, location, scale)
 
     @cached_property
     def seen(self) -> Array:
         return ~np.isnan(self.x)
 
-    def _log_evidence(self, block: Block, complete: Block) -> float:
-        """Log evidence by matrix factors, whose products would lose digits.
+    def together(self, at: list[int], reading: Reading | None) -> MultivariateGaussian:
+        prior = self.location[:, at], self.count, self._dof(at), self.scale[:, at][:, :, at]
+        return MultivariateGaussian(NormalInverseWishart(*map(unless_alike, prior)))
 
-        That is so of nearly collinear columns.
-        """
-        d = len(block)
-        places = list(block)
+    def alone(self, at: int, flag: bool) -> NormalInverseGamma:
+        scale = self.scale[:, at, at] / 2
+        return NormalInverseGamma(self.location[:, at], self.count, self.shape, scale)
+
+    def _dof(self, at: Sequence[int]) -> Array:
+        return 2 * self.shape + len(at) - 1
+
+    def _log_evidence(self, block: Block, complete: Block) -> float:
+        at = list(block)
         if complete:
-            n, mean, root = self._spread(places, complete)
+            stats = self._observe(at, complete)
         else:
-            n, mean, root = self.of_all_rows
-            mean = mean[:, places]
-            root = root[:, :, places]
-        prior_root = np.linalg.cholesky(self.scale[np.ix_(range(len(n)), places, places)]).swapaxes(
-            1, 2
-        )
-        gap = (
-            np.sqrt(ratio(self.count * n, self.count + n))[:, None, None]
-            * (mean - self.location[:, places])[:, None]
-        )
-        before = _log_determinant(prior_root)
-        after = _log_determinant(np.concatenate([root, prior_root, gap], axis=1))
-        dof = 2 * self.shape + d - 1
-        gain = (
-            sum(log_gamma_ratio((dof - i) / 2, n / 2) for i in range(d))
-            - d * np.log1p(n / self.count) / 2
-        )
-        return float(
-            (gain - n / 2 * (d * LOG_PI + before) - (dof + n) / 2 * (after - before)).sum()
-        )
+            count, mean, scatter = self._of_all_rows
+            stats = VectorStats(count, mean[..., at], scatter[..., at, :][..., at])
+        prior = self.location[:, at], self.count, self._dof(at), self.scale[:, at][:, :, at]
+        belief = NormalInverseWishart.raw(*(field[:, None] for field in prior))
+        return float(belief.log_evidence(stats).sum())
 
     @cached_property
-    def of_all_rows(self) -> tuple[Array, Array, Array]:
-        """What `_spread` is of all columns and rows."""
-        return self._spread(range(self.x.shape[1]), ())
+    def _of_all_rows(self) -> tuple[Array, Array, Array]:
+        """Count, mean and scatter of all columns."""
+        stats = self._observe(slice(None), ())
+        return stats.count, stats.mean, stats.scatter
 
-    def _spread(self, columns: Sequence[int], complete: Block) -> tuple[Array, Array, Array]:
-        """Number of rows of each class, their means, and roots of their scatter matrices.
-
-        Shapes: `(c,)`, `(c, d)`, `(c, k, d)`.
-
-        In the rows that have all cells of `complete`.
-        """
+    def _observe(self, at: Any, complete: Block) -> VectorStats:
+        """Count some columns in the rows of `complete`."""
         rows = self.rows(complete)
-        d = len(columns)
-        classes = self.labels.codes[rows]
-        times = self.labels.counts[rows]
-        count = np.bincount(classes, times, self.labels.classes)
-        mean = np.zeros((len(count), d))
-        root = np.zeros((len(count), d, d))
-        for c in np.flatnonzero(count):
-            x = self.x[np.ix_(rows[classes == c], columns)]
-            weight = times[classes == c][:, None]
-            x = np.where(np.isnan(x), 0.0, x)  # only in columns that the block does not use
-            centre = x[0] + (weight * (x - x[0])).sum(axis=0) / count[c]
-            mean[c] = centre + (weight * (x - centre)).sum(axis=0) / count[c]
-            triangle = np.linalg.qr(np.sqrt(weight) * (x - mean[c]), mode="r")
-            root[c, : len(triangle)] = triangle
-        return count, mean, root
-
-
-def _log_determinant(root: Array) -> Array:
-    """log |root' root|, `(c, k, d) -> (c,)`."""
-    triangle = np.linalg.qr(root, mode="r")
-    return 2 * np.log(np.abs(np.diagonal(triangle, axis1=1, axis2=2))).sum(axis=1)
-
-
-def level_evidence(units: Sequence[LevelUnit], labels: LabelledRows) -> LevelEvidence:
-    """Put columns of levels side by side, under one total concentration, the geometric mean."""
-    return LevelEvidence(
-        labels,
-        # columns are read one by one
-        np.asfortranarray(np.concatenate([unit.codes for unit in units], axis=1)),
-        tuple(size for unit in units for size in unit.sizes),
-        _geometric_mean([unit.concentration for unit in units]),
-    )
-
-
-def number_evidence(units: Sequence[NumberUnit], labels: LabelledRows) -> NumberEvidence:
-    """Put columns of numbers side by side, under means of their priors' parameters.
-
-    These are the geometric means of counts and shapes.
-
-    Each scale keeps its ratio to the shape, which is the expected variance.
-    """
-    count = _geometric_mean([unit.count for unit in units])
-    shape = _geometric_mean([unit.shape for unit in units])
-    x = np.concatenate([unit.x for unit in units], axis=1)
-    location = np.concatenate([unit.location for unit in units], axis=1)
-    scale = np.zeros((labels.classes, x.shape[1], x.shape[1]))
-    first = 0
-    for unit in units:
-        span = slice(first, first := first + unit.x.shape[1])
-        scale[:, span, span] = unit.scale * (shape / unit.shape)[:, None, None]
-    return NumberEvidence(labels, x, count, shape, location, scale)
+        codes, counts, classes = self.labels
+        weight = one_hot(codes[rows], classes, counts[rows])
+        # only columns that a block does not use have a missing cell there
+        return VectorStats.of(np.nan_to_num(self.x[rows][:, at]), weight)
 
 
 def _geometric_mean(values: Sequence[Array]) -> Array:
@@ -432,9 +350,8 @@ def _geometric_mean(values: Sequence[Array]) -> Array:
     Shapes: `n of (c,) -> (c,)`.
     """
     stacked = np.stack(values)
-    return np.where(
-        (stacked == stacked[0]).all(axis=0), stacked[0], np.exp(np.log(stacked).mean(axis=0))
-    )
+    is_equal = (stacked == stacked[0]).all(axis=0)
+    return np.where(is_equal, stacked[0], np.exp(np.log(stacked).mean(axis=0)))
 
 
 def steps(columns: BlockEvidence, start: Sequence[Block]) -> Iterator[Step]:

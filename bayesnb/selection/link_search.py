@@ -15,6 +15,7 @@ exponents weigh.
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from scipy.special import gammaln
 
 from bayesnb.data import Table
 from bayesnb.families import Bernoulli, Categorical, Gaussian, Histogram, Poisson
-from bayesnb.families.base import Array, Stats
+from bayesnb.families.base import Array
 from bayesnb.families.grid import Grid
 from bayesnb.families.weight import one_hot
 from bayesnb.model.linked import LinkBlock, codes_of
@@ -37,8 +38,8 @@ FOREST = "forest"
 PAIRS = "pairs"
 DEPTH = 3  # of the grid on which numbers are linked: 8 levels
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
-# between the strengths that are tried first: the evidence is smooth in their logs
-STRENGTH_STEP = 3
+# every third, then those around the best: the evidence is smooth in their logs
+STRENGTH_STEPS = (1, 4, 7, 10), (-2, -1, 1, 2)
 # nats: of strengths with the same evidence the least is taken, whatever was rounded
 TIE_TOLERANCE = 1e-9
 THRESHOLD_FACTOR = 3.0
@@ -81,21 +82,17 @@ class LinkColumns:
         readers = []
         first = 0
         for reader in self.readers:
-            places = [column - first for column in used if 0 <= column - first < len(reader.names)]
-            first += len(reader.names)
-            if places:
-                readers.append(_select_columns(reader, places))
+            width = len(reader.names)
+            at = [column - first for column in used if 0 <= column - first < width]
+            first += width
+            if not at:
+                continue
+            names = [reader.names[j] for j in at]
+            places = tuple(reader.places[j] for j in at)
+            levels = tuple(reader.levels[j] for j in at) if reader.levels else ()
+            grid = reader.grid and Grid.side_by_side([reader.grid.only(j) for j in at])
+            readers.append(Block(reader.family, names, places, levels, grid=grid))
         return LinkColumns(tuple(readers), self.sizes[used], self.codes[:, used])
-
-
-def _select_columns(reader: Block, columns: Sequence[int]) -> Block:
-    names = [reader.names[j] for j in columns]
-    places = tuple(reader.places[j] for j in columns)
-    levels = tuple(reader.levels[j] for j in columns) if reader.levels else ()
-    grid = reader.grid
-    if grid is not None:
-        grid = type(grid).side_by_side([grid.only(j) for j in columns])
-    return Block(reader.family, names, places, levels, grid=grid)
 
 
 def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, work: Work) -> Schema:
@@ -104,8 +101,7 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
     if every is None:
         return schema
     columns = _most_informative(every, labels)
-    varying = int((every.sizes > 1).sum())
-    if len(columns.sizes) < len(every.sizes):
+    if columns is not every:
         warnings.warn(
             f"links were looked for between {len(columns.sizes)} of {len(every.sizes):,} columns, "
             "those that alone say most about the label. Name the columns to use, or set "
@@ -113,11 +109,12 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
             UserWarning,
             skip_file_prefixes=(PACKAGE,),
         )
-    ranked = find_candidates(columns, labels, work, varying)
+    threshold = THRESHOLD_FACTOR * np.log(np.count_nonzero(every.sizes > 1) + 1)
+    ranked = find_candidates(columns, labels, work, threshold)
     chosen, in_forest = choose_links(ranked, len(columns.sizes), kind)
     if not chosen:
         return schema
-    used = sorted({end for link in chosen for end in (link.parent, link.child)})
+    used = sorted({end for link in chosen for end in link[:2]})
     links = LinkBlock.of_links(
         columns.select(used).readers,
         ends=tuple((used.index(link.parent), used.index(link.child)) for link in chosen),
@@ -126,18 +123,15 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
         in_forest=np.array(in_forest, float),
     )
     weight = one_hot(labels.codes, labels.classes, labels.counts)
-    priors: dict[Hashable, Any] = {}
+    stats: list[Any] = []
     for block in schema.blocks:
-        if isinstance(block.family, Categorical | Bernoulli):
-            priors |= _prior_counts(block, block.observe(block.read(table), weight, 1))
-    return schema.with_blocks([*schema.blocks, links.with_margins(priors)])
+        has_counts = isinstance(block.family, Categorical | Bernoulli)
+        stats.append(block.observe(block.read(table), weight, 1) if has_counts else None)
+    return relink(schema.with_blocks([*schema.blocks, links]), stats)
 
 
-def relink(schema: Schema, stats: Sequence[Stats]) -> Schema:
-    """Return a schema whose links know the priors of its families.
-
-    These have changed since the links were found.
-    """
+def relink(schema: Schema, stats: Sequence[Any]) -> Schema:
+    """Return a schema whose links know the priors of its families, given these blocks' stats."""
     if schema.links is None:
         return schema
     columns = schema.columns_alone.blocks
@@ -147,17 +141,17 @@ def relink(schema: Schema, stats: Sequence[Stats]) -> Schema:
     return schema.with_blocks([*columns, schema.links.with_margins(priors)])
 
 
-def _prior_counts(block: Block, stats: Stats) -> dict[Hashable, Any]:
+def _prior_counts(block: Block, stats: Any) -> dict[Hashable, Any]:
     """Return what priors add to the count of each level, or flag: the mean over classes.
 
     It is never nothing.
     """
+    if not isinstance(block.family, Categorical | Bernoulli):
+        return {}
     prior: Any = block.family.belief(stats)
     if isinstance(block.family, Bernoulli):
         flags = np.stack([prior.b, prior.a], axis=-1).mean(axis=0)
         return dict(zip(block.names, np.maximum(flags, MIN_PRIOR_COUNT), strict=True))
-    if not isinstance(block.family, Categorical):
-        return {}
     counts = np.maximum(prior.concentration.mean(axis=0), MIN_PRIOR_COUNT)
     parts = np.split(counts, np.cumsum(prior.sizes)[:-1])
     added = {}
@@ -170,17 +164,11 @@ def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | N
     """Return the columns that may be linked; None if they are fewer than two."""
     readers = []
     for block in schema.blocks:
-        if isinstance(block.family, Categorical):
+        family = block.family
+        if isinstance(family, Categorical):
             readers.append(Block(Categorical(), block.names, block.places, block.levels))
-        elif (
-            isinstance(block.family, Bernoulli | Gaussian | Poisson | Histogram)
-            and not block.family.words
-        ):
-            grid = (
-                _sides(block.family, len(block.names))
-                if isinstance(block.family, Bernoulli)
-                else None
-            )
+        elif isinstance(family, Bernoulli | Gaussian | Poisson | Histogram) and not family.words:
+            grid = _sides(family, len(block.names)) if isinstance(family, Bernoulli) else None
             reader = Block(Histogram(depth=DEPTH), block.names, block.places, grid=grid)
             readers.append(reader.learn(table, weight))
     sizes = np.array([size for reader in readers for size in reader.sizes], np.int64)
@@ -194,18 +182,16 @@ def _sides(family: Bernoulli, columns: int) -> Grid:
 
     Ones are all numbers above a threshold.
     """
-    if family.threshold is None:
-        low = np.array([0.0, 1.0])
-        high = np.array([0.0, 1.0])
-    else:
+    low, high = np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    threshold = family.threshold
+    if threshold is not None:
         # next to the threshold, so that the cut is the threshold
-        edge = np.nextafter(family.threshold, np.inf)
-        low = np.array([min(family.threshold, 0.0), edge])
-        high = np.array([family.threshold, max(edge, 1.0)])
-    whole = np.full(columns, float(family.threshold is None))
-    return Grid(
-        (2,) * columns, np.tile(low, columns), np.tile(high, columns), np.ones(2 * columns), whole
-    )
+        edge = np.nextafter(threshold, np.inf)
+        low = np.array([min(threshold, 0.0), edge])
+        high = np.array([threshold, max(edge, 1.0)])
+    whole = np.full(columns, float(threshold is None))
+    levels = np.tile(low, columns), np.tile(high, columns), np.ones(2 * columns)
+    return Grid((2,) * columns, *levels, whole)
 
 
 def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns:
@@ -223,56 +209,33 @@ def _most_informative(columns: LinkColumns, labels: LabelledRows) -> LinkColumns
 
 
 def find_candidates(
-    columns: LinkColumns, labels: LabelledRows, work: Work, varying: int
+    columns: LinkColumns, labels: LabelledRows, work: Work, threshold: float
 ) -> list[Candidate]:
-    """Return the links with evidence above the threshold, in both directions, the strongest first.
-
-    The threshold is that of so many columns that vary.
-    """
-    width = len(columns.sizes)
-    partners = _possible_partners(columns.sizes, labels.classes)
-    threshold = THRESHOLD_FACTOR * np.log(varying + 1)
-    is_long = sum(map(len, partners)) > MAX_PAIRS
-    if is_long:
-        partners = _screen_partners(columns, partners, labels, work)
+    """Return the links with evidence above a threshold, in both directions, the strongest first."""
+    sizes = columns.sizes
+    partners = []  # columns behind each one that vary as it does, of no too large a table with it
+    for u, size in enumerate(sizes.tolist()):
+        is_fit = (sizes > 1) & (size * sizes * labels.classes <= MAX_CELLS) & (size > 1)
+        partners.append(np.flatnonzero(is_fit[u + 1 :]) + u + 1)
+    if sum(map(len, partners)) > MAX_PAIRS:
+        partners = _screen_partners(columns, partners, labels, work.n_jobs)
 
     def compare(u: int) -> list[Candidate]:
         links = []
-        for part, cells in count_pairs(columns.codes, columns.sizes, u, partners[u], labels):
-            ways = zip(
-                partners[u][part].tolist(),
-                strongest(cells, FIRST_COLUMN, SECOND_COLUMN),
-                strongest(cells, SECOND_COLUMN, FIRST_COLUMN),
-                strict=True,
-            )
-            for v, forth, back in ways:
-                links += [Candidate(u, v, *forth.tolist()), Candidate(v, u, *back.tolist())]
-        if not is_long:
-            work.done(width - u - 1)
+        for part, cells in count_pairs(columns.codes, sizes, u, partners[u], labels):
+            forth = strongest(cells, FIRST_COLUMN, SECOND_COLUMN).tolist()
+            back = strongest(cells, SECOND_COLUMN, FIRST_COLUMN).tolist()
+            for v, one, other in zip(partners[u][part].tolist(), forth, back, strict=True):
+                links += [Candidate(u, v, *one), Candidate(v, u, *other)]
+        work.done(len(sizes) - u - 1)
         return [link for link in links if link.evidence > threshold]
 
-    ranked = [link for links in in_order(compare, range(width), work.n_jobs) for link in links]
-    return sorted(ranked, key=lambda link: -link.evidence)
-
-
-def _possible_partners(sizes: Array, classes: int) -> list[Array]:
-    """Return the columns behind each column with which it can be linked.
-
-    Both vary, and their table is not too large.
-    """
-    partners = []
-    for u, size in enumerate(sizes.tolist()):
-        behind = sizes[u + 1 :]
-        partners.append(
-            np.flatnonzero((size > 1) & (behind > 1) & (size * behind * classes <= MAX_CELLS))
-            + u
-            + 1
-        )
-    return partners
+    found = list(in_order(compare, range(len(sizes)), work.n_jobs))
+    return sorted(chain(*found), key=lambda link: -link.evidence)
 
 
 def _screen_partners(
-    columns: LinkColumns, partners: Sequence[Array], labels: LabelledRows, work: Work
+    columns: LinkColumns, partners: Sequence[Array], labels: LabelledRows, n_jobs: int | None
 ) -> list[Array]:
     """Keep the best partners of each column, by a cheap statistic of a part of the rows."""
     width = len(columns.sizes)
@@ -286,9 +249,8 @@ def _screen_partners(
         for part, cells in count_pairs(codes, columns.sizes, u, partners[u], among):
             others = partners[u][part]
             gains[u, others] = gains[others, u] = screen(cells)
-        work.done(width - u - 1)
 
-    list(in_order(measure, range(width), work.n_jobs))
+    list(in_order(measure, range(width), n_jobs))
     best = np.argsort(-gains, axis=1, kind="stable")[:, :MAX_PARTNERS]
     keep = np.zeros((width, width), bool)
     np.put_along_axis(keep, best, True, axis=1)
@@ -300,58 +262,30 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     """Return the log Bayes factor of each link and the strength at which it is largest, `(n, 2)`.
 
     A distribution of the child for each level of the parent, Dirichlet(strength * mean), against
-    one for all, the mean. Every third strength is tried, and then those around the best.
+    one for all, the mean.
     """
-    n = cells.shape[0]
-    parents = cells.add_up(parent)
-    children = cells.add_up(child)
-    mean = ratio(children, cells.add_up()[:, :, None])
-    born = np.nonzero(children)
-    alone = np.bincount(born[0], children[born] * np.log(mean[born]), n)
-    pair, unit, number, times = _list_log_gammas(cells, child, parents, mean)
-    each = np.arange(n)
-    values = np.full((n, len(STRENGTHS)), -np.inf)
-    tried = np.arange(1, len(STRENGTHS), STRENGTH_STEP)[:, None]
-    for _ in range(2):
-        for k in np.broadcast_to(tried, (len(tried), n)):
-            log_gammas = gammaln(STRENGTHS[k][pair] * unit + number)
-            values[each, k] = np.bincount(pair, times * log_gammas, n)
-        best = (values >= values.max(axis=1, keepdims=True) - TIE_TOLERANCE).argmax(axis=1)
-        around = np.array([step for step in range(1 - STRENGTH_STEP, STRENGTH_STEP) if step != 0])
-        tried = np.clip(best + around[:, None], 0, len(STRENGTHS) - 1)
-    return np.stack([values[each, best] - alone, STRENGTHS[best]], axis=1)
+    pairs = cells.shape[0]
+    parents = cells.add_up(parent).reshape(pairs, -1)
+    mean = ratio(cells.add_up(child), cells.add_up()[:, :, None])
+    at = cells.pair, cells.owner, cells[child]
 
+    def log_evidence(strength: Array) -> Array:
+        # the levels of all parents have one lnGamma(strength * mean) in common
+        prior = strength[:, None, None] * mean
+        terms = gammaln(prior[at] + cells.number) - gammaln(prior)[at]
+        totals = gammaln(strength[:, None] + parents) - gammaln(strength)[:, None]
+        return np.bincount(cells.pair, terms, pairs) - totals.sum(axis=1)
 
-def _list_log_gammas(
-    cells: PairCells, child: int, parents: Array, mean: Array
-) -> tuple[Array, ...]:
-    """List the terms times * lnGamma(strength * unit + number) of log evidence.
-
-    Returns pair, unit, number and times of each.
-
-    The cells below one level of a child have one lnGamma(strength * mean) in common, and the
-    levels of all parents one lnGamma(strength): less than half as many are evaluated as of
-    cells alone.
-    """
-    of_child = mean[cells.pair, cells.owner, cells[child]]
-    occupied = np.bincount(cells.key(child), minlength=mean.size).reshape(mean.shape)
-    born = np.nonzero(occupied)
-    held = np.nonzero(parents)
-    pairs = np.arange(len(parents))
-    one = np.ones(len(held[0]))
-    return (
-        np.concatenate([cells.pair, born[0], held[0], pairs]),
-        np.concatenate([of_child, mean[born], one, np.ones(len(pairs))]),
-        np.concatenate([cells.number, np.zeros(len(born[0])), parents[held], np.zeros(len(pairs))]),
-        np.concatenate(
-            [
-                np.ones(len(of_child)),
-                -occupied[born],
-                -one,
-                np.bincount(held[0], minlength=len(pairs)),
-            ]
-        ),
-    )
+    each = np.arange(pairs)
+    values = np.full((len(STRENGTHS), pairs), -np.inf)
+    best = np.zeros(pairs, np.intp)
+    for steps in STRENGTH_STEPS:
+        for step in steps:
+            k = np.clip(best + step, 0, len(STRENGTHS) - 1)
+            values[k, each] = log_evidence(STRENGTHS[k])
+        best = (values >= values.max(axis=0) - TIE_TOLERANCE).argmax(axis=0)
+    alone = np.bincount(cells.pair, cells.number * np.log(mean[at]), pairs)
+    return np.stack([values[best, each] - alone, STRENGTHS[best]], axis=1)
 
 
 def choose_links(

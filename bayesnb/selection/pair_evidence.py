@@ -40,16 +40,13 @@ variance.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief, Cells
-from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.dirichlet_evidence import EvidenceTerms, log_evidence
 from bayesnb.families.normal_inverse_gamma import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
@@ -58,8 +55,7 @@ from bayesnb.numerics.threads import blocks, in_order
 from bayesnb.selection.contingency import LabelledRows, PairCells, count_pairs
 
 NUMBERS_AT_ONCE = 1 << 20  # numbers that are held at once
-# share of unexplained variance below which it is summed again, without a difference
-MIN_UNEXPLAINED = 1e-6
+EPSILON = float(np.finfo(float).eps)
 # of a prior of rates, relative to the declared one: hardly any, and nearly certain
 STRENGTHS = np.log([1e-3, 1e8])
 # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
@@ -73,16 +69,15 @@ GOLDEN = float((np.sqrt(5) - 1) / 2)
 class LevelColumns:
     """Columns of levels: codes `(r, d)`, those from the number of levels on are missing.
 
-    They come with their Dirichlet priors.
+    They come with the levels' shares in their Dirichlet priors, `(c, k)`, column after column, and
+    the priors' totals, `(c, d)`.
     """
 
     codes: Array
-    prior: ColumnDirichlets
+    sizes: Array
+    share: Array
+    total: Array
     places: Array  # among all columns
-
-    @property
-    def sizes(self) -> Array:
-        return np.array(self.prior.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +100,26 @@ class Work(NamedTuple):
     done: Callable[[float], None] = lambda count: None
 
 
+def read_columns(
+    prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
+) -> LevelColumns | NumberColumns:
+    """Return columns of a block, as numbers unless they have levels.
+
+    `places` is yet to be replaced.
+    """
+    levels = prior.level_columns(x, columns)
+    places = np.array(columns)
+    if levels is not None:
+        codes, dirichlet = levels
+        concentration = dirichlet.concentration
+        share = dirichlet.share(concentration)
+        total = dirichlet.level_sums(concentration)
+        return LevelColumns(codes, np.array(dirichlet.sizes), share, total, places)
+    cells = x[:][:, columns]
+    dense = np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
+    return NumberColumns(dense, prior[:, columns], observe, places)
+
+
 def dependences(
     parts: Sequence[LevelColumns | NumberColumns], labels: LabelledRows, width: int, work: Work
 ) -> Array:
@@ -117,46 +132,30 @@ def dependences(
     numbers = [part for part in parts if isinstance(part, NumberColumns)]
     gaussian = [part for part in numbers if isinstance(part.prior, NormalInverseGamma)]
     if levels:
-        concentration = np.concatenate([part.prior.concentration for part in levels], axis=1)
-        prior = ColumnDirichlets(
-            concentration, tuple(int(size) for part in levels for size in part.sizes)
-        )
-        together = LevelColumns(_columns(levels, "codes"), prior, _columns(levels, "places"))
+        names = "codes", "sizes", "share", "total", "places"
+        together = LevelColumns(*(_side_by_side(levels, name) for name in names))
         _compare_levels(together, labels, factors, work)
         for part in numbers:
-            _compare_within_levels(part, together, labels, factors, work)
+            for d in range(len(together.sizes)):
+                _compare_within_levels(part, together, d, labels, factors)
+                work.done(len(part.places))
     if gaussian:
-        priors: list[Any] = [part.prior for part in gaussian]
-        prior = priors[0].map(lambda *arrays: np.concatenate(arrays, axis=1), *priors[1:])
-        x = _columns(gaussian, "x")
-        places = _columns(gaussian, "places")
-        at = np.ix_(places, places)
+        first, *others = [part.prior for part in gaussian]
+        prior: Any = first.map(lambda *arrays: np.concatenate(arrays, axis=1), *others)
+        x = _side_by_side(gaussian, "x")
+        places = _side_by_side(gaussian, "places")
         for c in range(labels.classes):
             rows = labels.codes == c
-            factors[c][at] = correlations(x[rows], labels.counts[rows], prior[c])
+            at = np.ix_([c], places, places)
+            factors[at] = correlations(x[rows], labels.counts[rows], prior[c])
             work.done(len(places) * (len(places) - 1) / 2 / labels.classes)
     factors[:, np.arange(width), np.arange(width)] = np.nan
     return factors
 
 
-def _columns(parts: Sequence[Any], name: str) -> Array:
+def _side_by_side(parts: Sequence[Any], name: str) -> Array:
     """Put the columns of several parts side by side."""
     return np.concatenate([getattr(part, name) for part in parts], axis=-1)
-
-
-def read_columns(
-    prior: Belief, x: Cells, columns: Sequence[int], observe: Callable[..., Any]
-) -> LevelColumns | NumberColumns:
-    """Return columns of a block, as numbers unless they have levels.
-
-    `places` is yet to be replaced.
-    """
-    levels = prior.level_columns(x, columns)
-    if levels is not None:
-        return LevelColumns(*levels, np.array(columns))
-    cells = x[:][:, columns]
-    dense = np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
-    return NumberColumns(dense, prior[:, columns], observe, np.array(columns))
 
 
 def _put(factors: Array, i: int, j: Array, value: Array) -> None:
@@ -165,157 +164,122 @@ def _put(factors: Array, i: int, j: Array, value: Array) -> None:
 
 def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work) -> None:
     """Compare each column with those behind it, into `(c, n, n)`; columns in parallel."""
-    codes = levels.codes
     sizes = levels.sizes
-    beliefs = levels.prior
-    share = beliefs.share(beliefs.concentration)
-    root = np.sqrt(beliefs.level_sums(beliefs.concentration)).T
+    root = np.sqrt(levels.total)
     starts = np.cumsum(sizes) - sizes
 
     def compare(d: int) -> None:
         others = np.arange(d + 1, len(sizes))
-        for part, cells in count_pairs(codes, sizes, d, others, labels):
+        for part, cells in count_pairs(levels.codes, sizes, d, others, labels):
             few = others[part]
-            total = root[d] * root[few]  # the product of the totals may leave the range of floats
-            value = log_factors(pair_terms(cells, share, starts[d], starts[few]), total[:, None])
+            # the product of the totals may leave the range of floats
+            total = root[:, [d]] * root[:, few]
+            table, one, two = _list_counts(cells, levels.share, starts[d], starts[few])
+            value = table.log_evidence(total) - one.log_evidence(total) - two.log_evidence(total)
             high = np.flatnonzero(value.sum(axis=0) > 0)
             if len(high):
-                cells = cells.select(high)
-                terms = pair_terms(cells, share, starts[d], starts[few[high]])
-                best = best_concentrations(terms, cells.add_up())
-                value[:, high] = cap_factors(value[:, high], log_factors(terms, best))
+                counts = _list_counts(
+                    cells.select(high), levels.share, starts[d], starts[few[high]]
+                )
+                table, one, two = (each.log_evidence_at_best() for each in counts)
+                value[:, high] = cap_factors(value[:, high], table - one - two)
             _put(factors, levels.places[d], levels.places[few], value)
         work.done(len(others))
 
     list(in_order(compare, range(len(sizes) - 1), work.n_jobs))
 
 
-def pair_terms(cells: PairCells, share: Array, first: int, starts: Array) -> EvidenceTerms:
-    """Return the terms of the log evidence of tables, of both margins, and of classes.
+class Counts(NamedTuple):
+    """Counts above 0, of tables or of margins, of several pairs.
 
-    Groups are numbered as `(pairs, 3, c)`.
+    The pair and class of each, its number of rows, and its share of the prior's concentration;
+    and the rows of each class and pair, `(c, pairs)`.
+    """
+
+    pair: Array
+    owner: Array
+    number: Array
+    share: Array
+    rows: Array
+
+    def log_evidence(self, concentration: Array) -> Array:
+        """Log evidence under Dirichlet priors of these concentrations, `(c, pairs)`."""
+        concentration = np.broadcast_to(concentration, self.rows.shape)
+        prior = concentration[self.owner, self.pair] * self.share
+        key = self.owner * self.rows.shape[1] + self.pair
+        terms = np.bincount(key, log_gamma_ratio(prior, self.number), self.rows.size)
+        return terms.reshape(self.rows.shape) - log_gamma_ratio(concentration, self.rows)
+
+    def log_evidence_at_best(self) -> Array:
+        """Log evidence under the concentrations that are best, one for all classes of a pair."""
+        largest = np.log(MAX_CONCENTRATION * self.rows.sum(axis=0) ** 2)
+        return at_best(self.log_evidence, np.log(MIN_CONCENTRATION), largest)
+
+
+def _list_counts(cells: PairCells, share: Array, first: int, starts: Array) -> list[Counts]:
+    """Return the counts of tables, and of both margins.
 
     Levels have shares, `(c, k)`, of the concentration; those of the columns start at `first`
     and `starts`.
     """
-    one = cells.add_up(2)
-    two = cells.add_up(3)
-    rows = cells.add_up()
-    in_one = np.nonzero(one)
-    in_two = np.nonzero(two)
-    in_rows = np.nonzero(rows)
-    both = (
-        share[cells.owner, first + cells.one] * share[cells.owner, starts[cells.pair] + cells.two]
-    )
-    of_one = share[in_one[1], first + in_one[2]]
-    of_two = share[in_two[1], starts[in_two[0]] + in_two[2]]
-    parts = [
-        (0, cells.pair, cells.owner, cells.number, both, 1.0),
-        (1, *in_one[:2], one[in_one], of_one, 1.0),
-        (2, *in_two[:2], two[in_two], of_two, 1.0),
-    ]
-    parts += [(kind, *in_rows, rows[in_rows], np.ones(len(in_rows[0])), -1.0) for kind in range(3)]
-    terms = []
-    for kind, pair, owner, number, unit, sign in parts:
-        terms.append(
-            EvidenceTerms(
-                (3 * pair + kind) * len(share) + owner, number, unit, np.full(len(pair), sign)
-            )
-        )
-    return reduce(add, terms)
-
-
-def log_factors(terms: EvidenceTerms, concentration: Array) -> Array:
-    """Log Bayes factors of tables against their margins, under concentrations.
-
-    Shapes: `(pairs, 1 or 3, c) -> (c, pairs)`.
-    """
-    pairs, _, classes = concentration.shape
-    each = np.broadcast_to(concentration, (pairs, 3, classes))
-    table, one, two = log_evidence(terms, each.ravel()).reshape(each.shape).transpose(1, 2, 0)
-    return table - one - two
-
-
-def best_concentrations(terms: EvidenceTerms, rows: Array) -> Array:
-    """Return the concentrations of the largest evidence, one for all classes.
-
-    Shapes: `(pairs, c) -> (pairs, 3, c)`.
-    """
-    pairs, classes = rows.shape
-
-    def height(at: Array) -> Array:
-        return log_evidence(terms, np.repeat(np.exp(at), classes)).reshape(-1, classes).sum(axis=1)
-
-    largest = np.log(MAX_CONCENTRATION * rows.sum(axis=1) ** 2)
-    at = maximise_each(height, np.log(MIN_CONCENTRATION), np.repeat(largest, 3))
-    return np.repeat(np.exp(at), classes).reshape(pairs, 3, classes)
+    rows = cells.add_up().T
+    of_one = share[cells.owner, first + cells.one]
+    of_two = share[cells.owner, starts[cells.pair] + cells.two]
+    counts = [Counts(cells.pair, cells.owner, cells.number, of_one * of_two, rows)]
+    for side, places in ((2, np.full(len(starts), first)), (3, starts)):
+        margin = cells.add_up(side)
+        pair, owner, level = np.nonzero(margin)
+        each = share[owner, places[pair] + level]
+        counts.append(Counts(pair, owner, margin[pair, owner, level], each, rows))
+    return counts
 
 
 def _compare_within_levels(
-    part: NumberColumns, levels: LevelColumns, labels: LabelledRows, factors: Array, work: Work
+    part: NumberColumns, levels: LevelColumns, d: int, labels: LabelledRows, factors: Array
 ) -> None:
-    """Compare numbers with each column of levels, into `(c, n, n)`.
+    """Compare numbers with a column of levels, into `(c, n, n)`.
 
     One theta for each level against one for all.
     """
-    for d, size in enumerate(levels.sizes.tolist()):
-        code = levels.codes[:, d]
-        seen = np.flatnonzero(code < size)
-        if not len(seen):  # of a column without cells neither hypothesis has evidence
-            _put(
-                factors, levels.places[d], part.places, np.zeros((labels.classes, len(part.places)))
-            )
-            work.done(len(part.places))
-            continue
-        places, group = np.unique(labels.codes[seen] * size + code[seen], return_inverse=True)
-        each = one_hot(group, len(places), labels.counts[seen]), places // size
-        pooled = (
-            one_hot(labels.codes[seen], labels.classes, labels.counts[seen]),
-            np.arange(labels.classes),
-        )
-        width = max(1, NUMBERS_AT_ONCE // max(len(seen), len(places)))
-        for span in blocks(len(part.places), width):
-            cells = part.x[seen, span]
-            prior = part.prior[:, span]
-            sides = [
-                partial(
-                    _evidence_of_groups,
-                    part.observe(cells, weight),
-                    prior[owners],
-                    owners,
-                    labels.classes,
-                )
-                for weight, owners in (each, pooled)
-            ]
+    size = int(levels.sizes[d])
+    code = levels.codes[:, d]
+    seen = np.flatnonzero(code < size)
+    owner = labels.codes[seen]
+    groups, group = np.unique(owner * size + code[seen], return_inverse=True)
+    each = one_hot(group, len(groups), labels.counts[seen]), groups // size
+    pooled = one_hot(owner, labels.classes, labels.counts[seen]), np.arange(labels.classes)
+    width = max(1, NUMBERS_AT_ONCE // max(len(seen), len(groups), 1))
+    for span in blocks(len(part.places), width):
+        value = np.zeros((labels.classes, len(part.places[span])))
+        if len(seen):  # of a column without cells neither hypothesis has evidence
+            sides = []
+            for weight, owners in (each, pooled):
+                stats = part.observe(part.x[seen, span], weight)
+                prior = part.prior[:, span][owners]
+                sides.append(partial(_evidence_of_groups, stats, prior, owners, labels.classes))
             value = sides[0]() - sides[1]()
             if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
-                learnt = [_at_best_strength(side, value.shape[1]) for side in sides]
-                value = cap_factors(value, learnt[0] - learnt[1])
-            _put(factors, levels.places[d], part.places[span], value)
-        work.done(len(part.places))
+                low, high = STRENGTHS
+                ends = np.full(value.shape[1], high)
+                value = cap_factors(
+                    value, at_best(sides[0], low, ends) - at_best(sides[1], low, ends)
+                )
+        _put(factors, levels.places[d], part.places[span], value)
 
 
 def _evidence_of_groups(
-    stats: Any, prior: Belief, owners: Array, classes: int, times: Any = 1.0
+    stats: Any, prior: Belief, owners: Array, classes: int, times: Any = None
 ) -> Array:
     """Log evidence of each class, `(c, f)`, each of whose groups has a theta.
 
-    The prior is worth `times` as much.
+    The prior may be worth so many times as much.
     """
-    prior = prior if np.ndim(times) == 0 else prior.map(lambda array: times * array)
-    total = np.zeros((classes, len(prior.proper[0])))
-    np.add.at(total, owners, prior.log_evidence(stats))
+    if times is not None:
+        prior = prior.strengthened(times)
+    evidence = prior.log_evidence(stats)
+    total = np.zeros((classes, evidence.shape[1]))
+    np.add.at(total, owners, evidence)
     return total
-
-
-def _at_best_strength(evidence: Callable[[Array], Array], features: int) -> Array:
-    """Log evidence of each class, `(c, f)`, under the best strength of its prior.
-
-    One strength is best for all classes together.
-    """
-    low, high = STRENGTHS
-    logs = maximise_each(lambda at: evidence(np.exp(at)).sum(axis=0), low, np.full(features, high))
-    return evidence(np.exp(logs))
 
 
 def cap_factors(declared: Array, learnt: Array) -> Array:
@@ -331,11 +295,16 @@ def cap_factors(declared: Array, learnt: Array) -> Array:
     return np.where((total <= 0) | (cap >= total), declared, np.where(cap > 0, learnt, 0.0))
 
 
-def maximise_each(height: Callable[[Array], Array], low: float, high: Array) -> Array:
-    """Return the arguments at which functions are highest, `(f,)`.
+def at_best(log_evidence: Callable[[Array], Array], low: float, high: Array) -> Array:
+    """Log evidence of each class under the strength at which the sum over classes is largest.
 
-    The best rung of a ladder, then a golden section around it.
+    Shapes: `(f,) -> (c, f)`. Logs of strengths go from `low` to `high`, `(f,)`: the best rung of a
+    ladder, then a golden section around it.
     """
+
+    def height(at: Array) -> Array:
+        return log_evidence(np.exp(at)).sum(axis=0)
+
     ladder = np.linspace(low, high, RUNGS)
     values = np.stack([height(rung) for rung in ladder])
     top = values.argmax(axis=0)
@@ -349,7 +318,8 @@ def maximise_each(height: Callable[[Array], Array], low: float, high: Array) -> 
         a = np.where(left, a, x)
         b = np.where(left, y, b)
     middle = (a + b) / 2
-    return np.where(height(middle) >= values.max(axis=0), middle, ladder[top, each])
+    best = np.where(height(middle) >= values.max(axis=0), middle, ladder[top, each])
+    return log_evidence(np.exp(best))
 
 
 def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
@@ -374,29 +344,10 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
     scale = (prior.scale / prior.shape)[:, None] * shape
     after = scale + (ssd + share * gap**2) / 2
     cross = heavy.T @ x - n * mean * mean.T + share * gap * gap.T
-    left = 1 - (cross / 2) ** 2 / (after * after.T)
-    np.fill_diagonal(left, 1.0)
-    for i, j in np.argwhere(np.triu(left < MIN_UNEXPLAINED)):
-        pair = [i, j]
-        back = [j, i]
-        both = seen[:, pair].all(axis=1)[:, None]
-        rows = np.sqrt(weight / 2)[:, None] * np.where(both, x[:, pair] - mean[pair, back], 0.0)
-        gaps = np.sqrt(share[i, j] / 2) * gap[pair, back]
-        left[pair, back] = unexplained_share(
-            np.vstack([rows, np.diag(np.sqrt(scale[pair, back])), gaps])
-        )
+    # of a column and its copy, no digit may be left
+    left = np.maximum(1 - (cross / 2) ** 2 / (after * after.T), EPSILON)
     later = shape + n / 2
     grown = np.log(after / scale)
     rise = log_gamma_ratio(later, 0.5) - log_gamma_ratio(shape, 0.5)
     factors = np.triu(rise - (grown + grown.T) / 2 - (later + 0.5) * np.log(left), 1)
     return factors + factors.T  # a pair that is there twice has one number, to the last digit
-
-
-def unexplained_share(sides: Array) -> float:
-    """Share of one column's squares that the other leaves, `(n, 2) -> ()`.
-
-    It is summed without a difference.
-    """
-    one, two = sides.T
-    slope = (one @ two) / (one @ one)
-    return float(((two - slope * one) ** 2).sum() / (two @ two))

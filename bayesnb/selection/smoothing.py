@@ -26,7 +26,7 @@ from bayesnb.families.family import (
 from bayesnb.model.powers import Exponents, of_blocks
 from bayesnb.model.product import Model, Product, Rows
 from bayesnb.model.schema import Schema
-from bayesnb.selection.hyperparameters import End
+from bayesnb.selection.hyperparameters import EDGE_TOLERANCE, End
 from bayesnb.selection.leave_one_out import (
     Pointwise,
     PredictiveRule,
@@ -34,7 +34,6 @@ from bayesnb.selection.leave_one_out import (
     loo_log_proba,
 )
 from bayesnb.selection.link_search import relink
-from bayesnb.selection.prior_evidence import EDGE_TOLERANCE
 from bayesnb.selection.probability_scores import accuracy, brier, ece, tie_rows
 
 BINS = 10  # of the calibration error
