@@ -27,8 +27,8 @@ from bayesnb.selection.link_search import FOREST, PAIRS
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 AUTO, NONE, COLUMNS, LOO = "auto", "none", "columns", "loo"
-TEMPERS = (AUTO, COLUMNS, LOO, NONE, None)
-DEPENDENCES = (AUTO, FOREST, PAIRS, NONE, None)
+TEMPERS = (AUTO, COLUMNS, LOO, NONE)
+DEPENDENCES = (AUTO, FOREST, PAIRS, NONE)
 ADVICE = {
     "predictive": "Use a proper prior.",
     "mle": "Use estimate='predictive', or drop the column.",
@@ -162,13 +162,13 @@ class ModelHolder(PredictionMixin):
             )
         temper = self.temper
         is_exponent = isinstance(temper, Real) and 0 < float(temper) < np.inf
-        if not (is_exponent or is_one_of(temper, TEMPERS)):
+        if not (temper is None or is_exponent or is_one_of(temper, TEMPERS)):
             raise ValueError(
                 "temper must be 'auto', 'columns', 'loo', 'none', None or a positive number, got "
                 f"{temper!r}."
             )
         dependence = self.dependence
-        if not is_one_of(dependence, DEPENDENCES):
+        if not (dependence is None or is_one_of(dependence, DEPENDENCES)):
             raise ValueError(
                 f"dependence must be 'auto', 'forest', 'pairs', 'none' or None, got {dependence!r}."
             )
@@ -183,7 +183,7 @@ class ModelHolder(PredictionMixin):
 
 def is_one_of(value: Any, choices: Sequence[Any]) -> bool:
     """Return whether a value is one of some names; any other object, such as an array, is not."""
-    return value is None or (isinstance(value, str) and value in choices)
+    return isinstance(value, str) and value in choices
 
 
 # Rows that are read

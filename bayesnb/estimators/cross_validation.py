@@ -10,6 +10,7 @@ from bayesnb.estimators.base import ModelHolder, read_labels, read_rows
 from bayesnb.estimators.learning import read_weighted_rows
 from bayesnb.estimators.prediction import ProbabilisticClassifier
 from bayesnb.families.base import Array, Rng
+from bayesnb.formatting import count
 from bayesnb.model.product import Rows, normalise_log, observe
 from bayesnb.selection.leave_one_out import (
     Pointwise,
@@ -306,10 +307,11 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
     sentences = []
     chosen = []
     if fitted.temper.covariance is not None:
+        exponents_found = count(len(fitted.temper.covariance), "exponent")
         if exponents == LEFT:
-            sentences.append("Each row leaves the exponents, too, by one Newton step.")
+            sentences.append(f"Each row leaves the {exponents_found}, too, by one Newton step.")
         else:
-            chosen.append("exponents")
+            chosen.append(exponents_found)
     chosen += ["families"] if fitted.schema.choices else []
     chosen += ["links"] if fitted.schema.links is not None else []
     if chosen:

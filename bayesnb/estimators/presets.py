@@ -277,9 +277,6 @@ class MultinomialNB(SmoothedPreset):
     ['spam', 'ham']
     """
 
-    alpha: Any = 1.0
-    force_alpha: bool = True
-
     @property
     def feature_count_(self) -> Array:
         """Weighted count of each word in each class, ``(c, f)``."""
@@ -360,9 +357,7 @@ class BernoulliNB(SmoothedPreset):
     array([[0.16, 0.84]])
     """
 
-    alpha: Any = 1.0
     binarize: float | None = 0.0
-    force_alpha: bool = True
 
     @property
     def feature_count_(self) -> Array:
@@ -453,10 +448,8 @@ class CategoricalNB(SmoothedPreset):
     array([[0.31, 0.69]])
     """
 
-    alpha: Any = 1.0
     min_categories: Any = None
     unseen: str = "ignore"
-    force_alpha: bool = True
 
     @property
     def n_categories_(self) -> Array:
