@@ -232,7 +232,7 @@ IMPOSSIBLE: dict[str, tuple[Any, list, list, list, list, str]] = {
         BernoulliNB(),
         *([[1.0], [0.0], [np.nan], [1.0]], [0, 0, 0, 1]),
         *([[np.nan], [np.nan]], [0, 0]),
-        "2 cells would stay, of 1 rows",
+        "more cells would stay than rows",
     ),
     "another spread": (
         PRESETS["gaussian"],
@@ -306,7 +306,11 @@ COUPLES: dict[str, tuple[Any, Any, str]] = {
         NaiveBayes(Bernoulli()).fit(FLAGS, Y),
         "BernoulliNB.*NaiveBayes",
     ),
-    "a pipeline": (BernoulliNB().fit(FLAGS, Y), make_pipeline(BernoulliNB()), "Of a pipeline take the last step"),
+    "a pipeline": (
+        BernoulliNB().fit(FLAGS, Y),
+        make_pipeline(BernoulliNB()),
+        "take the last step",
+    ),
     "priors of other classes": (
         clone(PER_CLASS).fit([[1.0], [2.0]], ["x", "y"]),
         clone(PER_CLASS).fit([[1.0], [2.0]], ["x", "z"]),

@@ -39,7 +39,7 @@ from bayesnb.data.columns import (
     words_of,
 )
 from bayesnb.numerics.threads import FEWEST, in_order
-from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, Picked, integers, pieces_of
+from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, integers, pieces_of
 
 Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
@@ -270,7 +270,9 @@ class ArrayTable(Table):
     def numbers(self, columns: Places) -> Any:
         if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
-        return self.x if is_all_columns(columns, self.width) else Picked(self.x, columns)
+        if is_all_columns(columns, self.width):
+            return self.x
+        return Columns([self.x[:, place] for place in columns], self.x.dtype)
 
     def has_lists(self, column: int) -> bool:
         return self.x.dtype.kind == "O" and first_list(self.x[:, column]) is not None

@@ -369,7 +369,7 @@ class IncrementalMixin(ModelHolder):
         if is_lazy(X):
             total = count_lazy_rows(self, rows, known, declared, grow)
             classes = known_classes(total.classes, known, declared, grow)
-            return learn_shard(self, total.among(classes), more=before is not None)
+            return learn_shard(self, total.laid_out(classes, total.schema), more=before is not None)
         with unchanged_on_error(self):
             table = self._open(X, reset=before is None)
             if is_whole and (places := undeclared(self._families(), table)):
@@ -451,7 +451,8 @@ class IncrementalMixin(ModelHolder):
             return find_one_exponent(model, rows, self.n_jobs)
         if before is None or not before.temper.by_feature:
             return find_exponents(model, rows, self.n_jobs)
-        held_out = rewind_model(model, before.shard.laid_out(fitted.classes, fitted.schema))
+        known = before.shard.laid_out(fitted.classes, fitted.schema)
+        held_out = rewind_model(model, known.stats)
         return update_exponents(before.temper, held_out, rows)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
@@ -561,7 +562,7 @@ def learn_shard(estimator: Any, shard: Shard, *, more: bool = False) -> Any:
         )
     before = estimator.fitted_ if more else None
     total = shard if before is None else before.shard.followed_by(shard)
-    kept = shard.kept_among(total.classes, total.schema)
+    kept = shard.laid_out(total.classes, total.schema).kept
     estimator._set_model(total, before, None if kept is None else kept.labelled(total.schema))
     name_features(estimator, total.schema.columns)
     return estimator

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
-from bayesnb.formatting import fixed, list_names, number, shorten, times
+from bayesnb.formatting import count, fixed, list_names, number, shorten, times
 from bayesnb.model.product import ProductStats
 from bayesnb.model.schema import Block, Schema
 from bayesnb.selection.feature_evidence import cautious, check_comparable
@@ -138,7 +138,7 @@ def _describe_dependence(schema: Schema) -> str:
     if links is None:
         return "columns, or blocks of them, are independent given the class"
     forest = f"{int(links.in_forest.sum()):,} of them in the forest"
-    return f"{len(links.keys):,} links between columns, {forest}; see links_"
+    return f"{count(len(links.keys), 'link')} between columns, {forest}; see links_"
 
 
 def notes(columns: dict[str, Sequence[Any]]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families.base import Array, Belief
-from bayesnb.model.linked import LinkBlock, levels_of_written
+from bayesnb.model.linked import levels_of_written
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Block, Schema
 
@@ -29,11 +29,13 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
 
     Links beyond the forest draw nothing.
     """
-    links: LinkBlock = schema.links
+    links: Any = schema.links
     belief: Any = model.posterior.blocks[-1]
     ratio = belief.mean()
     at = {
-        name: (b, j) for b, block in enumerate(schema.blocks) for j, name in enumerate(block.names)
+        name: (b, j)
+        for b, block in enumerate(schema.columns_alone.blocks)
+        for j, name in enumerate(block.names)
     }
     packed = {
         b for b in {at[name][0] for key in links.keys for name in key} if sparse.issparse(cells[b])

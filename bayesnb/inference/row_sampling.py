@@ -22,7 +22,6 @@ from bayesnb.families import Poisson
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.poisson import PoissonStats
 from bayesnb.inference.linked_sampling import relink
-from bayesnb.model.linked import LinkBlock
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.threads import blocks
@@ -72,7 +71,7 @@ def draw_cells(
     for block, belief, seen in zip(
         schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True
     ):
-        if isinstance(block, LinkBlock):
+        if block.is_linked:
             relink(schema, model, codes, cells, rng)
             continue
         lengths = None

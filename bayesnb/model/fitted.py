@@ -58,13 +58,14 @@ class Temper:
 
     def of_first(self, count: int) -> Self:
         """Return the exponents of the first features."""
+        first: dict[str, Any] = {}
+        for name in ("value", "sd", "length"):
+            each = getattr(self, name)
+            first[name] = each[:count] if isinstance(each, np.ndarray) else each
         covariance = self.covariance
         if covariance is not None:
             covariance = replace(covariance, group=covariance.group[:count])
-        if not self.by_feature:
-            return replace(self, covariance=covariance)
-        length = None if self.length is None else self.length[:count]
-        return type(self)(self.value[:count], self.sd[:count], length, covariance)  # type: ignore[index]
+        return replace(self, covariance=covariance, **first)
 
 
 @dataclass(frozen=True, eq=False)

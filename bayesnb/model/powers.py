@@ -56,11 +56,12 @@ class ExponentCovariance:
 
 def add_groups(table: Array, group: Array, size: int) -> Array:
     """Sum numbers of features by group, numbered from 0, `(..., f), (f,) -> (..., g)`."""
-    features = len(group)
-    if features == size and (group == np.arange(features)).all():
+    features = np.arange(len(group))
+    if np.array_equal(group, np.arange(size)):
         return table
-    places = sparse.csr_array((np.ones(features), group, np.arange(features + 1)), (features, size))
-    return (table.reshape(-1, features) @ places).reshape(*table.shape[:-1], size)
+    shape = (len(group), size)
+    is_in = sparse.csr_array((np.ones(len(group)), (features, group)), shape)
+    return (table.reshape(-1, len(group)) @ is_in).reshape(*table.shape[:-1], size)
 
 
 # exponents on the evidence of features: one, or of each block a number or `(f,)`
@@ -88,12 +89,8 @@ def of_blocks[P](power: float | tuple[P, ...], blocks: int) -> tuple[float | P, 
 
 def of_rows(power: Exponents, cells: Sequence[Cells]) -> tuple[Power, ...]:
     """The exponent of each block for these rows: a number, `(f,)`, or `(r, 1)` numbers."""
-    if not isinstance(power, tuple):
-        return (power,) * len(cells)
-    return tuple(
-        each.of(x) if isinstance(each, LengthPower) else each
-        for each, x in zip(power, cells, strict=True)
-    )
+    pairs = zip(of_blocks(power, len(cells)), cells, strict=True)
+    return tuple(each.of(x) if isinstance(each, LengthPower) else each for each, x in pairs)
 
 
 def of_empty_rows(power: Exponents) -> Numbers:
@@ -105,29 +102,17 @@ def of_empty_rows(power: Exponents) -> Numbers:
 
 def feature_exponents(power: Exponents, widths: Sequence[int]) -> Array:
     """The exponents of features in rows without words, all blocks end to end, `(f,)`."""
-    if not isinstance(power, tuple):
-        return np.full(sum(widths), float(power))
-    numbers = [each.value if isinstance(each, LengthPower) else each for each in power]
-    return np.concatenate(
-        [np.broadcast_to(each, width) for each, width in zip(numbers, widths, strict=True)]
-    )
+    pairs = zip(of_blocks(of_empty_rows(power), len(widths)), widths, strict=True)
+    return np.concatenate([np.full(width, number, float) for number, width in pairs])
 
 
 def length_shares(power: Exponents, cells: Sequence[Cells], widths: Sequence[int]) -> Array:
     """What is left of features' exponents by the length of a row, `(r, f)`: 1 but for words."""
-    share = np.ones((cells[0].shape[0], sum(widths)))
-    starts = np.cumsum([0, *widths])
-    for start, exponent, x in zip(starts, of_blocks(power, len(cells)), cells, strict=False):
-        if isinstance(exponent, LengthPower):
-            share[:, [start]] = exponent.shares(x)
-    return share
-
-
-def of_feature(exponent: Power | LengthPower, feature: int) -> float:
-    """The exponent of one feature of a block, in a row without words."""
-    if isinstance(exponent, LengthPower):
-        return exponent.value
-    return float(exponent if np.ndim(exponent) == 0 else np.asarray(exponent)[feature])
+    parts = []
+    for each, x, width in zip(of_blocks(power, len(cells)), cells, widths, strict=True):
+        share = each.shares(x) if isinstance(each, LengthPower) else 1.0
+        parts.append(np.broadcast_to(share, (x.shape[0], width)))
+    return np.concatenate(parts, axis=1)
 
 
 def is_silent(exponent: Power) -> bool:

@@ -9,9 +9,10 @@ Each block goes through its rows on as many threads as allowed: rows x classes x
 held at once, and the number of threads changes no digit.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from operator import add, itemgetter, mul
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ from bayesnb.families.record import difference, fields_alone
 from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.model.powers import Exponents, LengthPower, is_silent, of_blocks, of_rows
-from bayesnb.numerics.threads import MOST, in_order, pieces
+from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY
 
 Observer = Callable[[Cells, Weight, int | None], Stats]
@@ -65,43 +66,58 @@ class Rows:
         return np.ones(len(self.codes)) if self.weight is None else self.weight
 
 
+class Parts:
+    """A value about the class, and one about each block of columns given the class."""
+
+    classes: Any
+    blocks: tuple[Any, ...]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.classes, *self.blocks))
+
+
+def combine[P: Parts](make: Callable[..., P], change: Callable[..., Any], *products: Parts) -> P:
+    """Make a product of `change(part, ...)`, part by part."""
+    classes, *blocks = map(change, *products)
+    return make(classes, tuple(blocks))
+
+
 @dataclass(frozen=True, eq=False)
-class ProductStats:
+class ProductStats(Parts):
     """Stats of the labels and of each block. A commutative group that can be scaled."""
 
     classes: DirichletStats
     blocks: tuple[Stats, ...]
 
     def __add__(self, other: Self) -> Self:
-        pairs = zip(self.blocks, other.blocks, strict=True)
-        return type(self)(self.classes + other.classes, tuple(a + b for a, b in pairs))
-
-    def of_first_blocks(self, number: int) -> Self:
-        """Stats of the labels and of the first blocks alone."""
-        return replace(self, blocks=self.blocks[:number])
+        return combine(type(self), add, self, other)
 
     def __mul__(self, times: float) -> Self:
-        return type(self)(times * self.classes, tuple(times * block for block in self.blocks))
+        return combine(type(self), partial(mul, times), self)
 
     __rmul__ = __mul__
 
     def __sub__(self, other: Self) -> Self:
         return self + -1 * other
 
+    def __getitem__(self, classes: Any) -> Self:
+        """Stats of the given classes."""
+        return combine(type(self), itemgetter(classes), self)
+
+    def of_first_blocks(self, number: int) -> Self:
+        """Stats of the labels and of the first blocks alone."""
+        return replace(self, blocks=self.blocks[:number])
+
     def remains(self, part: Self, rounding: float) -> Self:
         """Stats that stay once the rows behind `part` have left.
 
         0 where that is no more than rounding.
         """
-        pairs = zip(self.blocks, part.blocks, strict=True)
-        return type(self)(
-            self.classes.remains(part.classes, rounding),
-            tuple(a.remains(b, rounding) for a, b in pairs),
-        )
 
-    def __getitem__(self, classes: Any) -> Self:
-        """Stats of the given classes."""
-        return type(self)(self.classes[classes], tuple(block[classes] for block in self.blocks))
+        def subtract(stats: Stats, gone: Stats) -> Stats:
+            return stats.remains(gone, rounding)
+
+        return combine(type(self), subtract, self, part)
 
     def replaced(self, classes: Array, other: Self) -> Self:
         """Stats in which those of `other` take the place of the given classes'."""
@@ -111,23 +127,19 @@ class ProductStats:
             array[classes] = part
             return array
 
-        pairs = zip(self.blocks, other.blocks, strict=True)
-        return type(self)(
-            self.classes.map(put, other.classes), tuple(a.map(put, b) for a, b in pairs)
-        )
+        def put_all(stats: Stats, part: Stats) -> Stats:
+            return stats.map(put, part)
+
+        return combine(type(self), put_all, self, other)
 
     def covers(self, part: Self) -> bool:
         """Whether the rows behind `part` can be among those behind these."""
         emptied = self.classes.counts - part.classes.counts <= SLACK * self.classes.counts
-        pairs = zip((self.classes, *self.blocks), (part.classes, *part.blocks), strict=True)
-        return all(stats.covers(gone, emptied) for stats, gone in pairs)
+        return all(stats.covers(gone, emptied) for stats, gone in zip(self, part, strict=True))
 
 
-class Joint:
+class Joint(Parts):
     """p(x, y), from the class's part and that of every block given the class."""
-
-    classes: Any
-    blocks: tuple[Any, ...]
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_alone(self)
@@ -152,14 +164,14 @@ class Joint:
 
         A class of probability 0 stays so whatever its features say.
         """
-        if self.all_live:
-            return _log_joint(self.log_class, self.blocks, cells, power, n_jobs)
-        total = np.full((cells[0].shape[0], len(self.live)), -np.inf)
-        if self.live.any():
-            blocks = [block[self.live] for block in self.blocks]
-            total[:, self.live] = _log_joint(
-                self.log_class[self.live], blocks, cells, power, n_jobs
-            )
+        total = np.empty((cells[0].shape[0], len(self.live)))
+        # the memory is touched for the first time, which several threads do sooner
+        for_pieces(lambda rows: np.copyto(total[rows], self.log_class), total, n_jobs)
+        for block, x, exponent in zip(self.blocks, cells, of_rows(power, cells), strict=True):
+            if not is_silent(exponent):
+                block.score(x, exponent, total, n_jobs)
+        if not self.all_live:
+            total[:, ~self.live] = -np.inf
         return total
 
     def with_base(self, joint: Array, cells: Sequence[Cells], power: Exponents = 1.0) -> Array:
@@ -171,23 +183,9 @@ class Joint:
         return joint
 
 
-def _log_joint(
-    log_class: Array,
-    blocks: Sequence[Any],
-    cells: Sequence[Cells],
-    power: Exponents,
-    n_jobs: int | None,
-) -> Array:
-    total = np.empty((cells[0].shape[0], len(log_class)))
-    if total.size <= MOST:
-        total[...] = log_class
-    else:  # the memory is touched for the first time, which several threads do sooner
-        parts = pieces(len(total), len(log_class))
-        list(in_order(lambda rows: np.copyto(total[rows], log_class), parts, n_jobs))
-    for block, x, exponent in zip(blocks, cells, of_rows(power, cells), strict=True):
-        if not is_silent(exponent):
-            block.score(x, exponent, total, n_jobs)
-    return total
+def for_pieces[Out](work: Callable[[slice], Out], table: Array, n_jobs: int | None) -> list[Out]:
+    """Return the results of `work` on blocks of a table's rows, which threads share out."""
+    return list(in_order(work, pieces(*table.shape), n_jobs))
 
 
 def tempering_shift(
@@ -218,11 +216,11 @@ def feature_scores(blocks: Sequence[Any], cells: Sequence[Cells], power: Exponen
     """
     parts = []
     for block, x, exponent in zip(blocks, cells, of_blocks(power, len(blocks)), strict=True):
-        if block.multivariate:
-            share = exponent.shares(x) if isinstance(exponent, LengthPower) else 1.0
-            parts.append(block.score(x, share)[:, :, None])
+        if not block.multivariate:
+            parts.append(block.cell_scores(x))
             continue
-        parts.append(block.cell_scores(x))
+        share = exponent.shares(x) if isinstance(exponent, LengthPower) else 1.0
+        parts.append(block.score(x, share)[:, :, None])
     return np.concatenate(parts, axis=2)
 
 
@@ -286,22 +284,18 @@ class Product(Joint):
         )
 
     def update(self, stats: ProductStats) -> Self:
-        pairs = zip(self.blocks, stats.blocks, strict=True)
-        return type(self)(
-            self.classes.update(stats.classes), tuple(belief.update(seen) for belief, seen in pairs)
-        )
+        return combine(type(self), lambda belief, seen: belief.update(seen), self, stats)
 
     def beside(self, other: Self) -> Self:
         """Product with entries for all combinations and levels that another one holds."""
         pairs = zip(self.blocks, other.blocks, strict=True)
-        return type(self)(self.classes, tuple(belief.beside(wider) for belief, wider in pairs))
+        return replace(self, blocks=tuple(belief.beside(wider) for belief, wider in pairs))
 
     def log_evidence(self, stats: ProductStats) -> tuple[float, tuple[Array, ...]]:
         """Log evidence of the labels, and of each feature given them, `(f,)` for each block."""
-        pairs = zip(self.blocks, stats.blocks, strict=True)
-        return float(self.classes.log_evidence(stats.classes)), tuple(
-            belief.log_evidence(seen).sum(axis=0) for belief, seen in pairs
-        )
+        pairs = zip(self, stats, strict=True)
+        labels, *blocks = (belief.log_evidence(seen) for belief, seen in pairs)
+        return float(labels), tuple(each.sum(axis=0) for each in blocks)
 
     def estimate(self, kind: str, stats: ProductStats) -> ProductDensity:
         """Return the parameters plugged in: posterior "mean", mode "map", or "mle".
@@ -309,12 +303,8 @@ class Product(Joint):
         No prior enters the "mle".
         """
         if kind == "mle":
-            return ProductDensity(
-                self.classes.mle(stats.classes), tuple(seen.mle() for seen in stats.blocks)
-            )
-        return ProductDensity(
-            self.classes.estimate(kind), tuple(belief.estimate(kind) for belief in self.blocks)
-        )
+            return combine(ProductDensity, lambda seen: seen.mle(), stats)
+        return combine(ProductDensity, lambda belief: belief.estimate(kind), self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,10 +320,9 @@ class Model:
     integer_weights: bool = True
 
     def __post_init__(self) -> None:
-        for part in (self.prior, self.stats):
-            for block in (part.classes, *part.blocks):
-                if block.overflow:  # kept by a prior, which stays while stats grow
-                    raise ValueError(block.overflow)
+        for part in (*self.prior, *self.stats):
+            if part.overflow:  # kept by a prior, which stays while stats grow
+                raise ValueError(part.overflow)
 
     @cached_property
     def posterior(self) -> Product:
@@ -354,11 +343,9 @@ class Model:
 
     def read(self, estimate: str) -> Joint:
         """Return what predicts: the posterior itself, or its parameters plugged in."""
-        return (
-            self.posterior
-            if estimate == "predictive"
-            else self.posterior.estimate(estimate, self.stats)
-        )
+        if estimate == "predictive":
+            return self.posterior
+        return self.posterior.estimate(estimate, self.stats)
 
 
 def observe(rows: Rows, classes: int, n_jobs: int | None = None) -> ProductStats:
@@ -373,11 +360,8 @@ def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
 
     Return the first row that has none, or -1.
     """
-    if joint.size <= MOST:
-        return numerics.row_kernels.normalise(joint, proba)
-    return _first_row(
-        lambda rows: numerics.row_kernels.normalise(joint[rows], proba), joint, n_jobs
-    )
+    kernel = numerics.row_kernels.normalise
+    return _first_row(lambda rows: kernel(joint[rows], proba), joint, n_jobs)
 
 
 def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
@@ -387,18 +371,16 @@ def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
     """
     best = np.empty(len(joint), np.intp)
     kernel = numerics.row_kernels.most_probable
-    if joint.size <= MOST:
-        return best, kernel(joint, best)
     return best, _first_row(lambda rows: kernel(joint[rows], best[rows]), joint, n_jobs)
 
 
 def _first_row(work: Callable[[slice], int], joint: Array, n_jobs: int | None) -> int:
     """Let threads work on blocks of rows; return the first row that one of them names, or -1."""
-    parts = pieces(*joint.shape)
-    firsts = list(in_order(work, parts, n_jobs))
-    return min(
-        (rows.start + at for rows, at in zip(parts, firsts, strict=True) if at >= 0), default=-1
-    )
+    firsts = for_pieces(work, joint, n_jobs)
+    for rows, at in zip(pieces(*joint.shape), firsts, strict=True):
+        if at >= 0:
+            return rows.start + at
+    return -1
 
 
 def normalise_log(joint: Array) -> Array:

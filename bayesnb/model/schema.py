@@ -4,10 +4,11 @@ Every later table is read into the same blocks.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from operator import is_
-from typing import Any, ClassVar, Self
+from types import MappingProxyType
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -46,10 +47,12 @@ from bayesnb.families.grid import Grid
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.formatting import list_names
+from bayesnb.model.linked import Linked
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 
 MAX_NAMED = 8  # columns of a family
+BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
 UNKNOWN_CODE = -2  # of a level that was never learnt
 OTHER_LINKS = (
     "the links between columns are not the same in both parts, as each part finds them in its "
@@ -60,7 +63,7 @@ OTHER_LINKS = (
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Columns of one family, read and modelled together."""
+    """Columns of one family, or links between columns, read and modelled together."""
 
     family: Family
     names: Sequence[Hashable]
@@ -68,43 +71,32 @@ class Block:
     levels: tuple[Levels, ...] = ()  # of each column, for a family with levels
     # of numbers that are read as codes of levels; learnt once, from the first table
     grid: Grid | None = None
-    is_linked: ClassVar[bool] = False  # it is about pairs of other blocks' columns
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", compact(self.names))
+        object.__setattr__(self, "places", compact(self.places))
         object.__setattr__(self, "levels", tuple(map(compact, self.levels)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return fields_alone(self)
 
     @classmethod
     def of(cls, family: Family, table: Table, places: Sequence[int]) -> Self:
-        """Make a block of columns.
-
-        Consecutive places are kept as a range, which is quick to compare.
-        """
-        together = range(places[0], places[0] + len(places))
-        if isinstance(places, range) or list(together) == list(places):
-            return cls(family, table.columns[together.start : together.stop], together)
-        return cls(family, tuple(table.columns[place] for place in places), tuple(places))
+        """Make a block of columns."""
+        names = table.columns
+        places = compact(places)
+        if isinstance(places, range):
+            return cls(family, names[places.start : places.stop], places)
+        return cls(family, [names[place] for place in places], places)
 
     @property
-    def keys(self) -> tuple[Hashable, ...]:
+    def keys(self) -> tuple[Any, ...]:
         """Names of the block's features: its columns, or all of them at once.
 
         The latter for a family over the whole block.
         """
         names = tuple(self.names)
-        return (names if len(names) > 1 else names[0],) if self.family.multivariate else names
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of levels of each column, the reserved one included.
-
-        1 for a column without any.
-        """
-        if self.grid is not None:
-            return self.grid.sizes
-        return tuple(
-            max(len(levels) + (self.family.unseen == "reserve"), 1) for levels in self.levels
-        )
+        return (names,) if self.family.multivariate and len(names) > 1 else names
 
     @property
     def words(self) -> Sequence[Hashable]:
@@ -112,9 +104,28 @@ class Block:
 
         These are its columns, or the words of its column of lists.
         """
+        if isinstance(self.family, Linked):
+            return self.family.labels
         if not self.family.listed:
             return self.names
         return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of levels of each column, the reserved one included.
+
+        1 for a column without any.
+        """
+        if isinstance(self.family, Linked):
+            return self.family.pairs.sizes
+        if self.grid is not None:
+            return self.grid.sizes
+        return tuple(max(len(levels) + self._reserves, 1) for levels in self.levels)
+
+    @property
+    def word_places(self) -> Sequence[int]:
+        """Places of the `words` in the table."""
+        return [self.places[0]] * self.sizes[0] if self.family.listed else self.places
 
     @property
     def starts(self) -> Sequence[Array]:
@@ -123,14 +134,9 @@ class Block:
         return [] if grid is None else np.split(grid.ends[0], grid.bounds[1:-1])
 
     @property
-    def feature_places(self) -> Sequence[int]:
-        """Places in the table by which features are ordered."""
-        return self.places
-
-    @property
-    def word_places(self) -> Sequence[int]:
-        """Places of the `words` in the table."""
-        return [self.places[0]] * self.sizes[0] if self.family.listed else self.places
+    def is_linked(self) -> bool:
+        """Whether it is about pairs of other blocks' columns."""
+        return isinstance(self.family, Linked)
 
     @property
     def declares_levels(self) -> bool:
@@ -138,23 +144,23 @@ class Block:
         return isinstance(self.family.levels, tuple)
 
     @property
+    def _reserves(self) -> bool:
+        """Whether one more level of each column holds those that are not known."""
+        return self.family.unseen == "reserve"
+
+    @property
     def _unknown(self) -> Array:
         """Codes of levels that are not known, by column: the reserved one, or -2 for none."""
-        reserve = self.family.unseen == "reserve"
-        codes = [len(levels) if reserve else UNKNOWN_CODE for levels in self.levels]
+        codes = [len(levels) if self._reserves else UNKNOWN_CODE for levels in self.levels]
         return np.array(codes, np.int64)
 
     @cached_property
     def _whole(self) -> Lookup | None:
         return integer_lookup(self.levels, self._unknown)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return fields_alone(self)
-
     def observe(self, x: Cells, weight: Weight, n_jobs: int | None) -> Stats:
-        return self.family.observe(
-            x, weight, self.sizes if self.grid is None else self.grid, n_jobs
-        )
+        layout = self.sizes if self.grid is None else self.grid
+        return self.family.observe(x, weight, layout, n_jobs)
 
     def belief(self, stats: Any) -> Belief:
         """Return the prior, which may take its scale from the stats."""
@@ -168,46 +174,33 @@ class Block:
         """Return whether everything that was counted is a whole number."""
         return not self.family.fractional or are_whole(x)
 
-    def learn(self, table: Table, weight: Array | None = None) -> Self:
+    def learn(
+        self,
+        table: Table,
+        weight: Array | None = None,
+        grids: Mapping[int, Grid] = MappingProxyType({}),
+    ) -> Self:
         """Return the block with the levels of this table after those it has.
 
-        Or with its grid, if it has none.
+        Or with its grid, if it has none: from `grids` by place, if all are there, or learnt from
+        weighted rows.
         """
-        if self.family.has_grid:
-            return (
-                self
-                if self.grid is not None
-                else replace(self, grid=self._learnt_grid(table, weight))
-            )
-        if not self.family.has_levels and not self.family.listed:
-            return self
+        family = self.family
+        if family.has_grid and self.grid is None:
+            known = [grids[place] for place in self.places if place in grids]
+            if len(known) == len(self.places):
+                return replace(self, grid=Grid.side_by_side(known))
+            x = as_cells(family, table.numbers(self.places))
+            return replace(self, grid=family.grid_of(x, weight, table.n_jobs))  # type: ignore[attr-defined]
         if self.declares_levels:
-            return replace(self, levels=(self.family.levels,) * len(self.names))
+            return self.with_levels((family.levels,) * len(self.names))
+        if not (family.has_levels or family.listed):
+            return self
         old = self.levels or ((),) * len(self.names)
-        pairs = enumerate(zip(old, self._contents(table), strict=True))
-        levels = (self._levels(table, j, known, seen) for j, (known, seen) in pairs)
+        levels = []
+        for j, values in enumerate(self._contents(table)):
+            levels.append(self._add_levels(table, j, old[j], values))
         return self.with_levels(tuple(levels))
-
-    def grids(self) -> Iterator[tuple[int, Grid]]:
-        """Yield the place of each column that is on a grid, and its grid."""
-        if self.grid is not None:
-            yield from ((place, self.grid.only(j)) for j, place in enumerate(self.places))
-
-    def on_grids(self, grids: Mapping[int, Grid]) -> Self:
-        """Return the block on the grids of its columns, by their places.
-
-        As it is, if not all are there.
-        """
-        known = self.family.has_grid and all(place in grids for place in self.places)
-        return (
-            replace(self, grid=Grid.side_by_side([grids[place] for place in self.places]))
-            if known
-            else self
-        )
-
-    def _learnt_grid(self, table: Table, weight: Array | None) -> Grid:
-        x = as_cells(self.family, table.numbers(self.places))
-        return self.family.grid_of(x, weight, table.n_jobs)  # type: ignore[attr-defined]
 
     def _contents(self, table: Table) -> Sequence[Any]:
         """Return the distinct values or words of each column.
@@ -222,9 +215,24 @@ class Block:
                 return extents
         return table.distinct_values(self.places)
 
+    def _add_levels(self, table: Table, j: int, known: Levels, values: Any) -> Levels:
+        levels = self.family.levels
+        declared = table.declared(self.places[j])
+        if isinstance(levels, Codes) and declared is None and any(map(is_number, values)):
+            return codes_up_to(self.names[j], known, values, levels.least_of(j, len(self.names)))
+        old = set(known)
+        new = [level for level in declared or () if level not in old]
+        return (*known, *new, *sorted(set(values) - old - set(new)))
+
+    def grids(self) -> Iterator[tuple[int, Grid]]:
+        """Yield the place of each column that is on a grid, and its grid."""
+        if self.grid is not None:
+            for j, place in enumerate(self.places):
+                yield place, self.grid.only(j)
+
     def united(self, other: Self) -> Self:
         """Return the block with the levels of two blocks; raise where their grids differ."""
-        if self.grid is not None and other.grid is not None and not self.grid.same(other.grid):
+        if not are_alike(self.grid, other.grid):
             name = self.names[0]
             kind = type(self.family).__name__
             raise ValueError(
@@ -233,16 +241,11 @@ class Block:
                 "partial_fit, or declare the cuts for both, as increasing numbers: "
                 f"families={{{name!r}: {kind}(cuts=[...])}}."
             )
-        if self.grid is not None:
-            return self
         return self.with_levels(tuple(map(united_levels, self.names, self.levels, other.levels)))
 
     def beginning(self, known: Self) -> Self:
         """Return the block with another's levels in their places, and its own others after them."""
-        if self.grid is not None:
-            return self
-        pairs = zip(known.levels, self.levels, strict=True)
-        return self.with_levels(tuple(extended(old, levels) for old, levels in pairs))
+        return self.with_levels(tuple(map(extended, known.levels, self.levels)))
 
     def with_levels(self, levels: tuple[Levels, ...]) -> Self:
         """Return the block with these levels; the same block, where it has them."""
@@ -254,42 +257,27 @@ class Block:
 
         Levels of all columns lie end to end.
         """
-        return places_among(self.levels, other.levels, other.sizes, self.family.unseen == "reserve")
-
-    def _levels(self, table: Table, j: int, known: Levels, values: Any) -> Levels:
-        levels = self.family.levels
-        declared = table.declared(self.places[j])
-        if isinstance(levels, Codes) and declared is None and any(map(is_number, values)):
-            return codes_up_to(self.names[j], known, values, levels.least_of(j, len(self.names)))
-        old = set(known)
-        new = [level for level in declared or () if level not in old]
-        return (*known, *new, *sorted(set(values) - old - set(new)))
+        return places_among(self.levels, other.levels, other.sizes, self._reserves)
 
     def read(self, table: Table) -> Cells:
         """Return the block's cells; invalid ones raise later, in `check`."""
-        if self.family.has_levels:
+        family = self.family
+        if isinstance(family, Linked):
+            return family.read_table(table)
+        if family.has_levels:
             return encode_levels(table, self.places, self.levels, self._unknown, self._whole)
-        if self.family.listed:
-            return count_words(
-                table.lists(self.places[0]), self.levels[0], int(self._unknown[0]), self.sizes[0]
-            )
-        x = read_numbers(self.family, self.names, table.numbers(self.places), table.n_jobs)
+        if family.listed:
+            lists = table.lists(self.places[0])
+            return count_words(lists, self.levels[0], int(self._unknown[0]), self.sizes[0])
+        x = read_numbers(family, self.names, table.numbers(self.places), table.n_jobs)
         return x if self.grid is None else self.grid.read(x)
-
-    def read_numbers(self, x: Array, feature: int) -> Cells:
-        """Return numbers of one column, `(r, 1)`, as its cells."""
-        x = self.family.read(x)
-        return x if self.grid is None else self.grid.only(feature).read(x)
 
     def unseen(self, x: Cells, n_jobs: int | None) -> Unseen:
         """Return unknown levels in cells, and how often each occurs, by column."""
         if not isinstance(x, Coded | WordCounts):
             return {}
-        return {
-            name: times
-            for name, times in zip(self.names, x.unknown_levels(n_jobs), strict=True)
-            if times
-        }
+        pairs = zip(self.names, x.unknown_levels(n_jobs), strict=True)
+        return {name: times for name, times in pairs if times}
 
     def write(self, drawn: Array, rng: Any) -> Array:
         """Return cells that `read` would read as those drawn, `(r, f)`.
@@ -302,43 +290,40 @@ class Block:
             return sample_word_lists(drawn, self.levels[0], rng)
         if self.family.has_levels:
             return np.where(drawn < [len(levels) for levels in self.levels], drawn, -1)
-        return (
-            self.family.written(drawn)
-            if self.grid is None
-            else self.grid.written(drawn, np.random.default_rng(rng))
-        )
+        if self.grid is not None:
+            return self.grid.written(drawn, np.random.default_rng(rng))
+        return self.family.written(drawn)
 
     def describe(self, x: Cells, columns: Sequence[int] | Array) -> Array:
         """Return the contents of cells as text, `(r, f)`."""
         cells = as_numbers(x)[EVERY][:, columns]
-        numbers = np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
-        texts = np.empty(numbers.shape, object)
+        cells = cells.toarray() if sparse.issparse(cells) else np.asarray(cells)
+        texts = np.empty(cells.shape, object)
         for at, j in enumerate(columns):
-            values, places = np.unique(numbers[:, at], return_inverse=True)
-            names = [self._describe_cell(j, value) for value in values.tolist()]
-            texts[:, at] = np.array(names, object)[places]
+            texts[:, at] = self._describe_column(j, cells[:, at])
         return texts
 
-    def _describe_cell(self, j: int, value: float) -> str:
-        if np.isnan(value):
-            return "missing"
-        if not self.family.has_levels:
-            outcomes = self.family.outcomes
-            return outcomes[int(value)] if outcomes else f"{value:.6g}"
-        levels = self.levels[j]
-        if value < 0:
-            return "unknown" if value == UNKNOWN_CODE else "missing"
-        return str(levels[int(value)]) if value < len(levels) else "new"
+    def _describe_column(self, j: int, cells: Array) -> Array:
+        if isinstance(self.family, Linked):
+            return self.family.describe_pairs(j, cells)
+        if self.family.has_levels:  # codes, of which -1 and -2 are the last names
+            names = [*map(str, self.levels[j]), "new", "unknown", "missing"]
+            return np.array(names, object)[cells]
+        values, places = np.unique(cells.astype(float), return_inverse=True)
+        outcomes = self.family.outcomes
+        texts = [outcomes[int(x)] if outcomes and x == x else f"{x:.6g}" for x in values.tolist()]
+        return np.where(np.isnan(values), "missing", np.array(texts, object))[places]
 
     def describe_words(self, x: Cells) -> Array:
         """Return the words of each row, and how often they occur in it, `(r, k) -> (r, 1)`."""
+        names = self.words
         entries = sparse.lil_array(x)
         texts = []
         for places, counts in zip(entries.rows, entries.data, strict=True):
             words = []
             for j, count in zip(places, counts, strict=True):
                 times = "" if count == 1 else f" {count:.6g}"
-                words.append(f"{self.words[j]}{times}")
+                words.append(f"{names[j]}{times}")
             texts.append([", ".join(words)])
         return np.array(texts, object)
 
@@ -347,6 +332,23 @@ class Block:
         # on a grid they are checked before they are read
         if not self.family.has_levels and self.grid is None:
             check(self.family, self.names, x)
+
+
+def are_alike(a: Any, b: Any) -> bool:
+    """Return whether two values are equal: families, priors, arrays, and containers of those."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(are_alike(value, b[key]) for key, value in a.items())
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(are_alike, a, b))
+    if is_dataclass(a):
+        return all(are_alike(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
+    return bool(a == b)
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,19 +378,16 @@ class Schema:
         if not families:
             raise ValueError("all columns are dropped; at least one needs a family.")
         blocks = [Block.of(family, table, places) for family, places in families]
-        blocks = [block.on_grids(grids or {}) for block in blocks]
-        return cls(
-            table.columns, tuple(block.learn(table, weight) for block in blocks), table.template
-        )
+        learnt = tuple(block.learn(table, weight, grids or {}) for block in blocks)
+        return cls(table.columns, learnt, table.template)
 
     def of_part(self, table: Table) -> Self:
         """Return the schema of another part of the same table.
 
         Families and grids are these, levels that part's.
         """
-        return replace(
-            self, blocks=tuple(replace(block, levels=()).learn(table) for block in self.blocks)
-        )
+        blocks = [block.with_levels(()) if block.levels else block for block in self.blocks]
+        return self.with_blocks([block.learn(table) for block in blocks])
 
     def grown(self, table: Table) -> Self:
         """Return the schema that also knows this table's levels."""
@@ -396,20 +395,21 @@ class Schema:
             return self
         return self.with_blocks([block.learn(table) for block in self.blocks])
 
-    @property
-    def has_grid(self) -> bool:
-        """Whether a later table has to be read on what was learnt from this one."""
-        return any(block.grid is not None or block.is_linked for block in self.blocks)
-
     def with_blocks(self, blocks: Sequence[Block]) -> Self:
         """Return the schema with these blocks; the same schema, where it has them."""
         same = len(blocks) == len(self.blocks) and all(map(is_, blocks, self.blocks))
         return self if same else replace(self, blocks=tuple(blocks))
 
     @property
-    def links(self) -> Any:
-        """The block of links between columns; None where there is none."""
-        return next((block for block in self.blocks if block.is_linked), None)
+    def links(self) -> Linked | None:
+        """The links between columns; None where there are none."""
+        families = [block.family for block in self.blocks]
+        return next((family for family in families if isinstance(family, Linked)), None)
+
+    def with_links(self, links: Linked) -> Self:
+        """Return the schema with links between columns, behind all columns."""
+        places = range(BEHIND, BEHIND + len(links.ends))
+        return self.with_blocks([*self.columns_alone.blocks, Block(links, links.keys, places)])
 
     @property
     def columns_alone(self) -> Self:
@@ -451,19 +451,16 @@ class Schema:
         """
         ignored: Unseen = {}
         for block, x in zip(self.blocks, cells, strict=True):
-            if (
-                not block.levels
-                or block.family.unseen == "reserve"
-                or (learnt and not block.declares_levels)
-            ):
+            policy = block.family.unseen
+            is_known = learnt and not block.declares_levels
+            if is_known or not block.levels or policy == "reserve":
                 continue
             unseen = block.unseen(x, n_jobs)
-            if unseen and block.family.unseen == "error":
-                advice = (
-                    "Fit on rows that have them, declare `levels`, or choose unseen='ignore' or "
-                    "'reserve'."
+            if unseen and policy == "error":
+                raise ValueError(
+                    f"{unseen_message(unseen)} Fit on rows that have them, declare `levels`, or "
+                    "choose unseen='ignore' or 'reserve'."
                 )
-                raise ValueError(f"{unseen_message(unseen)} {advice}")
             ignored |= unseen
         if ignored:
             warn(ignored)
@@ -484,12 +481,13 @@ class Schema:
         features = [
             (key, b, f) for b, block in enumerate(self.blocks) for f, key in enumerate(block.keys)
         ]
-        return sorted(features, key=lambda at: self.blocks[at[1]].feature_places[at[2]])
+        return sorted(features, key=lambda at: self.blocks[at[1]].places[at[2]])
 
     @property
     def families(self) -> dict[Hashable, Family]:
         """Family of each column, in the table's order."""
-        family = {name: block.family for block in self.blocks for name in block.names}
+        blocks = self.columns_alone.blocks
+        family = {name: block.family for block in blocks for name in block.names}
         return {name: family[name] for name in self.columns if name in family}
 
     @property
@@ -506,11 +504,9 @@ class Schema:
 
         Words stay apart.
         """
-        entries = [
-            (place, key, block.family)
-            for block in self.blocks
-            for place, key in zip(
-                block.places, block.names if block.family.words else block.keys, strict=False
-            )
-        ]
-        return {key: family for _, key, family in sorted(entries, key=lambda entry: entry[0])}
+        entries = {}
+        for block in self.columns_alone.blocks:
+            keys = block.names if block.family.words else block.keys
+            for place, key in zip(block.places, keys, strict=False):
+                entries[place] = key, block.family
+        return dict(entries[place] for place in sorted(entries))

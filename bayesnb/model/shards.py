@@ -9,9 +9,9 @@ order stays. Rows that were never learnt cannot be subtracted: that is noticed w
 fall below zero, or where what stays is of no rows that there can be.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, NoReturn, Self
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from bayesnb.families.removal import rounding_of, slack
 from bayesnb.formatting import list_names, quote
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.priors import ClassPriorRule
-from bayesnb.model.product import Model, Product, ProductStats, Rows, observe
-from bayesnb.model.schema import OTHER_LINKS, Block, Schema
+from bayesnb.model.product import Model, Product, ProductStats, Rows, combine, observe
+from bayesnb.model.schema import OTHER_LINKS, Block, Schema, are_alike
 
 MAX_COLUMNS_LISTED = 20
 ADVICE = (
@@ -85,54 +85,38 @@ class Shard:
     def __add__(self, other: Self) -> Self:
         classes = united_labels(self.classes, other.classes)
         schema = unite_schemas(self.schema, other.schema)
-        stats = self.laid_out(classes, schema) + other.laid_out(classes, schema)
-        one = self.kept_among(classes, schema)
-        two = other.kept_among(classes, schema)
-        kept = None if one is None or two is None else one.joined(two, schema, len(classes))
-        return type(self)(
-            classes, schema, stats, self.integer_weights and other.integer_weights, kept
-        )
-
-    def among(self, classes: Array) -> Self:
-        """Shard of the same rows among more classes."""
-        stats = self.laid_out(classes, self.schema)
-        kept = self.kept_among(classes, self.schema)
-        return replace(self, classes=classes, stats=stats, kept=kept)
+        one = self.laid_out(classes, schema)
+        two = other.laid_out(classes, schema)
+        kept = None
+        if one.kept is not None and two.kept is not None:
+            kept = one.kept.joined(two.kept, schema, len(classes))
+        is_whole = one.integer_weights and two.integer_weights
+        return type(self)(classes, schema, one.stats + two.stats, is_whole, kept)
 
     def followed_by(self, later: Self) -> Self:
         """Sum in which levels keep their places, and those that `later` adds come after them."""
-        blocks = zip(
-            self.schema.blocks, unite_schemas(self.schema, later.schema).blocks, strict=True
-        )
-        grown = later.schema.with_blocks([both.beginning(first) for first, both in blocks])
-        wider = replace(later, schema=grown, stats=later.laid_out(later.classes, grown), kept=None)
-        return self + wider
+        both = unite_schemas(self.schema, later.schema)
+        pairs = zip(self.schema.blocks, both.blocks, strict=True)
+        grown = later.schema.with_blocks([block.beginning(first) for first, block in pairs])
+        return self + replace(later.laid_out(later.classes, grown), kept=None)
 
-    def laid_out(self, classes: Array, schema: Schema) -> ProductStats:
-        """Stats among more classes and levels."""
+    def laid_out(self, classes: Array, schema: Schema) -> Self:
+        """Shard of the same rows among more classes and levels."""
         if classes is self.classes and schema is self.schema:
-            return self.stats
-        seen = [self._relevelled(b, block) for b, block in enumerate(schema.blocks)]
-        if len(classes) == len(self.classes):
-            return ProductStats(self.stats.classes, tuple(seen))
+            return self
         places = np.searchsorted(classes, self.classes)
-        wider: list[Any] = [
-            stats.among(places, len(classes)) for stats in (self.stats.classes, *seen)
-        ]
-        return ProductStats(wider[0], tuple(wider[1:]))
-
-    def kept_among(self, classes: Array, schema: Schema) -> KeptRows | None:
-        """Rows that stay, among more classes and levels."""
-        if self.kept is None or (classes is self.classes and schema is self.schema):
-            return self.kept
-        return self.kept.laid_out(self.schema, schema, np.searchsorted(classes, self.classes))
-
-    def _relevelled(self, b: int, block: Block) -> Stats:
-        """Stats of a block among the levels of a wider one."""
-        narrow = self.schema.blocks[b]
-        if narrow.levels == block.levels:
-            return self.stats.blocks[b]
-        return self.stats.blocks[b].relevelled(block.sizes, narrow.places_in(block))  # type: ignore[attr-defined]
+        blocks: list[Any] = []
+        pairs: Any = zip(self.schema.blocks, schema.blocks, self.stats.blocks, strict=True)
+        for narrow, block, seen in pairs:
+            same = narrow.levels == block.levels
+            blocks.append(seen if same else seen.relevelled(block.sizes, narrow.places_in(block)))
+        stats = replace(self.stats, blocks=tuple(blocks))
+        if len(classes) > len(self.classes):
+            stats = combine(ProductStats, lambda part: part.among(places, len(classes)), stats)
+        kept = self.kept
+        if kept is not None:
+            kept = kept.laid_out(self.schema, schema, places)
+        return replace(self, classes=classes, schema=schema, stats=stats, kept=kept)
 
 
 def add_shards(shards: Iterable[Shard | None]) -> Shard | None:
@@ -148,59 +132,36 @@ def unite_schemas(a: Schema, b: Schema) -> Schema:
     if a is b:
         return a
     if a.columns != b.columns:
-        raise ValueError(_unlike(a.columns, b.columns))
+        alone = [
+            name
+            for name in (*a.columns, *b.columns)
+            if name not in a.columns or name not in b.columns
+        ]
+        names = list_names(alone, MAX_COLUMNS_LISTED, quote)
+        raise ValueError(
+            "the columns of two parts differ: "
+            f"{f'only one of them has {names}' if alone else 'their order differs'}. Give both the "
+            "same columns, in one order."
+        )
     pairs = list(zip(a.blocks, b.blocks, strict=False))
-    if not all(
-        one.names == two.names and are_alike(one.family, two.family) for one, two in pairs
-    ) or len(a.blocks) != len(b.blocks):
-        _refuse_families(a, b)
+    same = all(one.names == two.names and are_alike(one.family, two.family) for one, two in pairs)
+    if not same or len(a.blocks) != len(b.blocks):
+        raise ValueError(_name_difference(a, b))
     return a.with_blocks([one.united(two) for one, two in pairs])
 
 
-def _unlike(a: Sequence[Hashable], b: Sequence[Hashable]) -> str:
-    """Return a message that names the columns which only one of two parts has."""
-    alone = [name for name in (*a, *b) if name not in a or name not in b]
-    difference = "their order differs"
-    if alone:
-        difference = f"only one of them has {list_names(alone, MAX_COLUMNS_LISTED, quote)}"
-    return (
-        f"the columns of two parts differ: {difference}. Give both the same columns, in one order."
-    )
-
-
-def _refuse_families(a: Schema, b: Schema) -> NoReturn:
-    """Raise with the column whose family is not the same in both parts."""
-    mine = a.families
-    others = b.families
+def _name_difference(a: Schema, b: Schema) -> str:
+    """Return a message that names a column whose family is not the same in both parts."""
     for name in a.columns:
-        if not are_alike(mine.get(name), others.get(name)):
-            one, other = (families.get(name, "dropped") for families in (mine, others))
-            raise ValueError(
-                f"column {name!r} is {one} in one part and {other} in another: declare its "
-                "family, families={column: family}, with the same prior in both."
+        one, two = (schema.families.get(name, "dropped") for schema in (a, b))
+        if not are_alike(one, two):
+            return (
+                f"column {name!r} is {one} in one part and {two} in another: declare its family, "
+                "families={column: family}, with the same prior in both."
             )
     if (a.links is None) != (b.links is None):
-        raise ValueError(OTHER_LINKS)
-    raise ValueError(
-        "the blocks of columns differ between the parts: declare the same `families` for both."
-    )
-
-
-def are_alike(a: Any, b: Any) -> bool:
-    """Whether two values are equal: families, priors, arrays, and containers of those."""
-    if a is b:
-        return True
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b)))
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(are_alike(value, b[key]) for key, value in a.items())
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(are_alike, a, b))
-    if is_dataclass(a):
-        return all(are_alike(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
-    return bool(a == b)
+        return OTHER_LINKS
+    return "the blocks of columns differ between the parts: declare the same `families` for both."
 
 
 def model_of(
@@ -210,40 +171,28 @@ def model_of(
 
     A prior that was there before stays, with room for what is new.
     """
+    pairs = zip(shard.schema.blocks, shard.stats.blocks, strict=True)
     if before is None:
-        pairs = zip(shard.schema.blocks, shard.stats.blocks, strict=True)
-        priors = tuple(block.belief(stats) for block, stats in pairs)
+        priors = [block.belief(stats) for block, stats in pairs]
     else:
-        priors = _priors(*before, shard)
-    return Model(
-        Product(class_prior(shard.stats.classes), priors), shard.stats, shard.integer_weights
-    )
+        model, known = before
+        each = zip(known.schema.blocks, model.prior.blocks, pairs, strict=True)
+        priors = [_widen(old, belief, *pair, len(shard.classes)) for old, belief, pair in each]
+    prior = Product(class_prior(shard.stats.classes), tuple(priors))
+    return Model(prior, shard.stats, shard.integer_weights)
 
 
-def _priors(model: Model, before: Shard, after: Shard) -> tuple[Belief, ...]:
-    """Return the priors of the model of `before`, with room for what is new in `after`."""
-    if before.schema is after.schema and before.classes is after.classes:
-        return model.prior.blocks
-    blocks = zip(
-        before.schema.blocks,
-        after.schema.blocks,
-        model.prior.blocks,
-        after.stats.blocks,
-        strict=True,
-    )
-    return tuple(_prior(*block, len(after.classes)) for block in blocks)
-
-
-def _prior(old: Block, block: Block, belief: Belief, stats: Stats, classes: int) -> Belief:
+def _widen(old: Block, belief: Belief, block: Block, stats: Stats, classes: int) -> Belief:
     """Prior of a block that may have new classes or levels.
 
     One that took its scale from the first rows keeps it; one of levels is the declared one for all
     of them.
     """
-    if old.levels == block.levels and len(belief) == classes:
+    is_wide = len(belief) == classes
+    if is_wide and old.levels == block.levels:
         return belief
     try:
-        wider = belief if len(belief) == classes else belief.for_classes(classes)
+        wider = belief if is_wide else belief.for_classes(classes)
     except ValueError as error:
         raise ValueError(f"column {block.names[0]!r}: {error}") from None
     return block.belief(stats) if block.levels else wider
@@ -258,60 +207,35 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
     are rounded, the more so the more rows they are of.
     """
     touched = np.flatnonzero(gone.stats.classes.counts)
-    before, removed = (
-        Shard(part.classes[touched], part.schema, part.stats[touched], part.integer_weights)
-        for part in (shard, gone)
-    )
+    before = shard.stats[touched]
+    part = gone.stats[touched]
     integer_weights = shard.integer_weights and gone.integer_weights
     rounding = 0.0 if integer_weights else rounding_of(rows)
-    _check_labels(before, removed, rounding)
-    after = before.stats.remains(removed.stats, rounding)
-    for b in range(len(after.blocks)):
-        _check_block(before, removed, after, rounding, b)
-    return Shard(shard.classes, shard.schema, shard.stats.replaced(touched, after), integer_weights)
-
-
-def _check_labels(before: Shard, removed: Shard, rounding: float) -> None:
-    """Raise if more rows of a class would leave than it has."""
-    counts = before.stats.classes
-    gone = removed.stats.classes
-    invalid = counts.faults(gone, np.zeros(len(counts), bool), rounding)[:, 0]
+    after = before.remains(part, rounding)
+    labels = shard.classes[touched].tolist()
+    counts = before.classes.counts
+    stay = after.classes.counts
+    invalid = before.classes.faults(part.classes, np.zeros(len(counts), bool), rounding)[:, 0]
     if invalid.any():
         c = int(invalid.argmax())
         raise ValueError(
-            f"class {before.classes.tolist()[c]!r}: {gone.counts[c]:.12g} rows, by weight, would "
-            f"go, and it has {counts.counts[c]:.12g}. {ADVICE}"
+            f"class {labels[c]!r}: {part.classes.counts[c]:.12g} rows, by weight, would go, and it "
+            f"has {counts[c]:.12g}. {ADVICE}"
         )
-
-
-def _check_block(
-    before: Shard, removed: Shard, after: ProductStats, rounding: float, b: int
-) -> None:
-    """Raise for the first column of a block whose cells cannot leave it."""
-    stay = after.classes.counts
-    counts = before.stats.classes.counts
-    block = before.schema.blocks[b]
-    stats = before.stats.blocks[b].beside(removed.stats.blocks[b])
-    gone = removed.stats.blocks[b].beside(stats)
-    invalid = stats.faults(gone, stay == 0, rounding)
-    cells = after.blocks[b].cells
-    if invalid.any():
-        c, entry = np.argwhere(invalid)[0]
-        name = _column_of(block, stats, int(entry))
+    each: Any = zip(shard.schema.blocks, before.blocks, part.blocks, after.blocks, strict=True)
+    for block, stats, removed, rest in each:
+        invalid = stats.faults(removed, stay == 0, rounding)
         what = "cells would go that were not learnt there"
-    elif cells is not None and (crowded := cells > (stay + slack(counts, rounding))[:, None]).any():
-        c, f = np.argwhere(crowded)[0]
-        name = block.keys[f]
-        what = f"{cells[c, f]:.12g} cells would stay, of {stay[c]:.12g} rows"
-    else:
-        return
-    raise ValueError(f"column {name!r}, class {before.classes.tolist()[c]!r}: {what}. {ADVICE}")
-
-
-def _column_of(block: Block, stats: Any, entry: int) -> Hashable:
-    """Return the name of the column that an entry of stats is about."""
-    if block.family.combined or block.family.listed:
-        return block.keys[0]
-    if hasattr(stats, "bounds"):  # the levels of all columns lie end to end
-        entry = stats.columns[entry]
-    return block.names[entry]
+        # of levels of all columns, end to end
+        columns = stats.columns if hasattr(stats, "bounds") else None
+        if not invalid.any() and rest.cells is not None:
+            invalid = rest.cells > (stay + slack(counts, rounding))[:, None]
+            what = "more cells would stay than rows"
+            columns = None
+        if invalid.any():
+            c, entry = np.argwhere(invalid)[0].tolist()
+            column = entry if columns is None else columns[entry]
+            is_one = block.family.combined or block.family.listed
+            name = block.keys[0] if is_one else block.words[column]
+            raise ValueError(f"column {name!r}, class {labels[c]!r}: {what}. {ADVICE}")
+    return Shard(shard.classes, shard.schema, shard.stats.replaced(touched, after), integer_weights)

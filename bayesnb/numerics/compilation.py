@@ -8,23 +8,18 @@ sizes, and never what has been compiled before: the digits are the same on every
 answers row after row for weeks may `always_compile`.
 
 Machine code is run unseen: code of another signature reads its arguments as what they are not
-(integers as floats), and no error follows. So each file carries a stamp of all that its code
-depends on. Only a file with the stamp that is wanted and a valid checksum is read; otherwise the
-kernel is compiled again. Numba's cache is not used because it trusts an index file, which two
-processes that compile at once can leave with entries that name each other's code, and because it
-dates a kernel by its module alone, though the code of kernels of other modules is compiled into it.
+(integers as floats), and no error follows. Numba's cache trusts an index file, which two processes
+that compile at once can leave with entries that name each other's code, and it dates a kernel by
+its module alone, though the code of kernels of other modules is compiled into it. So here each
+signature, processor and state of all sources has files of its own.
 """
 
-import json
-import pickle
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, cached_property, update_wrapper
 from hashlib import sha256
 from pathlib import Path
-from secrets import token_hex
 from threading import RLock
 from typing import Any, ClassVar
 
@@ -40,26 +35,18 @@ OPTIONS: dict[str, Any] = {
     "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"},
     "no_cfunc_wrapper": True,
 }  # fmt: skip
-# of Numba
-SETTINGS = (
-    "OPT",
-    "LOOP_VECTORIZE",
-    "SLP_VECTORIZE",
-    "BOUNDSCHECK",
-    "DEBUGINFO_DEFAULT",
-    "USING_SVML",
-)
 # numbers: on fewer the definitions take at most a few milliseconds longer than compiled code
 LITTLE = 1 << 14
-# seconds after which a file is removed, once other code is written beside it
-KEPT = 90 * 24 * 3600.0
 
 
 def digest_of_sources() -> str:
-    """Digest of all files of kernels: a kernel holds the code of those that it calls."""
-    return sha256(
-        b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    ).hexdigest()
+    """Digest of all files of kernels, as a kernel holds the code of those that it calls.
+
+    And of Python and NumPy, whose objects the code takes apart by their layout in memory.
+    """
+    sources = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    versions = f"{sys.version} {np.__version__}".encode()
+    return sha256(b"".join([*sources, versions])).hexdigest()[:16]
 
 
 SOURCES = digest_of_sources()
@@ -175,7 +162,7 @@ def machine_code_of(loops: Callable[..., Any]) -> Any:
     code = njit(**OPTIONS)(loops)
     # no folder, or a version of Numba that keeps code in another way: it works without
     with suppress(Exception):
-        code._cache = KernelCache(loops)
+        code._cache = cache_type()(loops)
     return code
 
 
@@ -203,104 +190,45 @@ def let_kernels_call_kernels() -> None:
     typeof_impl.register(Kernel)(lambda kernel, _: types.Dispatcher(kernel.code_within_others))
 
 
-class KernelCache:
-    """Machine code of one kernel on disk, a file for each signature, with the methods that Numba's
-    dispatcher calls.
+@cache
+def cache_type() -> Any:
+    """Return the type of caches of machine code on disk, once Numba is loaded.
 
     A folder that is missing, full or read-only, or a damaged file, is as good as none: the kernel
     is compiled. A cache may not fail a fit, which is why its errors are suppressed.
     """
+    from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-    def __init__(self, kernel: Callable[..., Any]) -> None:
-        from numba.core.caching import CompileResultCacheImpl
+    class KernelCache(FunctionCache):
+        """Numba's cache of one kernel, with separate files for each signature and processor.
 
-        # finds a folder, and turns code into what can be pickled
-        self._numba = CompileResultCacheImpl(kernel)
-        self._folder = Path(self._numba.locator.get_cache_path())
-        self._kernel = f"{kernel.__module__}.{kernel.__qualname__}"
-
-    @property
-    def cache_path(self) -> str:
-        return str(self._folder)
-
-    def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the compiled code of a signature, or None if no valid file has its stamp."""
-        with suppress(Exception):
-            context.refresh()
-            stamp = self._stamp(signature, context.codegen())
-            content = self._path(stamp).read_bytes()
-            code = content.split(b"\n", 2)[2]
-            if content == sealed(stamp, code):  # before it is unpickled, which runs what it holds
-                return self._numba.rebuild(context, pickle.loads(code))
-        return None
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep compiled code, unless the files of kernels have changed since this process read
-        them.
+        Machines can share a home directory, and an instruction that is not there ends the process.
         """
-        with suppress(Exception):
-            if self._numba.check_cachable(result) and digest_of_sources() == SOURCES:
-                from numba.core.serialize import dumps
 
-                stamp = self._stamp(signature, result.codegen)
-                self._numba.locator.ensure_cache_path()
-                write_whole(self._path(stamp), sealed(stamp, dumps(self._numba.reduce(result))))
-                remove_stale(self._folder)
+        def load_overload(self, signature: Any, context: Any) -> Any:
+            with suppress(Exception):
+                context.refresh()
+                self._cache_file = self._file_of(signature, context.codegen())
+                return self._load_overload(signature, context)
+            return None
 
-    def flush(self) -> None:
-        """Remove the code of all signatures: the kernel is to be compiled again."""
-        for path in self._folder.glob(f"{self._kernel}.*"):
-            with suppress(OSError):
-                path.unlink()
+        def save_overload(self, signature: Any, data: Any) -> None:
+            """Keep compiled code, unless the sources have changed since this process read them."""
+            with suppress(Exception):
+                if digest_of_sources() == SOURCES:
+                    self._cache_file = self._file_of(signature, data.codegen)
+                    self._save_overload(signature, data)
+                    self._remove_stale()
 
-    def _path(self, stamp: bytes) -> Path:
-        return self._folder / f"{self._kernel}.{SOURCES[:16]}.{sha256(stamp).hexdigest()[:32]}"
+        def _file_of(self, signature: Any, codegen: Any) -> Any:
+            kind = sha256(repr((signature, codegen.magic_tuple())).encode()).hexdigest()[:16]
+            name = f"{self._impl.filename_base}.{SOURCES}.{kind}"
+            return IndexDataCacheFile(self.cache_path, name, SOURCES)
 
-    def _stamp(self, signature: Any, codegen: Any) -> bytes:
-        """Name all that the machine code depends on, in one line of JSON.
+        def _remove_stale(self) -> None:
+            """Remove the code of other sources; a folder has those of one version at a time."""
+            for path in Path(self.cache_path).glob("*.nb[ci]"):
+                if SOURCES not in path.name:
+                    path.unlink(missing_ok=True)
 
-        The types of the arguments; the sources, which include OPTIONS; the versions and settings of
-        the compiler; the processor with its features, as machines can share a home directory, and
-        an instruction that is not there ends the process; and Python and NumPy, whose objects the
-        code takes apart by their layout in memory.
-        """
-        import llvmlite
-        import numba
-
-        versions = {"python": sys.version, "numpy": np.__version__}
-        versions |= {"numba": numba.__version__, "llvmlite": llvmlite.__version__}
-        settings = {name: repr(getattr(numba.config, name, None)) for name in SETTINGS}
-        stamp = {"kernel": self._kernel, "signature": str(signature), "sources": SOURCES}
-        return json.dumps(
-            stamp | versions | settings | {"processor": codegen.magic_tuple()}
-        ).encode()
-
-
-def sealed(stamp: bytes, code: bytes) -> bytes:
-    """Content of a file: a checksum of the next two, the stamp, the code."""
-    content = stamp + b"\n" + code
-    return sha256(content).hexdigest().encode() + b"\n" + content
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that no other process sees before it is complete."""
-    unfinished = path.with_name(f"{path.name}.{token_hex(8)}")
-    try:
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-@cache
-def remove_stale(folder: Path) -> None:
-    """Remove, once in a process, files of other sources, and files older than KEPT.
-
-    Python versions and processors may take turns in a folder, so their stamps are not compared; its
-    sources, which the folder belongs to, are of one version at a time.
-    """
-    oldest = time.time() - KEPT
-    for path in folder.glob(f"{__package__}.*"):
-        with suppress(OSError):
-            if f".{SOURCES[:16]}." not in path.name or path.stat().st_mtime < oldest:
-                path.unlink()
+    return KernelCache

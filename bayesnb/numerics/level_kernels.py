@@ -43,35 +43,6 @@ def codes_of_integers(x: Array, least: Array, size: Array, starts: Array, table:
 
 
 @compiled
-def any_unknown(x: Array, least: Array, size: Array, starts: Array, table: Array) -> bool:
-    """Return whether an integer has no code in the table, `(r, f), 3 of (f,), (k,)`.
-
-    In an empty array, all have one.
-    """
-    for i in range(x.shape[0]):
-        beyond = False
-        # no way out of this loop, so that several columns are compared at once
-        for j in range(x.shape[1]):
-            beyond |= bool(np.uint64(np.int64(x[i, j]) - least[j]) >= np.uint64(size[j]))
-        if beyond:
-            return True
-        if len(table):
-            for j in range(x.shape[1]):
-                if table[starts[j] + np.int64(x[i, j]) - least[j]] == -2:
-                    return True
-    return False
-
-
-@any_unknown.defined(CHEAP)
-def any_unknown_by_definition(
-    x: Array, least: Array, size: Array, starts: Array, table: Array
-) -> bool:
-    at = x - least
-    beyond = bool(((at < 0) | (at >= size)).any())
-    return beyond or (len(table) > 0 and bool((table[starts + at] == -2).any()))
-
-
-@compiled
 def extent(x: Array, least: Array, most: Array) -> None:
     """Update the least and the largest integer of each column, `(r, f) -> 2 of (f,)`.
 

@@ -69,25 +69,6 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Picked:
-    """Some columns of an array."""
-
-    array: Array
-    places: Sequence[int]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.array), len(self.places)
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.array.dtype
-
-    def __getitem__(self, index: Any) -> Array:
-        return self.array[index][:, self.places]
-
-
-@dataclass(frozen=True, eq=False)
 class Flags(View):
     """Numbers of which those above a threshold are ones.
 
@@ -129,21 +110,14 @@ class Lookup:
     @cached_property
     def table(self) -> tuple[Array, Array, Array, Array, Array]:
         """Arguments of the kernel `translate`, the columns' places end to end."""
-        sizes = np.array([len(place) for place in self.places], np.int64)
-        places = [
-            np.arange(len(place)) if isinstance(place, range) else place for place in self.places
-        ]
+        sizes = self.sizes
+        places = [np.asarray(place) for place in self.places]
         return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places), self.unknown
 
     @cached_property
-    def known(self) -> tuple[Array, Array, Array, Array]:
-        """Arguments of the kernel `any_unknown`: no places where all are ranges, of which none is
-        unknown.
-        """
-        if any(not isinstance(place, range) for place in self.places):
-            return self.table[:4]
-        sizes = np.array([len(place) for place in self.places], np.int64)
-        return self.least, sizes, np.zeros_like(sizes), np.empty(0, np.int64)
+    def sizes(self) -> Array:
+        """Number of places of each column."""
+        return np.array([len(place) for place in self.places], np.int64)
 
     @cached_property
     def plain(self) -> bool:
@@ -157,6 +131,18 @@ class Lookup:
             for place in self.places
         )
         return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
+
+    def has_unknown(self, x: Array) -> bool:
+        """Whether some integers, `(r, f)`, have no place."""
+        x = readable(x, INTEGERS)
+        if all(isinstance(place, range) for place in self.places):
+            ends = self.least.copy(), self.least.copy()
+            numerics.level_kernels.extent(x, *ends)
+            return bool((ends[0] < self.least).any() or (ends[1] >= self.least + self.sizes).any())
+        codes = np.empty(x.shape, np.int32)
+        missing = np.full_like(self.unknown, -2)
+        numerics.level_kernels.translate(x, *self.table[:4], missing, codes)
+        return bool((codes == -2).any())
 
     def unknown_in(self, j: int, column: Array) -> Counter:
         """Levels in a column that have no place, and how often each occurs."""
@@ -194,9 +180,7 @@ class Coded(View):
         lookup = self.lookup
 
         def has_unknown(rows: slice) -> bool:
-            return numerics.level_kernels.any_unknown(
-                readable(self.integers[rows], INTEGERS), *lookup.known
-            )
+            return lookup.has_unknown(self.integers[rows])
 
         # by the distinct values, or by one pass over integers as they are
         if lookup.values is not None:

@@ -18,10 +18,10 @@ from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import MAX_ROWS, KeptRows
-from bayesnb.model.linked import LinkBlock
+from bayesnb.model.linked import Linked
 from bayesnb.model.powers import ExponentCovariance
-from bayesnb.model.schema import Block, Schema
-from bayesnb.model.shards import Shard, are_alike
+from bayesnb.model.schema import Block, Schema, are_alike
+from bayesnb.model.shards import Shard
 from bayesnb.persistence.codec import Saved, expect, is_floats
 
 SUM_TOLERANCE = 1e-8  # how far probabilities may be from adding up to 1
@@ -157,7 +157,7 @@ def check_schema(schema: Schema) -> None:
     require(is_unique, "two columns have the same name")
     for block in blocks:
         if expect(block, Block).is_linked:
-            check_links(expect(block, LinkBlock), columns)
+            check_links(block, block.family, columns)
         else:
             check_block(block, columns)
     is_last = not any(block.is_linked for block in blocks[:-1])
@@ -191,23 +191,25 @@ def check_block(block: Block, columns: Sequence[Hashable]) -> None:
         require(is_unique, f"{name_block(block)}: a level is missing, or is there twice")
 
 
-def check_links(block: LinkBlock, columns: Sequence[Hashable]) -> None:
+def check_links(block: Block, family: Any, columns: Sequence[Hashable]) -> None:
     """Raise for links that are not different pairs of columns, or numbers that they cannot have."""
-    for reader in block.readers:
+    for reader in family.readers:
         check_block(reader, columns)
         is_on_grid = reader.grid is None or len(reader.grid.sizes) == len(reader.names)
         require(is_on_grid, "the numbers of a link are on no grid")
-    width = range(len(block.columns))
-    links = (len(block.ends),)
-    for u, v in block.ends:
+    width = range(len(family.columns))
+    links = (len(family.ends),)
+    for u, v in family.ends:
         is_pair = type(u) is type(v) is int and u != v and u in width and v in width
         require(is_pair, "a link is between two columns")
-    is_unique = len(set(block.ends)) == len(block.ends) > 0
+    is_unique = len(set(family.ends)) == len(family.ends) > 0
     require(is_unique, "a link is there twice, or there is none")
-    check_numbers(block.strength, links, "strengths of links", least=TINY)
-    check_numbers(block.evidence, links, "evidence of links")
-    check_numbers(block.in_forest, links, "evidence of links")
-    check_numbers(block.margin, (sum(block.sizes),), "margins of links")
+    is_named = tuple(block.names) == family.keys and len(block.places) == len(block.names)
+    require(is_named, "links have other names than their columns")
+    check_numbers(family.strength, links, "strengths of links", least=TINY)
+    check_numbers(family.evidence, links, "evidence of links")
+    check_numbers(family.in_forest, links, "evidence of links")
+    check_numbers(family.margin, (sum(block.sizes),), "margins of links")
 
 
 # Stats
@@ -217,8 +219,8 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     """Raise for stats that no rows of this block's columns make."""
     whose = name_block(block)
     problem = f"{whose}: its stats are not those of its family, its levels and {classes} classes"
-    if isinstance(block, LinkBlock):
-        is_right = isinstance(stats, LinkStats) and are_alike(stats.pairs, block.pairs)
+    if isinstance(block.family, Linked):
+        is_right = isinstance(stats, LinkStats) and are_alike(stats.pairs, block.family.pairs)
         require(is_right and stats.counts.shape == (classes, sum(block.sizes)), problem)
         check_counts(stats, whose)
         return

@@ -34,7 +34,7 @@ from bayesnb.families.links import Pairs
 from bayesnb.families.record import Array, Record, unrepeated
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import KeptRows
-from bayesnb.model.linked import LinkBlock, Linked
+from bayesnb.model.linked import Linked
 from bayesnb.model.powers import ExponentCovariance
 from bayesnb.model.product import Product, ProductStats
 from bayesnb.model.schema import Block, Schema
@@ -65,7 +65,6 @@ def list_records() -> dict[str, type]:
     """Return the classes that a file may name: families, stats, beliefs, parts of a model."""
     kinds = [
         Block,
-        LinkBlock,
         Schema,
         TableTemplate,
         Choice,

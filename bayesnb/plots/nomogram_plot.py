@@ -18,7 +18,7 @@ from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.families.record import raised
 from bayesnb.formatting import number, signed
-from bayesnb.model.powers import LengthPower, of_blocks, of_feature
+from bayesnb.model.powers import LengthPower, of_blocks
 from bayesnb.plots.column_data import EXPECTED_ROWS, ColumnData, select_columns
 from bayesnb.plots.style import (
     COLOURS,
@@ -175,9 +175,11 @@ def _rank_features(model: Any, pair: list[int]) -> list[tuple[float, int, Sequen
     features: list[tuple[float, int, Sequence[int], float]] = []
     for b, (block, belief, power) in enumerate(zip(blocks, beliefs, powers, strict=True)):
         influence = power * _measure_influence(block.family, belief[pair])
-        for j, worth in enumerate(np.nan_to_num(influence).tolist()):
+        exponents = np.broadcast_to(power, influence.shape).tolist()
+        pairs = zip(np.nan_to_num(influence).tolist(), exponents, strict=True)
+        for j, (worth, exponent) in enumerate(pairs):
             places = range(len(block.names)) if block.family.combined else [j]
-            features.append((worth, b, places, of_feature(power, j)))
+            features.append((worth, b, places, exponent))
     return sorted(features, key=itemgetter(0), reverse=True)
 
 

@@ -16,7 +16,8 @@ from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.base import list_families
 from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.formatting import list_names, quote
-from bayesnb.model.shards import Shard, add_shards, are_alike
+from bayesnb.model.schema import are_alike
+from bayesnb.model.shards import Shard, add_shards
 from bayesnb.persistence import read_shard, write_shard
 from bayesnb.progress import bar
 from bayesnb.scale.many_files import (

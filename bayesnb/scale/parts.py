@@ -9,7 +9,8 @@ from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import clone_with, list_families, looks_for_links
 from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.families import BestOf
-from bayesnb.model.shards import Shard, add_shards, are_alike
+from bayesnb.model.schema import are_alike
+from bayesnb.model.shards import Shard, add_shards
 from bayesnb.scale import dask_tables
 
 

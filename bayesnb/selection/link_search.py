@@ -26,7 +26,7 @@ from bayesnb.families import Bernoulli, Categorical, Gaussian, Histogram, Poisso
 from bayesnb.families.base import Array
 from bayesnb.families.grid import Grid
 from bayesnb.families.weight import one_hot
-from bayesnb.model.linked import LinkBlock, codes_of
+from bayesnb.model.linked import Linked, codes_of
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import in_order
@@ -115,7 +115,7 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
     if not chosen:
         return schema
     used = sorted({end for link in chosen for end in link[:2]})
-    links = LinkBlock.of_links(
+    links = Linked(
         columns.select(used).readers,
         ends=tuple((used.index(link.parent), used.index(link.child)) for link in chosen),
         strength=np.array([link.strength for link in chosen]),
@@ -127,18 +127,18 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
     for block in schema.blocks:
         has_counts = isinstance(block.family, Categorical | Bernoulli)
         stats.append(block.observe(block.read(table), weight, 1) if has_counts else None)
-    return relink(schema.with_blocks([*schema.blocks, links]), stats)
+    return relink(schema.with_links(links), stats)
 
 
 def relink(schema: Schema, stats: Sequence[Any]) -> Schema:
     """Return a schema whose links know the priors of its families, given these blocks' stats."""
     if schema.links is None:
         return schema
-    columns = schema.columns_alone.blocks
     priors: dict[Hashable, Any] = {}
-    for block, seen in zip(columns, stats, strict=False):  # those of links are the last
+    # those of links are the last
+    for block, seen in zip(schema.columns_alone.blocks, stats, strict=False):
         priors |= _prior_counts(block, seen)
-    return schema.with_blocks([*columns, schema.links.with_margins(priors)])
+    return schema.with_links(schema.links.with_margins(priors))
 
 
 def _prior_counts(block: Block, stats: Any) -> dict[Hashable, Any]:

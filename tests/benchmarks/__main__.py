@@ -9,34 +9,29 @@ from pathlib import Path
 from typing import Any
 
 from . import contest
-from .calibrated import TRUST, Trust
 from .cold import starts
 from .measure import SMALLER, instructions, machine
 from .picture import draw
 from .records import KINDS, Results
-from .refits import REFITS, Refits
 from .scaling import GROWING, Growing
 from .side_by_side import How, Workload
-from .slopes import slopes
 from .sureness import SURENESS, Sureness
 from .tables import report
 from .workloads import WORKLOADS
 
 EXAMPLES = """examples:
   python -m tests.benchmarks                               all of it, on fewer rows, in two minutes
-  python -m tests.benchmarks --only G1,M1 --no-slopes --no-starts
+  python -m tests.benchmarks --only G1,M1 --no-starts
   python -m tests.benchmarks --scale full --json full.json --picture times.svg
-  python -m tests.benchmarks --only U --no-slopes --no-starts   intervals and uncertainty, ours against ours
-  python -m tests.benchmarks --only Q --no-slopes --no-starts   what the probabilities are worth, against scikit-learn
-  python -m tests.benchmarks --only L --no-slopes --no-starts   settings of the smoothing, against ten-fold refits
-  python -m tests.benchmarks --only N --no-slopes --no-starts   rows a second and memory, by rows and processes
+  python -m tests.benchmarks --only U --no-starts   intervals and uncertainty, ours against ours
+  python -m tests.benchmarks --only N --no-starts   rows a second and memory, by rows and processes
   python -m tests.benchmarks --read full.json              the tables again, from an earlier run
   python -m tests.benchmarks --contest --help              probabilities beside other methods', on public tables
-  python -m tests.benchmarks --instructions avx2 --only M1 --no-slopes --no-starts   as on a smaller processor
+  python -m tests.benchmarks --instructions avx2 --only M1 --no-starts   as on a smaller processor
   python -m tests.benchmarks --check                       exit status 1 if a target is missed by far
 """
-type Work = Workload | Sureness | Trust | Refits | Growing
-EVERY: list[Work] = [*WORKLOADS, *SURENESS, *TRUST, *REFITS, *GROWING]
+type Work = Workload | Sureness | Growing
+EVERY: list[Work] = [*WORKLOADS, *SURENESS, *GROWING]
 SCALES = {"quick": None, "full": 1.0}
 CHECKED = "G1,G3,M1,B1,B2,C1"  # on a smaller processor too; G1 includes G1-holes
 # times that a workload is measured once more: what missed its goal by far each time has failed
@@ -62,9 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\nmissed by far:", *results.failures, sep="\n  ", file=sys.stderr)
         return 1
     if asked.check and asked.only is EVERY and not asked.read and instructions() == "avx512f":
-        return elsewhere(
-            ["--check", "--only", CHECKED, "--no-memory", "--no-slopes", "--no-starts"], "avx2"
-        )
+        return elsewhere(["--check", "--only", CHECKED, "--no-memory", "--no-starts"], "avx2")
     return 0
 
 
@@ -100,9 +93,6 @@ def measured(asked: argparse.Namespace) -> Results:
         name: [each for each in found if isinstance(each, kind)] for name, kind in KINDS.items()
     }
     results = Results(machine() | {"scale": asked.scale, "threads": how.threads}, **by_kind)
-    if asked.slopes:
-        say("slopes")
-        results.slopes.extend(slopes(how))
     if asked.starts:
         say("new processes")
         results.starts.extend(starts())
@@ -168,7 +158,6 @@ def parser() -> argparse.ArgumentParser:
         help="for each operation (default 0.2, full 3); three rounds at least",
     )
     add("--no-memory", dest="memory", action="store_false", help="do not measure memory")
-    add("--no-slopes", dest="slopes", action="store_false", help="do not measure how time grows")
     add(
         "--no-starts",
         dest="starts",

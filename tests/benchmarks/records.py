@@ -149,29 +149,6 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Slope:
-    """How our time grows along one axis: 1 is in proportion."""
-
-    family: str
-    operation: str
-    axis: str
-    sizes: list[int]
-    seconds: list[float]
-    slope: float
-
-    @property
-    def ok(self) -> bool:
-        return self.slope <= SLOPE
-
-    @property
-    def failed(self) -> bool:
-        return self.slope > SLOPE_SLACK
-
-    def __str__(self) -> str:
-        return f"{self.family} {self.operation}: slope {self.slope:.2f} in {self.axis}, at most {SLOPE}"
-
-
-@dataclass(frozen=True)
 class Start:
     """Processor seconds of a new process and of its first calls.
 
@@ -205,42 +182,6 @@ class Start:
             for call, goal in self.goals.items()
         )
         return f"{self.family}, {self.cache} cache: {'; '.join(calls)}. {self.said}"
-
-
-@dataclass(frozen=True)
-class Quality:
-    """Mean scores of probabilities of rows that were not learnt, over the repeats.
-
-    `log_loss` is scikit-learn's, to which no probability is below the spacing of floats, 2.2e-16:
-    no row costs more than 36 nats. `impossible` is the share of rows whose label had probability 0,
-    and `worst` that of the log loss of all others, not clipped, which one in a hundred of them, the
-    worst, have.
-    """
-
-    workload: str
-    about: str
-    size: str
-    rows: int
-    repeats: int
-    method: str
-    log_loss: float
-    worst: float
-    brier: float
-    accuracy: float
-    ece: float
-    impossible: float
-    most: float | None = None
-
-    @property
-    def ok(self) -> bool | None:
-        return None if self.most is None else self.log_loss <= self.most and not self.impossible
-
-    @property
-    def failed(self) -> bool:
-        return self.ok is False
-
-    def __str__(self) -> str:
-        return f"{self.workload} {self.method}, {self.rows} rows: log loss {self.log_loss:.3f}, at most {self.most}"
 
 
 @dataclass(frozen=True)
@@ -286,13 +227,11 @@ KINDS: dict[str, type] = {
     "agreements": Agreement,
     "memory": Memory,
     "costs": Cost,
-    "slopes": Slope,
     "starts": Start,
-    "qualities": Quality,
     "scalings": Scaling,
 }
 
-type Record = Timing | Agreement | Memory | Cost | Slope | Start | Quality | Scaling
+type Record = Timing | Agreement | Memory | Cost | Start | Scaling
 
 
 @dataclass(frozen=True)
@@ -304,9 +243,7 @@ class Results:
     agreements: list[Agreement] = field(default_factory=list)
     memory: list[Memory] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
-    slopes: list[Slope] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
-    qualities: list[Quality] = field(default_factory=list)
     scalings: list[Scaling] = field(default_factory=list)
 
     @property

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from .records import SLOPE, Cost, Memory, Quality, Results, Scaling, Timing
-from .refits import AGAINST, SETTINGS
+from .records import Cost, Memory, Results, Scaling, Timing
 
 
 def report(results: Results) -> str:
@@ -13,7 +12,7 @@ def report(results: Results) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
     instructions = where.get("instructions", "?")
     about = f"rows: {where['scale']}; {where['cores']} cores; {instructions}; {versions}"
-    tables = (times, agreement, costs, settings, qualities, scalings, slopes, starts)
+    tables = (times, agreement, costs, scalings, starts)
     shown = [table(results) for table in tables]
     missed = "\n".join(["missed its goal:", *results.misses]) if results.misses else ""
     return "\n\n".join(part for part in (about, *shown, missed) if part)
@@ -58,8 +57,7 @@ def times(results: Results) -> str:
         "memory, MB",
     ]
     rows = []
-    timings = [timing for timing in results.timings if timing.against != AGAINST]
-    for names, of in group(timings, table_of).items():
+    for names, of in group(results.timings, table_of).items():
         by = {timing.operation: timing for timing in of}
         fit = by.get("fit") or by.get("partial_fit")
         predict = by.get("predict")
@@ -143,43 +141,6 @@ def of_both(by: Mapping[str, Cost], method: str) -> tuple[str, str]:
     return taken, f"{times}, {most.pop():g}" if most else ""
 
 
-def settings(results: Results) -> str:
-    """A line for each table: seconds to judge one setting of the smoothing, and all of them."""
-    head = [
-        "",
-        "rows x columns",
-        f"{AGAINST}, one setting, s",
-        f"ours, one of {len(SETTINGS)}, s",
-        "times faster",
-        "all, s, at most",
-    ]
-    rows = []
-    timings = [timing for timing in results.timings if timing.against == AGAINST]
-    for names, (one, every) in group(timings, table_of).items():
-        limit = "" if every.limit is None else f", {every.limit:g}"
-        cells = [number(one.theirs), number(one.ours), f"**{number(one.times)}**"]
-        rows.append([*names, *cells, f"{number(every.ours)}{limit}"])
-    return grid(head, rows)
-
-
-def qualities(results: Results) -> str:
-    """A line for each table and number of rows learnt: log losses, the least in bold."""
-    methods = ["scikit-learn", "+ sigmoid", "+ isotonic", "`GaussianNB()`", '`temper="loo"`']
-    rows = []
-    groups = group(results.qualities, lambda q: (f"{q.workload}: {q.about}", f"{q.rows:,}"))
-    for names, of in groups.items():
-        least = min(quality.log_loss for quality in of)
-        rows.append([*names, *(loss(quality, least) for quality in of)])
-    return grid(["test log loss", "rows learnt", *methods], rows)
-
-
-def loss(quality: Quality, least: float) -> str:
-    """Log loss to three digits, and how many rows had a label of probability 0."""
-    shown = number(float(f"{quality.log_loss:.3g}"))
-    shown = f"**{shown}**" if quality.log_loss == least else shown
-    return f"{shown} ({100 * quality.impossible:.2g} % at 0)" if quality.impossible else shown
-
-
 def scalings(results: Results) -> str:
     """A line for each way to learn, and number of threads or processes."""
     if not results.scalings:
@@ -200,14 +161,6 @@ def on(scaling: Scaling) -> str:
     plural = {"thread": "threads", "process": "processes"}
     unit = scaling.unit if scaling.workers == 1 else plural[scaling.unit]
     return f"{scaling.workers} {unit}"
-
-
-def slopes(results: Results) -> str:
-    """A line for each family and operation."""
-    head = [f"slope, at most {SLOPE}", "operation", "rows", "features", "classes"]
-    groups = group(results.slopes, lambda slope: (slope.family, slope.operation))
-    rows = [[*names, *(f"{slope.slope:.2f}" for slope in of)] for names, of in groups.items()]
-    return grid(head, rows)
 
 
 def starts(results: Results) -> str:
