@@ -5,6 +5,7 @@ place.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
@@ -27,7 +28,7 @@ def nested_parameters(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def parts(name: str, value: Any) -> dict[str, Any]:
     """Return what a parameter's value is made of, by name; nothing of a plain value."""
-    value = resolve_names(value) if name == FAMILIES else value
+    value = resolved(name, value)
     if name == FAMILIES and isinstance(value, Mapping):
         return {column: family for column, family in value.items() if isinstance(column, str)}
     if isinstance(value, Belief):
@@ -40,6 +41,14 @@ def parts(name: str, value: Any) -> dict[str, Any]:
     return {}
 
 
+def resolved(name: str, value: Any) -> Any:
+    """Return a value with families in place of their names; what names none stays."""
+    if name == FAMILIES:
+        with suppress(ValueError):
+            return resolve_names(value)
+    return value
+
+
 def to_number(value: Any) -> Any:
     """Return an array, or the number that one without axes is."""
     return float(value) if getattr(value, "shape", None) == () else value
@@ -47,7 +56,7 @@ def to_number(value: Any) -> Any:
 
 def replaced(name: str, value: Any, path: str, new: Any) -> Any:
     """Return a value in which the parameter at a path is a new one."""
-    value = resolve_names(value) if name == FAMILIES else value
+    value = resolved(name, value)
     inside = parts(name, value)
     matching = [part for part in inside if path == part or path.startswith(part + BETWEEN)]
     if not matching:
