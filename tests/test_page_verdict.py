@@ -18,7 +18,7 @@ from tests.parsed import Page
 
 TABLES = {  # rows, the verdict on labels, and that on probabilities
     "penguins": (five_tables.penguin_rows, "good", "can be used as they are"),
-    "spam": (five_tables.spam_rows, "good", "use tempered"),
+    "spam": (five_tables.spam_rows, "good", "better when tempered"),
     "credit": (five_tables.credit_rows, "hardly better than guessing", "not well calibrated"),
     "junk": (five_tables.junk_rows, "fair", "too few rows to tell"),
     "20 classes": (five_tables.twenty_classes, "good", "can be used as they are"),
@@ -76,7 +76,7 @@ def test_the_words_agree_with_the_scores_and_their_baselines(name: str) -> None:
     assert (labels == "hardly better than guessing") == (max(avoided, removed) < 1 / 8)
     surplus = p.max(axis=1).mean() - accuracy
     error = np.sqrt((p.max(axis=1) * (1 - p.max(axis=1))).sum()) / len(y)
-    assert (probabilities == "use tempered") == (surplus > 2 * error)
+    assert (probabilities == "better when tempered") == (surplus > 2 * error)
     recall = metrics.recall_score(y, best, average=None, labels=classes)
     worst = f"recall {100 * recall.min():.1f} %"
     assert worst in text

@@ -411,7 +411,7 @@ def compare(
       bayesnb data penguins -o penguins.csv
     """
 )
-@click.argument("name", required=False, type=click.Choice(datasets.EXAMPLES))
+@click.argument("name", required=False, metavar="[NAME]", type=click.Choice(datasets.EXAMPLES))
 @output_option()
 @common_options
 def data(console: Console, name: str | None, output: str) -> None:

@@ -15,6 +15,7 @@ ALL = "*"  # the columns of an option that names none
 ESTIMATES = ("predictive", "mean", "map", "mle")
 NUMBER: click.ParamType = click.FloatRange(min=0)
 PROBABILITY = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
+NUMBER.name = PROBABILITY.name = "number"  # messages say what is no valid one
 FILE = click.Path()
 OUTPUT = click.Path(dir_okay=False, writable=True)
 PRIOR = re.compile(r"(?:(?P<names>.+?)=)?\s*(?P<value>[A-Za-z]\w*\s*\(.*\)|[^=()]+)", re.S)
@@ -116,7 +117,10 @@ class ListType(click.ParamType):
         self.item = item
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, ...]:
-        values = tuple(self.item.convert(part, param, ctx) for part in split_names(value))
+        parts = split_list(value)
+        if not all(parts):
+            self.fail(f"a value is empty in {value!r}.", param, ctx)
+        values = tuple(self.item.convert(part, param, ctx) for part in parts)
         if len(set(values)) < len(values):
             self.fail(f"{value!r} names a value twice.", param, ctx)
         return values

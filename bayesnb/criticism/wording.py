@@ -123,7 +123,7 @@ def explain_settings(fitted: FittedRows, outcomes: Sequence[Outcome], best: Any)
             reason = _explain_scores(fitted, outcome)
             settings.setdefault(reason, []).append(f"{smoothing:g} ({estimate})")
     for reason, names in settings.items():
-        notes.append(f"Under smoothing {list_names(names)}, {reason}.")
+        notes.append(f"Under smoothing {list_names(names)}: {reason}.")
     tried = sorted({outcome.setting.smoothing for outcome in outcomes})
     size = 0 if best is None else best["smoothing"]
     if size > 0 and size in (tried[0], tried[-1]) and len(tried) > 1:

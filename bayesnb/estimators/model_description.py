@@ -22,8 +22,8 @@ PREDICTIONS = {
     "mle": "parameters plugged in at their maximum likelihood estimates",
 }
 BAYES_FACTOR = (
-    "log_bayes_factor: evidence in nats that the feature depends on the class; inclusion: the "
-    "probability of that, if it was 0.5 before the data."
+    "log_bayes_factor: evidence in nats that the feature depends on the class; the probability of "
+    "that, if it was 0.5 before the data, is in .to_frame(), as inclusion."
 )
 NO_BAYES_FACTOR = (
     "Without a Bayes factor: features whose prior is improper or differs between the classes, and "

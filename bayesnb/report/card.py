@@ -34,7 +34,7 @@ def card(facts: Facts) -> Section:
     verdict = str(facts.verdict or "not known")
     terms = [
         ("Model", f"{name(facts.title)}: naive Bayes. {name(about.author)} {name(about.date)}"),
-        ("Intended use", name(about.use, 4000) or "Not stated. `use='...'` writes it here."),
+        ("Intended use", name(about.use, 4000) or "Not stated."),
         ("Data", f"{count(len(facts.codes), 'row')}: {list_names(shares, MAX_NAMED)}."),
         ("Verdict", f"{verdict[0].upper()}{verdict[1:]}."),
         (

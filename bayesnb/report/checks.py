@@ -5,7 +5,6 @@ Columns that look like something else than they are read as are found by what `f
 
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -330,8 +329,8 @@ def find_dependence(facts: Facts) -> Outcome:
         return OK, f"{found}, and links or blocks connect all of these"
     first, second, factor, _ = open_pairs[0]
     what = (
-        f"{found.capitalize()}. The model takes {len(open_pairs):,} of these to be independent, "
-        f"most of all {name_column(first, 40)} and {name_column(second, 40)} (log Bayes factor "
+        f"{found}. The model takes {len(open_pairs):,} of these to be independent, the strongest "
+        f"being {name_column(first, 40)} and {name_column(second, 40)} (log Bayes factor "
         f"{fixed(factor, 1)})."
     )
     if is_tempered_by_rows(facts):
@@ -355,13 +354,15 @@ def find_bounds(facts: Facts) -> Outcome:
         return SKIPPED, "these priors cannot be tuned"
     if not places:
         return OK, "no parameter of the priors with the largest evidence is at a boundary"
-    listed = list_names(places, MAX_NAMED, to_text=partial(name, most=400))
+    sentences = [f"{place[0].upper()}{place[1:]}" for place in places[:MAX_NAMED]]
+    if len(places) > MAX_NAMED:
+        sentences.append(f"So it is in {len(places) - MAX_NAMED:,} more places.")
     return (
         LOOK,
-        f"The best priors have a parameter at a boundary. {listed}",
+        f"The best priors have a parameter at a boundary. {name(' '.join(sentences), 4000)}",
         "This concerns that parameter only, and the model keeps its priors. Look at the columns "
-        "with `plot_column`: one variance for all classes ('gaussian:shared'), another family or "
-        "the logarithm may fit better.",
+        "with `plot_column`: another family may fit better, or, for numbers, one variance for all "
+        "classes ('gaussian:shared') or their logarithm.",
     )
 
 
@@ -519,7 +520,7 @@ def find_useless_columns(facts: Facts) -> list[Hashable]:
 
 
 def write_remedies(facts: Facts) -> str:
-    """Return the line of Python that makes the model with all changes that are sure to help."""
+    """Return the line of Python that makes the model with the changes that the page recommends."""
     params: dict[str, Any] = {}
     if facts.verdict is not None and facts.verdict.probabilities == TEMPERED:
         params["temper"] = LOO

@@ -26,6 +26,7 @@ from bayesnb.report.page import (
 )
 
 MAX_PICTURED = 5  # columns, the most important
+LEAST_PICTURED = 1e-3  # nats between the classes, in a row
 MAX_LISTED, MAX_OPEN = 1000, 12  # rows of a table; of a longer one it is folded
 MAX_NAMED = 12
 MAX_LEVELS = 4  # of a column, in a table
@@ -177,12 +178,30 @@ def picture_columns(facts: Facts) -> list:
         f"log-odds of {pair}. Half of what a link adds is counted in each of its two columns, so "
         "that dots scatter. `plot_column` draws any column.",
     ]
-    for key in facts.features["key"][:MAX_PICTURED]:
+    keys = [key for key in facts.features["key"] if tells_classes_apart(key, facts)]
+    for key in keys[:MAX_PICTURED]:
         pictures = [draw_distribution(key, facts), draw_effect(key, facts)]
         shown = [picture for picture in pictures if picture is not None]
         if shown:
             content += [Claim(name_column(key)), Figures(shown)]
     return content if len(content) > 2 else []
+
+
+def evidence_of(key: Hashable, facts: Facts) -> Any:
+    """Return what a feature adds to the scores of explained rows, `(r, c)`; None if not known."""
+    explained = facts.explained
+    if isinstance(explained, str):
+        return None
+    features = [str(feature) for feature in explained["feature"].values.tolist()]
+    if str(key) not in features:
+        return None
+    return explained["predictive"].values[..., features.index(str(key))]
+
+
+def tells_classes_apart(key: Hashable, facts: Facts) -> bool:
+    """Whether a feature adds more to the score of one class than to another's, in some row."""
+    evidence = evidence_of(key, facts)
+    return evidence is None or bool((np.ptp(evidence, axis=1) > LEAST_PICTURED).any())
 
 
 def draw_distribution(key: Hashable, facts: Facts) -> Any:
@@ -199,13 +218,11 @@ def draw_distribution(key: Hashable, facts: Facts) -> Any:
 def draw_effect(key: Hashable, facts: Facts) -> Any:
     """Draw what a column adds to the log-odds against its cells; None of a block."""
     columns = {one.key: one for one in facts.columns}
-    explained = facts.explained
-    if key not in columns or isinstance(explained, str):
+    evidence = evidence_of(key, facts)
+    if key not in columns or evidence is None:
         return None
     one = columns[key]
-    places = facts.spaced(explained.sizes["obs_id"])
-    features = [str(feature) for feature in explained["feature"].values.tolist()]
-    evidence = explained["predictive"].values[..., features.index(str(key))]
+    places = facts.spaced(len(evidence))
     known = one.known[places] & np.isfinite(evidence).all(axis=1)
     if not known.any():
         return None

@@ -64,7 +64,7 @@ def headline(facts: Facts) -> Section:
         Verdict(lines, list_tiles(facts), find_problems(facts)),
     ]
     if remedies:
-        content.append("One call makes the model again with every remedy that is sure to help:")
+        content.append("One call makes the model again with these remedies:")
         content.append(Code([write_code(remedies, 4000)]))
     return Section("headline", facts.title, content)
 
@@ -122,8 +122,8 @@ def explain_probabilities(observed: Observed, facts: Facts) -> str:
     loss = fixed(observed.log_loss, 3)
     text = (
         f"The predicted label was given {percent(right + observed.surplus.value)} on average, and "
-        f"was right {percent(right)} of the time. The log loss is {loss}, that of the class shares "
-        f"{fixed(observed.shares_loss, 3)}."
+        f"was right {percent(right)} of the time. The log loss is {loss}, that of the shares of "
+        f"the classes {fixed(observed.shares_loss, 3)}."
     )
     if observed.is_mended_by_temper and observed.tempered_gain is not None:
         after = fixed(observed.log_loss - observed.tempered_gain.value, 3)

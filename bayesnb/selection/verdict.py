@@ -49,7 +49,7 @@ GUESSING = "no better than guessing"
 NOT_SHOWN = "not shown to be better with so few rows"
 TOO_FEW = "too few rows"
 USABLE = "can be used as they are"
-TEMPERED = "use tempered"
+TEMPERED = "better when tempered"
 TOO_SURE = "too sure"
 TOO_CAUTIOUS = "too cautious"
 UNEVEN = "not well calibrated"
@@ -115,8 +115,8 @@ class Observed:
     majority: float  # share of the most frequent class
     more_right: Difference  # of accuracy above that
     log_loss: float
-    shares_loss: float  # log loss of the classes' shares
-    less_loss: Difference  # of log loss below that of the shares in the other rows
+    shares_loss: float  # log loss of the classes' shares in the other rows
+    less_loss: Difference  # of log loss below that
     calibration: Estimate  # error, with its interval
     calibration_by_chance: float  # an upper end of it, were all probabilities true
     surplus: Difference  # of the mean probability of the chosen label above the share that is right
@@ -144,16 +144,16 @@ class Observed:
         counts = np.bincount(codes, minlength=log_proba.shape[1])
         hits = right(log_proba, codes).astype(float)
         label = log_proba[np.arange(len(codes)), codes]
-        shares = counts[codes] / len(codes)
         answered = np.isfinite(log_proba.max(axis=1))
-        less = average_difference(compute_blind_loss(counts, codes) + label)
+        blind_loss = compute_blind_loss(counts, codes)
+        less = average_difference(blind_loss + label)
         return cls(
             rows=len(codes),
             accuracy=float(hits.mean()),
             majority=float(counts.max() / len(codes)),
             more_right=average_difference(hits - (codes == counts.argmax())),
             log_loss=float(0.0 - label.mean()),
-            shares_loss=float(0.0 - np.log(shares).mean()),
+            shares_loss=float(blind_loss.mean()),
             less_loss=Difference(less.value - choices / len(codes), less.error),
             **calibration_numbers(
                 log_proba[answered], codes[answered], None if tied is None else tied[answered]
