@@ -15,8 +15,7 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
     report        facts (results of functions), sections (sentences, figures, tables), one template
                   (Jinja2)
     mcmc          the same models in PyMC, those that are not conjugate, the logistic twin
-    integrations  Dask, files past memory, models that learn while they answer; `bayesnb.scale` is
-                  the public face
+    scale         Dask, files past memory, shards, models that learn while they answer
     plots         one file per picture, and their shared style
     criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration,
                   relevance, ...
@@ -105,7 +104,7 @@ _NAMES = {
     "criticism.importance": "importance",
     "criticism.relevance": "relevance",
     "estimators.loading": "load",
-    "integrations.live": "Live",
+    "scale.live": "Live",
     "plots": (
         "plot_boundary plot_calibration plot_confusion plot_column plot_dependence plot_nomogram "
         "plot_relevance plot_uncertainty plot_waterfall plot_words"
@@ -156,7 +155,6 @@ if TYPE_CHECKING:
     from bayesnb.families import NormalInverseWishart as NormalInverseWishart
     from bayesnb.families import Poisson as Poisson
     from bayesnb.inference.posterior_draws import DrawnWarning as DrawnWarning
-    from bayesnb.integrations.live import Live as Live
     from bayesnb.plots import plot_boundary as plot_boundary
     from bayesnb.plots import plot_calibration as plot_calibration
     from bayesnb.plots import plot_column as plot_column
@@ -167,6 +165,7 @@ if TYPE_CHECKING:
     from bayesnb.plots import plot_uncertainty as plot_uncertainty
     from bayesnb.plots import plot_waterfall as plot_waterfall
     from bayesnb.plots import plot_words as plot_words
+    from bayesnb.scale.live import Live as Live
     from bayesnb.selection.leave_one_out import UndefinedWarning as UndefinedWarning
     from bayesnb.selection.leave_one_out import UnverifiedWarning as UnverifiedWarning
 

@@ -306,7 +306,11 @@ COUPLES: dict[str, tuple[Any, Any, str]] = {
         NaiveBayes(Bernoulli()).fit(FLAGS, Y),
         "BernoulliNB.*NaiveBayes",
     ),
-    "a pipeline": (BernoulliNB().fit(FLAGS, Y), make_pipeline(BernoulliNB()), "Use the last step"),
+    "a pipeline": (
+        BernoulliNB().fit(FLAGS, Y),
+        make_pipeline(BernoulliNB()),
+        "take the last step",
+    ),
     "priors of other classes": (
         clone(PER_CLASS).fit([[1.0], [2.0]], ["x", "y"]),
         clone(PER_CLASS).fit([[1.0], [2.0]], ["x", "z"]),

@@ -319,7 +319,7 @@ def folded(folds: Any) -> Any:
     ("call", "words"),
     [
         (lambda: both("GaussianNB"), "(?s)model 'odd': expected an estimator of bayesnb.*got 'G"),
-        (lambda: both(GaussianNB), "create an estimator"),
+        (lambda: both(GaussianNB), "expected an estimator"),
         (lambda: both(PIPELINE), "last step"),
         (lambda: both(SEARCH), "best_est"),
         (lambda: compare({("a", 1): SEARCH}, X, Y), "at least two|text or a number"),

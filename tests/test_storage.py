@@ -518,13 +518,13 @@ def test_numbers_that_no_rows_make_are_refused(tmp_path: Path) -> None:
 
 
 EXPONENTS: list[tuple[tuple[str, ...], int, Any]] = [  # array, place, and a number it cannot have
-    (("temper",), 0, np.nan),
-    (("temper",), 0, -1.0),
-    (("temper_sd",), 0, 0.0),
-    (("temper_covariance", "$ExponentCovariance", "matrix"), 1, np.nan),
-    (("temper_covariance", "$ExponentCovariance", "matrix"), 1, 7.0),
-    (("temper_covariance", "$ExponentCovariance", "matrix"), 0, -1.0),
-    (("temper_covariance", "$ExponentCovariance", "group"), 0, 99),
+    (("temper", "$Temper", "value"), 0, np.nan),
+    (("temper", "$Temper", "value"), 0, -1.0),
+    (("temper", "$Temper", "sd"), 0, 0.0),
+    (("temper", "$Temper", "covariance", "$ExponentCovariance", "matrix"), 1, np.nan),
+    (("temper", "$Temper", "covariance", "$ExponentCovariance", "matrix"), 1, 7.0),
+    (("temper", "$Temper", "covariance", "$ExponentCovariance", "matrix"), 0, -1.0),
+    (("temper", "$Temper", "covariance", "$ExponentCovariance", "group"), 0, 99),
 ]
 
 
@@ -647,9 +647,9 @@ def test_what_no_shard_is_and_shards_of_other_families_are_refused(tmp_path: Pat
         (lambda: read_shard(tmp_path / "model.bnb"), "holds a model, not a shard"),
         (lambda: loads((tmp_path / "model.bnb").read_bytes()), "^data of .* bytes holds a model"),
         (lambda: loads(dumps(part)[:-99]), "^data of .* bytes"),
-        (lambda: loads("shard.bnb"), "expected bytes"),  # type: ignore[arg-type]
+        (lambda: loads("shard.bnb"), "bytes-like object"),  # type: ignore[arg-type]
         (lambda: dumps(model), "expected a shard"),  # type: ignore[arg-type]
-        (lambda: fit_shards(model, [dumps(part)]), "expected a shard"),
+        (lambda: fit_shards(model, [dumps(part)]), "expected shards"),
         (
             lambda: fit_shards(nb.CategoricalNB(), [part]),
             "column 0 is .* in the model, and Gaussian",

@@ -269,8 +269,8 @@ def predict(
 
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
-    from bayesnb.integrations.predict_files import Score, predict_tables
     from bayesnb.results.datasets import ci_prob
+    from bayesnb.scale.predict_files import Score, predict_tables
 
     estimator = load(model)
     if interval and estimator.estimate != "predictive":
@@ -330,7 +330,7 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
     from bayesnb.data.files import to_text
-    from bayesnb.integrations.predict_files import ROWS, as_learnt, kinds_of_columns
+    from bayesnb.scale.predict_files import ROWS, as_learnt, kinds_of_columns
 
     estimator = load(model)
     with open_tables(console, "reading", [table], options) as opened:

@@ -8,6 +8,7 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
 from bayesnb.estimators import NaiveBayes, check_estimator
+from bayesnb.estimators.cross_validation import score_left_out
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families.base import Array
 from bayesnb.selection.leave_one_out import Pointwise
@@ -77,7 +78,7 @@ def compare(
     for name, model in models.items():
         read = FittedRows.of if _is_sampled(model) else fit_rows
         fitted = read(model, X, y, sample_weight)
-        scores[name] = fitted.estimator._left_out(fitted.rows, target)
+        scores[name] = score_left_out(fitted.estimator, fitted.rows, target)
         _check_finite(name, scores[name].score, fitted)
     return results.elpd.compared(scores, fitted.index, method, reference)
 

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.data import refuse_lazy
 from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import clone_with, clone_without_links, without_links
-from bayesnb.estimators.cross_validation import scoring_rule
+from bayesnb.estimators.cross_validation import read_learnt_rows, scoring_rule
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.formatting import quote
@@ -35,7 +35,7 @@ class FittedRows:
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any) -> Self:
         """Read rows; raise where the estimator, which is fitted, has not learnt them."""
-        index, rows = estimator._learnt_rows(X, y, sample_weight, **options)
+        index, rows = read_learnt_rows(estimator, X, y, sample_weight, **options)
         keep = rows.counts > 0
         return cls(estimator, index[keep], rows.where(keep))
 

@@ -9,7 +9,8 @@ from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_rows
 from bayesnb.criticism.wording import describe_end, explain_refusal
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.base import clone_with, without_links
+from bayesnb.estimators.base import clone_declaring, clone_with, without_links
+from bayesnb.estimators.cross_validation import score_left_out
 from bayesnb.model.schema import Schema
 from bayesnb.selection.hyperparameters import PER, best_by_evidence
 from bayesnb.selection.leave_one_out import PACKAGE, Pointwise
@@ -154,7 +155,7 @@ def tune(
             families, ends = best_by_evidence(schema.blocks, before.model.stats.blocks, per)
         names = [tuple(block.names) for block in schema.columns_alone.blocks]
         declared = declare_families(schema, dict(zip(names, families, strict=False)))
-        tuned = clone_with(model, **model._params_declaring(declared))
+        tuned = clone_declaring(model, declared)
         stages.begin("tune: scoring labels")
         tuning = _score_labels(before, fit_rows(tuned, X, y, sample_weight))
     diff = tuning.elpd_diff["after"]
@@ -213,8 +214,8 @@ def _check_tunable(schema: Schema, per: str) -> None:
 
 def _score_labels(before: FittedRows, after: FittedRows) -> Any:
     """Return a table of the labels' leave-one-out scores, as `loo` has them, of two models."""
-    old = before.estimator._left_out(before.rows, "label")
-    new = after.estimator._left_out(after.rows, "label")
+    old = score_left_out(before.estimator, before.rows)
+    new = score_left_out(after.estimator, after.rows)
     with np.errstate(invalid="ignore"):  # a row that is impossible before and after
         gap = np.where(old.score == new.score, 0.0, new.score - old.score)
     gaps = Pointwise(gap, gap, old.counts)

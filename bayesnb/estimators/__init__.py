@@ -3,7 +3,7 @@
 The only room that knows it.
 """
 
-from bayesnb.estimators.base import check_estimator
+from bayesnb.estimators.base import check_estimator as check_estimator
 from bayesnb.estimators.naive_bayes import NaiveBayes
 from bayesnb.estimators.presets import (
     BernoulliNB,
@@ -20,5 +20,4 @@ __all__ = [
     "MultinomialNB",
     "NaiveBayes",
     "PoissonNB",
-    "check_estimator",
 ]

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.data import Table
 from bayesnb.data.labels import encode
-from bayesnb.estimators.base import ModelHolder, refuse_weightless
+from bayesnb.estimators.base import ModelHolder, read_labels, read_rows
+from bayesnb.estimators.learning import read_weighted_rows
+from bayesnb.estimators.prediction import ProbabilisticClassifier
 from bayesnb.families.base import Array, Rng
-from bayesnb.model.product import ProductStats, Rows, normalise_log, observe
+from bayesnb.formatting import count
+from bayesnb.model.product import Rows, normalise_log, observe
 from bayesnb.selection.leave_one_out import (
     Pointwise,
     PredictiveRule,
@@ -95,12 +97,9 @@ class CrossValidation(ModelHolder):
         >>> round(scores.elpd, 3), round(scores.se, 3), scores.elpd_i.values.round(2).tolist()
         (-0.709, 0.086, [-0.08, -0.11, -0.16, -0.16, -0.11, -0.08])
         """
-        index, rows = self._learnt_rows(X, y, sample_weight)
-        return results.elpd.elpd(
-            self._left_out(rows, target, exponents),
-            index,
-            selection=describe_selection(self, exponents),
-        )
+        index, rows = read_learnt_rows(self, X, y, sample_weight)
+        scores = score_left_out(self, rows, target, exponents)
+        return results.elpd.elpd(scores, index, selection=describe_selection(self, exponents))
 
     def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> Any:
         """Predict every row by the model that has learnt all other rows, without a refit.
@@ -135,7 +134,7 @@ class CrossValidation(ModelHolder):
         >>> GaussianNB().fit(x, y).loo_proba(x, y).values.round(2)[:2].tolist()
         [[0.92, 0.08], [0.9, 0.1]]
         """
-        index, rows = self._learnt_rows(X, y, sample_weight)
+        index, rows = read_learnt_rows(self, X, y, sample_weight)
         log_proba = normalise_log(leave_rows_out(self, rows))
         warn_undefined(log_proba.max(axis=1))
         return results.datasets.held_out_proba(
@@ -191,88 +190,86 @@ class CrossValidation(ModelHolder):
         >>> round(GaussianNB().fit(x, y).kfold(x, y, folds=3).elpd, 3)
         -0.769
         """
-        index, rows = self._learnt_rows(X, y, sample_weight, "kfold")
+        index, rows = read_learnt_rows(self, X, y, sample_weight, needed_by="kfold")
         fold = fold_of_rows(folds, rows.codes, rng)
-        scores = self._pointwise(
-            rows, k_fold(self.model_, rows, fold, scoring_rule(self, target), self.n_jobs), target
-        )
-        warn_undefined(scores.score)
+        joint = k_fold(self.model_, rows, fold, scoring_rule(self, target), self.n_jobs)
+        scores = compare_with_fitted(self, rows, joint, target)
         return results.elpd.elpd(scores, index, len(np.unique(fold)))
 
-    def _left_out(self, rows: Rows, target: str, exponents: str = LEFT) -> Pointwise:
-        """Return the scores of `loo`."""
-        scores = self._pointwise(rows, leave_rows_out(self, rows, target, exponents), target)
-        warn_undefined(scores.score)
-        return scores
 
-    def _pointwise(self, rows: Rows, joint: Array, target: str) -> Pointwise:
-        """Return the scores of rows held out, beside those of the model that has seen them."""
-        fitted = self._predictor().log_joint(
-            rows.cells, scoring_rule(self, target).power, self.n_jobs
+# Rows that were learnt
+
+
+def read_learnt_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
+) -> tuple[Array, Rows]:
+    """Return the names of rows that were learnt, and the rows.
+
+    An error for others, or too few for `needed_by`.
+    """
+    estimator._check_fitted()
+    estimator = getattr(estimator, "estimator_", estimator)  # which reads for a sampled model
+    table, cells = read_rows(estimator, X)
+    labels, weight = read_labels(estimator, table, y, sample_weight)
+    estimator._predictor()  # an error, where what predicts is no distribution
+    schema = estimator.schema_
+    model = estimator.model_
+    rows = Rows(schema.observers, cells, encode(labels, estimator.classes_, NEVER), weight)
+    positive = rows if weight is None else rows.where(weight > 0)
+    seen = observe(positive, len(estimator.classes_), estimator.n_jobs)
+    schema.check_stats(cells, seen)
+    if not model.stats.covers(seen):
+        raise ValueError(
+            "these rows are not among those that the model has learnt from, so they cannot be left "
+            "out of it. Give the rows, labels and sample_weight that it was fitted on, or an "
+            "estimator that is not fitted."
         )
-        if target == "joint":
-            joint, fitted = (
-                self._predictor().with_base(table, rows.cells) for table in (joint, fitted)
-            )
-        held_out, seen = (label_scores(table, rows.codes, target) for table in (joint, fitted))
-        return Pointwise(held_out, seen, rows.weight)
-
-    def _weighted_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        """Return the names of labelled rows, and the rows.
-
-        One of weight zero is left out, whatever its label.
-        """
-        table, cells = self._cells(X)  # of levels that are not declared `fit` has warned
-        labels, weight = self._labelled(table, y, sample_weight)
-        refuse_weightless(weight)
-        keep = np.full(table.rows, True) if weight is None else weight > 0
-        codes = np.zeros(table.rows, np.int64)
-        codes[keep] = encode(labels[keep], self.classes_, NEVER)
-        return table.index[keep], Rows(self.schema_.observers, cells, codes, weight).where(keep)
-
-    def _learnt_rows(
-        self, X: Any, y: Any, sample_weight: Any = None, needed_by: str | None = None
-    ) -> tuple[Array, Rows]:
-        """Return the names of rows that were learnt, and the rows.
-
-        An error for others, or too few for `needed_by`.
-        """
-        table, rows, seen = self._observed_again(X, y, sample_weight)
-        refuse_weightless(rows.weight)
-        if needed_by is not None and not are_there(self.model_, rows).all():
-            given = rows.counts.sum()
-            learnt = self.model_.stats.classes.counts.sum()
-            raise ValueError(
-                f"{needed_by} needs all rows that the model has learnt from; some are missing: "
-                f"given are {given:.12g} of {learnt:.12g}. Give all, or an estimator that is not "
-                "fitted."
-            )
-        warn_unverified(self.model_, seen.classes.counts)
-        return table.index, rows
-
-    def _observed_again(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Table, Rows, ProductStats]:
-        """Return rows that were learnt, and their stats; an error for others."""
-        table, cells = self._read(X)
-        labels, weight = self._labelled(table, y, sample_weight)
-        self._predictor()  # an error, where what predicts is no distribution
-        rows = Rows(self.schema_.observers, cells, encode(labels, self.classes_, NEVER), weight)
-        seen = observe(
-            rows if weight is None else rows.where(weight > 0), len(self.classes_), self.n_jobs
+    if needed_by is not None and not are_there(model, rows).all():
+        learnt = model.stats.classes.counts.sum()
+        raise ValueError(
+            f"{needed_by} needs all rows that the model has learnt from; some are missing: given "
+            f"are {rows.counts.sum():.12g} of {learnt:.12g}. Give all, or an estimator that is not "
+            "fitted."
         )
-        self.schema_.check_stats(cells, seen)
-        self._check_covers(seen)
-        return table, rows, seen
+    warn_unverified(model, seen.classes.counts)
+    return table.index, rows
 
-    def _check_covers(self, seen: ProductStats) -> None:
-        """Raise for stats of rows that were not learnt."""
-        if not self.model_.stats.covers(seen):
-            raise ValueError(
-                "these rows are not among those that the model has learnt from, so they cannot be "
-                "left out of it. Give the rows, labels and sample_weight that it was fitted on, "
-                "or an estimator that is not fitted."
-            )
+
+def read_labelled_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None
+) -> tuple[Array, Rows]:
+    """Return the names of labelled rows, and the rows; one of weight zero is none."""
+    table = estimator._open(X, reset=False)
+    table, labels, weight = read_weighted_rows(estimator, table, y, sample_weight)
+    schema = estimator.schema_
+    codes = encode(labels, estimator.classes_, NEVER)
+    return table.index, Rows(schema.observers, schema.read(table), codes, weight)
+
+
+# Their scores
+
+
+def score_left_out(
+    estimator: Any, rows: Rows, target: str = "label", exponents: str = LEFT
+) -> Pointwise:
+    """Return the scores of `loo`."""
+    if isinstance(estimator, ProbabilisticClassifier):
+        return estimator._score_left_out(rows, target)
+    joint = leave_rows_out(estimator, rows, target, exponents)
+    return compare_with_fitted(estimator, rows, joint, target)
+
+
+def compare_with_fitted(estimator: Any, rows: Rows, joint: Array, target: str) -> Pointwise:
+    """Return the scores of rows held out, beside those of the model that has seen them."""
+    reader = estimator._predictor()
+    power = scoring_rule(estimator, target).power
+    fitted = reader.log_joint(rows.cells, power, estimator.n_jobs)
+    if target == "joint":
+        joint = reader.with_base(joint, rows.cells)
+        fitted = reader.with_base(fitted, rows.cells)
+    held_out = label_scores(joint, rows.codes, target)
+    warn_undefined(held_out)
+    return Pointwise(held_out, label_scores(fitted, rows.codes, target), rows.weight)
 
 
 def scoring_rule(estimator: Any, target: str = "label", exponents: str = LEFT) -> PredictiveRule:
@@ -281,10 +278,11 @@ def scoring_rule(estimator: Any, target: str = "label", exponents: str = LEFT) -
         raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
     if exponents not in (LEFT, KEPT):
         raise ValueError(f"exponents must be 'left' or 'kept', got {exponents!r}.")
+    fitted = estimator.fitted_
     if target == "joint":
-        return PredictiveRule(estimator.estimate, estimator.fitted_.joint_exponents)
-    covariance = estimator.fitted_.temper.covariance if exponents == LEFT else None
-    return PredictiveRule(estimator.estimate, estimator.fitted_.exponents, covariance)
+        return PredictiveRule(estimator.estimate, fitted.joint_exponents)
+    covariance = fitted.temper.covariance if exponents == LEFT else None
+    return PredictiveRule(estimator.estimate, fitted.exponents, covariance)
 
 
 def leave_rows_out(
@@ -305,20 +303,19 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
 
     "" if they chose nothing.
     """
-    covariance = estimator.fitted_.temper.covariance
-    found = 0 if covariance is None else len(covariance)
-    number = "exponent" if found == 1 else f"{found} exponents"
-    kept = [number] if found and exponents == KEPT else []
-    if estimator.schema_.choices:
-        kept.append("families")
-    if estimator.schema_.links is not None:
-        kept.append("links")
+    fitted = estimator.fitted_
     sentences = []
-    if found and exponents == LEFT:
-        sentences.append(f"Each row leaves the {number}, too, by one Newton step.")
-    if kept:
-        listed = " and ".join(filter(None, [", ".join(kept[:-1]), kept[-1]]))
-        sentences.append(f"The {listed} were chosen by all rows and are kept.")
+    chosen = []
+    if fitted.temper.covariance is not None:
+        exponents_found = count(len(fitted.temper.covariance), "exponent")
+        if exponents == LEFT:
+            sentences.append(f"Each row leaves the {exponents_found}, too, by one Newton step.")
+        else:
+            chosen.append(exponents_found)
+    chosen += ["families"] if fitted.schema.choices else []
+    chosen += ["links"] if fitted.schema.links is not None else []
+    if chosen:
+        sentences.append(f"The {' and '.join(chosen)} were chosen by all rows and are kept.")
     return " ".join(sentences)
 
 

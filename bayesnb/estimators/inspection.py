@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.estimators import model_description
-from bayesnb.estimators.base import ModelHolder
+from bayesnb.estimators.base import ModelHolder, predictor, read_rows
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
 from bayesnb.families.record import Linear
-from bayesnb.formatting import quote
+from bayesnb.formatting import list_names, quote
 from bayesnb.inference.explanation import explain
 from bayesnb.inference.linear_form import (
     exponents_by_feature,
@@ -26,7 +26,6 @@ from bayesnb.inference.linear_form import (
     subtract_class,
 )
 from bayesnb.inference.posterior_draws import refuse_large
-from bayesnb.model.powers import of_blocks
 from bayesnb.model.product import Product, ProductDensity, ProductStats
 from bayesnb.model.schema import Block
 
@@ -40,7 +39,7 @@ class InspectionMixin(ModelHolder):
     @property
     def prior_(self) -> dict[Hashable, Belief]:
         """Prior beliefs by column; the class is the first axis."""
-        return {key: self.model_.prior.blocks[b].column(f) for key, b, f in self.schema_.keys}
+        return self._name_columns(self.model_.prior)
 
     @property
     def posterior_(self) -> dict[Hashable, Belief]:
@@ -48,7 +47,10 @@ class InspectionMixin(ModelHolder):
 
         Those of links are by pairs of columns.
         """
-        return {key: self.model_.posterior.blocks[b].column(f) for key, b, f in self.schema_.keys}
+        return self._name_columns(self.model_.posterior)
+
+    def _name_columns(self, beliefs: Product) -> dict[Hashable, Belief]:
+        return {key: beliefs.blocks[b].column(f) for key, b, f in self.schema_.keys}
 
     @property
     def class_prior_(self) -> Belief:
@@ -120,20 +122,16 @@ class InspectionMixin(ModelHolder):
         return {key: float(blocks[b][f]) for key, b, f in self.schema_.keys}
 
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
-        if not self.class_prior_.strictly_proper:
-            raise ValueError(
-                "class_prior: a concentration of 0 is improper, so the evidence is undefined. "
-                "Give another."
-            )
-        for block, belief in zip(self.schema_.blocks, self.model_.prior.blocks, strict=True):
+        prior = self.model_.prior
+        improper = [] if prior.classes.strictly_proper else ["class_prior"]
+        for block, belief in zip(self.schema_.blocks, prior.blocks, strict=True):
             proper = belief.strictly_proper.all(axis=0)
-            if not proper.all():
-                name = quote(block.keys[int(proper.argmin())])
-                raise ValueError(
-                    f"column {name}: its prior is improper, so the evidence is undefined. Give "
-                    "another."
-                )
-        labels, blocks = self.model_.prior.log_evidence(self.model_.stats)
+            improper += [f"column {quote(block.keys[f])}" for f in np.flatnonzero(~proper)]
+        if improper:
+            raise ValueError(
+                f"{improper[0]}: its prior is improper, so the evidence is undefined. Give another."
+            )
+        labels, blocks = prior.log_evidence(self.model_.stats)
         if (links := self.schema_.links) is None:
             return labels, blocks
         return labels, (*blocks[:-1], blocks[-1] * links.in_forest)
@@ -156,11 +154,15 @@ class InspectionMixin(ModelHolder):
                 "this model has no links, as it has dependence=None. Fit with dependence='forest'."
             )
         links = self.schema_.links
-        powers = list(self.fitted_.tempers.values())[:2]
         if links is None:
             return results.datasets.links(None, np.empty(0), np.empty(0))
-        of_links = [of_blocks(power, len(self.schema_.blocks))[-1] for power in powers]
-        return results.datasets.links(links, *np.broadcast_arrays(*of_links, links.evidence)[:2])
+        temper = self.fitted_.temper
+        size = len(links.evidence)
+        numbers = [
+            np.broadcast_to(each, len(self.schema_.keys))[-size:]
+            for each in (temper.value, temper.sd)
+        ]
+        return results.datasets.links(links, *numbers)
 
     def summary(self) -> Any:
         """Summarise the fitted model: columns, families, priors, evidence, exponents, relevance.
@@ -196,10 +198,11 @@ class InspectionMixin(ModelHolder):
         check_is_fitted(self)
         rejected = results.datasets.rejected(self.schema_.choices)
         columns = model_description.feature_columns(self, rejected)
-        lines = model_description.facts(self)
-        notes = model_description.notes(columns, self)
         return results.tables.ModelSummary(
-            f"Summary of {type(self).__name__}", lines, columns, notes
+            f"Summary of {type(self).__name__}",
+            model_description.facts(self),
+            columns,
+            model_description.notes(columns),
         )
 
     def explain(self, X: Any) -> Any:
@@ -258,9 +261,9 @@ class InspectionMixin(ModelHolder):
         >>> (low - high).round(2).values.tolist()
         [2.09, -0.69]
         """
-        table, cells = self._read(X)
+        table, cells = read_rows(self, X)
         self.schema_.check_cells(cells)
-        self._predictor("predictive")  # an error, where the posterior is no distribution
+        predictor(self.fitted_)  # an error, where the posterior is no distribution
         terms = explain(self.model_.posterior, cells, self.fitted_.exponents)
         return results.explanations.explained(
             terms, table.index, self.classes_, self.schema_.blocks, cells, self.fitted_.tempers
@@ -395,7 +398,7 @@ class InspectionMixin(ModelHolder):
         array([[0., 1.],
                [0., 0.]])
         """
-        table, cells = self._read(X)
+        table, cells = read_rows(self, X)
         self._linear(self._plugged)
         self.schema_.check_cells(cells)
         order = results.explanations.terms_of(self.schema_.blocks).order
@@ -425,22 +428,17 @@ class InspectionMixin(ModelHolder):
 
         Features that have exponents of their own are a block each.
         """
-        density: Any = self._predictor(kind)
-        whole = linear_of(density, self.model_.posterior)
-        curved = [
-            block for block, part in zip(self.schema_.blocks, whole, strict=True) if part is None
-        ]
+        density: Any = predictor(self.fitted_, kind)
+        posterior = self.model_.posterior
+        parts = zip(self.schema_.blocks, linear_of(density, posterior), strict=True)
+        curved = [block for block, part in parts if part is None]
         if curved:
             refuse_nonlinear(curved)
-        density, posterior = (
-            split_features(each, self.fitted_.exponents)
-            for each in (density, self.model_.posterior)
-        )
-        return (
-            density,
-            posterior,
-            [part for part in linear_of(density, posterior) if part is not None],
-        )
+        exponents = self.fitted_.exponents
+        density = split_features(density, exponents)
+        posterior = split_features(posterior, exponents)
+        linear: Any = linear_of(density, posterior)  # of which none is None
+        return density, posterior, linear
 
     def _refuse_infinite(self, w: Array, live: Array, names: Sequence[Any]) -> None:
         infinite = ~np.isfinite(w)
@@ -466,28 +464,22 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
             "linear_form: with links between columns, what a cell adds depends on other cells, so "
             "the scores are not a sum over columns. Fit with dependence=None."
         )
-    names = [repr(name) for block in blocks for name in block.names]
+    names = [name for block in blocks for name in block.names]
     families = sorted({type(block.family).__name__ for block in blocks})
-    shown = ", ".join(names[:MAX_NAMED]) + (
-        f" and {len(names) - MAX_NAMED} more" if names[MAX_NAMED:] else ""
-    )
     raise ValueError(
-        f"linear_form: the log-density of {shown} ({', '.join(families)}) is not linear in what "
-        "the columns hold. Numbers need one variance for all classes, Gaussian(shared=True), or "
-        "MultivariateGaussian(shared=True) for a block; levels modelled jointly have no weights "
-        "of their own: declare Categorical; or drop the columns."
+        f"linear_form: the log-density of {list_names(names, MAX_NAMED, repr)} "
+        f"({', '.join(families)}) is not linear in what the columns hold. Numbers need one "
+        "variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) "
+        "for a block; levels modelled jointly have no weights of their own: declare Categorical; "
+        "or drop the columns."
     )
 
 
 def refuse_missing_numbers(block: Block, numbers: Any) -> None:
-    missing = np.isnan(numbers.data if sparse.issparse(numbers) else numbers)
+    cells = sparse.coo_array(numbers)
+    missing = np.isnan(cells.data)
     if missing.any():
-        where = np.flatnonzero(missing)[0]
-        if sparse.issparse(numbers):
-            row = np.searchsorted(numbers.indptr, where, "right") - 1
-            j = numbers.indices[where]
-        else:
-            row, j = divmod(int(where), numbers.shape[1])
+        row, j = (places[missing][0] for places in cells.coords)
         raise ValueError(
             f"column {block.names[j]!r}: a cell is missing at row {row} ({missing.sum()} such "
             "cells in the block), which takes the column's part of b away too. Drop such rows, or "

@@ -23,14 +23,7 @@ def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
     estimator.n_features_in_ = len(columns)
 
 
-def name_target(estimator: Any, y: Any) -> None:
-    """Set the name of the labels, where they have one: that of a series."""
-    name = getattr(y, "name", None)
-    if isinstance(name, str) and name:
-        estimator.target_name_ = name
-
-
-def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool) -> Array:
+def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool = False) -> Array:
     """Return the classes known before, those declared and, if they `grow`, those of the labels."""
     if before and not grow:
         return before.classes
@@ -43,9 +36,7 @@ def declared_classes(classes: Any) -> Array:
     """Return declared classes, sorted; an error where one stands twice."""
     known = distinct(classes)
     if len(known) < len(classes):
-        twice = [
-            label for label, times in Counter(np.asarray(classes).tolist()).items() if times > 1
-        ]
+        twice = [label for label, times in Counter(list(classes)).items() if times > 1]
         raise ValueError(f"classes: {twice} are listed more than once. List each class once.")
     return known
 
@@ -64,7 +55,7 @@ def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
     if not isinstance(y, EncodedLabels) and y.dtype.kind in "OUST":
         y = EncodedLabels.of(y)
     if isinstance(y, EncodedLabels):
-        _refuse_missing(y.codes < 0)
+        refuse_missing(y.codes < 0)
         classes = distinct(y)
         # texts that differ in most rows would be taken for a regression's
         if not isinstance(classes[0], str):
@@ -72,27 +63,15 @@ def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
             few = 2 * len(classes) <= len(y)
             check_classification_targets(classes.repeat(2) if few else y.values[y.codes])
     elif y.dtype.kind not in "iub":
-        _refuse_missing(is_missing(y))
+        refuse_missing(is_missing(y))
         assert_all_finite(y, input_name="y")
-        if y.dtype.kind == "f":
-            _refuse_fractions(y)
-        else:
+        if y.dtype.kind != "f" or (y % 1).any():
             check_classification_targets(y)
     return y
 
 
-def _refuse_fractions(labels: Array) -> None:
-    """Raise where numbers with fractions are given as classes."""
-    fractions = labels % 1 != 0
-    if fractions.any():
-        raise ValueError(
-            f"Unknown label type: {fractions.sum()} of {len(labels)} labels are no whole numbers, "
-            f"such as {labels[fractions.argmax()]:g}. A classifier predicts classes: make some of "
-            "the numbers, as pandas.cut(y, 3) does, or take a regression."
-        )
-
-
-def _refuse_missing(missing: Array) -> None:
+def refuse_missing(missing: Array) -> None:
+    """Raise where labels are missing."""
     if missing.any():
         raise ValueError(
             f"Input y contains NaN: {missing.sum()} labels are missing, first at row "

@@ -4,6 +4,8 @@ All of it is the algebra of stats. A call that fails leaves the estimator as it 
 """
 
 import logging
+from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -11,20 +13,22 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.data import Table
+from bayesnb.data import Table, is_lazy
 from bayesnb.data.checks import warn_of_columns
 from bayesnb.data.families import families_of, undeclared
 from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.base import (
+    COLUMNS,
+    LOO,
     ModelHolder,
     check_estimator,
-    refuse_weightless,
+    clone_with,
+    read_labels,
     unchanged_on_error,
 )
-from bayesnb.estimators.labels import declared_classes, known_classes, name_features, name_target
-from bayesnb.estimators.lazy import accept_lazy_tables
-from bayesnb.estimators.tempering import COLUMNS, LOO
+from bayesnb.estimators.labels import declared_classes, known_classes, name_features
+from bayesnb.estimators.prediction import dask_room
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.model.fitted import Fitted, Temper
@@ -49,6 +53,7 @@ from bayesnb.stages import PATIENCE
 LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
+XYWeight = tuple[Any, Any, Any]  # X, y and sample_weight, as a user gives them
 
 
 class IncrementalMixin(ModelHolder):
@@ -57,7 +62,6 @@ class IncrementalMixin(ModelHolder):
     The prior stays what it was.
     """
 
-    @accept_lazy_tables
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a table and its labels; what was learnt before is forgotten.
 
@@ -101,10 +105,8 @@ class IncrementalMixin(ModelHolder):
         >>> model.classes_.tolist(), list(model.families_)
         (['cat', 'dog'], ['weight', 'coat'])
         """
-        with unchanged_on_error(self):
-            return self._learn((X, y, sample_weight), None, self.classes, is_whole=True)
+        return self._learn((X, y, sample_weight), None, self.classes, is_whole=True)
 
-    @accept_lazy_tables
     def partial_fit(
         self,
         X: Any,
@@ -162,9 +164,17 @@ class IncrementalMixin(ModelHolder):
         >>> model.class_count_.tolist()
         [2.0, 2.0]
         """
-        with unchanged_on_error(self):
-            before, declared = start_batch(self, classes, grow_classes)
-            return self._learn((X, y, sample_weight), before, declared, grow_classes)
+        before = self.__dict__.get("fitted_")
+        declared = self.classes if classes is None else classes
+        if before is None and declared is None and not grow_classes:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        is_fixed = before is not None and classes is not None and not grow_classes
+        if is_fixed and not np.array_equal(declared_classes(classes), self.classes_):
+            raise ValueError(
+                f"`classes={classes}` is not the same as on the last call to partial_fit: "
+                f"{self.classes_.tolist()}. With grow_classes=True new ones are added."
+            )
+        return self._learn((X, y, sample_weight), before, declared, grow_classes)
 
     def merge(self, other: Self) -> Self:
         """Return a new estimator that has learnt the rows of this one and of another.
@@ -215,7 +225,6 @@ class IncrementalMixin(ModelHolder):
         (['ham', 'news', 'spam'], [1.0, 1.0, 2.0])
         """
         check_is_fitted(self)
-        self._check_arguments()
         check_estimator(other, "merge: ")
         if type(other) is not type(self):
             raise TypeError(
@@ -223,8 +232,7 @@ class IncrementalMixin(ModelHolder):
                 "both parts with the same class, such as NaiveBayes(families)."
             )
         check_is_fitted(other, msg="merge: the other %(name)s is not fitted yet. Fit it first.")
-        merged = self._with_fitted(self.fitted_)
-        return merged._set_model(self.fitted_.shard + other.fitted_.shard, self.fitted_)
+        return copy(self)._set_model(self.fitted_.shard + other.fitted_.shard, self.fitted_)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back, as if they had never been learnt.
@@ -282,17 +290,14 @@ class IncrementalMixin(ModelHolder):
         True
         """
         check_is_fitted(self)
-        with unchanged_on_error(self):
-            self._check_arguments()
-            table, labels, weight = self._drop_weightless(
-                self._open(X, reset=False), y, sample_weight
-            )
-            codes = encode(labels, self.classes_, NEVER_LEARNT)
-            gone, rows = Shard.of(self.schema_, self.classes_, table, codes, weight)
-            self.schema_.refuse_unseen(rows.cells, self.n_jobs)
-            rest = subtract_rows(self.fitted_.shard, gone, len(rows.codes))
-            self._check_digits(gone, rest)
-            return self._set_model(rest, self.fitted_)
+        table = self._open(X, reset=False)
+        table, labels, weight = read_weighted_rows(self, table, y, sample_weight)
+        codes = encode(labels, self.classes_, NEVER_LEARNT)
+        gone, rows = Shard.of(self.schema_, self.classes_, table, codes, weight)
+        self.schema_.refuse_unseen(rows.cells, self.n_jobs)
+        rest = subtract_rows(self.fitted_.shard, gone, len(codes))
+        self._check_digits(gone, rest)
+        return self._set_model(rest, self.fitted_)
 
     def decay(self, factor: float) -> Self:
         """Let everything learnt count less: the weight of every row is multiplied by a factor.
@@ -341,53 +346,65 @@ class IncrementalMixin(ModelHolder):
                 f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To "
                 "start again, call fit."
             )
-        with unchanged_on_error(self):
-            self._check_arguments()
-            seen = self.fitted_.shard
-            faded = replace(
-                seen,
-                stats=float(factor) * seen.stats,
-                integer_weights=seen.integer_weights and factor == 1,
-            )
-            return self._set_model(faded, self.fitted_)
+        seen = self.fitted_.shard
+        faded = replace(
+            seen,
+            stats=float(factor) * seen.stats,
+            integer_weights=seen.integer_weights and factor == 1,
+        )
+        return self._set_model(faded, self.fitted_)
 
     def _learn(
         self,
-        rows: tuple[Any, Any, Any],
-        before: Shard | None,
+        rows: XYWeight,
+        before: Fitted | None,
         declared: Any,
         grow: bool = False,
         is_whole: bool = False,
     ) -> Self:
-        """Learn from X, y and sample_weight; warn of columns where they are all rows."""
+        """Learn from rows; warn of columns where they are all rows."""
         self._check_arguments()
+        known = None if before is None else before.shard
         X, y, sample_weight = rows
-        table = self._open(X, reset=before is None)
-        table, labels, weight = self._drop_weightless(table, y, sample_weight)
-        if is_whole and (places := undeclared(self._families(), table)):
-            warn_of_columns(table, places)
-        classes = known_classes(labels, before, declared, grow)
-        codes = encode(labels, classes, GROW if before else DECLARE)
-        schema = before.schema.grown(table) if before else None
-        shard, read = self._count(table, codes, weight, classes, schema)
-        if before is None:
-            self.__dict__.pop("target_name_", None)
-        name_target(self, y)
-        if before is None:
-            return self._set_model(shard, None, read)
-        return self._set_model(before + shard, self.fitted_, read)
+        if is_lazy(X):
+            total = count_lazy_rows(self, rows, known, declared, grow)
+            classes = known_classes(total.classes, known, declared, grow)
+            return learn_shard(self, total.laid_out(classes, total.schema), more=before is not None)
+        with unchanged_on_error(self):
+            table = self._open(X, reset=before is None)
+            if is_whole and (places := undeclared(self._families(), table)):
+                warn_of_columns(table, places)
+            grown = None if before is None else before.schema.grown
+            shard, read = self._count(table, y, sample_weight, grown, known, declared, grow)
+            self._set_model(shard if known is None else known + shard, before, read)
+            name = getattr(y, "name", None)  # that of a series
+            if before is None:
+                self.__dict__.pop("target_name_", None)
+            if isinstance(name, str) and name:
+                self.target_name_ = name
+            return self
 
     def _count(
         self,
         table: Table,
-        codes: Array,
-        weight: Array | None,
-        classes: Array,
-        schema: Schema | None,
+        y: Any,
+        sample_weight: Any,
+        read_columns: Callable[[Table], Schema] | None,
+        before: Shard | None,
+        declared: Any,
+        grow: bool = False,
     ) -> tuple[Shard, Rows]:
-        """Return the stats of rows, and the rows as a schema reads them, or one that they teach."""
-        if schema is None:
+        """Return the stats of rows, and the rows as they were read.
+
+        What is known of the columns gives their schema; else the rows teach one.
+        """
+        table, labels, weight = read_weighted_rows(self, table, y, sample_weight)
+        classes = known_classes(labels, before, declared, grow)
+        codes = encode(labels, classes, GROW if before else DECLARE)
+        if read_columns is None:
             schema = self._schema_of(table, codes, weight, classes)
+        else:
+            schema = read_columns(table)
         shard, read = Shard.of(schema, classes, table, codes, weight)
         schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return shard, read
@@ -401,44 +418,25 @@ class IncrementalMixin(ModelHolder):
         schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
         kind = self._dependence_rule
         if kind is not None:
-            labelled = LabelledRows(
-                codes, np.ones(len(codes)) if weight is None else weight, len(classes)
-            )
+            counts = np.ones(len(codes)) if weight is None else weight
+            labelled = LabelledRows(codes, counts, len(classes))
             with bar("links between columns", None, " pairs", PATIENCE) as shown:
                 width = min(sum(len(block.names) for block in schema.blocks), MAX_COLUMNS)
                 shown.start(width * (width - 1) // 2)
                 schema = add_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
                 shown.finish()  # some columns cannot be linked
-            if schema.links is not None:
-                LOG.info("Columns linked by evidence: %s.", visible(", ".join(schema.links.labels)))
         # the names of a million words take more memory than their counts
         if LOG.isEnabledFor(logging.INFO):
-            LOG.info(
-                "Families of the columns: %s. To change one: families={column: name}.",
-                visible(schema.reading),
-            )
+            LOG.info("Families of the columns: %s.", visible(schema.reading))
         return schema
-
-    def _drop_weightless(
-        self, table: Table, y: Any, sample_weight: Any
-    ) -> tuple[Table, Labels, Array | None]:
-        """Return rows, labels and weights without the rows of weight zero."""
-        labels, weight = self._labelled(table, y, sample_weight)
-        if weight is None or weight.all():
-            return table, labels, weight
-        refuse_weightless(weight)
-        keep = weight > 0
-        return table.take(keep), labels[keep], weight[keep]
 
     def _set_model(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
         """Hold the model of all rows of a shard; a prior that was there before stays."""
-        class_prior = self._class_prior_rule(shard.classes)
+        self._check_arguments()
         known = None if before is None else (before.model, before.shard)
-        model = model_of(shard, class_prior, known)
+        model = model_of(shard, self._class_prior_rule(shard.classes), known)
         fitted = Fitted(shard.classes, shard.schema, model)
         fitted = replace(fitted, temper=self._find_temper(fitted, before, rows))
-        if fitted.temper.length is not None and rows is not None:
-            LOG.info("Exponent on the columns' evidence: %s.", fitted.describe_temper())
         return self._set_fitted(fitted)
 
     def _find_temper(self, fitted: Fitted, before: Fitted | None, rows: Rows | None) -> Temper:
@@ -459,54 +457,48 @@ class IncrementalMixin(ModelHolder):
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
         """Raise where subtraction leaves too few digits of beliefs, or of an estimate."""
-        prior = self.model_.prior.blocks
-        stats = self.model_.stats.blocks
-        parts = zip(
-            self.schema_.blocks, prior, stats, gone.stats.blocks, rest.stats.blocks, strict=True
-        )
-        for block, belief, before, removed, stays in parts:
-            slip = before.slip(removed, stays)
+        fitted = self.fitted_
+        for b, block in enumerate(fitted.schema.blocks):
+            remaining = rest.stats.blocks[b]
+            slip = fitted.model.stats.blocks[b].slip(gone.stats.blocks[b], remaining)
             if slip is None:
                 continue
+            belief = fitted.model.prior.blocks[b]
             flat = belief.map(np.zeros_like) if self.estimate == "mle" else belief
-            off = flat.rounding_error(stays, slip)
-            if not (off > DIGITS).any():
-                continue
-            c, f = (int(place) for place in np.unravel_index(off.argmax(), off.shape))
-            raise ValueError(
-                f"column {block.keys[f]!r}, class {self.classes_.tolist()[c]!r}: these rows are so "
-                f"large a part of what was learnt that the rest would be off by {off[c, f]:.1g} of "
-                f"its scale, by rounding errors ({DIGITS:g} is allowed). Fit again on the other "
-                "rows. Nothing was forgotten."
-            )
+            off = flat.rounding_error(remaining, slip)
+            if (off > DIGITS).any():
+                c, f = np.unravel_index(off.argmax(), off.shape)
+                raise ValueError(
+                    f"column {block.keys[f]!r}, class {fitted.classes.tolist()[c]!r}: these rows "
+                    "are so large a part of what was learnt that the rest would be off by "
+                    f"{off[c, f]:.1g} of its scale, by rounding errors ({DIGITS:g} is allowed). "
+                    "Fit again on the other rows. Nothing was forgotten."
+                )
 
 
-def start_batch(estimator: Any, classes: Any, grow: bool) -> tuple[Shard | None, Any]:
-    """Return what was learnt before `partial_fit`, and the classes that are declared."""
-    before = estimator.fitted_.shard if hasattr(estimator, "fitted_") else None
-    declared = estimator.classes if classes is None else classes
-    if before is None and declared is None and not grow:
-        raise ValueError("classes must be passed on the first call to partial_fit.")
-    fixed = before is not None and classes is not None and not grow
-    if fixed and not np.array_equal(declared_classes(classes), estimator.classes_):
-        raise ValueError(
-            f"`classes={classes}` is not the same as on the last call to partial_fit: "
-            f"{estimator.classes_.tolist()}. With grow_classes=True new ones are added."
-        )
-    return before, declared
+def read_weighted_rows(
+    estimator: Any, table: Table, y: Any, sample_weight: Any
+) -> tuple[Table, Labels, Array | None]:
+    """Return rows, labels and weights without the rows of weight zero."""
+    labels, weight = read_labels(estimator, table, y, sample_weight)
+    if weight is None or weight.all():
+        return table, labels, weight
+    keep = weight > 0
+    return table.take(keep), labels[keep], weight[keep]
+
+
+# Parts of a table, which are counted anywhere
 
 
 def count_shard(
     estimator: Any,
-    rows: tuple[Any, Any, Any],
+    rows: XYWeight,
     declared: Any = None,
     known: Schema | None = None,
     first: int | None = None,
     bound: int | None = None,
 ) -> Shard | None:
-    """Return the stats of X, y and sample_weight, to be learnt with those of other shards.
-
-    None for no row.
+    """Return the stats of rows, to be learnt with those of other shards; None for no row.
 
     Families and grids are those of a schema that is `known`, if one is, so that the stats can
     be added up. `first` is the number of rows before these, and `bound` the largest key of
@@ -514,23 +506,40 @@ def count_shard(
     """
     estimator._check_arguments()
     X, y, sample_weight = rows
-    size = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+    size = X.shape[0] if hasattr(X, "shape") else len(X)
     if size == 0 or (sample_weight is not None and not np.any(sample_weight)):
         return None
-    table, labels, weight = estimator._drop_weightless(
-        estimator._table(X, reset=True), y, sample_weight
-    )
-    classes = known_classes(
-        labels, None, estimator.classes if declared is None else declared, grow=False
-    )
-    codes = encode(labels, classes)
-    schema = None
+    table = estimator._table(X, reset=True)
+    classes = estimator.classes if declared is None else declared
+    of_part = None
     if known is not None and tuple(known.columns) == tuple(table.columns):
-        schema = known.of_part(table)
-    shard, read = estimator._count(table, codes, weight, classes, schema)
+        of_part = known.of_part
+    shard, read = estimator._count(table, y, sample_weight, of_part, None, classes)
     if estimator._temper_rule not in (COLUMNS, LOO):
         return shard
-    return replace(shard, kept=KeptRows.of(shard.schema, len(classes), read, first, bound))
+    kept = KeptRows.of(shard.schema, len(shard.classes), read, first, bound)
+    return replace(shard, kept=kept)
+
+
+def count_lazy_rows(
+    estimator: Any, rows: XYWeight, before: Shard | None, declared: Any, grow: bool
+) -> Shard:
+    """Return the stats of rows of Dask, counted partition by partition, on the grids of others."""
+    dask = dask_room()
+    known = None
+    if before is not None:
+        dask.check_columns(estimator, dask.heading(rows[0]))
+        known = before.schema
+        declared = before.classes
+    if grow:  # the classes are those of the rows
+        estimator = clone_with(estimator, classes=None)
+        declared = None
+    total = dask.count_partitions(estimator, rows, declared, known)
+    if total is None:
+        raise ValueError(
+            "there is no row to learn from: all partitions are empty, or all weights zero."
+        )
+    return total
 
 
 def learns_from_first_rows(estimator: Any) -> bool:
@@ -545,19 +554,15 @@ def learns_from_first_rows(estimator: Any) -> bool:
 
 def learn_shard(estimator: Any, shard: Shard, *, more: bool = False) -> Any:
     """Learn the rows of a shard: in place of what was learnt before, or besides it."""
-    with unchanged_on_error(estimator):
-        estimator._check_arguments()
-        if estimator.temper in (COLUMNS, LOO) and shard.kept is None:
-            raise ValueError(
-                f"temper={estimator.temper!r} finds exponents by rows, and these shards have kept "
-                "none. Count them by shard(model, X, y, keep_rows=True) of a model with this "
-                "temper, or give temper a number."
-            )
-        before = estimator.fitted_ if more else None
-        if before is None:
-            name_features(estimator, shard.schema.columns)
-        total = shard if before is None else before.shard.followed_by(shard)
-        kept = shard.laid_out(total.classes, total.schema).kept
-        return estimator._set_model(
-            total, before, None if kept is None else kept.labelled(total.schema)
+    if estimator.temper in (COLUMNS, LOO) and shard.kept is None:
+        raise ValueError(
+            f"temper={estimator.temper!r} finds exponents by rows, and these shards have kept "
+            "none. Count them by shard(model, X, y, keep_rows=True) of a model with this temper, "
+            "or give temper a number."
         )
+    before = estimator.fitted_ if more else None
+    total = shard if before is None else before.shard.followed_by(shard)
+    kept = shard.laid_out(total.classes, total.schema).kept
+    estimator._set_model(total, before, None if kept is None else kept.labelled(total.schema))
+    name_features(estimator, total.schema.columns)
+    return estimator

@@ -2,20 +2,8 @@
 
 from typing import Any
 
-from bayesnb import persistence
-from bayesnb.estimators.naive_bayes import NaiveBayes
-from bayesnb.estimators.presets import (
-    BernoulliNB,
-    CategoricalNB,
-    GaussianNB,
-    MultinomialNB,
-    PoissonNB,
-)
-
-ESTIMATORS = {
-    kind.__name__: kind
-    for kind in (NaiveBayes, BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB)
-}
+from bayesnb import estimators, persistence
+from bayesnb.estimators import NaiveBayes
 
 
 def load(path: Any) -> NaiveBayes:
@@ -65,6 +53,6 @@ def opened(path: Any) -> tuple[NaiveBayes, Any]:
     """Return a fitted estimator from its file, and the note beside it."""
     saved = persistence.read(path)
     with persistence.reading_errors(path):
-        if saved.estimator not in ESTIMATORS:
+        if saved.estimator not in estimators.__all__:
             raise ValueError(f"there is no estimator {saved.estimator!r:.50}")
-        return ESTIMATORS[saved.estimator]._restored(saved), saved.note
+        return getattr(estimators, saved.estimator)._restored(saved), saved.note

@@ -9,6 +9,7 @@ from scipy.special import expit
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
 from bayesnb.formatting import count, fixed, list_names, number, shorten, times
+from bayesnb.model.product import ProductStats
 from bayesnb.model.schema import Block, Schema
 from bayesnb.selection.feature_evidence import cautious, check_comparable
 
@@ -32,32 +33,35 @@ HISTOGRAM_EVIDENCE = "log_evidence of a Histogram is relative to the distributio
 MISSING = "missing: cells that were missing, or of undeclared levels; of a block, its rows."
 
 
-def feature_columns(fitted: Any, choices: dict[Hashable, str]) -> dict[str, Sequence[Any]]:
+def feature_columns(estimator: Any, choices: dict[Hashable, str]) -> dict[str, Sequence[Any]]:
     """Return what is known of each feature, in the table's order.
 
     `choices` are the candidates for its family that lost, in words.
     """
-    schema = fitted.schema_
-    model = fitted.model_
-    keys = schema.columns_alone.keys
+    fitted = estimator.fitted_.of_columns
+    model = fitted.model
+    keys = fitted.schema.keys
     by_block = []
-    for b, block in enumerate(schema.columns_alone.blocks):
+    for b, block in enumerate(fitted.schema.blocks):
         prior = model.prior.blocks[b]
         stats = model.stats.blocks[b]
         factors = np.full(len(block.keys), np.nan)
         if model.integer_weights:
             factors = _bayes_factors(block, prior, stats)
-        by_block.append((_evidence_terms(prior, stats), factors, _missing_cells(fitted, b)))
-    evidence, factors, missing = np.array([[part[f] for part in by_block[b]] for _, b, f in keys]).T
-    families = [schema.blocks[b].family for _, b, _ in keys]
+        missing = _missing_cells(block, model.stats, b)
+        by_block.append((_evidence_terms(prior, stats), factors, missing))
+    evidence, factors, missing = (
+        np.asarray(fitted.by_name(np.concatenate(parts))) for parts in zip(*by_block, strict=True)
+    )
+    families = [fitted.schema.blocks[b].family for _, b, _ in keys]
     priors = [model.prior.blocks[b].column(f) for _, b, f in keys]
     return {
-        "feature": [feature_name(schema.blocks[b], key) for key, b, _ in keys],
+        "feature": [feature_name(fitted.schema.blocks[b], key) for key, b, _ in keys],
         "family": [type(each).__name__ + ", shared" * each.shared for each in families],
         "prior": [family.describe(prior) for family, prior in zip(families, priors, strict=True)],
         "log_evidence": evidence,
-        "temper": np.broadcast_to(np.asarray(fitted.temper_, float), len(keys)),
-        "temper_sd": np.broadcast_to(np.asarray(fitted.temper_sd_, float), len(keys)),
+        "temper": np.broadcast_to(np.asarray(estimator.temper_, float), len(keys)),
+        "temper_sd": np.broadcast_to(np.asarray(estimator.temper_sd_, float), len(keys)),
         "log_bayes_factor": factors,
         "inclusion": expit(factors),
         "missing": missing,
@@ -87,73 +91,63 @@ def _bayes_factors(block: Block, prior: Belief, stats: Any) -> Array:
     return cautious(block.family, prior, stats)
 
 
-def _missing_cells(fitted: Any, b: int) -> Array:
+def _missing_cells(block: Block, stats: ProductStats, b: int) -> Array:
     """Return how many cells of each feature were not learnt, by weight, `(f,)`; NaN if unknown."""
-    block = fitted.schema_.blocks[b]
-    stats = fitted.model_.stats.blocks[b]
-    if block.family.words or stats.cells is None:
+    cells = stats.blocks[b].cells
+    if block.family.words or cells is None:
         return np.full(len(block.keys), np.nan)
-    rows = fitted.model_.stats.classes.counts.sum()
-    missing = rows - stats.cells.sum(axis=0).reshape(-1)
+    rows = stats.classes.counts.sum()
+    missing = rows - cells.sum(axis=0).reshape(-1)
     return np.where(np.abs(missing) < 1e-9 * max(rows, 1.0), 0.0, missing)
 
 
-def facts(fitted: Any) -> tuple[str, ...]:
+def facts(estimator: Any) -> tuple[str, ...]:
     """Return sentences about the whole model."""
-    counts = fitted.model_.stats.classes.counts
-    labels = fitted.classes_.tolist()
-    order = range(len(labels))
-    if len(labels) > MAX_CLASSES:
-        order = np.argsort(-counts, kind="stable").tolist()
-    classes = [f"{shorten(labels[c], MAX_LETTERS)} ({number(counts[c], 6)})" for c in order]
+    counts = estimator.model_.stats.classes.counts
+    classes = [
+        f"{shorten(label, MAX_LETTERS)} ({number(rows, 6)})"
+        for label, rows in zip(estimator.classes_.tolist(), counts, strict=True)
+    ]
     try:
-        evidence = f"{fixed(fitted.log_evidence_, 1)} nats"
+        evidence = f"{fixed(estimator.log_evidence_, 1)} nats"
     except ValueError:
         evidence = "not defined, as a prior is improper"
     return (
         f"Rows: {number(counts.sum(), 6)}",
         f"Classes (rows): {list_names(classes, MAX_CLASSES)}",
-        f"Class prior: {_describe_class_prior(fitted)}",
-        f"Predictions: {PREDICTIONS[fitted.estimate]}",
-        f"Exponents (temper): {fitted.fitted_.of_columns.describe_temper()}",
-        f"Dependence: {_describe_dependence(fitted.schema_)}",
+        f"Class prior: {_describe_class_prior(estimator)}",
+        f"Predictions: {PREDICTIONS[estimator.estimate]}",
+        f"Exponents (temper): {estimator.fitted_.of_columns.describe_temper()}",
+        f"Dependence: {_describe_dependence(estimator.schema_)}",
         f"Log evidence: {evidence}",
     )
 
 
-def _describe_class_prior(fitted: Any) -> str:
-    prior = fitted.class_prior_
-    labels = fitted.classes_.tolist()
+def _describe_class_prior(estimator: Any) -> str:
+    prior = estimator.class_prior_
     if isinstance(prior, Dirichlet):
         return f"Dirichlet, each label as if seen {times(prior.concentration)} before"
-    if np.isfinite(getattr(prior, "rows", np.inf)):
-        return "empirical, the shares of the labels"
-    shares = []
-    for label, p in zip(labels, prior.mean(), strict=True):
-        shares.append(f"{shorten(label, MAX_LETTERS)} {number(p)}")
+    pairs = zip(estimator.classes_.tolist(), prior.mean(), strict=True)
+    shares = [f"{shorten(label, MAX_LETTERS)} {number(p)}" for label, p in pairs]
     return f"known probabilities, {list_names(shares, MAX_CLASSES)}"
 
 
 def _describe_dependence(schema: Schema) -> str:
     """Return how the model takes columns to depend on each other given the class."""
-    joint = 0
-    for block in schema.columns_alone.blocks:
-        joint += block.family.multivariate and not block.family.words and len(block.names) > 1
-    sentences = [f"{count(joint, 'block')} of columns modelled jointly"] if joint else []
     links = schema.links
-    if links is not None:
-        forest = f"{int(links.in_forest.sum()):,} of them in the forest"
-        sentences.append(f"{count(len(links.keys), 'link')} between columns, {forest}; see links_")
-    return "; ".join(sentences) or "columns are independent given the class"
+    if links is None:
+        return "columns, or blocks of them, are independent given the class"
+    forest = f"{int(links.in_forest.sum()):,} of them in the forest"
+    return f"{count(len(links.keys), 'link')} between columns, {forest}; see links_"
 
 
-def notes(columns: dict[str, Sequence[Any]], fitted: Any) -> tuple[str, ...]:
+def notes(columns: dict[str, Sequence[Any]]) -> tuple[str, ...]:
     """Return how to read the columns of numbers."""
     sentences = [BAYES_FACTOR]
     if np.isnan(columns["log_bayes_factor"]).any():
         sentences.append(NO_BAYES_FACTOR)
     if any("Histogram" in str(name) for name in columns["family"]):
         sentences.append(HISTOGRAM_EVIDENCE)
-    if fitted.model_.stats.classes.counts.sum() and np.nansum(columns["missing"]) > 0:
+    if np.nansum(columns["missing"]) > 0:
         sentences.append(MISSING)
     return tuple(sentences)

@@ -1,6 +1,6 @@
 """Naive Bayes over columns of any kind: five capabilities over one fitted model."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -9,17 +9,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import persistence
-from bayesnb.data.families import Declared, resolve_names
+from bayesnb.data.families import resolve_names
 from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.inspection import InspectionMixin
 from bayesnb.estimators.labels import name_features
 from bayesnb.estimators.learning import IncrementalMixin
-from bayesnb.estimators.nested_parameters import is_nested, nested_parameters, with_nested
-from bayesnb.estimators.prediction import PredictionMixin
+from bayesnb.estimators.nested_parameters import BETWEEN, nested_parameters, replaced
 from bayesnb.estimators.uncertainty import UncertaintyMixin
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.model.fitted import Fitted, Temper
+from bayesnb.model.fitted import Fitted
 from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 from bayesnb.model.product import Model
 from bayesnb.persistence import Saved
@@ -30,7 +29,6 @@ class NaiveBayes(
     InspectionMixin,
     CrossValidation,
     IncrementalMixin,
-    PredictionMixin,
     ClassifierMixin,
     BaseEstimator,
 ):
@@ -280,10 +278,11 @@ class NaiveBayes(
         Categorical(prior=Dirichlet(concentration=0.5))
         """
         names = self._get_param_names()
-        nested = {key: value for key, value in params.items() if is_nested(key, names)}
-        super().set_params(**{key: value for key, value in params.items() if key not in nested})
-        if nested:
-            super().set_params(**with_nested(self.get_params(deep=False), nested))
+        nested = [key for key in params if BETWEEN in key and key.partition(BETWEEN)[0] in names]
+        super().set_params(**{key: new for key, new in params.items() if key not in nested})
+        for key in sorted(nested, key=len):  # a family before what is in it
+            name, _, path = key.partition(BETWEEN)
+            setattr(self, name, replaced(name, getattr(self, name), path, params[key]))
         return self
 
     def _families(self) -> Any:
@@ -344,43 +343,22 @@ class NaiveBayes(
         >>> bool((load(path).predict_proba([[2.0]]) == model.predict_proba([[2.0]])).all())
         True
         """
-        check_is_fitted(self)
         persistence.write(describe_saved(self), path)
 
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
-        """Return the saved estimator.
-
-        Parameters that an older version did not have take their defaults.
-        """
+        """Return the saved estimator."""
         names = cls._get_param_names()
-        seen = saved.shard
         if not set(saved.params) <= set(names):
             raise ValueError(f"{cls.__name__} has the parameters {', '.join(names)}")
         estimator = cls(**saved.params)
-        estimator._check_declared()
+        estimator._check_arguments()
+        seen = saved.shard
         name_features(estimator, seen.schema.columns)
-        if saved.named and not hasattr(estimator, "feature_names_in_"):
-            raise ValueError("columns that have names have texts for names")
-        if not saved.named:
-            estimator.__dict__.pop("feature_names_in_", None)
         if saved.target is not None:
             estimator.target_name_ = saved.target
         model = Model(saved.prior, seen.stats, seen.integer_weights)
-        temper = Temper(saved.temper, saved.temper_sd, saved.temper_length, saved.temper_covariance)
-        return estimator._set_fitted(Fitted(seen.classes, seen.schema, model, temper))
-
-    def _check_declared(self) -> None:
-        """Raise for parameters that no table could be learnt with."""
-        self._check_arguments()
-        declared = self._families()
-        families = list(declared.values()) if isinstance(declared, Mapping) else [declared]
-        if declared != "auto" and not all(
-            family is None or isinstance(family, Declared) for family in families
-        ):
-            raise ValueError(
-                f"families: {declared!r:.50} is neither a family nor a mapping to families"
-            )
+        return estimator._set_fitted(Fitted(seen.classes, seen.schema, model, saved.temper))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -396,8 +374,9 @@ class NaiveBayes(
         return tags
 
 
-def describe_saved(estimator: NaiveBayes) -> Saved:
-    """Return the values that a file holds of the fitted estimator."""
+def describe_saved(estimator: NaiveBayes, note: Any = None) -> Saved:
+    """Return the values that a file holds of the fitted estimator, and a note beside it."""
+    check_is_fitted(estimator)
     kind = type(estimator)
     if not kind.__module__.startswith(f"{__package__}."):
         raise ValueError(
@@ -405,21 +384,17 @@ def describe_saved(estimator: NaiveBayes) -> Saved:
             "without code cannot hold it. Fit one of bayesnb's, such as NaiveBayes, with the "
             "same parameters."
         )
-    estimator._check_declared()
+    estimator._check_arguments()
     params = estimator.get_params(deep=False)
     if hasattr(params["classes"], "__array__"):  # a series or an index of a frame's library too
         params["classes"] = np.asarray(params["classes"])
-    named = "feature_names_in_" in estimator.__dict__
-    temper = estimator.fitted_.temper
+    fitted = estimator.fitted_
     return Saved(
         kind.__name__,
         params,
-        estimator.fitted_.shard,
-        estimator.model_.prior,
-        temper.value,
-        temper.sd,
-        named,
-        temper_length=temper.length,
-        temper_covariance=temper.covariance,
+        fitted.shard,
+        fitted.model.prior,
+        fitted.temper,
+        note=note,
         target=getattr(estimator, "target_name_", None),
     )

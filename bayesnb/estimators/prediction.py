@@ -2,18 +2,23 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from copy import copy
-from typing import Any, NoReturn, Self
+from importlib import import_module
+from typing import Any, NoReturn
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import results
-from bayesnb.data import Table, to_nested_dict
-from bayesnb.estimators.lazy import accept_lazy_tables
+from bayesnb.data import Table, is_lazy, to_nested_dict
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.decision import Losses, check_abstain, decide
-from bayesnb.model.product import most_probable, normalise
+from bayesnb.model.product import Rows, most_probable, normalise
+from bayesnb.selection.leave_one_out import Pointwise
+
+
+def dask_room() -> Any:
+    """Return the module that knows Dask: it stands above this room, so it is imported only then."""
+    return import_module("bayesnb.scale.dask_tables")
 
 
 class PredictionMixin(ABC):
@@ -29,10 +34,6 @@ class PredictionMixin(ABC):
         """Return log p(x, y), up to what all classes share, `(r, c)`, and the cells of the rows."""
 
     @abstractmethod
-    def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
-        """Raise for a row that no class can have."""
-
-    @abstractmethod
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         """Open a table of any container."""
 
@@ -40,13 +41,6 @@ class PredictionMixin(ABC):
         """Raise scikit-learn's error where `fit` was not called yet."""
         check_is_fitted(self)
 
-    def _on_one_thread(self) -> Self:
-        """Return a copy for one worker of many, which stays as it is when this one learns more."""
-        worker = copy(self)
-        worker.n_jobs = 1
-        return worker
-
-    @accept_lazy_tables
     def predict_log_proba(self, X: Any) -> Array:
         """Return the log of the class probabilities, log p(y | x, D).
 
@@ -76,9 +70,8 @@ class PredictionMixin(ABC):
         >>> model.predict_log_proba([[1.1]]).round(2)
         array([[-2.21, -0.12]])
         """
-        return self._probabilities(X, proba=False)
+        return self._answer("predict_log_proba", X)
 
-    @accept_lazy_tables
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities, p(y | x, D).
 
@@ -126,9 +119,8 @@ class PredictionMixin(ABC):
         array([[0.11, 0.89],
                [0.86, 0.14]])
         """
-        return self._probabilities(X, proba=True)
+        return self._answer("predict_proba", X)
 
-    @accept_lazy_tables
     def predict(self, X: Any) -> Array:
         """Return the most probable label of each row.
 
@@ -155,20 +147,64 @@ class PredictionMixin(ABC):
         >>> model.predict([[1.1], [2.9]]).tolist()
         ['low', 'high']
         """
+        return self._answer("predict", X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows, by their weights, whose most probable label is right.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+        y : array-like
+            Their labels.
+        sample_weight : array-like or None, default=None
+            Their weights.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+
+        See Also
+        --------
+        predict : The labels.
+
+        Examples
+        --------
+        >>> from bayesnb import GaussianNB
+        >>> x, y = [[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"]
+        >>> GaussianNB().fit(x, y).score(x, y)
+        1.0
+        """
+        if is_lazy(X):
+            return dask_room().score(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight)  # type: ignore[misc]  # ClassifierMixin's
+
+    def _answer(self, method: str, X: Any) -> Array:
+        """Return what a method says of every row, lazily of a lazy table."""
+        if is_lazy(X):
+            return dask_room().answer(method, self, X)
         joint, cells = self._joint(X)
-        best, impossible = most_probable(joint, self.n_jobs)
+        if method == "predict":
+            best, impossible = most_probable(joint, self.n_jobs)
+            answer = self.classes_[best]
+        else:
+            impossible = normalise(joint, method == "predict_proba", self.n_jobs)
+            answer = joint
         if impossible >= 0:
             self._refuse_row(impossible, cells)
-        return self.classes_[best]
+        return answer
 
-    score = accept_lazy_tables(ClassifierMixin.score)
-
-    def _probabilities(self, X: Any, *, proba: bool) -> Array:
-        joint, cells = self._joint(X)
-        impossible = normalise(joint, proba, self.n_jobs)
-        if impossible >= 0:
-            self._refuse_row(impossible, cells)
-        return joint
+    def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
+        """Raise for a row without an answer: for a bad cell, or because no class can have it."""
+        reader: Any = getattr(self, "estimator_", self)  # of a sampled model
+        reader.schema_.check_cells(cells)
+        raise ValueError(
+            f"row {row} is impossible under every class: its probabilities are 0/0. That happens "
+            "without smoothing, as in the MLE, or in the MAP under Dirichlet(1), where a level or "
+            "a combination was never learnt. Use smoothing, or estimate='predictive'."
+        )
 
     def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> Any:
         """Choose for each row the action with the least expected loss under ``predict_proba``.
@@ -220,6 +256,10 @@ class PredictionMixin(ABC):
 
 class ProbabilisticClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
     """Base of the classifiers of other rooms that predict, and are not a product of beliefs."""
+
+    @abstractmethod
+    def _score_left_out(self, rows: Rows, target: str) -> Pointwise:
+        """Return the leave-one-out scores of rows that were learnt."""
 
 
 def check_columns(estimator: Any, heading: Any) -> None:

@@ -8,7 +8,7 @@ in the order of `classes_`; `fit_prior=False` is "uniform". For scikit-learn's o
 class_prior="empirical"` in `GaussianNB`.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,11 +35,6 @@ VAR_SMOOTHING = 1e-9  # scikit-learn's default
 LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under force_alpha=False
 
 
-def forced(alpha: Any, force: bool) -> Any:
-    """Return the concentration that scikit-learn takes."""
-    return alpha if force else np.maximum(alpha, LEAST_ALPHA)
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class Preset(NaiveBayes):
     """One family for all columns, and scikit-learn's words for the class prior."""
@@ -53,10 +48,6 @@ class Preset(NaiveBayes):
 
     def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         (family,) = families.values()
-        return self._params_of(family)
-
-    def _params_of(self, family: Any) -> dict[str, Any]:
-        """Return the parameters that declare this family of all columns."""
         return {"prior": family.prior}
 
     @property
@@ -192,10 +183,9 @@ class GaussianNB(Preset):
             return super()._class_prior
         if self.class_prior is not None or not self.fit_prior:
             raise ValueError(
-                f"priors={self.priors!r}: class_prior={self.class_prior!r} and "
-                f"fit_prior={self.fit_prior} say the same thing, so give one of them."
+                "priors, class_prior and fit_prior say the same thing, so give one of them."
             )
-        if isinstance(self.priors, str | Mapping) or np.ndim(self.priors) != 1:
+        if np.ndim(self.priors) != 1:
             raise ValueError(
                 "priors must be probabilities in the order of the classes, as in scikit-learn, "
                 f"got {self.priors!r}. class_prior takes other forms too."
@@ -204,7 +194,24 @@ class GaussianNB(Preset):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MultinomialNB(Preset):
+class SmoothedPreset(Preset):
+    """A preset whose prior is a number that is added to all counts."""
+
+    alpha: Any = 1.0
+    force_alpha: bool = True
+
+    @property
+    def _alpha(self) -> Any:
+        """The number that scikit-learn adds."""
+        return self.alpha if self.force_alpha else np.maximum(self.alpha, LEAST_ALPHA)
+
+    def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
+        (family,) = families.values()
+        return {"alpha": to_number(getattr(family.prior, family.prior.__match_args__[0]))}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class MultinomialNB(SmoothedPreset):
     """Multinomial naive Bayes: counts, such as those of words, or lists of words.
 
     It is ``NaiveBayes`` with the family ``Multinomial``, under scikit-learn's name and arguments.
@@ -270,9 +277,6 @@ class MultinomialNB(Preset):
     ['spam', 'ham']
     """
 
-    alpha: Any = 1.0
-    force_alpha: bool = True
-
     @property
     def feature_count_(self) -> Array:
         """Weighted count of each word in each class, ``(c, f)``."""
@@ -284,14 +288,11 @@ class MultinomialNB(Preset):
         return np.array(self._plugged_in().blocks[0].log_theta[:, 0])
 
     def _families(self) -> Multinomial:
-        return Multinomial(Dirichlet(forced(self.alpha, self.force_alpha)), fractional=True)
-
-    def _params_of(self, family: Multinomial) -> dict[str, Any]:
-        return {"alpha": to_number(family.concentration)}
+        return Multinomial(Dirichlet(self._alpha), fractional=True)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BernoulliNB(Preset):
+class BernoulliNB(SmoothedPreset):
     """Bernoulli naive Bayes: columns of zeros and ones, or of yes and no.
 
     It is ``NaiveBayes`` with the family ``Bernoulli`` in all columns, under scikit-learn's name and
@@ -356,9 +357,7 @@ class BernoulliNB(Preset):
     array([[0.16, 0.84]])
     """
 
-    alpha: Any = 1.0
     binarize: float | None = 0.0
-    force_alpha: bool = True
 
     @property
     def feature_count_(self) -> Array:
@@ -371,15 +370,11 @@ class BernoulliNB(Preset):
         return np.array(self._plugged_in().blocks[0].logs[0])
 
     def _families(self) -> Bernoulli:
-        alpha = forced(self.alpha, self.force_alpha)
-        return Bernoulli(Beta(alpha, alpha), threshold=self.binarize)
-
-    def _params_of(self, family: Bernoulli) -> dict[str, Any]:
-        return {"alpha": to_number(family.prior.a)}  # type: ignore[union-attr]
+        return Bernoulli(Beta(self._alpha, self._alpha), threshold=self.binarize)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CategoricalNB(Preset):
+class CategoricalNB(SmoothedPreset):
     """Categorical naive Bayes: columns of levels.
 
     It is ``NaiveBayes`` with the family ``Categorical`` in all columns, under scikit-learn's name
@@ -453,10 +448,8 @@ class CategoricalNB(Preset):
     array([[0.31, 0.69]])
     """
 
-    alpha: Any = 1.0
     min_categories: Any = None
     unseen: str = "ignore"
-    force_alpha: bool = True
 
     @property
     def n_categories_(self) -> Array:
@@ -477,15 +470,15 @@ class CategoricalNB(Preset):
         return np.split(np.array(values), np.cumsum(self.n_categories_)[:-1], axis=1)
 
     def _families(self) -> Categorical:
-        alpha = np.asarray(forced(self.alpha, self.force_alpha), float)
+        alpha = np.asarray(self._alpha, float)
         levels = Codes() if self.min_categories is None else Codes(self.min_categories)
         return Categorical(
             Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen
         )
 
-    def _params_of(self, family: Categorical) -> dict[str, Any]:
-        concentration = family.concentration
-        return {"alpha": to_number(concentration[..., 0] if concentration.ndim else concentration)}
+    def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
+        alpha = super()._params_declaring(families)["alpha"]
+        return {"alpha": alpha[..., 0] if np.ndim(alpha) else alpha}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
-from bayesnb.data import Table
+from bayesnb.data import Table, is_lazy
 from bayesnb.data.labels import encode
-from bayesnb.estimators.base import ModelHolder
+from bayesnb.estimators.base import ModelHolder, predictor, read_rows
 from bayesnb.estimators.labels import check_labels
-from bayesnb.estimators.lazy import accept_lazy_tables
+from bayesnb.estimators.prediction import dask_room
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores, scores_of
 from bayesnb.inference.entropies import Entropies, draw_entropies, entropies
@@ -25,16 +25,17 @@ from bayesnb.inference.intervals import (
     find_heavy,
     find_smooth,
     intervals,
+    refuse_drawn,
 )
 from bayesnb.inference.posterior_draws import FALLBACK_DRAWS, warn_drawn
 from bayesnb.inference.row_sampling import draw_codes, draw_table
 from bayesnb.inference.two_classes import too_heavy
-from bayesnb.model.product import Observer, normalise
+from bayesnb.model.product import normalise
 
-SHARED_DRAWS = 4000  # draws of a distribution without a closed form, or with tails too heavy for it
+# of theta, where a user gives no number, and for a distribution without a closed form, or with
+# tails too heavy for it
+SHARED_DRAWS = 4000
 ROWS = ("observed", "fixed")
-
-DEFAULT_DRAWS = 4000  # of theta, where intervals are drawn and the user gives no number
 
 
 class PredictiveUncertainty(ABC):
@@ -199,7 +200,6 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
     _methods: ClassVar = {method: method for method in (*TOLERANCES, "draws")}
 
-    @accept_lazy_tables
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y): every parameter integrated out, or plugged in as `estimate` says.
 
@@ -225,6 +225,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         >>> model.predict_joint_log_proba([[1, 1]]).round(2)
         array([[-1.49, -2.42]])
         """
+        if is_lazy(X):
+            return dask_room().answer("predict_joint_log_proba", self, X)
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.schema_.check_cells(cells)
@@ -263,7 +265,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         >>> model.log_density([[1.0], [100.0]]).round(1)
         array([ -2.9, -16.7])
         """
-        _, cells = self._read(X)
+        _, cells = read_rows(self, X)
         self.schema_.check_cells(cells)
         return self._log_density(cells)
 
@@ -327,7 +329,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         """
         check_is_fitted(self)
         rng = np.random.default_rng(rng)
-        probability = np.exp(self._predictor("predictive").log_class)
+        probability = np.exp(predictor(self.fitted_).log_class)
         codes = draw_codes(n, y, self.classes_, probability, rng)
         return draw_table(self.schema_, self.model_, codes, length, rng), self.classes_[codes]
 
@@ -451,66 +453,28 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         check_is_fitted(self)
         if X is None and y is not None:
             raise ValueError("y was given without X. Give the rows that have these labels.")
-        self._predictor("predictive")  # an error, where the posterior is no distribution
+        predictor(self.fitted_)  # an error, where the posterior is no distribution
         sheet = None if X is None else self._rows_to_draw(X, y)
         plan = results.drawn_trees.DrawPlan(draws, chains, rng, self.n_jobs)
         return results.drawn_trees.tree(self.fitted_, sheet, plan, groups)
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
-        reader = self._predictor("predictive")
-        return np.logaddexp.reduce(
-            reader.with_base(
-                reader.log_joint(cells, self.fitted_.joint_exponents, self.n_jobs), cells
-            ),
-            axis=1,
-        )
+        reader = predictor(self.fitted_)
+        joint = reader.log_joint(cells, self.fitted_.joint_exponents, self.n_jobs)
+        return np.logaddexp.reduce(reader.with_base(joint, cells), axis=1)
 
     def _intervals(
         self, X: Any, prob: float, observed: bool, method: str, sampling: tuple[int | None, Rng]
     ) -> tuple[Array, Intervals]:
         table, scores = self._scores(X)
+        observers = self.schema_.observers if observed else None
         if method == "draws":
             draws, rng = sampling
-            observers = self._observers(observed)
-            result, _ = draw_intervals(scores, observers, prob, int(draws or DEFAULT_DRAWS), rng)
+            result, _ = draw_intervals(scores, observers, prob, int(draws or SHARED_DRAWS), rng)
         else:
-            result = self._closed_intervals(scores, prob, observed, method)
-        self._draw_heavy(scores, result, prob, observed, method)
+            result = find_intervals(scores, observers, prob, method, self.n_jobs)
         self._check_distribution(scores, result.median)
         return table.index, result
-
-    def _closed_intervals(
-        self, scores: Scores, prob: float, observed: bool, method: str
-    ) -> Intervals:
-        """Return intervals in closed form; rows that have none are drawn."""
-        smooth = find_smooth(scores, observed)
-        if smooth.all():
-            return intervals(scores, prob, observed, method, self.n_jobs)
-        refuse_drawn(method, scores.belief.why_drawn)
-        result = Intervals(*np.empty((4, len(scores), scores.classes)))
-        observers = self._observers(observed)
-        drawn, error = draw_intervals(scores[~smooth], observers, prob, SHARED_DRAWS, 0)
-        warn_drawn(int((~smooth).sum()), SHARED_DRAWS, error, scores.belief.why_drawn)
-        result.put(~smooth, drawn)
-        if smooth.any():
-            closed = intervals(scores[smooth], prob, observed, method, self.n_jobs)
-            result.put(smooth, closed)
-        return result
-
-    def _draw_heavy(
-        self, scores: Scores, result: Intervals, prob: float, observed: bool, method: str
-    ) -> None:
-        """Draw the quantiles of rows that no transform holds; method="exact" has none of these."""
-        heavy = find_heavy(result)
-        if not len(heavy):
-            return
-        if method == "exact":
-            raise too_heavy()
-        # each row that was observed needs theta of its own
-        draws = SHARED_DRAWS if observed else FALLBACK_DRAWS
-        drawn, error = draw_intervals(scores[heavy], self._observers(observed), prob, draws, 0)
-        warn_drawn(len(heavy), draws, error)
-        result.put(heavy, drawn)
 
     def _entropies(self, X: Any, observed: bool) -> tuple[Array, Entropies, Array | None]:
         table, scores = self._scores(X)
@@ -518,26 +482,22 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if scores.belief.closed:
             result = entropies(scores, observed, self.n_jobs)
         else:
-            result, error = draw_entropies(scores, self._observers(observed), SHARED_DRAWS, 0)
+            observers = self.schema_.observers if observed else None
+            result, error = draw_entropies(scores, observers, SHARED_DRAWS, 0)
             warn_drawn(len(scores), SHARED_DRAWS, error, scores.belief.why_drawn)
         self._check_distribution(scores, result.aleatoric[:, None])
         return table.index, result, self._log_density(scores.cells)
 
     def _scores(self, X: Any) -> tuple[Table, Scores]:
         """Return the scores of rows; exponents that were found by rows are uncertain."""
-        table, cells = self._read(X)
-        self._predictor("predictive")  # an error where the posterior is no distribution
+        table, cells = read_rows(self, X)
+        predictor(self.fitted_)  # an error where the posterior is no distribution
         return table, scores_of(self.fitted_, cells)
-
-    def _observers(self, observed: bool) -> list[Observer] | None:
-        """Return what makes stats of rows, or None where the rows are not evidence about theta."""
-        return self.schema_.observers if observed else None
 
     def _check_distribution(self, scores: Scores, numbers: Array) -> None:
         """Raise for a row with a bad cell, or without a distribution, whose numbers are NaN."""
-        finite = np.isfinite(numbers)
-        if not finite.all():
-            undefined = ~finite.all(axis=1)
+        undefined = ~np.isfinite(numbers).all(axis=1)
+        if undefined.any():
             self.schema_.check_cells(scores.cells)
             raise ValueError(
                 f"row {undefined.argmax()} has no distribution of p(y | x, theta) "
@@ -551,8 +511,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
 
         An error for rows that no class can have, as in `predict_proba`.
         """
-        table, cells = self._read(X)
-        joint = self._predictor("predictive").log_joint(cells, self.fitted_.exponents, self.n_jobs)
+        table, cells = read_rows(self, X)
+        joint = predictor(self.fitted_).log_joint(cells, self.fitted_.exponents, self.n_jobs)
         impossible = normalise(joint, True, self.n_jobs)
         if impossible >= 0:
             self._refuse_row(impossible, cells)
@@ -567,10 +527,30 @@ def is_observed(rows: str) -> bool:
     return rows == "observed"
 
 
-def refuse_drawn(method: str, reason: str) -> None:
-    """Raise for a method that cannot have rows drawn where there is no closed form."""
-    if method != "auto":
-        raise ValueError(
-            f"method={method!r} needs a distribution in closed form, but {reason}. Use "
-            "method='draws', or 'auto', which takes what is possible."
-        )
+def find_intervals(
+    scores: Scores, observers: Any, prob: float, method: str, n_jobs: int | None
+) -> Intervals:
+    """Return intervals in closed form; rows that have none are drawn, with a warning."""
+    observed = observers is not None
+    smooth = find_smooth(scores, observed)
+    if smooth.all():
+        result = intervals(scores, prob, observed, method, n_jobs)
+    else:
+        reason = scores.belief.why_drawn
+        refuse_drawn(method, reason)
+        result = Intervals(*np.empty((4, len(scores), scores.classes)))
+        drawn, error = draw_intervals(scores[~smooth], observers, prob, SHARED_DRAWS, 0)
+        warn_drawn(int((~smooth).sum()), SHARED_DRAWS, error, reason)
+        result.put(~smooth, drawn)
+        if smooth.any():
+            result.put(smooth, intervals(scores[smooth], prob, observed, method, n_jobs))
+    heavy = find_heavy(result)
+    if len(heavy):
+        if method == "exact":
+            raise too_heavy()
+        # each row that was observed needs theta of its own
+        draws = SHARED_DRAWS if observed else FALLBACK_DRAWS
+        drawn, error = draw_intervals(scores[heavy], observers, prob, draws, 0)
+        warn_drawn(len(heavy), draws, error)
+        result.put(heavy, drawn)
+    return result

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb.estimators import NaiveBayes, check_estimator
-from bayesnb.estimators.base import clone_without_links
+from bayesnb.estimators.base import clone_without_links, read_rows
+from bayesnb.estimators.cross_validation import read_labelled_rows
 from bayesnb.families import Beta
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.certain import Certain, KnownDie
@@ -278,12 +279,12 @@ class ModelBuilder:
         """Fit a copy of an estimator to rows, and choose priors and names."""
         check_estimator(estimator)
         learner = clone_without_links(estimator).fit(X, y, sample_weight)
-        index, rows = learner._weighted_rows(X, y, sample_weight)
+        index, rows = read_labelled_rows(learner, X, y, sample_weight)
         schema = learner.schema_
         model = learner.model_
         cells = None
         if unlabelled is not None:
-            _, cells = learner._read(unlabelled)
+            _, cells = read_rows(learner, unlabelled)
             schema.check_cells(cells)
         options._check_columns(schema.blocks)
         _check_proper(learner)

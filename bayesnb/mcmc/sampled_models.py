@@ -6,15 +6,16 @@ draws of closed forms.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 
 from bayesnb import results
+from bayesnb.data import is_lazy
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.base import unchanged_on_error
-from bayesnb.estimators.cross_validation import TARGETS
-from bayesnb.estimators.lazy import accept_lazy_tables
+from bayesnb.estimators.base import read_rows, unchanged_on_error
+from bayesnb.estimators.cross_validation import TARGETS, read_learnt_rows
+from bayesnb.estimators.prediction import dask_room
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.certain import KnownDie
 from bayesnb.inference.row_sampling import check_length, draw_codes, fill_table
@@ -182,7 +183,6 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
             "feature_names_in_",
         )
 
-    @accept_lazy_tables
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y | D) of each class: the log of the mean over the draws.
 
@@ -200,6 +200,8 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         --------
         predict_proba : The class probabilities.
         """
+        if is_lazy(X):
+            return dask_room().answer("predict_joint_log_proba", self, X)
         joint, cells = self._joint(X)
         if not np.isfinite(joint).all():
             self.estimator_.schema_.check_cells(cells)
@@ -258,7 +260,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         ``score_sd``, which counts all features together: cells share what was sampled.
         """
         self._check_fitted()
-        table, cells = self.estimator_._read(X)
+        table, cells = read_rows(self.estimator_, X)
         self.estimator_.schema_.check_cells(cells)
         draws = thin(self.ensemble_.size, MAX_EXPLAINED_DRAWS)
         explanation = explain(self.ensemble_, draws, cells, self.estimator_.fitted_.exponents)
@@ -319,7 +321,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         Vehtari, A., Simpson, D., Gelman, A., Yao, Y. and Gabry, J. (2024),
         Pareto smoothed importance sampling. JMLR 25.
         """
-        index, rows = self._learnt_rows(X, y, sample_weight)
+        index, rows = read_learnt_rows(self, X, y, sample_weight)
         scores = self._loo_scores(rows, target)
         return results.elpd.sampled_elpd(index, *scores)
 
@@ -393,7 +395,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
 
     def _read(self, X: Any) -> list[Cells]:
         self._check_fitted()
-        return self.estimator_._read(X)[1]
+        return read_rows(self.estimator_, X)[1]
 
     def _joint(self, X: Any, warn: bool = True) -> tuple[Array, Sequence[Cells]]:
         cells = self._read(X)
@@ -403,9 +405,6 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         if warn:
             warn_degenerate(counts, self.ensemble_.size)
         return joint, cells
-
-    def _refuse_row(self, row: int, cells: Sequence[Cells]) -> NoReturn:
-        self.estimator_._refuse_row(row, cells)
 
     def _log_density(self, cells: Sequence[Cells]) -> Array:
         joint, _ = self.ensemble_.log_joint(cells, 1.0, self.n_jobs)

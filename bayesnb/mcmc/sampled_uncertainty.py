@@ -8,7 +8,6 @@ that someone chose is not.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -69,15 +68,6 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         return self.estimator_._table(X, reset=reset)
 
-    def _on_one_thread(self) -> Self:
-        """Return a copy for one worker of many.
-
-        The estimator that reads its tables has the number of threads.
-        """
-        worker = copy(self)
-        worker.estimator_ = self.estimator_._on_one_thread()
-        return worker
-
     def _log_density(self, cells: Sequence[Cells]) -> Array | None:
         """log p(x | D), `(r,)`, or None where the model says nothing about x."""
         return None
@@ -86,12 +76,8 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
         """Score rows that were learnt by leave-one-out, averaged over the draws."""
 
-    def _left_out(self, rows: Rows, target: str) -> Pointwise:
+    def _score_left_out(self, rows: Rows, target: str) -> Pointwise:
         return self._loo_scores(rows, target).pointwise
-
-    def _learnt_rows(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Rows]:
-        self._check_fitted()
-        return self.estimator_._learnt_rows(X, y, sample_weight)
 
     def _adopt(self, estimator: Any, *names: str) -> Self:
         """Take attributes that a fitted estimator has, in place of an earlier fit's."""

@@ -7,8 +7,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Density, Parts, Rng
 from bayesnb.families.record import silent
-from bayesnb.families.student import LOG_PI
-from bayesnb.numerics.special import log1p_square, log_gamma_ratio
+from bayesnb.numerics.special import LOG_PI, log1p_square, log_gamma_ratio
 
 
 @dataclass(frozen=True, eq=False)

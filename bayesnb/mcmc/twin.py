@@ -17,6 +17,8 @@ import numpy as np
 from bayesnb import results
 from bayesnb.data import Table
 from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.base import read_rows
+from bayesnb.estimators.cross_validation import read_labelled_rows, read_learnt_rows
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.linear_form import Form
 from bayesnb.inference.posterior_draws import refuse_large
@@ -321,7 +323,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         Vehtari, A., Simpson, D., Gelman, A., Yao, Y. and Gabry, J. (2024),
         Pareto smoothed importance sampling. JMLR 25.
         """
-        index, rows = self._learnt_rows(X, y, sample_weight)
+        index, rows = read_learnt_rows(self, X, y, sample_weight)
         scores = self._loo_scores(rows, target)
         return results.elpd.sampled_elpd(index, *scores)
 
@@ -354,7 +356,7 @@ class Logistic(ChainParameters, DrawsClassifier):
             raise ValueError(
                 f"y has one class, {classes.tolist()[0]!r}: there is nothing to tell apart."
             )
-        index, rows = estimator._weighted_rows(X, y, sample_weight)
+        index, rows = read_labelled_rows(estimator, X, y, sample_weight)
         blocks = estimator.schema_.blocks
         design = Design.learn(blocks, rows.cells, rows.counts, bool(self.squares))
         coordinate = results.parameter_names.coordinate
@@ -375,7 +377,7 @@ class Logistic(ChainParameters, DrawsClassifier):
     def _read(self, X: Any) -> tuple[Table, list[Cells]]:
         """Return the table and the cells; an invalid cell is an error."""
         self._check_fitted()
-        table, cells = self.estimator_._read(X)
+        table, cells = read_rows(self.estimator_, X)
         self.schema_.check_cells(cells)
         return table, cells
 

@@ -16,6 +16,7 @@ from bayesnb.families.base import Array, Stats
 from bayesnb.families.links import LinkStats
 from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
+from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import MAX_ROWS, KeptRows
 from bayesnb.model.linked import Linked
 from bayesnb.model.powers import ExponentCovariance
@@ -50,7 +51,7 @@ def check_saved(saved: Saved) -> None:
         for name in like.layout:
             is_right = are_alike(getattr(belief, name), getattr(like, name))
             require(is_right, f"{name_block(block)}: its prior is not laid out like its stats")
-    check_exponents(saved, shard.schema)
+    check_exponents(expect(saved.temper, Temper), shard.schema)
 
 
 def check_class_prior(belief: Any, classes: int) -> None:
@@ -65,26 +66,26 @@ def check_class_prior(belief: Any, classes: int) -> None:
     )
 
 
-def check_exponents(saved: Saved, schema: Schema) -> None:
+def check_exponents(temper: Temper, schema: Schema) -> None:
     """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
-    temper = saved.temper
-    sd = saved.temper_sd
-    length = saved.temper_length
+    value = temper.value
+    sd = temper.sd
+    length = temper.length
     shape = (len(schema.keys),)
-    if isinstance(temper, float) and isinstance(sd, float):
+    if isinstance(value, float) and isinstance(sd, float):
         # the sd may be undefined
-        is_possible = 0 < temper < np.inf and not sd < 0
-        require(is_possible, f"the exponent is {temper!r}, with the sd {sd!r}")
+        is_possible = 0 < value < np.inf and not sd < 0
+        require(is_possible, f"the exponent is {value!r}, with the sd {sd!r}")
     else:
-        check_numbers(temper, shape, "exponents")
+        check_numbers(value, shape, "exponents")
         check_numbers(sd, shape, "sds of exponents", least=TINY)
     if length is not None:
-        check_numbers(length, np.shape(temper), "lengths", least=TINY, most=np.inf)
+        check_numbers(length, np.shape(value), "lengths", least=TINY, most=np.inf)
         # in the order of blocks, which is not that of the table
         has_words = [block.family.words for block in schema.blocks for _ in block.keys]
         require((np.isinf(length) | has_words).all(), "a feature that has no words has a length")
-    if saved.temper_covariance is not None:
-        check_covariance(saved.temper_covariance, len(schema.keys))
+    if temper.covariance is not None:
+        check_covariance(temper.covariance, len(schema.keys))
 
 
 def check_covariance(covariance: ExponentCovariance, features: int) -> None:

@@ -32,6 +32,7 @@ from bayesnb.families.base import Belief
 from bayesnb.families.grid import Grid
 from bayesnb.families.links import Pairs
 from bayesnb.families.record import Array, Record, unrepeated
+from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.linked import Linked
 from bayesnb.model.powers import ExponentCovariance
@@ -55,12 +56,8 @@ class Saved:
     params: dict[str, Any]
     shard: Shard
     prior: Product
-    temper: Any  # an exponent, or one for each feature in the order of blocks, `(f,)`
-    temper_sd: Any
-    named: bool  # whether the columns' names are those of a frame
+    temper: Temper
     note: Any = None
-    temper_length: Any = None  # of each feature, `(f,)`, at which its exponent is half, or infinite
-    temper_covariance: ExponentCovariance | None = None  # of exponents that were found
     target: str | None = None  # the name of the labels
 
 
@@ -76,6 +73,7 @@ def list_records() -> dict[str, type]:
         Product,
         Shard,
         Saved,
+        Temper,
         ExponentCovariance,
         Codes,
         EmpiricalDirichlet,

@@ -23,7 +23,7 @@ from bayesnb.data.checks import (
 )
 from bayesnb.data.levels import UnseenLevelWarning
 from bayesnb.data.tables import FrameTable
-from bayesnb.estimators.tempering import LOO
+from bayesnb.estimators.base import LOO
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, fixed, list_names, percent
 from bayesnb.numerics.views import column

@@ -1,13 +1,13 @@
 """Tables in several files, read as one: which files, their columns, and batches of rows."""
 
-import glob
-from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from glob import glob, has_magic
 from itertools import takewhile
 from operator import index
+from os import PathLike
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -30,14 +30,6 @@ from bayesnb.numerics.threads import ahead, threads_of
 from bayesnb.progress import Bar
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
-HOLDS = {
-    "text": "text",
-    "flag": "true and false",
-    "integer": "numbers",
-    "number": "numbers",
-    "empty": "nothing",
-    "words": "lists of words",
-}
 BATCH_CELLS, MIN_ROWS, MAX_ROWS = 1 << 20, 1 << 8, 1 << 16  # of a batch
 # by which columns of text are known: of one file, and of each of many
 HEAD_ROWS = 1 << 12
@@ -50,36 +42,29 @@ def find_files(paths: Any) -> dict[Path, dict[str, str | None]]:
     Beside each are the columns that the names of its folders hold. An error for none, or one named
     twice.
     """
-    is_one = isinstance(paths, (str, bytes)) or not isinstance(paths, Iterable)
-    names = [paths] if is_one else list(paths)
+    names = [paths] if isinstance(paths, str | PathLike) else list(paths)
     if not names or "" in names:
         raise ValueError("there are no files to read: `paths` is empty.")
     files: dict[Path, dict[str, str | None]] = {}
-    resolved: Counter[Path] = Counter()
+    resolved = set()
     for name in names:
         root, found = files_at(Path(name))
         for file in found:
+            if file.resolve() in resolved:
+                raise ValueError(f"the file {str(file)!r} is named twice: its rows would be too.")
+            resolved.add(file.resolve())
             files[file] = folder_columns(root, file)
-            resolved[file.resolve()] += 1
-    first, times = resolved.most_common(1)[0]
-    if times > 1:
-        raise ValueError(
-            f"the file {str(first)!r} is named {times} times: its rows would count as often."
-        )
     return files
 
 
 def files_at(path: Path) -> tuple[Path, list[Path]]:
-    """Return the files of one name, folder or pattern, and the folder that they are below."""
+    """Return the folder of one name or pattern, and its files."""
     if path.is_dir():
         root = path
         files = [file for file in sorted(path.rglob("*")) if is_table(path, file)]
-    elif path.exists():
-        root = path.parent
-        files = [path]
     else:
-        root = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
-        matches = map(Path, sorted(glob.glob(str(path), recursive=True)))
+        root = Path(*takewhile(lambda part: not has_magic(part), path.parent.parts))
+        matches = [path] if path.exists() else map(Path, sorted(glob(str(path), recursive=True)))
         files = [file for file in matches if file.is_file()]
     if not files:
         raise FileNotFoundError(
@@ -93,11 +78,8 @@ def folder_columns(root: Path, path: Path) -> dict[str, str | None]:
     columns: dict[str, str | None] = {}
     for part in path.parent.relative_to(root).parts:
         name, equals, value = part.partition("=")
-        if not (name and equals):
-            continue
-        if unquote(name) in columns:
-            raise ValueError(f"{path}: the names of its folders give {unquote(name)!r} twice.")
-        columns[unquote(name)] = None if value == NO_VALUE else unquote(value)
+        if name and equals:
+            columns[unquote(name)] = None if value == NO_VALUE else unquote(value)
     return columns
 
 
@@ -127,11 +109,6 @@ class TableFiles:
                 continue
             use_threads = threads_of(model.n_jobs) > 1
             reader = open_reader(path, reading, shown.watch, use_threads=use_threads, head=head)
-            if reader.source.format == "jsonl":
-                raise ValueError(
-                    f"{reader.name}: JSON lines can only be read as a whole. Convert the table to "
-                    "Parquet or CSV."
-                )
             reader.folder = folder
             readers.append(reader)
         if not readers:
@@ -173,38 +150,34 @@ class TableFiles:
         None: for one whose columns are not those of the first.
         """
         first = self.readers[0]
+        expected = needed or first.columns
         for reader in self.readers:
-            lacks = [name for name in needed or first.columns if name not in reader.columns]
-            extra = [name for name in reader.columns if name not in first.columns]
-            what = [f"lacks {list_names(lacks, to_text=quote)}"] * bool(lacks)
-            what += [f"also has {list_names(extra, to_text=quote)}"] * bool(extra and not needed)
-            if what:
+            different = [name for name in expected if name not in reader.columns]
+            if needed is None:
+                different += [name for name in reader.columns if name not in expected]
+            if different:
                 raise ValueError(
-                    f"{reader.name} {' and '.join(what)}, unlike {first.name}: files need the same "
-                    "columns."
+                    f"{reader.name}: only one of this file and {first.name} has the columns "
+                    f"{list_names(different, to_text=quote)}. Files need the same columns."
                 )
 
-    def check_there(self, names: Names, whose: str) -> None:
+    def check_there(self, names: Iterable[str], whose: str) -> None:
         """Raise for a column that is not there, and say which one may be meant."""
         for name in names:
             if name not in self.columns:
                 raise ValueError(f"{whose}: {no_column(name, self.columns, self.name)}")
 
     def check_kinds(self, kinds: Kinds) -> None:
-        """Raise for a file whose columns have other types than those of the others."""
+        """Raise for a file with a column whose type is not what is needed."""
         for name, kind in kinds.items():
-            each = {reader.name: reader.kinds[name] for reader in self.readers}
             for reader in self.readers:
                 present = reader.kinds[name]
-                if reader.reads_text(name) or not are_contrary(present, kind):
-                    continue
-                others = [other for other in each if are_contrary(each[other], present)]
-                unlike = f"in {others[0]} {HOLDS[each[others[0]]]}" if others else ""
-                raise ValueError(
-                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, and "
-                    f"{unlike or f'{HOLDS[kind]} are needed'}. Say what it is: "
-                    f"kinds={{{name!r}: {kind!r}}}."
-                )
+                if are_contrary(present, kind) and not reader.reads_text(name):
+                    raise ValueError(
+                        f"{reader.name}: column {name!r} is of the kind {present!r}, and {kind!r} "
+                        "is needed, for its family or by other files. Say what it is: "
+                        f"kinds={{{name!r}: {kind!r}}}."
+                    )
 
     def refuse_dates(self, names: Collection[str]) -> None:
         """Raise for columns of dates, as `fit` does: each of them would be a level."""
@@ -219,7 +192,7 @@ class TableFiles:
 
     def declare(self, kinds: Kinds, declared: Kinds) -> dict[str, str]:
         """Return how columns are read: as a user declares, else by `kinds`."""
-        self.check_there(list(declared), "kinds")
+        self.check_there(declared, "kinds")
         for name, kind in declared.items():
             if kind not in KINDS:
                 raise ValueError(
@@ -241,27 +214,28 @@ class TableFiles:
             yield from reader.batches(kinds, rows, kept)
 
 
-def walk(
-    model: Any, batches: Iterator[Batch], unseen: UnseenCollector, work: Callable[[Batch], Any]
-) -> Generator[tuple[Batch, Any]]:
-    """Yield batches of rows, each with what is made of it; errors say which rows.
-
-    A thread reads the next batch meanwhile, if the model may use several.
-    """
-    coming: Any = ahead(batches) if threads_of(model.n_jobs) > 1 else batches
-    with closing(coming):
-        for batch in coming:
-            try:
-                with unseen.collected():
-                    result = work(batch)
-            except ValueError as error:
-                raise ValueError(f"{batch.where}: {error}") from error
-            yield batch, result
+def read_ahead(model: Any, batches: Iterator[Batch]) -> Any:
+    """Return a context of batches, the next read meanwhile if the model may use several threads."""
+    return closing(ahead(batches) if threads_of(model.n_jobs) > 1 else batches)
 
 
-def rows_at_once(columns: int) -> int:
-    """Return how many rows of so many columns make a batch of a few megabytes."""
-    return min(max(BATCH_CELLS // max(columns, 1), MIN_ROWS), MAX_ROWS)
+@contextmanager
+def working_on(batch: Batch, unseen: UnseenCollector) -> Iterator[None]:
+    """Make errors say which rows they are about, and gather levels that were not seen."""
+    try:
+        with unseen.collected():
+            yield
+    except ValueError as error:
+        raise ValueError(f"{batch.where}: {error}") from error
+
+
+def rows_at_once(columns: int, batch_rows: Any = None) -> int:
+    """Return how many rows make a batch: as many as are asked for, or have some megabytes."""
+    if batch_rows is None:
+        return min(max(BATCH_CELLS // max(columns, 1), MIN_ROWS), MAX_ROWS)
+    if index(batch_rows) < 1:
+        raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")
+    return batch_rows
 
 
 # How columns are read, for a model
@@ -318,9 +292,3 @@ def as_names(columns: Any) -> list[str]:
     if twice:
         raise ValueError(f"columns: {twice[0]!r} is named twice.")
     return names
-
-
-def check_batch_rows(batch_rows: Any) -> None:
-    """Raise for anything but a number of rows."""
-    if batch_rows is not None and index(batch_rows) < 1:
-        raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")

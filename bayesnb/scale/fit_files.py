@@ -1,11 +1,11 @@
 """A model is fitted to tables in files of any size, some megabytes at a time."""
 
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from bayesnb import __version__
@@ -16,17 +16,18 @@ from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.base import list_families
 from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.formatting import list_names, quote
-from bayesnb.integrations.checkpoint import Checkpoint
-from bayesnb.integrations.many_files import (
+from bayesnb.model.schema import are_alike
+from bayesnb.model.shards import Shard, add_shards
+from bayesnb.persistence import read_shard, write_shard
+from bayesnb.progress import bar
+from bayesnb.scale.many_files import (
     TableFiles,
     as_names,
-    check_batch_rows,
     kinds_to_learn,
+    read_ahead,
     rows_at_once,
-    walk,
+    working_on,
 )
-from bayesnb.model.shards import Shard, add_shards
-from bayesnb.progress import bar
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +45,21 @@ class FileFit:
     def names(self) -> list[str]:
         """Names of the columns that are learnt from."""
         tables = self.tables
-        others = [self.target]
-        tables.check_there(others, "target")
+        others = {"target": self.target}
         if self.sample_weight is not None:
-            tables.check_there([self.sample_weight], "sample_weight")
-            others.append(self.sample_weight)
-        names = [name for name in tables.columns if name not in others]
-        if self.columns is not None:
+            others["sample_weight"] = self.sample_weight
+        for whose, name in others.items():
+            tables.check_there([name], whose)
+        if self.columns is None:
+            names = [name for name in tables.columns if name not in others.values()]
+            tables.check_same()
+        else:
             names = as_names(self.columns)
             tables.check_there(names, "columns")
-        tables.check_same(None if self.columns is None else {*names, *others})
-        taken = [name for name in names if name in others]
-        if taken:
-            raise ValueError(f"columns: {taken[0]!r} holds the labels or the weights.")
+            tables.check_same({*names, *others.values()})
+        for name in names:
+            if name in others.values():
+                raise ValueError(f"columns: {name!r} holds the labels or the weights.")
         if not names:
             raise ValueError(
                 f"{tables.name}: no column is left to learn from; it has "
@@ -68,22 +71,22 @@ class FileFit:
     def kinds(self) -> dict[str, str]:
         """Kinds of all columns that are needed: as what each is read."""
         tables = self.tables
-        looks = self.tables.kinds
         declared = self.declared_kinds.keys()
         families = list_families(self.model, self.names)
         names = [name for name in self.names if families.get(name, ...) is not None]
         kinds, guessed = kinds_to_learn(tables, names, families)
         tables.refuse_dates(kinds.keys() - families.keys() - declared)
-        kinds[self.target] = looks[self.target]
+        kinds[self.target] = tables.kinds[self.target]
         if self.sample_weight is not None:
-            kinds[self.sample_weight] = "flag" if looks[self.sample_weight] == "flag" else "number"
+            is_flag = tables.kinds[self.sample_weight] == "flag"
+            kinds[self.sample_weight] = "flag" if is_flag else "number"
         tables.check_kinds({name: kinds[name] for name in kinds if name not in declared})
         for reader in tables.readers:
             reader.guessed = {*guessed, self.target} - declared
         return tables.declare(kinds, self.declared_kinds)
 
-    def shard(self, batch: Batch, total: Shard | None) -> Shard | None:
-        """Return the shard of a batch of rows, on the grids of those before."""
+    def count_batch(self, batch: Batch, total: Shard | None) -> Shard | None:
+        """Return the stats of a batch of rows, on the grids of those before."""
         labels = batch.frame[self.target]
         if self.kinds[self.target] == "integer" and labels.dtype.kind == "f":
             if (labels % 1).any():
@@ -120,6 +123,45 @@ def stamp(path: str) -> list[Any]:
     """Return values that differ between files, and between states of one file."""
     state = Path(path).stat()
     return [str(Path(path).resolve()), state.st_size, state.st_mtime_ns]
+
+
+@dataclass(eq=False)
+class Checkpoint:
+    """A file with the stats of all files that are done, their number, and the fit it is of."""
+
+    path: Path
+    identity: Mapping[str, Any]  # what has to be the same for the fit to go on
+    seconds: float
+    written: float = float("-inf")
+
+    def resume(self, unseen: UnseenCollector) -> tuple[Shard | None, int]:
+        """Return what was counted, and how many files are done."""
+        if not self.path.exists():
+            return None, 0
+        total, note = read_shard(self.path)
+        if not isinstance(note, dict) or note.keys() != {"identity", "done", "unseen"}:
+            raise ValueError(
+                f"{str(self.path)!r} is not a checkpoint: it does not say how far a fit has come. "
+                "Delete the file to begin anew."
+            )
+        before = note["identity"]
+        for name, value in self.identity.items():
+            if not are_alike(value, before.get(name)):
+                changed = f"`{name}` differs"
+                raise ValueError(
+                    f"{str(self.path)!r} is the checkpoint of another fit: {changed}. Go on with "
+                    "what that fit had, give another name, or delete the file to begin anew."
+                )
+        unseen.levels = note["unseen"]
+        return total, note["done"]
+
+    def keep(self, total: Shard | None, done: int, unseen: UnseenCollector) -> None:
+        """Write down what was counted in the files that are done, if it is time to."""
+        if total is None or monotonic() - self.written < self.seconds:
+            return
+        note = {"identity": self.identity, "done": done, "unseen": unseen.levels}
+        write_shard(total, self.path, note)
+        self.written = monotonic()
 
 
 def fit_files(
@@ -225,11 +267,10 @@ def fit_files(
     ['Adelie', 'Chinstrap', 'Gentoo']
     """
     check_estimator(model, "model: ")
-    check_batch_rows(batch_rows)
     with bar("fitting", progress) as shown:
         tables = TableFiles.open(model, paths, reading, shown)
         fit = FileFit(model, tables, target, sample_weight, columns, kinds or {})
-        rows = batch_rows or rows_at_once(len(fit.kinds))
+        rows = rows_at_once(len(fit.kinds), batch_rows)
         total = None
         done = 0
         unseen = UnseenCollector()
@@ -238,16 +279,12 @@ def fit_files(
             kept = Checkpoint(Path(checkpoint), fit.identity(reading, rows), checkpoint_seconds)
             total, done = kept.resume(unseen)
         shown.start(tables.size, sum(reader.source.size for reader in tables.readers[:done]))
-
-        def learn(batch: Batch) -> None:
-            nonlocal total
-            total = add_shards((total, fit.shard(batch, total)))
-
         for place, reader in enumerate(tables.readers[done:], done + 1):
-            batches = check_labels(reader.batches(fit.kinds, rows), target)
-            with closing(walk(model, batches, unseen, learn)) as walked:
-                for _ in walked:
-                    pass
+            with read_ahead(model, reader.batches(fit.kinds, rows)) as batches:
+                for batch in batches:
+                    refuse_missing_labels(batch.name, batch.frame[target], batch.start)
+                    with working_on(batch, unseen):
+                        total = add_shards((total, fit.count_batch(batch, total)))
             if kept is not None:
                 kept.keep(total, place, unseen)
     if total is None:
@@ -255,13 +292,6 @@ def fit_files(
     learn_shard(model, total)
     model.target_name_ = target
     if kept is not None:
-        kept.remove()
+        kept.path.unlink(missing_ok=True)
     unseen.warn()
     return model
-
-
-def check_labels(batches: Iterator[Batch], target: str) -> Iterator[Batch]:
-    """Yield batches of which every row has a label; raise for others."""
-    for batch in batches:
-        refuse_missing_labels(batch.name, batch.frame[target], batch.start)
-        yield batch

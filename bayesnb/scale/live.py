@@ -8,13 +8,11 @@ takes their place in one assignment.
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
 from bayesnb import persistence
 from bayesnb.estimators import NaiveBayes, check_estimator
-from bayesnb.estimators.base import check_is_fitted
 from bayesnb.estimators.loading import opened
 from bayesnb.estimators.naive_bayes import describe_saved
 
@@ -231,5 +229,4 @@ class Live:
         """
         with self._saving:  # else an older moment might replace a newer one
             model, at = self._now
-            check_is_fitted(model)
-            persistence.write(replace(describe_saved(model), note={"at": at}), path)
+            persistence.write(describe_saved(model, {"at": at}), path)

@@ -9,9 +9,9 @@ from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import clone_with, list_families, looks_for_links
 from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.families import BestOf
-from bayesnb.integrations import dask_tables
 from bayesnb.model.schema import are_alike
 from bayesnb.model.shards import Shard, add_shards
+from bayesnb.scale import dask_tables
 
 
 def shard(
@@ -65,7 +65,7 @@ def shard(
     counting = model if keep_rows else clone_with(model, temper=None)
     rows = (X, y, sample_weight)
     if is_lazy(X):
-        return dask_tables.counted(counting, rows, None, None)
+        return dask_tables.count_partitions(counting, rows)
     return count_shard(counting, rows)
 
 
@@ -104,7 +104,13 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
     ['low']
     """
     check_estimator(model, "model: ")
-    total = add_shards(one if one is None else checked(one) for one in shards)
+    parts = list(shards)
+    for part in parts:
+        if not isinstance(part, Shard | None):
+            raise TypeError(
+                f"expected shards, as bayesnb.scale.shard makes of rows, got {type(part).__name__}."
+            )
+    total = add_shards(parts)
     if total is None:
         raise ValueError("there is no row to learn from: all shards are empty.")
     refuse_others(model, total)
@@ -158,15 +164,6 @@ def refuse_others(model: Any, shard: Shard) -> None:
             )
 
 
-def checked(shard: Any) -> Shard:
-    """Return a shard, or raise for anything else."""
-    if not isinstance(shard, Shard):
-        raise TypeError(
-            f"expected a shard, as bayesnb.scale.shard makes of rows, got {type(shard).__name__}."
-        )
-    return shard
-
-
 def loads(data: bytes) -> Shard:
     """Return the shard from which ``dumps`` made the bytes. Bytes from strangers are safe to read.
 
@@ -197,6 +194,4 @@ def loads(data: bytes) -> Shard:
     >>> scale.loads(scale.dumps(part)).classes.tolist()
     ['high', 'low']
     """
-    if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"expected bytes, as `dumps` makes them, got {type(data).__name__}.")
-    return persistence.read_shard(bytes(data))[0]
+    return persistence.read_shard(bytes(memoryview(data)))[0]

@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.data.files import PLAIN, Batch, Names, Reading, format_of_name, write_frames
+from bayesnb.data.files import PLAIN, Names, Reading, format_of_name, write_frames
 from bayesnb.data.kinds import Kinds
 from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import check_is_fitted
 from bayesnb.families.base import Array
-from bayesnb.integrations.many_files import (
-    TableFiles,
-    as_names,
-    check_batch_rows,
-    kind_of_levels,
-    rows_at_once,
-    walk,
-)
 from bayesnb.progress import bar
 from bayesnb.safe_output import replacing, visible
+from bayesnb.scale.many_files import (
+    TableFiles,
+    as_names,
+    kind_of_levels,
+    read_ahead,
+    rows_at_once,
+    working_on,
+)
 
 ROWS, INTERVAL_ROWS = 1 << 14, 1 << 12  # that are predicted at once; with intervals, at most
 
@@ -98,7 +98,6 @@ def predict_files(
     """
     check_estimator(model, "model: ")
     check_is_fitted(model)
-    check_batch_rows(batch_rows)
     carried = as_names(columns)
     with bar("predicting", progress) as shown:
         tables = TableFiles.open(model, paths, reading, shown)
@@ -108,7 +107,7 @@ def predict_files(
             raise ValueError(
                 f"output: {str(output)!r} is one of the files that are read; give another name."
             )
-        rows = batch_rows or rows_at_once(len(decided))
+        rows = rows_at_once(len(decided), batch_rows)
         shown.start(tables.size)
         kind = format_of_name(str(output)) or "parquet"
         answers = predict_tables(
@@ -171,11 +170,11 @@ def predict_tables(
     unseen = UnseenCollector()
     is_empty = True
 
-    def predict(batch: Batch) -> dict[str, Array]:
-        return predict_numbers(model, as_learnt(model, batch.frame, tables), ci_prob)
-
-    with closing(walk(model, tables.batches(kinds, rows, needed), unseen, predict)) as results:
-        for batch, numbers in results:
+    with read_ahead(model, tables.batches(kinds, rows, needed)) as batches:
+        for batch in batches:
+            with working_on(batch, unseen):
+                X = as_learnt(model, batch.frame, tables)
+                numbers = predict_numbers(model, X, ci_prob)
             if score is not None:
                 score.add(model.classes_, batch.kept[score.target], numbers["p"])
             answers = name_columns(model.classes_, numbers, digits)
@@ -240,15 +239,11 @@ def name_columns(
     classes: Array, numbers: Mapping[str, Array], digits: int | None = None
 ) -> dict[str, Any]:
     """Return the most probable labels, and the numbers of each class side by side, as columns."""
-    columns = {"predicted": classes[np.argmax(numbers["p"], axis=1)]}
+    columns = {"predicted": classes[numbers["p"].argmax(axis=1)]}
     for c, label in enumerate(classes.tolist()):
         for prefix, values in numbers.items():
             name = f"{prefix}_{visible(str(label))}"  # without control characters
-            if name in columns:
-                raise ValueError(
-                    "several labels differ by control characters only, and would name one column, "
-                    f"{name!r}."
-                )
-            column = values[:, c]
-            columns[name] = column if digits is None else column.round(digits)
+            columns[name] = values[:, c] if digits is None else values[:, c].round(digits)
+    if len(columns) <= len(classes) * len(numbers):
+        raise ValueError("several labels differ by control characters only: rename them.")
     return columns

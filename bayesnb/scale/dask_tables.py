@@ -1,34 +1,29 @@
-"""Estimators' methods for Dask's collections: each partition is counted, or answered, where it is.
+"""Tables of Dask: each partition is counted, or answered, where it is.
 
     partition ──▶ shard ┐
     partition ──▶ shard ┼──▶ FAN_IN of them, one by one ──▶ ... ──▶ the shard of all rows
     partition ──▶ shard ┘
 
 Only stats and answers travel, and rows where exponents are found by them: of each partition as many
-as may be kept of all. A function here has the name and the parameters of the method that it
-replaces. The order of the sums is that of the partitions alone, so that neither the scheduler nor a
-worker that is lost on the way changes a digit. The workers are the cores: each counts on one
-thread.
+as may be kept of all. The order of the sums is that of the partitions alone, so that neither the
+scheduler nor a worker that is lost on the way changes a digit. The workers are the cores: each
+counts on one thread.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from itertools import batched
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from bayesnb.data import is_lazy
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.base import check_parameters, clone_with, unchanged_on_error
-from bayesnb.estimators.labels import known_classes
-from bayesnb.estimators.learning import (
-    count_shard,
-    learn_shard,
-    learns_from_first_rows,
-    start_batch,
-)
+from bayesnb.estimators.base import clone_with
+from bayesnb.estimators.learning import count_shard, learns_from_first_rows
 from bayesnb.estimators.prediction import PredictionMixin, check_columns
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, add_shards
@@ -44,102 +39,51 @@ ADVICE = (
 # Learning: one pass over the partitions, none of which comes here
 
 
-def fit(model: NaiveBayes, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
-    """Learn from a lazy table; what was learnt before is forgotten."""
-    with unchanged_on_error(model):
-        return learn(model, (X, y, sample_weight), None, model.classes)
-
-
-def partial_fit(
+def count_partitions(
     model: NaiveBayes,
-    X: Any,
-    y: Any,
-    classes: Any = None,
-    sample_weight: Any = None,
-    *,
-    grow_classes: bool = False,
-) -> NaiveBayes:
-    """Learn from the rows of a lazy table besides those learnt before."""
-    with unchanged_on_error(model):
-        before, declared = start_batch(model, classes, grow_classes)
-        return learn(model, (X, y, sample_weight), before, declared, grow_classes)
-
-
-def learn(
-    model: NaiveBayes,
-    rows: tuple[Any, Any, Any],
-    before: Shard | None,
-    declared: Any,
-    grow: bool = False,
-) -> NaiveBayes:
-    """Learn from X, y and sample_weight, after what was learnt before."""
-    check_parameters(model)
-    if before is not None:
-        check_columns(model, heading(rows[0]))
-    known = None if grow else declared if before is None else before.classes
-    schema = None if before is None else before.schema
-    total = counted(clone_with(model, classes=None) if grow else model, rows, known, schema)
-    if total is None:
-        raise ValueError(
-            "there is no row to learn from: all partitions are empty, or all weights zero."
-        )
-    return learn_shard(
-        model,
-        total.laid_out(known_classes(total.classes, before, declared, grow), total.schema),
-        more=before is not None,
-    )
-
-
-def counted(
-    model: NaiveBayes, table: tuple[Any, Any, Any], declared: Any, schema: Schema | None
+    table: tuple[Any, Any, Any],
+    declared: Any = None,
+    known: Schema | None = None,
 ) -> Shard | None:
-    """Return the stats of all partitions, on the grids of a schema or of the first partition.
+    """Return the stats of all partitions of X, y and sample_weight; None for no row.
 
-    None for no row. The model need not be fitted, and does not change.
+    Families and grids are those of a schema that is known, else of the first partition.
     """
-    check_parameters(model)
-    rows = partitions_of(*table)
+    partitions = partitions_of(*table)
     alone = clone_with(model, n_jobs=1)
-    if schema is None and learns_from_first_rows(model):
-        parts = (part.compute() for part in on_each((alone, None), count_rows, rows, declared))
-        schema = next((part.schema for part in parts if part is not None), None)
-    return sum_parts(on_each((alone, schema), count_rows, rows, declared)).compute()
-
-
-def count_rows(
-    model: tuple[NaiveBayes, Schema | None], rows: Sequence[Any], declared: Any
-) -> Shard | None:
-    """Return the stats of one partition, on the grids of a schema, which travels with the model."""
-    return count_shard(model[0], tuple(rows), declared, model[1])
+    if known is None and learns_from_first_rows(model):
+        parts = on_each(partial(count_shard, alone, declared=declared), partitions)
+        shards = (part.compute() for part in parts)
+        known = next((shard.schema for shard in shards if shard is not None), None)
+    parts = on_each(partial(count_shard, alone, declared=declared, known=known), partitions)
+    return sum_parts(parts).compute()
 
 
 # Predictions: an array of Dask, whose chunks are the answers to the partitions
 
 
-def answers(method: str, model: PredictionMixin, X: Any) -> Any:
+def answer(method: str, model: PredictionMixin, X: Any) -> Any:
     """Return what a method answers for every row, lazily: labels `(r,)`, or numbers `(r, c)`."""
     from dask import delayed
 
     X = checked(X)
     check_columns(model, heading(X))
     none = no_answer(model, method)
-    worker = delayed(model._on_one_thread(), pure=False, traverse=False)
+    worker = delayed(on_one_thread(model), pure=False, traverse=False)
     if is_frame(X):
-        return X.map_partitions(answered, worker, method, meta=none, align_dataframes=False)
-    chunks = (X.chunks[0], *((size,) for size in none.shape[1:]))
-    dropped = [] if none.ndim == 2 else [1]
+        return X.map_partitions(answer_partition, worker, method, meta=none, align_dataframes=False)
     return X.map_blocks(
-        answered, worker, method, dtype=none.dtype, chunks=chunks, drop_axis=dropped, meta=none
+        answer_partition,
+        worker,
+        method,
+        dtype=none.dtype,
+        chunks=(X.chunks[0], *((size,) for size in none.shape[1:])),
+        drop_axis=[] if none.ndim == 2 else [1],
+        meta=none,
     )
 
 
-predict = partial(answers, "predict")
-predict_proba = partial(answers, "predict_proba")
-predict_log_proba = partial(answers, "predict_log_proba")
-predict_joint_log_proba = partial(answers, "predict_joint_log_proba")
-
-
-def answered(
+def answer_partition(
     x: Any, model: PredictionMixin, method: str, partition_info: Any = None, block_id: Any = None
 ) -> Array:
     """Return the answers for one partition, which may be empty.
@@ -157,6 +101,16 @@ def no_answer(model: PredictionMixin, method: str) -> Array:
     return model.classes_[:0] if method == "predict" else np.empty((0, len(model.classes_)))
 
 
+def on_one_thread(model: PredictionMixin) -> PredictionMixin:
+    """Return a copy for one worker of many, which stays as it is when this one learns more."""
+    worker: Any = copy(model)
+    if hasattr(worker, "estimator_"):  # which reads the tables of a sampled model
+        worker.estimator_ = on_one_thread(worker.estimator_)
+    else:
+        worker.n_jobs = 1
+    return worker
+
+
 # Scores
 
 
@@ -165,45 +119,47 @@ def score(model: PredictionMixin, X: Any, y: Any, sample_weight: Any = None) -> 
     from dask import compute
 
     check_columns(model, heading(X))
-    rows = partitions_of(X, y, sample_weight)
-    parts = [part for part in compute(*on_each(model._on_one_thread(), right, rows)) if part]
-    total = sum(weight for _, weight in parts)
+    call = partial(score_rows, on_one_thread(model))
+    parts = compute(*on_each(call, partitions_of(X, y, sample_weight)))
+    right, total = np.sum([(0.0, 0.0), *filter(None, parts)], axis=0)
     if not total:
         raise ValueError("there is no row to score: all partitions are empty, or all weights zero.")
-    return float(sum(share * weight for share, weight in parts) / total)
+    return float(right / total)
 
 
-def right(model: PredictionMixin, rows: Sequence[Any]) -> tuple[float, float] | None:
-    """Return the share of rows that are labelled right, and the weight of all; None for no row."""
+def score_rows(model: PredictionMixin, rows: Sequence[Any]) -> tuple[float, float]:
+    """Return the weight of the rows that are labelled right, and of all."""
     X, y, sample_weight = rows
     weight = np.broadcast_to(1.0 if sample_weight is None else sample_weight, len(y))
-    return (model.score(X, y, weight), float(weight.sum())) if weight.any() else None
+    return float(weight @ (model.predict(X) == np.ravel(y))), float(weight.sum())
 
 
 # Partitions: rows beside their labels and weights, cut alike, and calls on each
 
 
-def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Any]:
-    """Return every partition's rows, labels and weights, not computed yet.
+def partitions_of(X: Any, y: Any, sample_weight: Any) -> tuple[list[Any], list[Any]]:
+    """Return collections, and the keys in them of each partition's rows, labels and weights."""
+    from dask.core import flatten
 
-    Shared inputs are computed once.
-    """
     X = checked(X)
     if y is None:
         raise ValueError("y is None: to be learnt from, or scored, every row needs its label.")
     parts = (X, beside(X, y, "y"), beside(X, sample_weight, "sample_weight"))
     if not any(map(is_array, parts)):  # dataframes share what they read only in one expression
         kind = ("rows", object)  # a name and a type, for what is neither a frame nor a column
-        return X.map_partitions(
+        rows = X.map_partitions(
             side_by_side, *parts[1:], meta=kind, align_dataframes=False, enforce_metadata=False
-        ).to_delayed()
-    columns: list[Any] = []
+        ).optimize()
+        return [rows], rows.__dask_keys__()
+    collections = []
+    columns = []
     for part in parts:
-        if is_array(part):
-            columns.append(np.ravel(part.to_delayed(optimize_graph=False)))
-        else:
-            columns.append(part.to_delayed() if is_lazy(part) else [part] * partitions(X))
-    return list(map(list, zip(*columns, strict=True)))
+        if not is_lazy(part):
+            columns.append([part] * partitions(X))
+            continue
+        collections.append(part.optimize() if is_frame(part) else part)
+        columns.append(flatten(collections[-1].__dask_keys__()))
+    return collections, list(map(list, zip(*columns, strict=True)))
 
 
 def side_by_side(*rows: Any) -> tuple[Any, ...]:
@@ -292,38 +248,51 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "map_partitions") and hasattr(X, "_meta") and not is_array(X)
 
 
-def on_each(model: Any, call: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
-    """Return `call(model, rows, *more)` of every partition, not computed yet.
+def on_each(call: Callable[..., Any], partitions: tuple[list[Any], list[Any]]) -> list[Any]:
+    """Return the call of every partition's rows, not computed yet.
 
-    The model travels once.
+    It is one layer of a graph, in which the call is once: made one by one with `dask.delayed`,
+    thousands of them take many seconds.
     """
-    from dask import delayed
+    collections, rows = partitions
+    name = f"on_each-{uuid4().hex}"
+    tasks = {(name, number): (on_partition, name, row, number) for number, row in enumerate(rows)}
+    return delay_layer(name, {name: call} | tasks, collections, list(tasks))
 
-    worker = delayed(model, pure=False, traverse=False)
-    ask = delayed(on_partition, pure=False)
-    return [ask(worker, rows, call, number, more) for number, rows in enumerate(parts)]
 
-
-def on_partition(
-    model: Any, rows: Sequence[Any], call: Callable[..., Any], number: int, more: Sequence[Any]
-) -> Any:
+def on_partition(call: Callable[..., Any], rows: Sequence[Any], number: int) -> Any:
     """Return the call's answer for one partition, which errors name; None if it is empty."""
     size = rows[0].shape[0]
     with naming(number):
         for name, values in zip(("y", "sample_weight"), rows[1:], strict=True):
             if values is not None and np.ndim(values) and len(values) != size:
                 raise ValueError(f"X has {size} rows, and {name} {len(values)}: cut both alike.")
-        return call(model, rows, *more) if size else None
+        return call(rows) if size else None
 
 
 def sum_parts(parts: list[Any]) -> Any:
     """Return the sum of all parts, not computed yet: sums of FAN_IN of them, and sums of those."""
-    from dask import delayed
+    name = f"sum_parts-{uuid4().hex}"
+    keys = [part.key for part in parts]
+    sums: dict[Any, Any] = {}
+    while len(keys) > 1 or not sums:
+        groups = batched(keys, FAN_IN)
+        keys = []
+        for group in groups:
+            keys.append((name, len(sums)))
+            sums[keys[-1]] = (add_shards, list(group))
+    return delay_layer(name, sums, parts[:1], keys)[0]
 
-    add = delayed(add_shards, pure=False)
-    while len(parts) > 1:
-        parts = [add(list(group)) for group in batched(parts, FAN_IN)]
-    return parts[0]
+
+def delay_layer(
+    name: str, tasks: dict[Any, Any], collections: Sequence[Any], keys: Sequence[Any]
+) -> list[Any]:
+    """Return values of a layer of tasks above some collections, not computed yet."""
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=collections)
+    return [Delayed(key, graph, layer=name) for key in keys]
 
 
 @contextmanager

@@ -35,11 +35,11 @@ an error here too.
 """
 
 from bayesnb.data import Reading
-from bayesnb.integrations.fit_files import fit_files
-from bayesnb.integrations.parts import dumps, fit_shards, loads, shard
-from bayesnb.integrations.predict_files import predict_files
 from bayesnb.model.shards import Shard
 from bayesnb.numerics.compilation import always_compile
+from bayesnb.scale.fit_files import fit_files
+from bayesnb.scale.parts import dumps, fit_shards, loads, shard
+from bayesnb.scale.predict_files import predict_files
 
 __all__ = [
     "Reading",
