@@ -25,7 +25,6 @@ from bayesnb.inference.intervals import (
     find_heavy,
     find_smooth,
     intervals,
-    refuse_drawn,
 )
 from bayesnb.inference.posterior_draws import FALLBACK_DRAWS, warn_drawn
 from bayesnb.inference.row_sampling import draw_codes, draw_table
@@ -537,7 +536,11 @@ def find_intervals(
         result = intervals(scores, prob, observed, method, n_jobs)
     else:
         reason = scores.belief.why_drawn
-        refuse_drawn(method, reason)
+        if method != "auto":
+            raise ValueError(
+                f"method={method!r} needs a distribution in closed form, but {reason}. Use "
+                "method='draws', or 'auto', which takes what is possible."
+            )
         result = Intervals(*np.empty((4, len(scores), scores.classes)))
         drawn, error = draw_intervals(scores[~smooth], observers, prob, SHARED_DRAWS, 0)
         warn_drawn(int((~smooth).sum()), SHARED_DRAWS, error, reason)
