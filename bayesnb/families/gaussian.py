@@ -337,9 +337,10 @@ class NormalInverseGamma(StudentBelief):
         return log_evidence_of_variance(shape, scale, half, surprise, widened, xp)
 
     def log_predictive(self, x: Array) -> Array:
-        # Student's t with 2 * shape degrees of freedom, also where a distance is infinite
-        width = np.sqrt(2 * self.scale * (1 + 1 / self.count))
-        with np.errstate(over="ignore"):
+        # Student's t with 2 * shape degrees of freedom, also where a distance is infinite; an
+        # improper prior has no width
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            width = np.sqrt(2 * self.scale * (1 + 1 / self.count))
             gap = x - self.location
             z = gap / width
         tail = np.where(np.isinf(z), 2 * (log(np.abs(gap)) - np.log(width)), log1p_square(z))

@@ -26,8 +26,7 @@ import numpy as np
 from bayesnb.families import Gamma, NormalInverseGamma
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Seen
-from bayesnb.families.gaussian import NORMAL
-from bayesnb.families.normal_inverse_gamma import GaussianDensity
+from bayesnb.families.gaussian import NORMAL, GaussianDensity
 from bayesnb.families.poisson import RATE
 from bayesnb.mcmc.ensemble import PriorOfDraws
 from bayesnb.mcmc.likelihood import tensors
