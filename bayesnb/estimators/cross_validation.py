@@ -307,7 +307,8 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
     sentences = []
     chosen = []
     if fitted.temper.covariance is not None:
-        exponents_found = count(len(fitted.temper.covariance), "exponent")
+        found = len(fitted.temper.covariance)
+        exponents_found = "exponent" if found == 1 else f"{found:,} exponents"
         if exponents == LEFT:
             sentences.append(f"Each row leaves the {exponents_found}, too, by one Newton step.")
         else:
