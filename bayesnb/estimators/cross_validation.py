@@ -10,7 +10,6 @@ from bayesnb.estimators.base import ModelHolder, read_labels, read_rows
 from bayesnb.estimators.learning import read_weighted_rows
 from bayesnb.estimators.prediction import ProbabilisticClassifier
 from bayesnb.families.base import Array, Rng
-from bayesnb.formatting import count
 from bayesnb.model.product import Rows, normalise_log, observe
 from bayesnb.selection.leave_one_out import (
     Pointwise,
