@@ -145,6 +145,8 @@ class StudentBelief(Belief):
 
     def per_model(self, values: Any) -> Any:
         """One entry for all classes that have a spread in common."""
+        if self.models == 1:  # also of PyMC's variables, which have no length
+            return values[:1]
         return values[:: self.tied] if self.models else values
 
     def pooled(self, values: Any) -> Any:
