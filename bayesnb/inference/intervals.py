@@ -10,7 +10,7 @@ that the row may be of, whose mean is the predictive; and that under p(theta | D
 fixed by someone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from bayesnb.inference.characteristic_functions import (
 )
 from bayesnb.inference.class_scores import Scores, exponent_cumulants
 from bayesnb.inference.posterior_draws import draw_by_rows, quantile_error
-from bayesnb.inference.two_classes import invert
+from bayesnb.inference.two_classes import LogOdds, invert
 from bayesnb.model.product import Observer
 from bayesnb.numerics.threads import blocks, in_order
 
@@ -206,19 +206,24 @@ def _compute_two_classes(scores: Scores, known: ScoreCumulants, target: Target) 
     slow = np.flatnonzero(~(error <= target.tolerance))
     if len(slow):
         part = scores[slow]
-        guess = ends[:, slow]
-        ends[:, slow] = invert(part, cumulants[:, slow], ndtr(target.z), guess, target.observed)
+        exact = _invert_two(part, cumulants[:, slow], ends[:, slow], target)
+        ends[:, slow] = exact.quantiles
         if not target.observed:
-            for exact in _every_class(part):
-                mean[slow[exact.rows]] = exact.means()[:, 1]
+            known_mean = np.isfinite(exact.mean)
+            mean[slow[known_mean]] = exact.mean[known_mean]
     lower, median, upper = numerics.cornish_fisher.logistic(np.stack([-ends[::-1], ends], axis=-1))
     return Intervals(np.stack([1 - mean, mean], axis=1), median, lower, upper)
 
 
-def _every_class(scores: Scores) -> Iterator[CharacteristicFunctions]:
-    """Transforms of two classes before the row was seen, from which their means are."""
-    kept = np.ones((len(scores), scores.classes), bool)
-    return characteristic_functions(scores, kept, observed=False, narrow=False)
+def _invert_two(scores: Scores, cumulants: Array, guess: Array, target: Target) -> LogOdds:
+    """Exact quantiles and means of two classes; a mean is NaN where nothing gives it."""
+    exact = invert(scores, cumulants, ndtr(target.z), guess, target.observed)
+    left = np.flatnonzero(np.isnan(exact.mean))
+    if not target.observed and len(left):
+        both = np.ones((len(left), 2), bool)
+        for part in characteristic_functions(scores[left], both, observed=False, narrow=False):
+            exact.mean[left[part.rows]] = part.means()[:, 1]
+    return exact
 
 
 def _expand(
@@ -291,14 +296,12 @@ def _invert_many(
         places = np.flatnonzero(few & (pairs == (i, j)).all(axis=1))
         rows = slow[places]
         two = scores[places].of([i, j])
-        of_second = cumulants[:, rows, j]
-        exact = invert(two, of_second, level, ends[:, rows, j], target.observed)
-        ends[:, rows, j] = exact
-        ends[:, rows, i] = -exact[::-1]
+        exact = _invert_two(two, cumulants[:, rows, j], ends[:, rows, j], target)
+        ends[:, rows, j] = exact.quantiles
+        ends[:, rows, i] = -exact.quantiles[::-1]
         if not target.observed:
-            for part in _every_class(two):
-                mean[rows[part.rows], j] = part.means()[:, 1]
-                mean[rows[part.rows], i] = part.means()[:, 0]
+            of_second = np.where(np.isnan(exact.mean), mean[rows, j], exact.mean)
+            mean[rows, j], mean[rows, i] = of_second, 1 - of_second
     many = np.flatnonzero(~few)
     if not len(many):
         return

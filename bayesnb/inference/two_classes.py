@@ -13,6 +13,7 @@ one that is nearly normal, whatever its standard deviation.
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,21 +31,33 @@ WIDTH_FACTOR = 2.0**0.25
 HISTOGRAM_WIDTH_FACTOR = 4.0
 FIRST_PLACES = 32
 MAX_PLACES = 1 << 17  # of a transform: a row that needs more is drawn
+# a mean is taken from the density in a window up to this width, which costs places**2, so up to so
+# many of them; else from a transform of its own, in a window with room for the logistic function
+MAX_DENSITY_WIDTH = 80.0
+MAX_DENSITY = 256
 PLACES_AT_ONCE = 1 << 18  # rows times places: of a first guess, and at which rows go one by one
 MAX_PLACES_HELD = 1 << 21
 
 
-def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> Array:
-    """Exact quantiles of U_1 - U_0 of each row, near a guess, `(q, r) -> (q, r)`.
+class LogOdds(NamedTuple):
+    """Quantiles of log-odds, `(q, r)`, and the means of the probabilities, `(r,)`."""
 
-    NaN where the transform does not die out within MAX_PLACES.
+    quantiles: Array
+    mean: Array
+
+
+def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> LogOdds:
+    """Exact quantiles of U_1 - U_0 of each row, near a guess, `(q, r)`, and means.
+
+    Quantiles are NaN where the transform does not die out within MAX_PLACES. Means are of rows that
+    are fixed, and NaN where the window of the quantiles is too narrow or too wide for them.
     """
     lower, upper = log_odds_window(scores, np.sqrt(cumulants[1]), observed)
     factor = HISTOGRAM_WIDTH_FACTOR if scores.belief.has_atoms else WIDTH_FACTOR
     width = factor ** np.ceil(np.log(upper - lower) / np.log(factor))
-    quantiles = np.full_like(guess, np.nan)
-    for shared in np.unique(width):
-        step = 2 * np.pi / float(shared)
+    exact = LogOdds(np.full_like(guess, np.nan), np.full(len(scores), np.nan))
+    for shared in np.unique(width).tolist():
+        step = 2 * np.pi / shared
         group = np.flatnonzero(width == shared)
         for part in blocks(len(group), max(int(PLACES_AT_ONCE / shared), 1)):
             rows = group[part]
@@ -55,8 +68,11 @@ def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observe
                 ends = np.stack([lower[at], upper[at]]) - middle
                 near = guess[:, at] - middle
                 found = numerics.fourier_inversion.search(phi, step, ends, near, level)
-                quantiles[:, at] = np.sort(found + middle, axis=0)
-    return quantiles
+                exact.quantiles[:, at] = np.sort(found + middle, axis=0)
+                if not observed and shared < MAX_DENSITY_WIDTH and phi.shape[1] <= MAX_DENSITY:
+                    mean = numerics.fourier_inversion.mean_by_density
+                    exact.mean[at] = mean(phi, step, ends[0], shared, middle)
+    return exact
 
 
 def _transforms(
@@ -88,31 +104,32 @@ def _transforms(
 
 
 def log_transform(scores: Scores, s: Array, observed: bool) -> Array:
-    """log E exp(s L), s imaginary or real, as the logs of terms to be added.
+    """log E exp(s L) as the logs of terms to be added: s is imaginary, or real with both signs.
 
-    Shapes: `(n,) -> (1 or 2, r, n)`.
+    Shapes: `(n,) -> (1 or 2, r, n)`. Real s are those below 0, and in the same order those above.
 
     Of a row that is itself evidence there are two terms, as either class may have seen it, in units
     of the row's probability.
     """
-    places = np.concatenate([s, 1 + s]) if observed else s
-    up = scores.transform(places)
-    if np.iscomplexobj(s):
-        down = up.conj()  # K(-s) and K(1 - s), as K of a conjugate is the conjugate
-    else:
-        up = up.real
-        down = scores.transform(np.concatenate([-s, 1 - s]) if observed else -s).real
+    transform = scores.transform(np.concatenate([s, 1 + s]) if observed else s)
     variance = scores.exponent_variance[:, -1]
+
+    def negated(moments: Array) -> Array:
+        """K(-s) from K(s), and K(1 - s) from K(1 + s)."""
+        if np.iscomplexobj(s):
+            return moments.conj()  # K of a conjugate is the conjugate
+        return np.roll(moments, len(s) // 2, axis=-1)
 
     def add(second: Array, first: Array, s: Array, u: Array) -> Array:
         common = scores.pair_transform(s, u) + exponent_log_moment(variance, s, u)
         return second[:, 1] + first[:, 0] + common
 
+    if not np.iscomplexobj(s):
+        transform = transform.real
     if not observed:
-        return add(up, down, s, -s)[None]
-    alone, seen = np.split(up, 2, axis=-1)
-    alone_down, seen_down = np.split(down, 2, axis=-1)
-    terms = add(seen, alone_down, 1 + s, -s), add(alone, seen_down, s, 1 - s)
+        return add(transform, negated(transform), s, -s)[None]
+    alone, seen = np.split(transform, 2, axis=-1)
+    terms = add(seen, negated(alone), 1 + s, -s), add(alone, negated(seen), s, 1 - s)
     log_row = np.logaddexp.reduce(scores.log_mean, axis=1)
     return np.stack(terms) - log_row[:, None]
 

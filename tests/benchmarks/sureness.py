@@ -76,8 +76,7 @@ EXACT = ("exact, observed", "exact, fixed")
 UNCERTAINTY = ("uncertainty, observed", "uncertainty, fixed")
 TWO = (
     Turn(100_000, "predict_proba", 8, AUTO),
-    # 1 is the goal; since exact intervals have one routine without panels they take 4 to 6
-    Turn(500, "draws", 4, EXACT, ("draws, quantiles", *UNCERTAINTY)),
+    Turn(500, "draws", 1, EXACT, ("draws, quantiles", *UNCERTAINTY)),
 )
 MANY = (Turn(500, "draws, quantiles", 1, AUTO, ("predict_proba", "draws", *EXACT, *UNCERTAINTY)),)
 

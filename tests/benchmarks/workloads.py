@@ -221,7 +221,6 @@ WORKLOADS = [
     ),
     gaussian(
         name="P1",
-        floor={"partial_fit": 3},  # 3.7 to 5.3 on a slow machine, where ours takes .5 ms
         about="partial_fit, 1,000 rows a batch",
         rows=1_000_000,
         table=partial(reals, columns=50, classes=10),
