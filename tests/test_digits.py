@@ -251,7 +251,7 @@ def test_no_digit_depends_on_threads_or_memory_and_the_users_arrays_stay_as_they
     kind: str,
 ) -> None:
     made, draw = PRESETS[kind]
-    rng, rows = np.random.default_rng(8), 70_000  # enough for work in several pieces
+    rng, rows = np.random.default_rng(8), 150_000  # enough for work in several pieces
     x = draw(rng, (rows, 8))
     y = rng.integers(0, 3, rows)
     weight = rng.random(rows)

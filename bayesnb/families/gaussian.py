@@ -72,7 +72,7 @@ class GaussianStats(Stats):
             labels = (weight.codes[rows], weight.counts[rows])
             total = np.zeros((4, weight.classes, features))
             part = numbers(x, rows)
-            block = np.empty((4, weight.classes, features))
+            block = np.empty((5, weight.classes, features))
             spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
             if not numerics.moment_kernels.moments(part, *labels, None, *spare, total):
                 total[:] = 0.0

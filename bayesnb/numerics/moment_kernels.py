@@ -6,8 +6,12 @@ then sums of deviations from it, whose mean corrects the first, rounded one; blo
 Chan, Golub and LeVeque (1979).
 
 Working memory comes from the caller: `total` and `block` hold the count, the mean, the low part of
-the mean, and the summed squared deviation (ssd) of each class, `(4, c, f)`.
+the mean, and the summed squared deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth
+part for what a sum rounded away.
 """
+
+import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -15,7 +19,7 @@ from bayesnb.numerics.compilation import Array, compiled
 from bayesnb.numerics.row_kernels import group
 from bayesnb.numerics.special import ratio
 
-COUNT, MEAN, SLIP, SSD = range(4)
+COUNT, MEAN, SLIP, SSD, LOST = range(5)
 BLOCK = 1 << 15  # cells: 256 KiB, which stay in a core's second-level cache for the second pass
 # numbers, a copy included: a definition reads them some ten times, at a nanosecond each
 LITTLE = 1 << 16
@@ -77,21 +81,41 @@ def moments_in_one_block(
     block: Array,
     total: Array,
 ) -> bool:
-    missing = np.isnan(x)
-    if holes is None and not np.isfinite(x).all():
-        return False
-    count, mean, slip, ssd = total
+    order[:] = np.argsort(codes, kind="stable")
+    starts[:] = np.searchsorted(codes, np.arange(len(starts)), sorter=order)
+    block[:] = 0.0
+    count, mean, slip, ssd, _ = block
+    missing = np.zeros(x.shape, bool) if holes is None else np.isnan(x)
     w = np.where(missing, 0.0, weight[:, None])
+    cells = np.where(missing, 0.0, x)
     with np.errstate(all="ignore"):
         np.add.at(count, codes, w)
-        np.add.at(mean, codes, w * np.where(missing, 0.0, x))
-        mean[:] = ratio(mean, count)
+        for c, j, of_rows in columns_of_classes(order, starts, count):
+            mean[c, j] = (
+                math.sumprod(w[of_rows, j].tolist(), cells[of_rows, j].tolist()) / count[c, j]
+            )
+        if holes is None and not np.isfinite(mean).all():
+            return False
+        # what rounding left of the means
+        for c, j, of_rows in columns_of_classes(order, starts, count):
+            weights = w[of_rows, j].tolist()
+            numbers = cells[of_rows, j].tolist()
+            # not the count, which is rounded, times the mean
+            means = [-float(mean[c, j])] * len(weights)
+            slip[c, j] = math.sumprod(weights + weights, numbers + means) / count[c, j]
         deviation = np.where(missing, 0.0, x - mean[codes])
-        np.add.at(slip, codes, w * deviation)
-        slip[:] = ratio(slip, count)
         np.add.at(ssd, codes, w * deviation * deviation)
-        ssd[:] = np.maximum(ssd - count * slip * slip, 0.0)
+        ssd[:] = np.where(count > 0, np.maximum(ssd - count * slip * slip, 0.0), ssd)
+        merge(total, block)
     return True
+
+
+def columns_of_classes(
+    order: Array, starts: Array, count: Array
+) -> Iterator[tuple[int, int, Array]]:
+    """Yield each class and column that has cells, with the class's rows."""
+    for c, j in np.argwhere(count > 0.0).tolist():
+        yield c, j, order[starts[c] : starts[c + 1]]
 
 
 @compiled
@@ -115,6 +139,18 @@ def merge(total: Array, new: Array) -> None:
                 total[SSD, c, j] += new[SSD, c, j] + before * share * gap * gap
                 total[SLIP, c, j] += share * gap
                 total[COUNT, c, j] = both
+
+
+@merge.defined(LITTLE)
+def merge_by_definition(total: Array, new: Array) -> None:
+    before, mean, slip, ssd = total
+    first = (before == 0.0) & (new[COUNT] > 0.0)
+    mean[first], slip[first] = new[MEAN][first], new[SLIP][first]
+    gap = np.where(first, 0.0, (new[MEAN] - mean) + (new[SLIP] - slip))
+    share = ratio(new[COUNT], before + new[COUNT])
+    ssd += np.where(new[COUNT] > 0.0, new[SSD] + before * share * gap * gap, 0.0)
+    slip += np.where(new[COUNT] > 0.0, share * gap, 0.0)
+    before += new[COUNT]
 
 
 @compiled
@@ -143,22 +179,52 @@ def means(x: Array, weight: Array, codes: Array, order: Array, starts: Array, bl
 
 @compiled
 def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> None:
-    """Write a block's ssd about its means, and the mean deviation that is left, of its `SLIP`."""
+    """Write a block's ssd about its means, and correct the means by the mean deviation that is
+    left.
+
+    Deviations are added up to `SLIP`, what that rounds away to `LOST`, and their squares to `SSD`:
+    of four rows at a time, so that there is one load and store for four terms.
+    """
     for c in range(block.shape[1]):
         count = block[COUNT, c]
         mean = block[MEAN, c]
         slip = block[SLIP, c]
+        lost = block[LOST, c]
         ssd = block[SSD, c]
-        for e in range(starts[c], starts[c + 1]):
-            row = x[order[e]]
+        first = starts[c]
+        last = starts[c + 1]
+        for e in range(first, last - (last - first) % 4, 4):
+            p = order[e]
+            q = order[e + 1]
+            r = order[e + 2]
+            t = order[e + 3]
+            for j in range(len(mean)):
+                a = x[p, j] - mean[j]
+                b = x[q, j] - mean[j]
+                d = x[r, j] - mean[j]
+                f = x[t, j] - mean[j]
+                wa = w[p] * a
+                wb = w[q] * b
+                wd = w[r] * d
+                wf = w[t] * f
+                old = slip[j]
+                new = (wa + wb) + (wd + wf)
+                slip[j] = old + new
+                lost[j] += rounded_away(old, new)
+                ssd[j] += (wa * a + wb * b) + (wd * d + wf * f)
+        for e in range(last - (last - first) % 4, last):
+            row = order[e]
             w_row = w[order[e]]
             for j in range(len(mean)):
-                d = row[j] - mean[j]
-                slip[j] += w_row * d
-                ssd[j] += w_row * d * d
+                d = x[row, j] - mean[j]
+                old = slip[j]
+                new = w_row * d
+                slip[j] = old + new
+                lost[j] += rounded_away(old, new)
+                ssd[j] += new * d
         for j in range(len(mean)):
             if count[j] > 0.0:
-                slip[j] /= count[j]
+                slip[j] = (slip[j] + lost[j]) / count[j]
                 ssd[j] = max(ssd[j] - count[j] * slip[j] * slip[j], 0.0)
 
 
@@ -194,6 +260,18 @@ def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
         seen = cell == cell
         count[j] += w if seen else 0.0
         total[j] += w * (cell if seen else 0.0)
+
+
+@compiled
+def rounded_away(a: float, b: float) -> float:
+    """What `a + b` loses, exactly: two-sum, Knuth (1969), The Art of Computer Programming 2,
+    section 4.2.2.
+
+    It needs the order of these operations, which is why kernels are compiled without reassociation.
+    """
+    total = a + b
+    kept = total - a
+    return (a - (total - kept)) + (b - kept)
 
 
 def finish(total: Array) -> None:
