@@ -353,7 +353,7 @@ FAILURES = """
 1 | labels | fit t.csv --target y -o goal | no column is left to learn from
 1 | real | report t.csv --target y -o goal | the labels in column 'y' are real numbers
 1 | infinite | fit t.csv --target y -o goal | column 'a': a number is infinite
-1 | capital | fit more.csv t.csv --target y -o goal | more.csv has the columns 'y', 'Y'
+1 | capital | fit more.csv t.csv --target y -o goal | t.csv lacks 'y' and also has 'Y'
 1 | small | fit t.csv --target y -o goal --family A=drop | no column 'A'; did you mean 'a'?
 1 | small | fit t.csv --target y -o goal --family a,b=drop | no column is left
 1 | small | fit t.csv --target y -o goal --family b=gaussian | row 0, column 'b': 'x' is not

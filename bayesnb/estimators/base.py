@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
-from bayesnb.data.families import declared_families
+from bayesnb.data.families import declared_families, near_columns
 from bayesnb.data.labels import Labels, weights
 from bayesnb.estimators.labels import check_labels
 from bayesnb.estimators.prediction import PredictionMixin
@@ -33,6 +33,7 @@ ADVICE = {
     "predictive": "Use a proper prior.",
     "mle": "Use estimate='predictive', or drop the column.",
 }
+MAX_SUGGESTED = 5  # columns that a table lacks, for which another name is looked for
 
 
 class ModelHolder(PredictionMixin):
@@ -143,7 +144,10 @@ class ModelHolder(PredictionMixin):
         else:
             are_alike = not table.unnamed and list(table.columns) == names.tolist()
         if reset or not are_alike or table.width != self.n_features_in_:
-            validate_data(self, table.native, reset=reset, skip_check_array=True)
+            try:
+                validate_data(self, table.native, reset=reset, skip_check_array=True)
+            except ValueError as error:
+                raise ValueError(f"{error}{suggest_names(table, names)}") from None
         return table
 
     def _predictor(self) -> Joint:
@@ -187,6 +191,20 @@ def is_one_of(value: Any, choices: Sequence[Any]) -> bool:
 
 
 # Rows that are read
+
+
+def suggest_names(table: Table, names: Any) -> str:
+    """Return how to rename the columns of a table that are near those that it lacks, if any are."""
+    if names is None or table.unnamed:
+        return ""
+    new = [name for name in table.columns if name not in names]
+    lacking = [name for name in names.tolist() if name not in table.columns]
+    renamed = {}
+    for name in lacking[:MAX_SUGGESTED]:
+        near = near_columns(name, new)
+        if near:
+            renamed[near[0]] = name
+    return f"Are these the same columns? X.rename(columns={renamed}).\n" if renamed else ""
 
 
 def read_rows(estimator: Any, X: Any) -> tuple[Table, list[Cells]]:

@@ -65,9 +65,22 @@ def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
     elif y.dtype.kind not in "iub":
         refuse_missing(is_missing(y))
         assert_all_finite(y, input_name="y")
-        if y.dtype.kind != "f" or (y % 1).any():
+        if y.dtype.kind == "f":
+            _refuse_fractions(y)
+        else:
             check_classification_targets(y)
     return y
+
+
+def _refuse_fractions(labels: Array) -> None:
+    """Raise where numbers with fractions are given as classes."""
+    fractions = labels % 1 != 0
+    if fractions.any():
+        raise ValueError(
+            f"Unknown label type: {fractions.sum()} of {len(labels)} labels are no whole numbers, "
+            f"such as {labels[fractions.argmax()]:g}. A classifier predicts classes: make some of "
+            "the numbers, as pandas.cut(y, 3) does, or take a regression."
+        )
 
 
 def refuse_missing(missing: Array) -> None:

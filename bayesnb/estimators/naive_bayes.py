@@ -279,11 +279,12 @@ class NaiveBayes(
         """
         names = self._get_param_names()
         nested = [key for key in params if BETWEEN in key and key.partition(BETWEEN)[0] in names]
-        super().set_params(**{key: new for key, new in params.items() if key not in nested})
+        values = {key: new for key, new in params.items() if key not in nested}
         for key in sorted(nested, key=len):  # a family before what is in it
             name, _, path = key.partition(BETWEEN)
-            setattr(self, name, replaced(name, getattr(self, name), path, params[key]))
-        return self
+            value = values.get(name, getattr(self, name))
+            values[name] = replaced(name, value, path, params[key])
+        return super().set_params(**values)  # all of them or, after an error above, none
 
     def _families(self) -> Any:
         return resolve_names(self.families)

@@ -125,6 +125,14 @@ def stamp(path: str) -> list[Any]:
     return [str(Path(path).resolve()), state.st_size, state.st_mtime_ns]
 
 
+def describe_changed_files(before: list[Any], now: list[Any]) -> str:
+    """Return how the stamps of files differ between two fits."""
+    for file in [*before, *now]:
+        if file not in before or file not in now:
+            return f"its files are others, or have changed since, {file[0]!r} first"
+    return "its files had another order"
+
+
 @dataclass(eq=False)
 class Checkpoint:
     """A file with the stats of all files that are done, their number, and the fit it is of."""
@@ -147,9 +155,11 @@ class Checkpoint:
         before = note["identity"]
         for name, value in self.identity.items():
             if not are_alike(value, before.get(name)):
-                changed = f"`{name}` differs"
+                what = f"`{name}` differs"
+                if name == "files":
+                    what = describe_changed_files(before[name], value)
                 raise ValueError(
-                    f"{str(self.path)!r} is the checkpoint of another fit: {changed}. Go on with "
+                    f"{str(self.path)!r} is the checkpoint of another fit: {what}. Go on with "
                     "what that fit had, give another name, or delete the file to begin anew."
                 )
         unseen.levels = note["unseen"]

@@ -30,6 +30,14 @@ from bayesnb.numerics.threads import ahead, threads_of
 from bayesnb.progress import Bar
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
+HOLDS = {
+    "text": "text",
+    "flag": "true and false",
+    "integer": "numbers",
+    "number": "numbers",
+    "empty": "nothing",
+    "words": "lists of words",
+}
 BATCH_CELLS, MIN_ROWS, MAX_ROWS = 1 << 20, 1 << 8, 1 << 16  # of a batch
 # by which columns of text are known: of one file, and of each of many
 HEAD_ROWS = 1 << 12
@@ -78,8 +86,11 @@ def folder_columns(root: Path, path: Path) -> dict[str, str | None]:
     columns: dict[str, str | None] = {}
     for part in path.parent.relative_to(root).parts:
         name, equals, value = part.partition("=")
-        if name and equals:
-            columns[unquote(name)] = None if value == NO_VALUE else unquote(value)
+        if not (name and equals):
+            continue
+        if unquote(name) in columns:
+            raise ValueError(f"{path}: the names of its folders give {unquote(name)!r} twice.")
+        columns[unquote(name)] = None if value == NO_VALUE else unquote(value)
     return columns
 
 
@@ -109,6 +120,11 @@ class TableFiles:
                 continue
             use_threads = threads_of(model.n_jobs) > 1
             reader = open_reader(path, reading, shown.watch, use_threads=use_threads, head=head)
+            if reader.source.format == "jsonl":
+                raise ValueError(
+                    f"{reader.name}: JSON lines can only be read as a whole. Convert the table to "
+                    "Parquet or CSV."
+                )
             reader.folder = folder
             readers.append(reader)
         if not readers:
@@ -150,15 +166,18 @@ class TableFiles:
         None: for one whose columns are not those of the first.
         """
         first = self.readers[0]
-        expected = needed or first.columns
         for reader in self.readers:
-            different = [name for name in expected if name not in reader.columns]
-            if needed is None:
-                different += [name for name in reader.columns if name not in expected]
-            if different:
+            lacking = [name for name in needed or first.columns if name not in reader.columns]
+            extra = [name for name in reader.columns if name not in first.columns]
+            differences = []
+            if lacking:
+                differences.append(f"lacks {list_names(lacking, to_text=quote)}")
+            if extra and not needed:
+                differences.append(f"also has {list_names(extra, to_text=quote)}")
+            if differences:
                 raise ValueError(
-                    f"{reader.name}: only one of this file and {first.name} has the columns "
-                    f"{list_names(different, to_text=quote)}. Files need the same columns."
+                    f"{reader.name} {' and '.join(differences)}, unlike {first.name}: files need "
+                    "the same columns."
                 )
 
     def check_there(self, names: Iterable[str], whose: str) -> None:
@@ -168,16 +187,21 @@ class TableFiles:
                 raise ValueError(f"{whose}: {no_column(name, self.columns, self.name)}")
 
     def check_kinds(self, kinds: Kinds) -> None:
-        """Raise for a file with a column whose type is not what is needed."""
+        """Raise for a file with a column whose type is not what is needed, or other files have."""
         for name, kind in kinds.items():
             for reader in self.readers:
                 present = reader.kinds[name]
-                if are_contrary(present, kind) and not reader.reads_text(name):
-                    raise ValueError(
-                        f"{reader.name}: column {name!r} is of the kind {present!r}, and {kind!r} "
-                        "is needed, for its family or by other files. Say what it is: "
-                        f"kinds={{{name!r}: {kind!r}}}."
-                    )
+                if reader.reads_text(name) or not are_contrary(present, kind):
+                    continue
+                needed = f"{HOLDS[kind]} are needed"
+                for other in self.readers:
+                    if are_contrary(other.kinds[name], present):
+                        needed = f"in {other.name} {HOLDS[other.kinds[name]]}"
+                        break
+                raise ValueError(
+                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, and {needed}. Say "
+                    f"what it is: kinds={{{name!r}: {kind!r}}}."
+                )
 
     def refuse_dates(self, names: Collection[str]) -> None:
         """Raise for columns of dates, as `fit` does: each of them would be a level."""
