@@ -55,7 +55,8 @@ from bayesnb.numerics.threads import blocks, in_order
 from bayesnb.selection.contingency import LabelledRows, PairCells, count_pairs
 
 NUMBERS_AT_ONCE = 1 << 20  # numbers that are held at once
-EPSILON = float(np.finfo(float).eps)
+# share of unexplained variance below which it is summed again, without a difference
+MIN_UNEXPLAINED = 1e-6
 # of a prior of rates, relative to the declared one: hardly any, and nearly certain
 STRENGTHS = np.log([1e-3, 1e8])
 # concentrations that are tried: as good as 0, and times rows**2 as good as infinite
@@ -344,10 +345,26 @@ def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:
     scale = (prior.scale / prior.shape)[:, None] * shape
     after = scale + (ssd + share * gap**2) / 2
     cross = heavy.T @ x - n * mean * mean.T + share * gap * gap.T
-    # of a column and its copy, no digit may be left
-    left = np.maximum(1 - (cross / 2) ** 2 / (after * after.T), EPSILON)
+    left = 1 - (cross / 2) ** 2 / (after * after.T)
+    np.fill_diagonal(left, 1.0)
+    # of a column and its copy no digit is left: these are summed again, without a difference
+    for i, j in np.argwhere(np.triu(left < MIN_UNEXPLAINED)):
+        pair = [i, j]
+        back = [j, i]
+        both = seen[:, pair].all(axis=1)[:, None]
+        rows = np.sqrt(weight / 2)[:, None] * np.where(both, x[:, pair] - mean[pair, back], 0.0)
+        of_scale = np.diag(np.sqrt(scale[pair, back]))
+        of_gap = np.sqrt(share[i, j] / 2) * gap[pair, back]
+        left[i, j] = left[j, i] = unexplained_share(np.vstack([rows, of_scale, of_gap]))
     later = shape + n / 2
     grown = np.log(after / scale)
     rise = log_gamma_ratio(later, 0.5) - log_gamma_ratio(shape, 0.5)
     factors = np.triu(rise - (grown + grown.T) / 2 - (later + 0.5) * np.log(left), 1)
     return factors + factors.T  # a pair that is there twice has one number, to the last digit
+
+
+def unexplained_share(sides: Array) -> float:
+    """Share of one column's squares that the other leaves, `(n, 2) -> ()`."""
+    one, two = sides.T
+    slope = (one @ two) / (one @ one)
+    return float(((two - slope * one) ** 2).sum() / (two @ two))
