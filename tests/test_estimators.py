@@ -225,7 +225,7 @@ def test_posterior_means_of_a_class_without_cells_are_those_of_its_prior() -> No
 
 
 def test_an_improper_class_prior_has_no_evidence() -> None:
-    with pytest.raises(ValueError, match="class_prior: its prior is improper"):
+    with pytest.raises(ValueError, match="class_prior: a concentration of 0 is improper"):
         NaiveBayes(class_prior=0.0).fit(X, Y).log_evidence_  # noqa: B018
     impossible = NaiveBayes("gaussian", class_prior={0: 0.0, 1: 0.5, 2: 0.5}).fit(X, Y)
     assert impossible.log_evidence_ == -np.inf

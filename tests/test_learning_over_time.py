@@ -232,7 +232,7 @@ IMPOSSIBLE: dict[str, tuple[Any, list, list, list, list, str]] = {
         BernoulliNB(),
         *([[1.0], [0.0], [np.nan], [1.0]], [0, 0, 0, 1]),
         *([[np.nan], [np.nan]], [0, 0]),
-        "more cells would stay than rows",
+        "2 cells would stay, of 1 rows",
     ),
     "another spread": (
         PRESETS["gaussian"],

@@ -123,13 +123,15 @@ class InspectionMixin(ModelHolder):
 
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
         prior = self.model_.prior
-        improper = [] if prior.classes.strictly_proper else ["class_prior"]
+        improper = []
+        if not prior.classes.strictly_proper:
+            improper.append("class_prior: a concentration of 0")
         for block, belief in zip(self.schema_.blocks, prior.blocks, strict=True):
-            proper = belief.strictly_proper.all(axis=0)
-            improper += [f"column {quote(block.keys[f])}" for f in np.flatnonzero(~proper)]
+            for f in np.flatnonzero(~belief.strictly_proper.all(axis=0)):
+                improper.append(f"column {quote(block.keys[f])}: its prior")
         if improper:
             raise ValueError(
-                f"{improper[0]}: its prior is improper, so the evidence is undefined. Give another."
+                f"{improper[0]} is improper, so the evidence is undefined. Give another."
             )
         labels, blocks = prior.log_evidence(self.model_.stats)
         if (links := self.schema_.links) is None:

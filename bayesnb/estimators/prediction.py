@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import results
 from bayesnb.data import Table, is_lazy, to_nested_dict
 from bayesnb.families.base import Array, Cells
+from bayesnb.formatting import quote
 from bayesnb.inference.decision import Losses, check_abstain, decide
 from bayesnb.model.product import Rows, most_probable, normalise
 from bayesnb.selection.leave_one_out import Pointwise
@@ -200,10 +202,16 @@ class PredictionMixin(ABC):
         """Raise for a row without an answer: for a bad cell, or because no class can have it."""
         reader: Any = getattr(self, "estimator_", self)  # of a sampled model
         reader.schema_.check_cells(cells)
+        never = []
+        parts = zip(reader.schema_.blocks, reader._predictor().blocks, cells, strict=True)
+        for block, part, x in parts:
+            if block.family.combined and np.isneginf(part.score(x[[row]])).all():
+                never.append(quote(block.keys[0]))
+        why = f" No training row is like it in the columns {', '.join(never)}." if never else ""
         raise ValueError(
-            f"row {row} is impossible under every class: its probabilities are 0/0. That happens "
-            "without smoothing, as in the MLE, or in the MAP under Dirichlet(1), where a level or "
-            "a combination was never learnt. Use smoothing, or estimate='predictive'."
+            f"row {row} is impossible under every class: its probabilities are 0/0.{why} That "
+            "happens without smoothing, as in the MLE, or in the MAP under Dirichlet(1). Use "
+            "smoothing, or estimate='predictive'."
         )
 
     def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> Any:

@@ -229,18 +229,21 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
         )
     each: Any = zip(shard.schema.blocks, before.blocks, part.blocks, after.blocks, strict=True)
     for block, stats, removed, rest in each:
-        invalid = stats.faults(removed, stay == 0, rounding)
-        what = "cells would go that were not learnt there"
-        # of levels of all columns, end to end
-        columns = stats.levels.columns if isinstance(stats, TableStats) else None
-        if not invalid.any() and rest.cells is not None:
-            invalid = rest.cells > (stay + slack(counts, rounding))[:, None]
-            what = "more cells would stay than rows"
-            columns = None
-        if invalid.any():
-            c, entry = np.argwhere(invalid)[0].tolist()
-            column = entry if columns is None else columns[entry]
-            is_one = block.family.combined or block.family.listed
-            name = block.keys[0] if is_one else block.words[column]
-            raise ValueError(f"column {name!r}, class {labels[c]!r}: {what}. {ADVICE}")
+        missing = stats.faults(removed, stay == 0, rounding)
+        crowded = np.zeros((0, 0))
+        if rest.cells is not None:
+            crowded = rest.cells > (stay + slack(counts, rounding))[:, None]
+        if missing.any():
+            c, column = np.argwhere(missing)[0].tolist()
+            if isinstance(stats, TableStats):  # the levels of all columns, end to end
+                column = stats.levels.columns[column]
+            what = "cells would go that were not learnt there"
+        elif crowded.any():
+            c, column = np.argwhere(crowded)[0].tolist()
+            what = f"{rest.cells[c, column]:.12g} cells would stay, of {stay[c]:.12g} rows"
+        else:
+            continue
+        is_one = block.family.combined or block.family.listed
+        name = block.keys[0] if is_one else block.words[column]
+        raise ValueError(f"column {name!r}, class {labels[c]!r}: {what}. {ADVICE}")
     return Shard(shard.classes, shard.schema, shard.stats.replaced(touched, after), integer_weights)
