@@ -32,7 +32,8 @@ def describe_scores(facts: Facts) -> list[str]:
         f"(log loss {observed.log_loss:.4f} a row)",
         describe_selection(facts.model),
         f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most "
-        f"frequent class, log loss {observed.shares_loss:.4f} a row by the shares of the classes",
+        f"frequent class, log loss {observed.shares_loss:.4f} a row by the shares of the "
+        "classes in the other rows",
         f"Verdict: {facts.verdict}",
     ]
 

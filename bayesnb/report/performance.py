@@ -106,7 +106,10 @@ def list_predictions(facts: Facts) -> dict[str, tuple[Array, Array]]:
         lines[f"Logistic regression, held out in {FOLDS} folds"] = regression, codes
     with np.errstate(divide="ignore"):
         shares = np.log(facts.counts / facts.counts.sum())
-    lines["Constant guess (class shares)"] = np.tile(shares, (len(codes), 1)), codes
+    lines["Constant guess (shares of classes in these rows)"] = (
+        np.tile(shares, (len(codes), 1)),
+        codes,
+    )
     return lines
 
 

@@ -123,7 +123,7 @@ def explain_probabilities(observed: Observed, facts: Facts) -> str:
     text = (
         f"The predicted label was given {percent(right + observed.surplus.value)} on average, and "
         f"was right {percent(right)} of the time. The log loss is {loss}, that of the shares of "
-        f"the classes {fixed(observed.shares_loss, 3)}."
+        f"the classes in the other rows {fixed(observed.shares_loss, 3)}."
     )
     if observed.is_mended_by_temper and observed.tempered_gain is not None:
         after = fixed(observed.log_loss - observed.tempered_gain.value, 3)
@@ -174,7 +174,9 @@ def list_tiles(facts: Facts) -> list[Tile]:
     ]
     baselines = {
         "Accuracy": f"{percent(observed.majority)} by always answering {most_frequent(facts)}",
-        "Log loss": f"{fixed(observed.shares_loss, 3)} by the shares of the classes",
+        "Log loss": (
+            f"{fixed(observed.shares_loss, 3)} by the shares of the classes in the other rows"
+        ),
         "Calibration error": (
             f"a perfect model would show about {percent(float(result['ece_if_calibrated']))}"
         ),
