@@ -176,7 +176,7 @@ def _draw_diagram(ax: Axes, part: Any) -> None:
 
 def _draw_histogram(ax: Axes, part: Any) -> Axes:
     """Draw a histogram of the probabilities below the diagram, and return its axes."""
-    rows = ax.inset_axes((0, 0, 1, 0.14), sharex=ax)
+    rows = ax.inset_axes((0, 0, 1, 0.19), sharex=ax)
     weight = part["weight"].values
     rows.hist(
         part["probability"],
