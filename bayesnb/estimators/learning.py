@@ -225,6 +225,7 @@ class IncrementalMixin(ModelHolder):
         (['ham', 'news', 'spam'], [1.0, 1.0, 2.0])
         """
         check_is_fitted(self)
+        self._check_arguments()
         check_estimator(other, "merge: ")
         if type(other) is not type(self):
             raise TypeError(
@@ -290,6 +291,7 @@ class IncrementalMixin(ModelHolder):
         True
         """
         check_is_fitted(self)
+        self._check_arguments()
         table = self._open(X, reset=False)
         table, labels, weight = read_weighted_rows(self, table, y, sample_weight)
         codes = encode(labels, self.classes_, NEVER_LEARNT)
@@ -346,6 +348,7 @@ class IncrementalMixin(ModelHolder):
                 f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To "
                 "start again, call fit."
             )
+        self._check_arguments()
         seen = self.fitted_.shard
         faded = replace(
             seen,
@@ -432,7 +435,6 @@ class IncrementalMixin(ModelHolder):
 
     def _set_model(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
         """Hold the model of all rows of a shard; a prior that was there before stays."""
-        self._check_arguments()
         known = None if before is None else (before.model, before.shard)
         model = model_of(shard, self._class_prior_rule(shard.classes), known)
         fitted = Fitted(shard.classes, shard.schema, model)

@@ -1,6 +1,7 @@
 """The prior of the class frequencies, as a user declares it."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -36,10 +37,8 @@ def _empirical_prior(stats: DirichletStats) -> KnownDie:
 
 def _declared_prior(declared: Any, classes: Array, order: Any) -> Dirichlet | KnownDie:
     size = len(classes)
-    if declared is None:
-        return Dirichlet(np.ones(size))
-    if isinstance(declared, Real):
-        return Dirichlet(np.full(size, float(declared)))
+    if declared is None or isinstance(declared, Real):
+        return _even_dirichlet(1.0 if declared is None else float(declared), size)
     if isinstance(declared, str):
         if declared != "uniform":
             raise ValueError(
@@ -61,6 +60,12 @@ def _declared_prior(declared: Any, classes: Array, order: Any) -> Dirichlet | Kn
             )
         declared = [declared[label] for label in classes.tolist()]
     return KnownDie(_probabilities(np.array(declared, float), size))
+
+
+@lru_cache(maxsize=16)
+def _even_dirichlet(concentration: float, size: int) -> Dirichlet:
+    """Return a prior of one concentration for all classes; each batch of a stream asks for it."""
+    return Dirichlet(np.full(size, concentration))
 
 
 def _concentrations(concentration: Array, classes: Array, order: Any) -> Array:
