@@ -757,7 +757,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         S not below the real axis.
         """
         cells = self.broadcast(x)
-        places = np.asarray(s, complex)[:, None, None, None]
+        places = np.asarray(s)[:, None, None, None]
         step = MOMENTS // (cells.size * len(self)) + 1
         moments = []
         for part in blocks(len(places), step):

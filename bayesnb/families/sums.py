@@ -204,7 +204,7 @@ class DistinctCells(NamedTuple):
 
 def nodes(s: Any) -> Array:
     """Places of a transform with room for classes and cells behind, `(n,) -> (n, 1, 1)`."""
-    return np.asarray(s, complex)[:, None, None]
+    return np.asarray(s)[:, None, None]
 
 
 def row_of_entry(counts: sparse.csr_array) -> Array:

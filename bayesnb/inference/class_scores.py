@@ -35,7 +35,13 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.families.record import Power
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.powers import ExponentCovariance, Exponents, is_silent, of_rows
-from bayesnb.model.product import Product, feature_scores, normalise_log, tempering_shift
+from bayesnb.model.product import (
+    Product,
+    feature_scores,
+    normalise,
+    normalise_log,
+    tempering_shift,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +116,10 @@ class Scores:
     @cached_property
     def share(self) -> Array:
         """p(y | x, D), `(r, c)`; NaN where a row has no distribution."""
-        return np.exp(normalise_log(self.log_mean))
+        share = self.log_mean.copy()
+        if normalise(share, True) >= 0:  # a row has none, and those behind it are not normalised
+            share = np.exp(normalise_log(self.log_mean))
+        return share
 
     def _blocks(self, independent: bool = True) -> list[tuple[Any, Cells, Power]]:
         """Blocks with their cells and exponents, but for those that say nothing.
@@ -152,7 +161,7 @@ class Scores:
 
         Infinite where the moment does not exist.
         """
-        s = np.asarray(s, complex)
+        s = np.asarray(s)
         class_part = self.belief.classes.weight_log_moment(s[:, None]).T
         total = np.repeat(class_part[None], len(self), axis=0)
         for block, x, w in self._blocks():

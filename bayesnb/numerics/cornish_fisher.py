@@ -37,7 +37,7 @@ FAR = 8.0
 # standard deviation next to which the logistic function is a step, within 1e-3 of the result
 FLAT = 1000.0
 NARROW = 1.6  # standard deviation whose step of z is short enough below it
-REACH_OF_Z = 7  # of a normal, when a function of it is summed: what is beyond has probability 3e-12
+REACH_OF_Z = 6  # of a normal, when a function of it is summed: what is beyond has probability 2e-9
 CELLS = 1 << 14  # that are summed at once
 NEAR = 1e-7  # how close to its level, relative to it, a quantile of a mixture is found
 ROOT_2PI = np.sqrt(2.0 * np.pi)
@@ -185,9 +185,11 @@ def logistic_mean(cumulants: Array) -> Array:
     curved = np.flatnonzero(spread <= FLAT)
     step = 1.2 / np.maximum(spread[curved], NARROW)
     half = (REACH_OF_Z / step).astype(int)
-    for few in of_like_length(2 * half + 1, CELLS):
-        z = step[few] * np.arange(-half[few[-1]], half[few[-1]] + 1)[:, None]
-        value = np.exp(-0.5 * z * z) * logistic(expand(parts[:, curved[few]], z))
+    for few in of_like_length(half + 1, CELLS):
+        z = step[few] * np.arange(half[few[-1]] + 1)[:, None]
+        rows = parts[:, curved[few]]
+        value = np.exp(-0.5 * z * z) * (logistic(expand(rows, z)) + logistic(expand(rows, -z)))
+        value[0] /= 2  # 0 has been on either side
         out[curved[few]] = value.sum(axis=0) * step[few] / ROOT_2PI
     if len(curved) < len(out):
         out[spread > FLAT] = 1.0 - distributions(parts[:, spread > FLAT], np.zeros(1))[0]

@@ -44,10 +44,14 @@ def accurate_log1p(z: Any) -> Array:
     x = z.real
     y = z.imag
     square = x * (2 + x) + y * y  # |1 + z|**2 - 1
-    out = np.empty(np.shape(z), complex)
-    out.imag = np.arctan2(y, 1 + x)
     near = square < -0.5  # 1 + square has lost its digits
-    out.real = np.log1p(np.where(near, 0.0, square)) / 2
+    square = np.where(near, 0.0, square)
+    whole = 1 + square
+    # log1p and arctan2 take twice as long as log and arctan, where a processor has no AVX-512
+    lost = np.where(square < 1, square - (whole - 1), 0.0)  # digits that 1 + square has rounded off
+    out = np.empty(np.shape(z), complex)
+    out.real = (np.log(whole) + lost / whole) / 2
+    out.imag = np.arctan(y / (1 + x)) if (x > -1).all() else np.arctan2(y, 1 + x)
     if near.any():
         out.real[near] = np.log(np.hypot(1 + x, y)[near])
     return out
