@@ -103,7 +103,7 @@ _NAMES = {
     "criticism.dependence": "dependence",
     "criticism.importance": "importance",
     "criticism.relevance": "relevance",
-    "estimators.loading": "load",
+    "estimators.naive_bayes": "load",
     "scale.live": "Live",
     "plots": (
         "plot_boundary plot_calibration plot_confusion plot_column plot_dependence plot_nomogram "
@@ -138,7 +138,7 @@ if TYPE_CHECKING:
     from bayesnb.estimators import MultinomialNB as MultinomialNB
     from bayesnb.estimators import NaiveBayes as NaiveBayes
     from bayesnb.estimators import PoissonNB as PoissonNB
-    from bayesnb.estimators.loading import load as load
+    from bayesnb.estimators.naive_bayes import load as load
     from bayesnb.families import AveragedHistogram as AveragedHistogram
     from bayesnb.families import Bernoulli as Bernoulli
     from bayesnb.families import BestOf as BestOf

@@ -1,6 +1,5 @@
 """The scikit-learn contract, and what the estimators promise beyond it."""
 
-import logging
 import pickle
 import subprocess
 import sys
@@ -322,14 +321,6 @@ def test_memory_is_a_few_times_classes_times_levels() -> None:
         fitted, predicted = (float(peak) / (levels * numbers) for peak in line.split())
         assert fitted < 3, name
         assert predicted < 4.5, name
-
-
-def test_a_log_of_the_families_holds_no_character_that_a_terminal_would_obey(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    with caplog.at_level(logging.INFO, "bayesnb"):
-        NaiveBayes().fit(pd.DataFrame({"a\x1b[2J": [0.1, 0.2, 0.9]}), ["u", "u", "v"])
-    assert r"a\x1b[2J" in caplog.text
 
 
 # Parameters of families and priors, as scikit-learn's searches name them

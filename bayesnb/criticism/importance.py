@@ -12,7 +12,7 @@ import numpy as np
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
 from bayesnb.estimators.cross_validation import refuse_stuck, scoring_rule
-from bayesnb.estimators.model_description import feature_name
+from bayesnb.estimators.inspection import name_feature
 from bayesnb.families.base import Array
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.model.product import normalise_log
@@ -107,7 +107,7 @@ def importance(
     weight = fitted.rows.counts
     whole, without = _score_without(fitted)
     estimates = [_average(loss, whole, weight, prob) for loss in without]
-    names = [feature_name(schema.blocks[b], key) for key, b, _ in schema.columns_alone.keys]
+    names = [name_feature(schema.blocks[b], key) for key, b, _ in schema.columns_alone.keys]
     temper = np.asarray(estimator.temper_, float)
     attrs = {
         "log_loss": float(np.average(whole, weights=weight)),

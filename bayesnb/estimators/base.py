@@ -1,20 +1,28 @@
 """What the capabilities of an estimator share: its parameters, its fitted value, tables to read."""
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
+from functools import reduce
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayesnb.data import Table, open_table
+from bayesnb.data import Table, is_missing, open_table
 from bayesnb.data.families import declared_families, near_columns
-from bayesnb.data.labels import Labels, weights
-from bayesnb.estimators.labels import check_labels
+from bayesnb.data.labels import (
+    EncodedLabels,
+    Labels,
+    distinct,
+    read_labels,
+    united_labels,
+    weights,
+)
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
@@ -23,16 +31,13 @@ from bayesnb.model.fitted import Fitted
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
+from bayesnb.model.shards import Shard
 from bayesnb.selection.link_search import FOREST, PAIRS
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 AUTO, NONE, COLUMNS, LOO = "auto", "none", "columns", "loo"
 TEMPERS = (AUTO, COLUMNS, LOO, NONE)
 DEPENDENCES = (AUTO, FOREST, PAIRS, NONE)
-ADVICE = {
-    "predictive": "Use a proper prior.",
-    "mle": "Use estimate='predictive', or drop the column.",
-}
 MAX_SUGGESTED = 5  # columns that a table lacks, for which another name is looked for
 
 
@@ -120,8 +125,7 @@ class ModelHolder(PredictionMixin):
         length = self.fitted_.by_name(self.fitted_.temper.length, "temper_length")
         if length is None:
             return None
-        words = [key for key, b, _ in self.schema_.keys if self.schema_.blocks[b].family.words]
-        return length[[key in words for key in length.index]]
+        return length[[self.schema_.blocks[b].family.words for _, b, _ in self.schema_.keys]]
 
     def _table(self, X: Any, *, reset: bool = False) -> Table:
         """Open a table of any container.
@@ -135,19 +139,14 @@ class ModelHolder(PredictionMixin):
             documents = len(schema.columns) == 1 and schema.blocks[0].family.listed
         return open_table(X, self.n_jobs, documents=documents)
 
-    def _open(self, X: Any, *, reset: bool) -> Table:
-        """Open a table, with scikit-learn's checks of the columns' names and number."""
-        table = self._table(X, reset=reset)
-        names = self.__dict__.get("feature_names_in_")
-        if names is None:
-            are_alike = table.unnamed
-        else:
-            are_alike = not table.unnamed and list(table.columns) == names.tolist()
-        if reset or not are_alike or table.width != self.n_features_in_:
+    def _open(self, X: Any) -> Table:
+        """Open a table, with scikit-learn's errors for columns that are not those of `fit`."""
+        table = self._table(X)
+        if table.columns != self.schema_.columns:
             try:
-                validate_data(self, table.native, reset=reset, skip_check_array=True)
+                validate_data(self, table.native, reset=False, skip_check_array=True)
             except ValueError as error:
-                raise ValueError(f"{error}{suggest_names(table, names)}") from None
+                raise ValueError(f"{error}{suggest_names(table, self.schema_.columns)}") from None
         return table
 
     def _predictor(self) -> Joint:
@@ -166,13 +165,13 @@ class ModelHolder(PredictionMixin):
             )
         temper = self.temper
         is_exponent = isinstance(temper, Real) and 0 < float(temper) < np.inf
-        if not (temper is None or is_exponent or is_one_of(temper, TEMPERS)):
+        if not (temper is None or is_exponent or str(temper) in TEMPERS):
             raise ValueError(
                 "temper must be 'auto', 'columns', 'loo', 'none', None or a positive number, got "
                 f"{temper!r}."
             )
         dependence = self.dependence
-        if not (dependence is None or is_one_of(dependence, DEPENDENCES)):
+        if not (dependence is None or str(dependence) in DEPENDENCES):
             raise ValueError(
                 f"dependence must be 'auto', 'forest', 'pairs', 'none' or None, got {dependence!r}."
             )
@@ -185,20 +184,21 @@ class ModelHolder(PredictionMixin):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 
 
-def is_one_of(value: Any, choices: Sequence[Any]) -> bool:
-    """Return whether a value is one of some names; any other object, such as an array, is not."""
-    return isinstance(value, str) and value in choices
-
-
 # Rows that are read
 
 
-def suggest_names(table: Table, names: Any) -> str:
+def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
+    """Set scikit-learn's attributes: the number of columns, and their names if all are text."""
+    estimator.__dict__.pop("feature_names_in_", None)
+    if all(isinstance(name, str) for name in columns):
+        estimator.feature_names_in_ = np.asarray(columns, dtype=object)
+    estimator.n_features_in_ = len(columns)
+
+
+def suggest_names(table: Table, names: Sequence[Hashable]) -> str:
     """Return how to rename the columns of a table that are near those that it lacks, if any are."""
-    if names is None or table.unnamed:
-        return ""
     new = [name for name in table.columns if name not in names]
-    lacking = [name for name in names.tolist() if name not in table.columns]
+    lacking = [name for name in names if name not in table.columns]
     renamed = {}
     for name in lacking[:MAX_SUGGESTED]:
         near = near_columns(name, new)
@@ -215,26 +215,103 @@ def read_rows(estimator: Any, X: Any) -> tuple[Table, list[Cells]]:
     if not hasattr(estimator, "fitted_"):  # quicker, for single rows, than `check_is_fitted`
         check_is_fitted(estimator)
     estimator._check_arguments()
-    table = estimator._open(X, reset=False)
+    table = estimator._open(X)
     cells = estimator.schema_.read(table)
     estimator.schema_.warn_unseen(cells, estimator.n_jobs)
     return table, cells
 
 
-def read_labels(
-    estimator: Any, table: Table, y: Any, sample_weight: Any
-) -> tuple[Labels, Array | None]:
-    """Return one label and weight for each row of a table.
+def label_rows(
+    estimator: Any, table: Table, y: Any, sample_weight: Any, keep_all: bool = False
+) -> tuple[Table, Labels, Array | None]:
+    """Return rows with their labels and weights; those of weight zero only where all are kept.
 
     None for the weights where all rows count alike.
     """
     labels = check_labels(estimator, y, table.rows)
     if sample_weight is None:
-        return labels, None
+        return table, labels, None
     weight = weights(sample_weight, table.rows)
-    if not weight.any():
+    count = weight > 0
+    if not count.any():
         raise ValueError("sample_weight is zero for all rows: nothing is left to learn from.")
-    return labels, weight
+    if keep_all or count.all():
+        return table, labels, weight
+    return table.take(count), labels[count], weight[count]
+
+
+# Labels
+
+
+def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool = False) -> Array:
+    """Return the classes known before, those declared and, if they `grow`, those of the labels."""
+    if before and not grow:
+        return before.classes
+    parts = [before.classes] if before else []
+    if declared is not None:
+        parts.append(declared_classes(declared))
+    if grow or not parts:
+        parts.append(distinct(y))
+    return reduce(united_labels, parts)
+
+
+def declared_classes(classes: Any) -> Array:
+    """Return declared classes, sorted; an error where one stands twice."""
+    known = distinct(classes)
+    if len(known) < len(classes):
+        twice = [label for label in known.tolist() if list(classes).count(label) > 1]
+        raise ValueError(f"classes: {twice} are listed more than once. List each class once.")
+    return known
+
+
+def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
+    """Return one label for each row; an error where one is missing."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    y = read_labels(y)
+    if not isinstance(y, EncodedLabels):
+        if type(y) is not np.ndarray or y.ndim != 1:
+            y = column_or_1d(np.asarray(y), warn=True)
+        if y.dtype.kind in "OUST":
+            y = EncodedLabels.of(y)
+    if len(y) != rows:
+        check_consistent_length(range(rows), y)
+    if isinstance(y, EncodedLabels):
+        refuse_missing(y.codes < 0)
+        classes = distinct(y)
+        if not isinstance(classes[0], str):
+            # twice each: labels that differ in most rows would be taken for a regression's
+            check_classification_targets(classes.repeat(2))
+    elif y.dtype.kind not in "iub":
+        refuse_missing(is_missing(y))
+        assert_all_finite(y, input_name="y")
+        if y.dtype.kind == "f":
+            _refuse_fractions(y)
+        else:
+            check_classification_targets(y)
+    return y
+
+
+def _refuse_fractions(labels: Array) -> None:
+    """Raise where numbers with fractions are given as classes."""
+    fractions = labels % 1 != 0
+    if fractions.any():
+        raise ValueError(
+            f"Unknown label type: {fractions.sum()} of {len(labels)} labels are no whole numbers, "
+            f"such as {labels[fractions.argmax()]:g}. A classifier predicts classes: make some of "
+            "the numbers, as pandas.cut(y, 3) does, or take a regression."
+        )
+
+
+def refuse_missing(missing: Array) -> None:
+    """Raise where labels are missing."""
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN: {missing.sum()} labels are missing, first at row "
+            f"{missing.argmax()}. Drop those rows."
+        )
 
 
 # What a fitted value predicts
@@ -253,8 +330,8 @@ def predictor(fitted: Fitted, estimate: str = "predictive") -> Joint:
             raise ValueError(
                 f"column {quote(block.keys[f])}, class {fitted.classes.tolist()[c]!r}: the data do "
                 f"not determine a distribution for estimate={estimate!r} (no rows, or no spread, "
-                "and a prior that adds none). "
-                + ADVICE.get(estimate, "Use a proper prior, or estimate='predictive'.")
+                "and a prior that adds none). Use a proper prior; if estimate is 'mle', which has "
+                "none: Use estimate='predictive', or drop the column."
             )
     model.readers[estimate] = reader  # only now, as other threads take what is there
     return reader
@@ -306,15 +383,3 @@ def check_estimator(estimator: Any, prefix: str = "") -> None:
             "a pipeline take the last step, pipeline[-1], and rows pipeline[:-1].transform(X); of "
             "a search best_estimator_; of a sampled or calibrated model estimator_."
         )
-
-
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """Leave the estimator as it was where the block fails."""
-    before = dict(estimator.__dict__)
-    try:
-        yield
-    except BaseException:
-        estimator.__dict__.clear()
-        estimator.__dict__.update(before)
-        raise

@@ -1,16 +1,18 @@
-"""Leave-one-out and k-fold in closed form: how well an estimator predicts rows that are new."""
+"""How well rows that are new are predicted: leave-one-out and k-fold in closed form, a baseline."""
 
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from bayesnb import results
 from bayesnb.data.labels import encode
-from bayesnb.estimators.base import ModelHolder, read_labels, read_rows
-from bayesnb.estimators.learning import read_weighted_rows
-from bayesnb.estimators.prediction import ProbabilisticClassifier
+from bayesnb.estimators.base import ModelHolder, label_rows, read_rows
+from bayesnb.estimators.prediction import ProbabilisticClassifier, check_choice
 from bayesnb.families.base import Array, Rng
 from bayesnb.model.product import Rows, normalise_log, observe
+from bayesnb.model.schema import Schema
+from bayesnb.numerics.views import as_numbers
 from bayesnb.selection.leave_one_out import (
     Pointwise,
     PredictiveRule,
@@ -26,6 +28,8 @@ from bayesnb.selection.leave_one_out import (
 
 TARGETS = ("label", "joint")
 LEFT, KEPT = "left", "kept"  # what a row that is held out does to exponents that were found with it
+FOLDS = 5  # of the baseline
+MAX_CELLS = 500_000  # rows x classes x columns of the baseline: a second or two
 NEVER = "Give rows that the model has learnt from, or an estimator that is not fitted."
 
 
@@ -209,7 +213,7 @@ def read_learnt_rows(
     estimator._check_fitted()
     estimator = getattr(estimator, "estimator_", estimator)  # which reads for a sampled model
     table, cells = read_rows(estimator, X)
-    labels, weight = read_labels(estimator, table, y, sample_weight)
+    _, labels, weight = label_rows(estimator, table, y, sample_weight, keep_all=True)
     estimator._predictor()  # an error, where what predicts is no distribution
     schema = estimator.schema_
     model = estimator.model_
@@ -238,8 +242,8 @@ def read_labelled_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None
 ) -> tuple[Array, Rows]:
     """Return the names of labelled rows, and the rows; one of weight zero is none."""
-    table = estimator._open(X, reset=False)
-    table, labels, weight = read_weighted_rows(estimator, table, y, sample_weight)
+    table = estimator._open(X)
+    table, labels, weight = label_rows(estimator, table, y, sample_weight)
     schema = estimator.schema_
     codes = encode(labels, estimator.classes_, NEVER)
     return table.index, Rows(schema.observers, schema.read(table), codes, weight)
@@ -273,10 +277,8 @@ def compare_with_fitted(estimator: Any, rows: Rows, joint: Array, target: str) -
 
 def scoring_rule(estimator: Any, target: str = "label", exponents: str = LEFT) -> PredictiveRule:
     """Return the estimate and the exponents under which rows are scored."""
-    if target not in TARGETS:
-        raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
-    if exponents not in (LEFT, KEPT):
-        raise ValueError(f"exponents must be 'left' or 'kept', got {exponents!r}.")
+    check_choice("target", target, TARGETS)
+    check_choice("exponents", exponents, (LEFT, KEPT))
     fitted = estimator.fitted_
     if target == "joint":
         return PredictiveRule(estimator.estimate, fitted.joint_exponents)
@@ -327,3 +329,39 @@ def refuse_stuck(dominant: Array) -> None:
             "much of the class's weight that too little would be left. The class's other rows "
             "must be counted again: give all rows that were learnt."
         )
+
+
+# A baseline
+
+
+def predict_by_logistic_regression(schema: Schema, rows: Rows, classes: int) -> Array | None:
+    """Return log p(y | x) of each row by a regression on the other folds, `(r, c)`.
+
+    None where a class has too few rows, or the table too many cells.
+    """
+    if classes < 2 or np.bincount(rows.codes, minlength=classes).min() < FOLDS:
+        return None
+    x = make_design(schema, rows)
+    if x.shape[0] * x.shape[1] * classes > MAX_CELLS:
+        return None
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    regression = LogisticRegression(solver="newton-cg", max_iter=1000)
+    return cross_val_predict(regression, x, rows.codes, cv=folds, method="predict_log_proba")
+
+
+def make_design(schema: Schema, rows: Rows) -> Any:
+    """Return a flag for each level, standardised numbers, and counts of words."""
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    parts = []
+    for block, x in zip(schema.columns_alone.blocks, rows.cells, strict=False):
+        cells = as_numbers(x)[:]
+        if block.family.has_levels:
+            cells = OneHotEncoder().fit_transform(cells)
+        elif not sparse.issparse(cells):  # what is missing is 0, the mean
+            cells = np.nan_to_num(StandardScaler().fit_transform(np.asarray(cells, float)))
+        parts.append(sparse.csr_array(cells))
+    return sparse.hstack(parts, "csr")

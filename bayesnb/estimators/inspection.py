@@ -1,19 +1,21 @@
 """What was learnt, in the columns' names: beliefs, evidence, explanations, linear scores."""
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
-from bayesnb.estimators import model_description
 from bayesnb.estimators.base import ModelHolder, predictor, read_rows
+from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
 from bayesnb.families.record import Linear
-from bayesnb.formatting import list_names, quote
+from bayesnb.formatting import count, fixed, list_names, number, quote, shorten, times
 from bayesnb.inference.explanation import explain
 from bayesnb.inference.linear_form import (
     exponents_by_feature,
@@ -28,9 +30,21 @@ from bayesnb.inference.linear_form import (
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.model.product import Product, ProductDensity, ProductStats
 from bayesnb.model.schema import Block
+from bayesnb.selection.feature_evidence import cautious, check_comparable
 
-PLUGGED = ("mean", "map", "mle")
 MAX_NAMED = 5  # columns
+MAX_CLASSES, MAX_NAMES = 12, 8  # listed; names of a block
+MAX_LETTERS = 40  # of a class
+BAYES_FACTOR = (
+    "log_bayes_factor: evidence in nats that the feature depends on the class; the probability of "
+    "that, if it was 0.5 before the data, is in .to_frame(), as inclusion."
+)
+NO_BAYES_FACTOR = (
+    "Without a Bayes factor: features whose prior is improper or differs between the classes, and "
+    "models of weights or counts that are not whole numbers."
+)
+HISTOGRAM_EVIDENCE = "log_evidence of a Histogram is relative to the distribution of all rows."
+MISSING = "missing: cells that were missing, or of undeclared levels; of a block, its rows."
 
 
 class InspectionMixin(ModelHolder):
@@ -123,9 +137,7 @@ class InspectionMixin(ModelHolder):
 
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
         prior = self.model_.prior
-        improper = []
-        if not prior.classes.strictly_proper:
-            improper.append("class_prior: a concentration of 0")
+        improper = [] if prior.classes.strictly_proper else ["class_prior: a concentration of 0"]
         for block, belief in zip(self.schema_.blocks, prior.blocks, strict=True):
             for f in np.flatnonzero(~belief.strictly_proper.all(axis=0)):
                 improper.append(f"column {quote(block.keys[f])}: its prior")
@@ -156,15 +168,11 @@ class InspectionMixin(ModelHolder):
                 "this model has no links, as it has dependence=None. Fit with dependence='forest'."
             )
         links = self.schema_.links
-        if links is None:
-            return results.datasets.links(None, np.empty(0), np.empty(0))
+        size = 0 if links is None else len(links.evidence)
         temper = self.fitted_.temper
-        size = len(links.evidence)
-        numbers = [
-            np.broadcast_to(each, len(self.schema_.keys))[-size:]
-            for each in (temper.value, temper.sd)
-        ]
-        return results.datasets.links(links, *numbers)
+        features = len(self.schema_.keys)
+        numbers = [np.broadcast_to(each, features) for each in (temper.value, temper.sd)]
+        return results.datasets.links(links, *(each[features - size :] for each in numbers))
 
     def summary(self) -> Any:
         """Summarise the fitted model: columns, families, priors, evidence, exponents, relevance.
@@ -198,13 +206,9 @@ class InspectionMixin(ModelHolder):
         [['Categorical', 'as if each level had been seen once in each class', 0.0]]
         """
         check_is_fitted(self)
-        rejected = results.datasets.rejected(self.schema_.choices)
-        columns = model_description.feature_columns(self, rejected)
+        columns = describe_features(self)
         return results.tables.ModelSummary(
-            f"Summary of {type(self).__name__}",
-            model_description.facts(self),
-            columns,
-            model_description.notes(columns),
+            f"Summary of {type(self).__name__}", describe_model(self), columns, list_notes(columns)
         )
 
     def explain(self, X: Any) -> Any:
@@ -271,19 +275,17 @@ class InspectionMixin(ModelHolder):
             terms, table.index, self.classes_, self.schema_.blocks, cells, self.fitted_.tempers
         )
 
-    def linear_form(self, *, estimate: str | None = None, against: Any = None) -> Any:
+    def linear_form(self, *, against: Any = None) -> Any:
         """Return the classes' scores as linear functions: weights w, offsets b, and their sds.
 
         With parameters plugged in, log p(x, c | theta) is w_c . x + b_c and something that all
         classes share. The largest score is that of the predicted class, a softmax of the scores is
         p(y | x, theta), and the boundary between classes j and k is (w_j - w_k) . x + (b_j - b_k) =
-        0. What x is for a row, `linear_features` says.
+        0. What x is for a row, `linear_features` says. Parameters are plugged in as the `estimate`
+        of the model says: at their posterior means where that is "predictive", which plugs in none.
 
         Parameters
         ----------
-        estimate : {"mean", "map", "mle"}, optional
-            Which parameters are plugged in. By default as the `estimate` of the model says, and the
-            posterior mean where that is "predictive", which plugs in nothing.
         against : label, optional
             Give differences from this class: w_c - w_k and b_c - b_k. With two classes, those of
             the other class are the w and b of a logistic regression.
@@ -334,16 +336,11 @@ class InspectionMixin(ModelHolder):
         (array([0.667]), array([[0.333, 0.667]]))
         """
         check_is_fitted(self)
-        kind = self._plugged if estimate is None else estimate
-        if kind not in PLUGGED:
-            raise ValueError(
-                f"estimate must be None or one of {', '.join(PLUGGED)}, got {estimate!r}."
-            )
         labels = self.classes_.tolist()
         if against is not None and against not in labels:
             raise ValueError(f"against must be one of the classes {labels}, got {against!r}.")
         place = None if against is None else labels.index(against)
-        density, posterior, parts = self._linear(kind)
+        density, posterior, parts = self._linear()
         terms = results.explanations.terms_of(self.schema_.blocks)
         self._refuse_infinite(
             np.concatenate([part.weights for part in parts], axis=1), density.live, terms.names
@@ -359,7 +356,7 @@ class InspectionMixin(ModelHolder):
             parts, density, posterior, exponents_by_feature(self.fitted_.exponents), place
         )
         differs = {} if against is None else {"against": str(against)}
-        attrs = {"estimate": kind} | self.fitted_.temper_attributes | differs
+        attrs = {"estimate": self._plugged} | self.fitted_.temper_attributes | differs
         return results.explanations.linear_form(
             form.ordered(terms.order), self.classes_, terms.coords, attrs
         )
@@ -401,7 +398,7 @@ class InspectionMixin(ModelHolder):
                [0., 0.]])
         """
         table, cells = read_rows(self, X)
-        self._linear(self._plugged)
+        self._linear()
         self.schema_.check_cells(cells)
         order = results.explanations.terms_of(self.schema_.blocks).order
         blocks = self.schema_.blocks
@@ -423,14 +420,14 @@ class InspectionMixin(ModelHolder):
         """Estimate of the parameters that is nearest to what predicts."""
         return "mean" if self.estimate == "predictive" else self.estimate
 
-    def _linear(self, kind: str) -> tuple[ProductDensity, Product, list[Linear]]:
+    def _linear(self) -> tuple[ProductDensity, Product, list[Linear]]:
         """Return the parameters plugged in, the posterior, and the linear part of every block.
 
         An error without one.
 
         Features that have exponents of their own are a block each.
         """
-        density: Any = predictor(self.fitted_, kind)
+        density: Any = predictor(self.fitted_, self._plugged)
         posterior = self.model_.posterior
         parts = zip(self.schema_.blocks, linear_of(density, posterior), strict=True)
         curved = [block for block, part in parts if part is None]
@@ -487,3 +484,111 @@ def refuse_missing_numbers(block: Block, numbers: Any) -> None:
             "cells in the block), which takes the column's part of b away too. Drop such rows, or "
             "use predict_proba, which leaves the cell out, exactly."
         )
+
+
+# The summary
+
+
+def describe_features(estimator: Any) -> dict[str, Sequence[Any]]:
+    """Return what is known of each feature, in the table's order.
+
+    Numbers that are not known are NaN.
+    """
+    fitted = estimator.fitted_.of_columns
+    model = fitted.model
+    schema = fitted.schema
+    rejected = results.datasets.rejected(schema.choices)
+    numbers: list[Any] = []
+    for b, block in enumerate(schema.blocks):
+        prior = model.prior.blocks[b]
+        stats = model.stats.blocks[b]
+        with np.errstate(all="ignore"):
+            evidence = np.asarray(prior.log_evidence(stats)).sum(axis=0)
+        evidence = np.where(prior.strictly_proper.all(axis=0), evidence, np.nan)
+        factors = np.full(len(block.keys), np.nan)
+        if model.integer_weights:
+            with suppress(ValueError):  # of priors that cannot be compared
+                check_comparable(prior, block.keys)
+                factors = cautious(block.family, prior, stats)
+        numbers.append(np.broadcast_arrays(evidence, factors, count_missing(block, model.stats, b)))
+    evidence, factors, missing = np.concatenate(numbers, axis=1)
+    families = []
+    priors = []
+    for _, b, f in schema.keys:
+        family = schema.blocks[b].family
+        families.append(type(family).__name__ + ", shared" * family.shared)
+        priors.append(family.describe(model.prior.blocks[b].column(f)))
+    factors = np.asarray(fitted.by_name(factors))
+    return {
+        "feature": [name_feature(schema.blocks[b], key) for key, b, _ in schema.keys],
+        "family": families,
+        "prior": priors,
+        "log_evidence": np.asarray(fitted.by_name(evidence)),
+        "temper": np.broadcast_to(np.asarray(estimator.temper_, float), len(factors)),
+        "temper_sd": np.broadcast_to(np.asarray(estimator.temper_sd_, float), len(factors)),
+        "log_bayes_factor": factors,
+        "inclusion": expit(factors),
+        "missing": np.asarray(fitted.by_name(missing)),
+        "chosen_over": [rejected.get(key, "") for key, _, _ in schema.keys],
+    }
+
+
+def name_feature(block: Block, key: Hashable) -> Hashable:
+    """Return the name of a column, or of a block of columns."""
+    is_block = isinstance(key, tuple) and len(block.names) > 1 and block.family.multivariate
+    return list_names(block.names, MAX_NAMES) if is_block else key
+
+
+def count_missing(block: Block, stats: ProductStats, b: int) -> Array | float:
+    """Return how many cells of each feature were not learnt, by weight, `(f,)`; NaN if unknown."""
+    cells = stats.blocks[b].cells
+    if block.family.words or cells is None:
+        return np.nan
+    rows = stats.classes.counts.sum()
+    missing = rows - cells.sum(axis=0).reshape(-1)
+    return np.where(np.abs(missing) < 1e-9 * max(rows, 1.0), 0.0, missing)
+
+
+def describe_model(estimator: Any) -> tuple[str, ...]:
+    """Return sentences about the whole model."""
+    counts = estimator.model_.stats.classes.counts
+    classes = [
+        f"{shorten(label, MAX_LETTERS)} ({number(rows, 6)})"
+        for label, rows in zip(estimator.classes_.tolist(), counts, strict=True)
+    ]
+    prior = estimator.class_prior_
+    class_prior = "known probabilities, see class_prior_"
+    if isinstance(prior, Dirichlet):
+        class_prior = f"Dirichlet, each label as if seen {times(prior.concentration)} before"
+    predictions = "posterior predictive"
+    if estimator.estimate != "predictive":
+        predictions = f"parameters plugged in, estimate={estimator.estimate!r}"
+    links = estimator.schema_.links
+    dependence = "columns, or blocks of them, are independent given the class"
+    if links is not None:
+        forest = f"{int(links.in_forest.sum()):,} of them in the forest"
+        dependence = f"{count(len(links.keys), 'link')} between columns, {forest}; see links_"
+    try:
+        evidence = f"{fixed(estimator.log_evidence_, 1)} nats"
+    except ValueError:
+        evidence = "not defined, as a prior is improper"
+    return (
+        f"Rows: {number(counts.sum(), 6)}",
+        f"Classes (rows): {list_names(classes, MAX_CLASSES)}",
+        f"Class prior: {class_prior}",
+        f"Predictions: {predictions}",
+        f"Exponents (temper): {estimator.fitted_.of_columns.describe_temper()}",
+        f"Dependence: {dependence}",
+        f"Log evidence: {evidence}",
+    )
+
+
+def list_notes(columns: dict[str, Sequence[Any]]) -> tuple[str, ...]:
+    """Return how to read the columns of numbers."""
+    notes = {
+        BAYES_FACTOR: True,
+        NO_BAYES_FACTOR: np.isnan(columns["log_bayes_factor"]).any(),
+        HISTOGRAM_EVIDENCE: any("Histogram" in name for name in columns["family"]),
+        MISSING: np.nansum(columns["missing"]) > 0,
+    }
+    return tuple(note for note, holds in notes.items() if holds)

@@ -3,7 +3,6 @@
 All of it is the algebra of stats. A call that fails leaves the estimator as it was.
 """
 
-import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb.data import Table, is_lazy
 from bayesnb.data.checks import warn_of_columns
 from bayesnb.data.families import families_of, undeclared
-from bayesnb.data.labels import DECLARE, Labels, encode
+from bayesnb.data.labels import DECLARE, encode
 from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.base import (
     COLUMNS,
@@ -24,20 +23,20 @@ from bayesnb.estimators.base import (
     ModelHolder,
     check_estimator,
     clone_with,
-    read_labels,
-    unchanged_on_error,
+    declared_classes,
+    known_classes,
+    label_rows,
+    name_features,
 )
-from bayesnb.estimators.labels import declared_classes, known_classes, name_features
 from bayesnb.estimators.prediction import dask_room
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
 from bayesnb.model.fitted import Fitted, Temper
 from bayesnb.model.kept_rows import KeptRows
-from bayesnb.model.product import Rows
+from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, subtract_rows
 from bayesnb.progress import bar
-from bayesnb.safe_output import visible
 from bayesnb.selection.best_families import LabelledTable, choose_families
 from bayesnb.selection.column_exponents import (
     find_exponents,
@@ -46,11 +45,10 @@ from bayesnb.selection.column_exponents import (
 )
 from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.leave_one_out import rewind_model
-from bayesnb.selection.link_search import MAX_COLUMNS, add_links
+from bayesnb.selection.link_search import add_links
 from bayesnb.selection.pair_evidence import Work
 from bayesnb.stages import PATIENCE
 
-LOG = logging.getLogger("bayesnb")
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
 XYWeight = tuple[Any, Any, Any]  # X, y and sample_weight, as a user gives them
@@ -292,8 +290,8 @@ class IncrementalMixin(ModelHolder):
         """
         check_is_fitted(self)
         self._check_arguments()
-        table = self._open(X, reset=False)
-        table, labels, weight = read_weighted_rows(self, table, y, sample_weight)
+        table = self._open(X)
+        table, labels, weight = label_rows(self, table, y, sample_weight)
         codes = encode(labels, self.classes_, NEVER_LEARNT)
         gone, rows = Shard.of(self.schema_, self.classes_, table, codes, weight)
         self.schema_.refuse_unseen(rows.cells, self.n_jobs)
@@ -373,19 +371,17 @@ class IncrementalMixin(ModelHolder):
             total = count_lazy_rows(self, rows, known, declared, grow)
             classes = known_classes(total.classes, known, declared, grow)
             return learn_shard(self, total.laid_out(classes, total.schema), more=before is not None)
-        with unchanged_on_error(self):
-            table = self._open(X, reset=before is None)
-            if is_whole and (places := undeclared(self._families(), table)):
-                warn_of_columns(table, places)
-            grown = None if before is None else before.schema.grown
-            shard, read = self._count(table, y, sample_weight, grown, known, declared, grow)
-            self._set_model(shard if known is None else known + shard, before, read)
+        table = self._table(X, reset=True) if before is None else self._open(X)
+        if is_whole and (places := undeclared(self._families(), table)):
+            warn_of_columns(table, places)
+        grown = None if before is None else before.schema.grown
+        shard, read = self._count(table, y, sample_weight, grown, known, declared, grow)
+        self._set_model(shard if known is None else known + shard, before, read)
+        if before is None:
+            name_features(self, table.columns)
             name = getattr(y, "name", None)  # that of a series
-            if before is None:
-                self.__dict__.pop("target_name_", None)
-            if isinstance(name, str) and name:
-                self.target_name_ = name
-            return self
+            self.target_name_ = name if isinstance(name, str) else None
+        return self
 
     def _count(
         self,
@@ -401,7 +397,7 @@ class IncrementalMixin(ModelHolder):
 
         What is known of the columns gives their schema; else the rows teach one.
         """
-        table, labels, weight = read_weighted_rows(self, table, y, sample_weight)
+        table, labels, weight = label_rows(self, table, y, sample_weight)
         classes = known_classes(labels, before, declared, grow)
         codes = encode(labels, classes, GROW if before else DECLARE)
         if read_columns is None:
@@ -424,38 +420,32 @@ class IncrementalMixin(ModelHolder):
             counts = np.ones(len(codes)) if weight is None else weight
             labelled = LabelledRows(codes, counts, len(classes))
             with bar("links between columns", None, " pairs", PATIENCE) as shown:
-                width = min(sum(len(block.names) for block in schema.blocks), MAX_COLUMNS)
-                shown.start(width * (width - 1) // 2)
-                schema = add_links(schema, table, labelled, kind, Work(self.n_jobs, shown.more))
-                shown.finish()  # some columns cannot be linked
-        # the names of a million words take more memory than their counts
-        if LOG.isEnabledFor(logging.INFO):
-            LOG.info("Families of the columns: %s.", visible(schema.reading))
+                work = Work(self.n_jobs, shown.more)
+                schema = add_links(schema, table, labelled, kind, work)
         return schema
 
     def _set_model(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
         """Hold the model of all rows of a shard; a prior that was there before stays."""
         known = None if before is None else (before.model, before.shard)
         model = model_of(shard, self._class_prior_rule(shard.classes), known)
-        fitted = Fitted(shard.classes, shard.schema, model)
-        fitted = replace(fitted, temper=self._find_temper(fitted, before, rows))
-        return self._set_fitted(fitted)
+        temper = self._find_temper(model, shard, before, rows)
+        return self._set_fitted(Fitted(shard.classes, shard.schema, model, temper))
 
-    def _find_temper(self, fitted: Fitted, before: Fitted | None, rows: Rows | None) -> Temper:
+    def _find_temper(
+        self, model: Model, shard: Shard, before: Fitted | None, rows: Rows | None
+    ) -> Temper:
         """Return the exponents in use; those chosen by rows stay where there are no rows."""
         rule = self._temper_rule
-        model = fitted.model
         if rule not in (COLUMNS, LOO):
-            return Temper() if rule is None else Temper(float(rule))
+            return Temper(float(rule or 1))
         if rows is None:
             return Temper() if before is None else before.temper
         if rule == LOO:
             return find_one_exponent(model, rows, self.n_jobs)
         if before is None or not before.temper.by_feature:
             return find_exponents(model, rows, self.n_jobs)
-        known = before.shard.laid_out(fitted.classes, fitted.schema)
-        held_out = rewind_model(model, known.stats)
-        return update_exponents(before.temper, held_out, rows)
+        known = before.shard.laid_out(shard.classes, shard.schema)
+        return update_exponents(before.temper, rewind_model(model, known.stats), rows)
 
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
         """Raise where subtraction leaves too few digits of beliefs, or of an estimate."""
@@ -476,17 +466,6 @@ class IncrementalMixin(ModelHolder):
                     f"{off[c, f]:.1g} of its scale, by rounding errors ({DIGITS:g} is allowed). "
                     "Fit again on the other rows. Nothing was forgotten."
                 )
-
-
-def read_weighted_rows(
-    estimator: Any, table: Table, y: Any, sample_weight: Any
-) -> tuple[Table, Labels, Array | None]:
-    """Return rows, labels and weights without the rows of weight zero."""
-    labels, weight = read_labels(estimator, table, y, sample_weight)
-    if weight is None or weight.all():
-        return table, labels, weight
-    keep = weight > 0
-    return table.take(keep), labels[keep], weight[keep]
 
 
 # Parts of a table, which are counted anywhere

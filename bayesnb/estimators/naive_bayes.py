@@ -1,6 +1,8 @@
 """Naive Bayes over columns of any kind: five capabilities over one fitted model."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
@@ -8,20 +10,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb import persistence
+from bayesnb import estimators, persistence
 from bayesnb.data.families import resolve_names
+from bayesnb.estimators.base import name_features
 from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.inspection import InspectionMixin
-from bayesnb.estimators.labels import name_features
 from bayesnb.estimators.learning import IncrementalMixin
-from bayesnb.estimators.nested_parameters import BETWEEN, nested_parameters, replaced
 from bayesnb.estimators.uncertainty import UncertaintyMixin
-from bayesnb.families.base import Array
-from bayesnb.families.family import Family
+from bayesnb.families import BestOf, EmpiricalDirichlet, Family
+from bayesnb.families.base import Array, Belief
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 from bayesnb.model.product import Model
 from bayesnb.persistence import Saved
+
+BETWEEN = "__"  # a parameter and one within it
+FAMILIES = "families"
 
 
 class NaiveBayes(
@@ -251,7 +255,12 @@ class NaiveBayes(
         1.0
         """
         params = super().get_params(deep=False)
-        return params | nested_parameters(params) if deep else params
+        if not deep:
+            return params
+        nested: dict[str, Any] = {}
+        for name, value in params.items():
+            nested |= list_nested(name, resolve(name, value))
+        return params | nested
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, including those of families and priors.
@@ -278,12 +287,15 @@ class NaiveBayes(
         Categorical(prior=Dirichlet(concentration=0.5))
         """
         names = self._get_param_names()
-        nested = [key for key in params if BETWEEN in key and key.partition(BETWEEN)[0] in names]
-        values = {key: new for key, new in params.items() if key not in nested}
-        for key in sorted(nested, key=len):  # a family before what is in it
+        values: dict[str, Any] = {}
+        for key in sorted(params, key=len):  # a family before what is in it
             name, _, path = key.partition(BETWEEN)
-            value = values.get(name, getattr(self, name))
-            values[name] = replaced(name, value, path, params[key])
+            new = params[key]
+            if path and name in names:
+                value = resolve(name, values.get(name, getattr(self, name)))
+                values[name] = replace_part(name, value, path, new)
+            else:
+                values[key] = new
         return super().set_params(**values)  # all of them or, after an error above, none
 
     def _families(self) -> Any:
@@ -292,8 +304,6 @@ class NaiveBayes(
     def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         if isinstance(self._families(), Family):
             return {"families": next(iter(families.values()))}
-        if not self._declares_nothing:
-            return {"families": families}
         # what "auto" stands for where nothing is declared stays, now that families are
         return {
             "families": families,
@@ -349,15 +359,11 @@ class NaiveBayes(
     @classmethod
     def _restored(cls, saved: Saved) -> Self:
         """Return the saved estimator."""
-        names = cls._get_param_names()
-        if not set(saved.params) <= set(names):
-            raise ValueError(f"{cls.__name__} has the parameters {', '.join(names)}")
         estimator = cls(**saved.params)
         estimator._check_arguments()
         seen = saved.shard
         name_features(estimator, seen.schema.columns)
-        if saved.target is not None:
-            estimator.target_name_ = saved.target
+        estimator.target_name_ = saved.target
         model = Model(saved.prior, seen.stats, seen.integer_weights)
         return estimator._set_fitted(Fitted(seen.classes, seen.schema, model, saved.temper))
 
@@ -399,3 +405,109 @@ def describe_saved(estimator: NaiveBayes, note: Any = None) -> Saved:
         note=note,
         target=getattr(estimator, "target_name_", None),
     )
+
+
+def load(path: Any) -> NaiveBayes:
+    """Read a fitted estimator from a file that ``save`` wrote.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Name of the file.
+
+    Returns
+    -------
+    NaiveBayes or a preset
+        It predicts, explains, draws and goes on learning as the estimator that was saved.
+
+    Raises
+    ------
+    ValueError
+        For a file that is damaged, was changed, is not a bayesnb model file, or has a newer format.
+        The message says which.
+
+    See Also
+    --------
+    NaiveBayes.save : Write the file.
+    Live.open : Read a model that learns while it answers.
+
+    Notes
+    -----
+    Files from strangers are safe to open: no code in a file is run, and its contents take some
+    hundred megabytes more than a few dozen times its length at most. The model in it may still be
+    wrong on purpose; the file does not say who made it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from bayesnb import GaussianNB, load
+    >>> model = GaussianNB().fit([[1.0], [1.2], [3.0], [3.1]], ["low", "low", "high", "high"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.bnb")
+    >>> model.save(path)
+    >>> load(path).predict([[1.1]]).tolist()
+    ['low']
+    """
+    return opened(path)[0]
+
+
+def opened(path: Any) -> tuple[NaiveBayes, Any]:
+    """Return a fitted estimator from its file, and the note beside it."""
+    saved = persistence.read(path)
+    with persistence.reading_errors(path):
+        if saved.estimator not in estimators.__all__:
+            raise ValueError(f"there is no estimator {saved.estimator!r:.50}")
+        return getattr(estimators, saved.estimator)._restored(saved), saved.note
+
+
+# Parameters within parameters, as families__prior__concentration. Families and beliefs are
+# immutable, so a number within one changes by a new value in its place.
+
+
+def resolve(name: str, value: Any) -> Any:
+    """Return a parameter with families in place of their names; what names none stays."""
+    if name == FAMILIES:
+        with suppress(ValueError):
+            return resolve_names(value)
+    return value
+
+
+def list_nested(name: str, value: Any) -> dict[str, Any]:
+    """Return the parameters within the value of a parameter, by their names."""
+    nested: dict[str, Any] = {}
+    for part, inside in list_parts(name, value).items():
+        path = f"{name}{BETWEEN}{part}"
+        nested |= {path: inside, **list_nested(path, inside)}
+    return nested
+
+
+def list_parts(name: str, value: Any) -> dict[str, Any]:
+    """Return what a parameter's value is made of, by name; nothing of a plain value."""
+    if name == FAMILIES and isinstance(value, Mapping):
+        return {column: family for column, family in value.items() if isinstance(column, str)}
+    if not isinstance(value, Belief | Family | BestOf | EmpiricalDirichlet):
+        return {}
+    arguments = getattr(value, "renamed", {})  # of the constructor, for fields of another name
+    names = [field.name for field in fields(value)]  # type: ignore[arg-type]
+    return {arguments.get(each, each): to_number(getattr(value, each)) for each in names}
+
+
+def to_number(value: Any) -> Any:
+    """Return an array, or the number that one without axes is; any other value as it is."""
+    return value.item() if isinstance(value, np.ndarray) and not value.ndim else value
+
+
+def replace_part(name: str, value: Any, path: str, new: Any) -> Any:
+    """Return a value in which the parameter at a path is a new one."""
+    inside = list_parts(name, value)
+    matching = [part for part in inside if path == part or path.startswith(part + BETWEEN)]
+    if not matching:
+        known = f"Valid parameters are: {', '.join(inside)}." if inside else "It has no parameters."
+        raise ValueError(f"Invalid parameter {path!r} of {name}, which is {value!r:.200}. {known}")
+    part = max(matching, key=len)  # as names of columns may be anything
+    rest = path[len(part + BETWEEN) :]
+    if rest:
+        new = replace_part(f"{name}{BETWEEN}{part}", inside[part], rest, new)
+    if isinstance(value, Mapping):
+        return {**value, part: new}
+    make = getattr(value, "of_fields", type(value))
+    return make(**{**inside, part: new})

@@ -1,7 +1,7 @@
 """Labels, probabilities and decisions, all from one number for each row and class."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -268,6 +268,12 @@ class ProbabilisticClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
     @abstractmethod
     def _score_left_out(self, rows: Rows, target: str) -> Pointwise:
         """Return the leave-one-out scores of rows that were learnt."""
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise for an argument that is none of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {value!r}.")
 
 
 def check_columns(estimator: Any, heading: Any) -> None:

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.estimators.naive_bayes import NaiveBayes
-from bayesnb.estimators.nested_parameters import to_number
+from bayesnb.estimators.naive_bayes import NaiveBayes, to_number
 from bayesnb.families import (
     Bernoulli,
     Beta,
@@ -207,7 +206,9 @@ class SmoothedPreset(Preset):
 
     def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         (family,) = families.values()
-        return {"alpha": to_number(getattr(family.prior, family.prior.__match_args__[0]))}
+        alpha = getattr(family.prior, family.prior.__match_args__[0])
+        has_levels = alpha.ndim and isinstance(family, Categorical)  # on its last axis
+        return {"alpha": to_number(alpha[..., 0] if has_levels else alpha)}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -475,10 +476,6 @@ class CategoricalNB(SmoothedPreset):
         return Categorical(
             Dirichlet(alpha[..., None] if alpha.ndim else alpha), levels=levels, unseen=self.unseen
         )
-
-    def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
-        alpha = super()._params_declaring(families)["alpha"]
-        return {"alpha": alpha[..., 0] if np.ndim(alpha) else alpha}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

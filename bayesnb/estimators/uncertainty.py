@@ -12,9 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb import results
 from bayesnb.data import Table, is_lazy
 from bayesnb.data.labels import encode
-from bayesnb.estimators.base import ModelHolder, predictor, read_rows
-from bayesnb.estimators.labels import check_labels
-from bayesnb.estimators.prediction import dask_room
+from bayesnb.estimators.base import ModelHolder, check_labels, predictor, read_rows
+from bayesnb.estimators.prediction import check_choice, dask_room
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.inference.class_scores import Scores, scores_of
 from bayesnb.inference.entropies import Entropies, draw_entropies, entropies
@@ -35,6 +34,7 @@ from bayesnb.model.product import normalise
 # tails too heavy for it
 SHARED_DRAWS = 4000
 ROWS = ("observed", "fixed")
+INTERVAL = ("probability", "median", "lower", "upper")
 
 
 class PredictiveUncertainty(ABC):
@@ -131,18 +131,12 @@ class PredictiveUncertainty(ABC):
         [0.65, 0.177, 0.692, 0.981]
         """
         prob = results.datasets.ci_prob(ci_prob)
-        observed = is_observed(rows)
-        if method not in self._methods:
-            raise ValueError(f"method must be one of {', '.join(self._methods)}, got {method!r}.")
+        check_choice("rows", rows, ROWS)
+        check_choice("method", method, self._methods)
         if draws is not None and (not isinstance(draws, Integral) or draws < 1):
             raise ValueError(f"draws must be a whole number, at least 1, got {draws!r}.")
-        index, result = self._intervals(X, prob, observed, method, (draws, rng))
-        by_class = {
-            "probability": result.mean,
-            "median": result.median,
-            "lower": result.lower,
-            "upper": result.upper,
-        }
+        index, result = self._intervals(X, prob, rows == "observed", method, (draws, rng))
+        by_class = dict(zip(INTERVAL, result, strict=True))
         attrs = {"ci_prob": prob, "rows": rows, "method": self._methods[method]}
         return results.datasets.prediction_intervals(index, self.classes_, by_class, attrs)
 
@@ -183,14 +177,12 @@ class PredictiveUncertainty(ABC):
         >>> parts.entropy.values.round(3).tolist(), parts.epistemic.values.round(3).tolist()
         ([0.248, 0.693], [0.076, 0.166])
         """
-        index, result, density = self._entropies(X, is_observed(rows))
-        by_row = {
-            "entropy": result.entropy,
-            "aleatoric": result.aleatoric,
-            "epistemic": result.epistemic,
-        }
-        by_row |= {} if density is None else {"log_density": density}
-        by_class = {"probability": result.probability}
+        check_choice("rows", rows, ROWS)
+        index, result, density = self._entropies(X, rows == "observed")
+        by_row = result._asdict()
+        by_class = {"probability": by_row.pop("probability")}
+        if density is not None:
+            by_row["log_density"] = density
         return results.datasets.label_uncertainty(index, self.classes_, by_row, by_class, rows)
 
 
@@ -517,13 +509,6 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             self._refuse_row(impossible, cells)
         codes = None if y is None else encode(check_labels(self, y, table.rows), self.classes_)
         return results.drawn_trees.RowsToDraw(table.index, cells, codes)
-
-
-def is_observed(rows: str) -> bool:
-    """Return whether rows came from the population, and are not someone's choice."""
-    if rows not in ROWS:
-        raise ValueError(f"rows must be 'observed' or 'fixed', got {rows!r}.")
-    return rows == "observed"
 
 
 def find_intervals(

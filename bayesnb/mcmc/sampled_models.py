@@ -13,9 +13,9 @@ import numpy as np
 from bayesnb import results
 from bayesnb.data import is_lazy
 from bayesnb.estimators import NaiveBayes
-from bayesnb.estimators.base import read_rows, unchanged_on_error
+from bayesnb.estimators.base import read_rows
 from bayesnb.estimators.cross_validation import TARGETS, read_learnt_rows
-from bayesnb.estimators.prediction import dask_room
+from bayesnb.estimators.prediction import check_choice, dask_room
 from bayesnb.families.base import Array, Cells, Rng
 from bayesnb.families.certain import KnownDie
 from bayesnb.inference.row_sampling import check_length, draw_codes, fill_table
@@ -159,9 +159,8 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         traces = sample(model, self, rng, builder.start(model))
         ensemble = builder.make_ensemble(traces, theta)
         seed = int(rng.integers(1 << 31))
-        with unchanged_on_error(self):
-            self._answer_by(builder.estimator, ensemble, traces["posterior"].sizes["chain"], seed)
-            self.datatree_ = self._datatree(traces, builder)
+        self._answer_by(builder.estimator, ensemble, traces["posterior"].sizes["chain"], seed)
+        self.datatree_ = self._datatree(traces, builder)
         return self
 
     @property
@@ -365,8 +364,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         ), self.classes_[codes]
 
     def _loo_scores(self, rows: Rows, target: str) -> ImportanceScores:
-        if target not in TARGETS:
-            raise ValueError(f"target must be 'label' or 'joint', got {target!r}.")
+        check_choice("target", target, TARGETS)
         power = self.estimator_.fitted_.exponents if target == "label" else 1.0
         most = draws_for(len(rows.codes))
         draws = thin(self.ensemble_.size, most)

@@ -4,25 +4,25 @@ They are checked before a file is written, and after one is read, whoever made i
 itself on the way, as a place outside of the table does, is an unreadable file too.
 """
 
+import math
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from bayesnb.families import Choice, KnownDie
+from bayesnb.families import KnownDie
 from bayesnb.families.base import Array, Stats
 from bayesnb.families.links import LinkStats
 from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
+from bayesnb.formatting import list_names, quote
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import MAX_ROWS, KeptRows
 from bayesnb.model.linked import Linked
-from bayesnb.model.powers import ExponentCovariance
 from bayesnb.model.schema import Block, Schema, are_alike
 from bayesnb.model.shards import Shard
-from bayesnb.persistence.codec import Saved, expect, is_floats
+from bayesnb.persistence.codec import Saved, is_floats
 
 SUM_TOLERANCE = 1e-8  # how far probabilities may be from adding up to 1
 LARGEST = float(np.finfo(float).max)
@@ -34,74 +34,6 @@ def require(condition: Any, problem: str) -> None:
     """Raise where a condition does not hold."""
     if not condition:
         raise ValueError(problem)
-
-
-def check_saved(saved: Saved) -> None:
-    """Raise for an estimator whose parts do not belong together."""
-    shard = saved.shard
-    prior = saved.prior
-    check_shard(shard)
-    check_class_prior(prior.classes, len(shard.classes))
-    blocks = zip(prior.blocks, shard.schema.blocks, shard.stats.blocks, strict=True)
-    for belief, block, stats in blocks:
-        with np.errstate(all="ignore"):
-            like = block.belief(stats)
-        is_right = type(belief) is type(like) and shapes_of(belief) == shapes_of(like)
-        require(is_right, f"{name_block(block)}: its prior is not one of its family")
-        for name in like.layout:
-            is_right = are_alike(getattr(belief, name), getattr(like, name))
-            require(is_right, f"{name_block(block)}: its prior is not laid out like its stats")
-    check_exponents(expect(saved.temper, Temper), shard.schema)
-
-
-def check_class_prior(belief: Any, classes: int) -> None:
-    """Raise unless the prior of the labels is a distribution over as many classes."""
-    is_known = isinstance(belief, KnownDie)
-    numbers = belief.probability if is_known else belief.concentration
-    is_possible = numbers.shape == (classes,)
-    if is_known:
-        is_possible &= abs(numbers.sum() - 1) <= SUM_TOLERANCE and belief.rows > 0
-    require(
-        is_possible and (numbers >= 0).all(), f"the class prior is not one of {classes} classes"
-    )
-
-
-def check_exponents(temper: Temper, schema: Schema) -> None:
-    """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
-    value = temper.value
-    sd = temper.sd
-    length = temper.length
-    shape = (len(schema.keys),)
-    if isinstance(value, float) and isinstance(sd, float):
-        # the sd may be undefined
-        is_possible = 0 < value < np.inf and not sd < 0
-        require(is_possible, f"the exponent is {value!r}, with the sd {sd!r}")
-    else:
-        check_numbers(value, shape, "exponents")
-        check_numbers(sd, shape, "sds of exponents", least=TINY)
-    if length is not None:
-        check_numbers(length, np.shape(value), "lengths", least=TINY, most=np.inf)
-        # in the order of blocks, which is not that of the table
-        has_words = [block.family.words for block in schema.blocks for _ in block.keys]
-        require((np.isinf(length) | has_words).all(), "a feature that has no words has a length")
-    if temper.covariance is not None:
-        check_covariance(temper.covariance, len(schema.keys))
-
-
-def check_covariance(covariance: ExponentCovariance, features: int) -> None:
-    """Raise unless it is a covariance of exponents, of which each feature has one."""
-    matrix = covariance.matrix
-    group = covariance.group
-    size = len(matrix)
-    check_numbers(matrix, (size, size), "covariances of exponents", least=-LARGEST)
-    check_numbers(np.diag(matrix), (size,), "variances of exponents")
-    rounding = 1e-12 * np.abs(matrix).max(initial=0.0)
-    is_symmetric = np.allclose(matrix, matrix.T, 1e-6, rounding)
-    is_group = group.dtype == np.int64 and group.shape == (features,)
-    require(
-        is_symmetric and size <= features and is_group and are_below(group, size),
-        "the covariance of exponents is none, or is not one of as many features",
-    )
 
 
 def are_below(places: Array, size: Any, least: int = 0) -> bool:
@@ -117,6 +49,59 @@ def check_numbers(
     require(
         is_right and ((numbers >= least) & (numbers <= most)).all(),
         f"the {name} are not {shape} numbers from {least:g} to {most:g}",
+    )
+
+
+def check_saved(saved: Saved) -> None:
+    """Raise for an estimator whose parts do not belong together."""
+    shard = saved.shard
+    prior = saved.prior
+    check_shard(shard)
+    check_class_prior(prior.classes, len(shard.classes))
+    blocks = zip(prior.blocks, shard.schema.blocks, shard.stats.blocks, strict=True)
+    for belief, block, stats in blocks:
+        with np.errstate(all="ignore"):
+            like = block.belief(stats)
+        is_right = type(belief) is type(like) and shapes_of(belief) == shapes_of(like)
+        require(
+            is_right and are_alike(belief.layout_values, like.layout_values),
+            f"{name_block(block)}: its prior is not one of its family, or is not laid out like its "
+            "stats",
+        )
+    check_exponents(saved.temper, len(shard.schema.keys))
+
+
+def check_class_prior(belief: Any, classes: int) -> None:
+    """Raise unless the prior of the labels is a distribution over as many classes."""
+    is_known = isinstance(belief, KnownDie)
+    numbers = belief.probability if is_known else belief.concentration
+    check_numbers(numbers, (classes,), "parameters of the class prior")
+    if is_known:
+        is_sum = abs(numbers.sum() - 1) <= SUM_TOLERANCE and belief.rows > 0
+        require(is_sum, "the class prior is no distribution")
+
+
+def check_exponents(temper: Temper, features: int) -> None:
+    """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
+    value, sd = map(np.asarray, (temper.value, temper.sd))
+    is_one = value.ndim == 0  # above 0, with an sd that may be 0 or undefined
+    shape = () if is_one else (features,)
+    check_numbers(value, shape, "exponents", least=TINY if is_one else 0.0)
+    check_numbers(sd, shape, "sds of exponents", 0.0 if is_one else TINY, np.inf)
+    if temper.length is not None:
+        check_numbers(temper.length, shape, "lengths", TINY, np.inf)
+    if temper.covariance is None:
+        return
+    matrix = temper.covariance.matrix
+    group = temper.covariance.group
+    size = len(matrix)
+    check_numbers(matrix, (size, size), "covariances of exponents", least=-LARGEST)
+    check_numbers(np.diag(matrix), (size,), "variances of exponents")
+    require(np.allclose(matrix, matrix.T, 1e-6), "the covariance of exponents is none")
+    is_group = group.dtype == np.int64 and group.shape == (features,)
+    require(
+        is_group and are_below(group, size) and size <= features,
+        "the covariance of exponents is not one of as many features",
     )
 
 
@@ -140,13 +125,11 @@ def check_shard(shard: Shard) -> None:
 
 def check_labels(classes: Array) -> None:
     """Raise unless classes are different labels, sorted."""
-    require(classes.ndim == 1 and len(classes), "classes are a list of labels")
+    require(classes.ndim == 1 and len(classes), "classes are no list of labels")
     for label in classes.tolist():
         require(np.isscalar(label), f"the label {label!r:.50} is neither text nor a number")
-        # infinity is not below itself, and NaN below nothing
-        require(not isinstance(label, float) or np.isfinite(label), "a label is not finite")
-    is_sorted = all(a < b for a, b in pairwise(classes.tolist()))
-    require(is_sorted, "classes are different labels, sorted")
+    is_sorted = np.array_equal(classes, np.unique(classes))  # NaN equals nothing
+    require(is_sorted, "classes are not different labels, sorted")
 
 
 def check_schema(schema: Schema) -> None:
@@ -156,7 +139,7 @@ def check_schema(schema: Schema) -> None:
     is_unique = isinstance(columns, range) or len(set(columns)) == len(columns)
     require(is_unique, "two columns have the same name")
     for block in blocks:
-        if expect(block, Block).is_linked:
+        if isinstance(block.family, Linked):
             check_links(block, block.family, columns)
         else:
             check_block(block, columns)
@@ -165,11 +148,8 @@ def check_schema(schema: Schema) -> None:
     places = [place for block in blocks for place in block.places]
     require(len(set(places)) == len(places), "a column is in two blocks")
     for choice in schema.choices:
-        names = expect(choice, Choice).candidates
-        elpd = choice.elpd
-        is_scored = is_floats(elpd) and elpd.shape == (len(names),)
-        is_named = all(isinstance(name, str) for name in names)
-        is_possible = is_scored and is_named and 0 <= choice.chosen < len(names)
+        names = choice.candidates
+        is_possible = choice.elpd.shape == (len(names),) and 0 <= choice.chosen < len(names)
         require(is_possible, "the choice of a family is not one of candidates with scores")
 
 
@@ -191,24 +171,26 @@ def check_block(block: Block, columns: Sequence[Hashable]) -> None:
         require(is_unique, f"{name_block(block)}: a level is missing, or is there twice")
 
 
-def check_links(block: Block, family: Any, columns: Sequence[Hashable]) -> None:
+def check_links(block: Block, family: Linked, columns: Sequence[Hashable]) -> None:
     """Raise for links that are not different pairs of columns, or numbers that they cannot have."""
     for reader in family.readers:
         check_block(reader, columns)
         is_on_grid = reader.grid is None or len(reader.grid.sizes) == len(reader.names)
         require(is_on_grid, "the numbers of a link are on no grid")
-    width = range(len(family.columns))
-    links = (len(family.ends),)
-    for u, v in family.ends:
-        is_pair = type(u) is type(v) is int and u != v and u in width and v in width
-        require(is_pair, "a link is between two columns")
-    is_unique = len(set(family.ends)) == len(family.ends) > 0
+    ends = np.array(family.ends)
+    links = len(ends)
+    is_pair = ends.shape == (links, 2) and ends.dtype.kind == "i"
+    require(
+        is_pair and are_below(ends, len(family.columns)) and (ends[:, 0] != ends[:, 1]).all(),
+        "a link is not between two columns",
+    )
+    is_unique = len(set(family.ends)) == links > 0
     require(is_unique, "a link is there twice, or there is none")
-    is_named = tuple(block.names) == family.keys and len(block.places) == len(block.names)
+    is_named = tuple(block.names) == family.keys and len(block.places) == links
     require(is_named, "links have other names than their columns")
-    check_numbers(family.strength, links, "strengths of links", least=TINY)
-    check_numbers(family.evidence, links, "evidence of links")
-    check_numbers(family.in_forest, links, "evidence of links")
+    check_numbers(family.strength, (links,), "strengths of links", least=TINY)
+    check_numbers(family.evidence, (links,), "evidence of links")
+    check_numbers(family.in_forest, (links,), "links in the forest")
     check_numbers(family.margin, (sum(block.sizes),), "margins of links")
 
 
@@ -219,26 +201,25 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     """Raise for stats that no rows of this block's columns make."""
     whose = name_block(block)
     problem = f"{whose}: its stats are not those of its family, its levels and {classes} classes"
-    if isinstance(block.family, Linked):
-        is_right = isinstance(stats, LinkStats) and are_alike(stats.pairs, block.family.pairs)
+    family = block.family
+    if isinstance(family, Linked):
+        is_right = isinstance(stats, LinkStats) and are_alike(stats.pairs, family.pairs)
         require(is_right and stats.counts.shape == (classes, sum(block.sizes)), problem)
         check_counts(stats, whose)
         return
-    is_right = type(stats) is block.family.stats
+    is_right = type(stats) is family.stats
     require(is_right and are_alike(getattr(stats, "grid", None), block.grid), problem)
-    is_listed = block.family.listed
+    shapes = shapes_of(stats)
     levels = getattr(stats, "levels", None)
-    sizes = shapes_of(stats)["counts"][-1:] if is_listed else getattr(levels, "sizes", ())
+    sizes = shapes["counts"][-1:] if family.listed else getattr(levels, "sizes", ())
     width = max(len(block.names), sum(block.sizes))
-    numbers = sum(np.size(array) for array in arrays_of(stats).values())
     # before stats of one row are made, which take as many numbers as a file may name
-    is_small = classes * width**stats.degree <= numbers
+    is_small = classes * width**stats.degree <= sum(map(math.prod, shapes.values()))
     require(sizes == block.sizes and is_small, problem)
     stats.check()
     row = np.zeros((1, len(block.words)))
-    label = np.zeros(1, np.int64)
-    like = stats.alone(row, one_hot(label, classes))
-    require(type(stats) is type(like) and shapes_of(stats) == shapes_of(like), problem)
+    like = stats.alone(row, one_hot(np.zeros(1, np.int64), classes))
+    require(type(stats) is type(like) and shapes == shapes_of(like), problem)
     check_counts(stats, whose)
 
 
@@ -250,16 +231,10 @@ def check_counts(stats: Stats, whose: str) -> None:
     require(is_possible, f"{whose}: stats are below 0, or of no rows that there can be")
 
 
-def arrays_of(record: Record) -> dict[str, Array]:
-    """Return the arrays of a record by name."""
-    return {
-        name: getattr(record, name) for name in record.__match_args__ if name not in record.layout
-    }
-
-
 def shapes_of(record: Record) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a record's arrays."""
-    return {name: array.shape for name, array in arrays_of(record).items()}
+    """Return the shapes of a record's arrays by name."""
+    names = [name for name in record.__match_args__ if name not in record.layout]
+    return {name: getattr(record, name).shape for name in names}
 
 
 # Rows that stay
@@ -269,7 +244,7 @@ def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> No
     """Raise for rows that no table of these columns has."""
     codes = kept.codes
     keys = kept.keys
-    size = len(kept.codes)
+    size = len(kept)
     check_numbers(kept.weight, (size,), "weights of the rows that stay", least=TINY)
     is_right = codes.dtype == np.intp and keys.dtype == np.uint64
     is_right &= codes.shape == keys.shape == (size,) and 0 < size <= min(MAX_ROWS, kept.rows)
@@ -284,10 +259,10 @@ def check_kept_cells(x: Any, block: Block, rows: int) -> None:
     """Raise unless cells, `(r, f)`, are numbers of a block's support, or codes of its levels."""
     family = block.family
     is_coded = family.has_levels or family.has_grid or block.is_linked
-    is_right = x.shape == (rows, len(block.words)) and x.dtype.kind in ("i" if is_coded else "iufb")
-    is_sparse = sparse.issparse(x)
-    is_right &= is_sparse or not family.listed
-    is_right &= not is_sparse or family.listed or family.reads_sparse
+    may_be_sparse = family.listed or family.reads_sparse
+    is_right = may_be_sparse if sparse.issparse(x) else not family.listed
+    is_right &= x.shape == (rows, len(block.words))
+    is_right &= x.dtype.kind in ("i" if is_coded else "iufb")
     require(is_right, "cells of rows that stay are not those of their columns")
     if is_coded:
         is_level = are_below(x, np.array(block.sizes, np.int64), LEAST_CODE)
@@ -300,5 +275,4 @@ def name_block(block: Block) -> str:
     """Name the columns of a block in an error."""
     if block.is_linked:
         return "links between columns"
-    rest = len(block.names) - 1
-    return f"column {block.names[0]!r:.50}" + (f" and {rest} more" if rest else "")
+    return f"column {list_names(block.names, 1, quote)}"

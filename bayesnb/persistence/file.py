@@ -95,16 +95,9 @@ def write_archive(file: IO[bytes], kind: str, content: dict[str, Any]) -> None:
     text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
     # entries without a date, so that the same model makes the same file
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(member(f"{kind}.json"), text)
+        archive.writestr(zipfile.ZipInfo(f"{kind}.json"), text)
         for number, array in enumerate(packer.arrays):
-            archive.writestr(member(f"arrays/{number}.npy"), array_bytes(array))
-
-
-def member(name: str) -> zipfile.ZipInfo:
-    """Return an entry of an archive, without a date, that anyone may read when it is unpacked."""
-    info = zipfile.ZipInfo(name)
-    info.external_attr = 0o644 << 16
-    return info
+            archive.writestr(zipfile.ZipInfo(f"arrays/{number}.npy"), array_bytes(array))
 
 
 def read_members(source: Source, kind: str) -> dict[str, Any]:

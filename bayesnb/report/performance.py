@@ -5,8 +5,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb import plots
-from bayesnb.estimators.baseline import FOLDS, predict_by_logistic_regression
-from bayesnb.estimators.cross_validation import describe_selection
+from bayesnb.estimators.cross_validation import (
+    FOLDS,
+    describe_selection,
+    predict_by_logistic_regression,
+)
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, fixed, percent
 from bayesnb.plots.ranking_plots import plot_precision_recall, plot_roc, plot_thresholds

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from bayesnb import persistence
 from bayesnb.estimators import NaiveBayes, check_estimator
-from bayesnb.estimators.loading import opened
-from bayesnb.estimators.naive_bayes import describe_saved
+from bayesnb.estimators.naive_bayes import describe_saved, opened
 
 
 class Moment(NamedTuple):
