@@ -28,10 +28,9 @@ from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
 from bayesnb.model.fitted import Fitted
-from bayesnb.model.priors import ClassPriorRule
+from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
-from bayesnb.model.shards import Shard
 from bayesnb.selection.link_search import FOREST, PAIRS
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
@@ -48,7 +47,6 @@ class ModelHolder(PredictionMixin):
     A concrete estimator says its families and its class prior.
     """
 
-    class_prior: Any
     classes: Any
     temper: Any
     estimate: str
@@ -58,15 +56,19 @@ class ModelHolder(PredictionMixin):
     fitted_: Fitted
     schema_: Schema
     model_: Model
-    n_features_in_: int
 
     @abstractmethod
     def _families(self) -> Any:
         """Return a family for all columns, a mapping, or "auto"."""
 
+    @property
     @abstractmethod
+    def _class_prior(self) -> Any:
+        """Prior of the class probabilities, as declared."""
+
     def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
         """Return the prior of the class probabilities."""
+        return class_prior_rule(self._class_prior, classes, self.classes)
 
     @property
     def _temper_rule(self) -> Any:
@@ -89,7 +91,7 @@ class ModelHolder(PredictionMixin):
         """Whether no family is declared, and the estimate is predictive; columns may be dropped."""
         families = self._families()
         declared = families.values() if isinstance(families, Mapping) else [families]
-        is_auto = all(family is None or family == AUTO for family in declared)
+        is_auto = all(family in (None, AUTO) for family in declared)
         return self.estimate == "predictive" and is_auto
 
     def _set_fitted(self, fitted: Fitted) -> Self:
@@ -198,12 +200,10 @@ def name_features(estimator: Any, columns: Sequence[Hashable]) -> None:
 def suggest_names(table: Table, names: Sequence[Hashable]) -> str:
     """Return how to rename the columns of a table that are near those that it lacks, if any are."""
     new = [name for name in table.columns if name not in names]
-    lacking = [name for name in names if name not in table.columns]
     renamed = {}
-    for name in lacking[:MAX_SUGGESTED]:
-        near = near_columns(name, new)
-        if near:
-            renamed[near[0]] = name
+    for name in [name for name in names if name not in table.columns][:MAX_SUGGESTED]:
+        for near in near_columns(name, new):
+            renamed[near] = name
     return f"Are these the same columns? X.rename(columns={renamed}).\n" if renamed else ""
 
 
@@ -243,7 +243,7 @@ def label_rows(
 # Labels
 
 
-def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool = False) -> Array:
+def known_classes(y: Labels, before: Fitted | None, declared: Any, grow: bool = False) -> Array:
     """Return the classes known before, those declared and, if they `grow`, those of the labels."""
     if before and not grow:
         return before.classes
@@ -288,21 +288,16 @@ def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
         refuse_missing(is_missing(y))
         assert_all_finite(y, input_name="y")
         if y.dtype.kind == "f":
-            _refuse_fractions(y)
+            fractions = y % 1 != 0
+            if fractions.any():
+                raise ValueError(
+                    f"Unknown label type: {fractions.sum()} of {len(y)} labels are no whole "
+                    f"numbers, such as {y[fractions.argmax()]:g}. A classifier predicts classes: "
+                    "make some of the numbers, as pandas.cut(y, 3) does, or take a regression."
+                )
         else:
             check_classification_targets(y)
     return y
-
-
-def _refuse_fractions(labels: Array) -> None:
-    """Raise where numbers with fractions are given as classes."""
-    fractions = labels % 1 != 0
-    if fractions.any():
-        raise ValueError(
-            f"Unknown label type: {fractions.sum()} of {len(labels)} labels are no whole numbers, "
-            f"such as {labels[fractions.argmax()]:g}. A classifier predicts classes: make some of "
-            "the numbers, as pandas.cut(y, 3) does, or take a regression."
-        )
 
 
 def refuse_missing(missing: Array) -> None:
@@ -358,8 +353,6 @@ def clone_without_links(estimator: Any) -> Any:
 
 def without_links(estimator: Any) -> Any:
     """Return a fitted estimator without its links between columns."""
-    if estimator.schema_.links is None:
-        return estimator
     alone = copy(estimator)
     alone.dependence = None
     return alone._set_fitted(estimator.fitted_.of_columns)

@@ -197,7 +197,7 @@ class CrossValidation(ModelHolder):
         fold = fold_of_rows(folds, rows.codes, rng)
         joint = k_fold(self.model_, rows, fold, scoring_rule(self, target), self.n_jobs)
         scores = compare_with_fitted(self, rows, joint, target)
-        return results.elpd.elpd(scores, index, len(np.unique(fold)))
+        return results.elpd.elpd(scores, index, int(fold.max()) + 1)
 
 
 # Rows that were learnt
@@ -210,7 +210,6 @@ def read_learnt_rows(
 
     An error for others, or too few for `needed_by`.
     """
-    estimator._check_fitted()
     estimator = getattr(estimator, "estimator_", estimator)  # which reads for a sampled model
     table, cells = read_rows(estimator, X)
     _, labels, weight = label_rows(estimator, table, y, sample_weight, keep_all=True)
@@ -218,8 +217,7 @@ def read_learnt_rows(
     schema = estimator.schema_
     model = estimator.model_
     rows = Rows(schema.observers, cells, encode(labels, estimator.classes_, NEVER), weight)
-    positive = rows if weight is None else rows.where(weight > 0)
-    seen = observe(positive, len(estimator.classes_), estimator.n_jobs)
+    seen = observe(rows.where(rows.counts > 0), len(estimator.classes_), estimator.n_jobs)
     schema.check_stats(cells, seen)
     if not model.stats.covers(seen):
         raise ValueError(
@@ -305,20 +303,22 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
     "" if they chose nothing.
     """
     fitted = estimator.fitted_
-    sentences = []
-    chosen = []
-    if fitted.temper.covariance is not None:
-        found = len(fitted.temper.covariance)
-        exponents_found = "exponent" if found == 1 else f"{found:,} exponents"
+    covariance = fitted.temper.covariance
+    left = ""
+    kept = []
+    if covariance is not None:
+        found = "exponent" if len(covariance) == 1 else f"{len(covariance):,} exponents"
         if exponents == LEFT:
-            sentences.append(f"Each row leaves the {exponents_found}, too, by one Newton step.")
+            left = f"Each row leaves the {found}, too, by one Newton step."
         else:
-            chosen.append(exponents_found)
-    chosen += ["families"] if fitted.schema.choices else []
-    chosen += ["links"] if fitted.schema.links is not None else []
-    if chosen:
-        sentences.append(f"The {' and '.join(chosen)} were chosen by all rows and are kept.")
-    return " ".join(sentences)
+            kept.append(found)
+    if fitted.schema.choices:
+        kept.append("families")
+    if fitted.schema.links is not None:
+        kept.append("links")
+    if not kept:
+        return left
+    return f"{left} The {' and '.join(kept)} were chosen by all rows and are kept.".strip()
 
 
 def refuse_stuck(dominant: Array) -> None:
@@ -347,8 +347,8 @@ def predict_by_logistic_regression(schema: Schema, rows: Rows, classes: int) -> 
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     regression = LogisticRegression(solver="newton-cg", max_iter=1000)
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     return cross_val_predict(regression, x, rows.codes, cv=folds, method="predict_log_proba")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -27,7 +27,7 @@ from bayesnb.inference.linear_form import (
     split_features,
     subtract_class,
 )
-from bayesnb.inference.posterior_draws import refuse_large
+from bayesnb.model.fitted import Fitted
 from bayesnb.model.product import Product, ProductDensity, ProductStats
 from bayesnb.model.schema import Block
 from bayesnb.selection.feature_evidence import cautious, check_comparable
@@ -35,16 +35,6 @@ from bayesnb.selection.feature_evidence import cautious, check_comparable
 MAX_NAMED = 5  # columns
 MAX_CLASSES, MAX_NAMES = 12, 8  # listed; names of a block
 MAX_LETTERS = 40  # of a class
-BAYES_FACTOR = (
-    "log_bayes_factor: evidence in nats that the feature depends on the class; the probability of "
-    "that, if it was 0.5 before the data, is in .to_frame(), as inclusion."
-)
-NO_BAYES_FACTOR = (
-    "Without a Bayes factor: features whose prior is improper or differs between the classes, and "
-    "models of weights or counts that are not whole numbers."
-)
-HISTOGRAM_EVIDENCE = "log_evidence of a Histogram is relative to the distribution of all rows."
-MISSING = "missing: cells that were missing, or of undeclared levels; of a block, its rows."
 
 
 class InspectionMixin(ModelHolder):
@@ -137,13 +127,12 @@ class InspectionMixin(ModelHolder):
 
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
         prior = self.model_.prior
-        improper = [] if prior.classes.strictly_proper else ["class_prior: a concentration of 0"]
-        for block, belief in zip(self.schema_.blocks, prior.blocks, strict=True):
-            for f in np.flatnonzero(~belief.strictly_proper.all(axis=0)):
-                improper.append(f"column {quote(block.keys[f])}: its prior")
-        if improper:
+        proper = [belief.strictly_proper.all(axis=0) for belief in prior.blocks]
+        improper = [f"column {quote(key)}" for key, b, f in self.schema_.keys if not proper[b][f]]
+        if improper or not prior.classes.strictly_proper:
             raise ValueError(
-                f"{improper[0]} is improper, so the evidence is undefined. Give another."
+                f"{(*improper, 'class_prior (a concentration of 0)')[0]}: its prior is improper, so the evidence is "
+                "undefined. Give another."
             )
         labels, blocks = prior.log_evidence(self.model_.stats)
         if (links := self.schema_.links) is None:
@@ -206,10 +195,8 @@ class InspectionMixin(ModelHolder):
         [['Categorical', 'as if each level had been seen once in each class', 0.0]]
         """
         check_is_fitted(self)
-        columns = describe_features(self)
-        return results.tables.ModelSummary(
-            f"Summary of {type(self).__name__}", describe_model(self), columns, list_notes(columns)
-        )
+        title = f"Summary of {type(self).__name__}"
+        return results.tables.ModelSummary(title, describe_model(self), describe_features(self))
 
     def explain(self, X: Any) -> Any:
         """Return what every feature of every row adds to the score of each class.
@@ -342,9 +329,15 @@ class InspectionMixin(ModelHolder):
         place = None if against is None else labels.index(against)
         density, posterior, parts = self._linear()
         terms = results.explanations.terms_of(self.schema_.blocks)
-        self._refuse_infinite(
-            np.concatenate([part.weights for part in parts], axis=1), density.live, terms.names
-        )
+        weights = np.concatenate([part.weights for part in parts], axis=1)
+        infinite = ~np.isfinite(weights)
+        if infinite.any():
+            c, k = np.argwhere(infinite)[0]
+            raise ValueError(
+                f"feature {terms.names[k]!r}, class {self.classes_[density.live].tolist()[c]!r}: a "
+                f"probability is 0, which has no finite weight ({infinite.sum()} such weights). "
+                "Use estimate='mean', or a larger smoothing."
+            )
         if place is not None:
             if not density.live[place]:
                 raise ValueError(
@@ -352,14 +345,12 @@ class InspectionMixin(ModelHolder):
                     "against it."
                 )
             parts = subtract_class(density, place)
-        form = form_of(
-            parts, density, posterior, exponents_by_feature(self.fitted_.exponents), place
-        )
-        differs = {} if against is None else {"against": str(against)}
-        attrs = {"estimate": self._plugged} | self.fitted_.temper_attributes | differs
-        return results.explanations.linear_form(
-            form.ordered(terms.order), self.classes_, terms.coords, attrs
-        )
+        exponents = exponents_by_feature(self.fitted_.exponents)
+        form = form_of(parts, density, posterior, exponents, place).ordered(terms.order)
+        attrs = {"estimate": self._plugged} | self.fitted_.temper_attributes
+        if against is not None:
+            attrs["against"] = str(against)
+        return results.explanations.linear_form(form, self.classes_, terms.coords, attrs)
 
     def linear_features(self, X: Any) -> Any:
         """Return x of every row, which the weights of `linear_form` multiply, feature by feature.
@@ -397,22 +388,16 @@ class InspectionMixin(ModelHolder):
         array([[0., 1.],
                [0., 0.]])
         """
-        table, cells = read_rows(self, X)
+        _, cells = read_rows(self, X)
         self._linear()
         self.schema_.check_cells(cells)
-        order = results.explanations.terms_of(self.schema_.blocks).order
         blocks = self.schema_.blocks
-        if not sparse.issparse(X):
-            size = f"{table.rows} rows of {len(order)} features"
-            refuse_large(
-                size, 8.0 * table.rows * len(order), "Give fewer rows at once, or a sparse table."
-            )
-        pairs = zip(blocks, linear_cells(self.fitted_.exponents, cells), strict=True)
-        parts = [
-            numbers_of(x, block.sizes if block.family.has_levels else None) for block, x in pairs
-        ]
-        for block, part in zip(blocks, parts, strict=True):
+        parts = []
+        for block, x in zip(blocks, linear_cells(self.fitted_.exponents, cells), strict=True):
+            part = numbers_of(x, block.sizes if block.family.has_levels else None)
             refuse_missing_numbers(block, part)
+            parts.append(part)
+        order = results.explanations.terms_of(blocks).order
         return join_features(parts, order, sparse.issparse(X))
 
     @property
@@ -429,49 +414,37 @@ class InspectionMixin(ModelHolder):
         """
         density: Any = predictor(self.fitted_, self._plugged)
         posterior = self.model_.posterior
-        parts = zip(self.schema_.blocks, linear_of(density, posterior), strict=True)
-        curved = [block for block, part in parts if part is None]
-        if curved:
-            refuse_nonlinear(curved)
+        pairs = zip(self.schema_.blocks, posterior.blocks, strict=True)
+        refuse_nonlinear([block for block, belief in pairs if not belief.is_linear])
         exponents = self.fitted_.exponents
         density = split_features(density, exponents)
         posterior = split_features(posterior, exponents)
         linear: Any = linear_of(density, posterior)  # of which none is None
         return density, posterior, linear
 
-    def _refuse_infinite(self, w: Array, live: Array, names: Sequence[Any]) -> None:
-        infinite = ~np.isfinite(w)
-        if infinite.any():
-            c, k = np.argwhere(infinite)[0]
-            raise ValueError(
-                f"feature {names[k]!r}, class {self.classes_[live].tolist()[c]!r}: a probability "
-                f"is 0, which has no finite weight ({infinite.sum()} such weights). Use "
-                "estimate='mean', or a larger smoothing."
-            )
-
     def _html_repr(self) -> str:
         """Return scikit-learn's display, and below it what was learnt."""
-        shown = super()._html_repr()  # type: ignore[misc]  # BaseEstimator's
-        if not hasattr(self, "model_"):
-            return shown
-        return shown + self.summary()._repr_html_()
+        learnt = self.summary()._repr_html_() if hasattr(self, "model_") else ""
+        return super()._html_repr() + learnt  # type: ignore[misc]  # BaseEstimator's
 
 
-def refuse_nonlinear(blocks: Sequence[Block]) -> NoReturn:
+def refuse_nonlinear(blocks: Sequence[Block]) -> None:
+    """Raise where there are blocks whose log-density is not linear in their cells."""
     if any(block.is_linked for block in blocks):
         raise ValueError(
             "linear_form: with links between columns, what a cell adds depends on other cells, so "
             "the scores are not a sum over columns. Fit with dependence=None."
         )
-    names = [name for block in blocks for name in block.names]
-    families = sorted({type(block.family).__name__ for block in blocks})
-    raise ValueError(
-        f"linear_form: the log-density of {list_names(names, MAX_NAMED, repr)} "
-        f"({', '.join(families)}) is not linear in what the columns hold. Numbers need one "
-        "variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) "
-        "for a block; levels modelled jointly have no weights of their own: declare Categorical; "
-        "or drop the columns."
-    )
+    if blocks:
+        names = [name for block in blocks for name in block.names]
+        families = sorted({type(block.family).__name__ for block in blocks})
+        raise ValueError(
+            f"linear_form: the log-density of {list_names(names, MAX_NAMED, repr)} "
+            f"({', '.join(families)}) is not linear in what the columns hold. Numbers need one "
+            "variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) "
+            "for a block; levels modelled jointly have no weights of their own: declare "
+            "Categorical; or drop the columns."
+        )
 
 
 def refuse_missing_numbers(block: Block, numbers: Any) -> None:
@@ -489,64 +462,61 @@ def refuse_missing_numbers(block: Block, numbers: Any) -> None:
 # The summary
 
 
-def describe_features(estimator: Any) -> dict[str, Sequence[Any]]:
-    """Return what is known of each feature, in the table's order.
-
-    Numbers that are not known are NaN.
-    """
+def describe_features(estimator: Any) -> list[dict[str, Any]]:
+    """Return what is known of each feature, in the table's order."""
     fitted = estimator.fitted_.of_columns
-    model = fitted.model
-    schema = fitted.schema
-    rejected = results.datasets.rejected(schema.choices)
-    numbers: list[Any] = []
-    for b, block in enumerate(schema.blocks):
-        prior = model.prior.blocks[b]
-        stats = model.stats.blocks[b]
-        with np.errstate(all="ignore"):
-            evidence = np.asarray(prior.log_evidence(stats)).sum(axis=0)
-        evidence = np.where(prior.strictly_proper.all(axis=0), evidence, np.nan)
-        factors = np.full(len(block.keys), np.nan)
-        if model.integer_weights:
-            with suppress(ValueError):  # of priors that cannot be compared
-                check_comparable(prior, block.keys)
-                factors = cautious(block.family, prior, stats)
-        numbers.append(np.broadcast_arrays(evidence, factors, count_missing(block, model.stats, b)))
-    evidence, factors, missing = np.concatenate(numbers, axis=1)
-    families = []
-    priors = []
-    for _, b, f in schema.keys:
-        family = schema.blocks[b].family
-        families.append(type(family).__name__ + ", shared" * family.shared)
-        priors.append(family.describe(model.prior.blocks[b].column(f)))
-    factors = np.asarray(fitted.by_name(factors))
-    return {
-        "feature": [name_feature(schema.blocks[b], key) for key, b, _ in schema.keys],
-        "family": families,
-        "prior": priors,
-        "log_evidence": np.asarray(fitted.by_name(evidence)),
-        "temper": np.broadcast_to(np.asarray(estimator.temper_, float), len(factors)),
-        "temper_sd": np.broadcast_to(np.asarray(estimator.temper_sd_, float), len(factors)),
-        "log_bayes_factor": factors,
-        "inclusion": expit(factors),
-        "missing": np.asarray(fitted.by_name(missing)),
-        "chosen_over": [rejected.get(key, "") for key, _, _ in schema.keys],
-    }
+    keys = fitted.schema.keys
+    rejected = results.datasets.rejected(fitted.schema.choices)
+    numbers = [measure_features(fitted, b) for b in range(len(fitted.schema.blocks))]
+    tempers = np.broadcast_to(estimator.temper_, len(keys))
+    temper_sds = np.broadcast_to(estimator.temper_sd_, len(keys))
+    features = []
+    for (key, b, f), temper, temper_sd in zip(keys, tempers, temper_sds, strict=True):
+        block = fitted.schema.blocks[b]
+        evidence, factor, missing = numbers[b][:, f]
+        row = {
+            "feature": name_feature(block, key),
+            "family": type(block.family).__name__ + ", shared" * block.family.shared,
+            "prior": block.family.describe(fitted.model.prior.blocks[b].column(f)),
+            "log_evidence": evidence,
+            "temper": temper,
+            "temper_sd": temper_sd,
+            "log_bayes_factor": factor,
+            "inclusion": expit(factor),
+            "missing": missing,
+            "chosen_over": rejected.get(key, ""),
+        }
+        features.append(row)
+    return features
+
+
+def measure_features(fitted: Fitted, b: int) -> Array:
+    """Return the log evidence, log Bayes factor and missing cells of a block's features, `(3, f)`.
+
+    NaN where one is not known.
+    """
+    block = fitted.schema.blocks[b]
+    prior = fitted.model.prior.blocks[b]
+    stats: Any = fitted.model.stats.blocks[b]
+    numbers = np.full((3, len(block.keys)), np.nan)
+    with np.errstate(all="ignore"):
+        evidence = prior.log_evidence(stats).sum(axis=0)
+    numbers[0] = np.where(prior.strictly_proper.all(axis=0), evidence, np.nan)
+    if fitted.model.integer_weights:
+        with suppress(ValueError):  # of priors that cannot be compared
+            check_comparable(prior, block.keys)
+            numbers[1] = cautious(block.family, prior, stats)
+    if stats.cells is not None and not block.family.words:
+        rows = fitted.model.stats.classes.counts.sum()
+        missing = rows - stats.cells.sum(axis=0).reshape(-1)
+        numbers[2] = np.where(missing < 1e-9 * rows, 0.0, missing)  # no more than rounding
+    return numbers
 
 
 def name_feature(block: Block, key: Hashable) -> Hashable:
     """Return the name of a column, or of a block of columns."""
-    is_block = isinstance(key, tuple) and len(block.names) > 1 and block.family.multivariate
+    is_block = block.family.multivariate and len(block.names) > 1
     return list_names(block.names, MAX_NAMES) if is_block else key
-
-
-def count_missing(block: Block, stats: ProductStats, b: int) -> Array | float:
-    """Return how many cells of each feature were not learnt, by weight, `(f,)`; NaN if unknown."""
-    cells = stats.blocks[b].cells
-    if block.family.words or cells is None:
-        return np.nan
-    rows = stats.classes.counts.sum()
-    missing = rows - cells.sum(axis=0).reshape(-1)
-    return np.where(np.abs(missing) < 1e-9 * max(rows, 1.0), 0.0, missing)
 
 
 def describe_model(estimator: Any) -> tuple[str, ...]:
@@ -581,14 +551,3 @@ def describe_model(estimator: Any) -> tuple[str, ...]:
         f"Dependence: {dependence}",
         f"Log evidence: {evidence}",
     )
-
-
-def list_notes(columns: dict[str, Sequence[Any]]) -> tuple[str, ...]:
-    """Return how to read the columns of numbers."""
-    notes = {
-        BAYES_FACTOR: True,
-        NO_BAYES_FACTOR: np.isnan(columns["log_bayes_factor"]).any(),
-        HISTOGRAM_EVIDENCE: any("Histogram" in name for name in columns["family"]),
-        MISSING: np.nansum(columns["missing"]) > 0,
-    }
-    return tuple(note for note, holds in notes.items() if holds)

@@ -36,7 +36,6 @@ from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, subtract_rows
-from bayesnb.progress import bar
 from bayesnb.selection.best_families import LabelledTable, choose_families
 from bayesnb.selection.column_exponents import (
     find_exponents,
@@ -47,7 +46,6 @@ from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.leave_one_out import rewind_model
 from bayesnb.selection.link_search import add_links
 from bayesnb.selection.pair_evidence import Work
-from bayesnb.stages import PATIENCE
 
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
@@ -164,14 +162,15 @@ class IncrementalMixin(ModelHolder):
         """
         before = self.__dict__.get("fitted_")
         declared = self.classes if classes is None else classes
-        if before is None and declared is None and not grow_classes:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        is_fixed = before is not None and classes is not None and not grow_classes
-        if is_fixed and not np.array_equal(declared_classes(classes), self.classes_):
-            raise ValueError(
-                f"`classes={classes}` is not the same as on the last call to partial_fit: "
-                f"{self.classes_.tolist()}. With grow_classes=True new ones are added."
-            )
+        if not grow_classes:
+            if before is None and declared is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            is_fixed = before is not None and classes is not None
+            if is_fixed and not np.array_equal(declared_classes(classes), self.classes_):
+                raise ValueError(
+                    f"`classes={classes}` is not the same as on the last call to partial_fit: "
+                    f"{self.classes_.tolist()}. With grow_classes=True new ones are added."
+                )
         return self._learn((X, y, sample_weight), before, declared, grow_classes)
 
     def merge(self, other: Self) -> Self:
@@ -223,7 +222,6 @@ class IncrementalMixin(ModelHolder):
         (['ham', 'news', 'spam'], [1.0, 1.0, 2.0])
         """
         check_is_fitted(self)
-        self._check_arguments()
         check_estimator(other, "merge: ")
         if type(other) is not type(self):
             raise TypeError(
@@ -289,7 +287,6 @@ class IncrementalMixin(ModelHolder):
         True
         """
         check_is_fitted(self)
-        self._check_arguments()
         table = self._open(X)
         table, labels, weight = label_rows(self, table, y, sample_weight)
         codes = encode(labels, self.classes_, NEVER_LEARNT)
@@ -346,7 +343,6 @@ class IncrementalMixin(ModelHolder):
                 f"decay: the factor must be a number above 0, and at most 1, got {factor!r}. To "
                 "start again, call fit."
             )
-        self._check_arguments()
         seen = self.fitted_.shard
         faded = replace(
             seen,
@@ -365,18 +361,17 @@ class IncrementalMixin(ModelHolder):
     ) -> Self:
         """Learn from rows; warn of columns where they are all rows."""
         self._check_arguments()
-        known = None if before is None else before.shard
         X, y, sample_weight = rows
         if is_lazy(X):
-            total = count_lazy_rows(self, rows, known, declared, grow)
-            classes = known_classes(total.classes, known, declared, grow)
+            total = count_lazy_rows(self, rows, before, declared, grow)
+            classes = known_classes(total.classes, before, declared, grow)
             return learn_shard(self, total.laid_out(classes, total.schema), more=before is not None)
         table = self._table(X, reset=True) if before is None else self._open(X)
         if is_whole and (places := undeclared(self._families(), table)):
             warn_of_columns(table, places)
         grown = None if before is None else before.schema.grown
-        shard, read = self._count(table, y, sample_weight, grown, known, declared, grow)
-        self._set_model(shard if known is None else known + shard, before, read)
+        shard, read = self._count(table, y, sample_weight, grown, before, declared, grow)
+        self._set_model(shard if before is None else before.shard + shard, before, read)
         if before is None:
             name_features(self, table.columns)
             name = getattr(y, "name", None)  # that of a series
@@ -389,7 +384,7 @@ class IncrementalMixin(ModelHolder):
         y: Any,
         sample_weight: Any,
         read_columns: Callable[[Table], Schema] | None,
-        before: Shard | None,
+        before: Fitted | None,
         declared: Any,
         grow: bool = False,
     ) -> tuple[Shard, Rows]:
@@ -419,13 +414,12 @@ class IncrementalMixin(ModelHolder):
         if kind is not None:
             counts = np.ones(len(codes)) if weight is None else weight
             labelled = LabelledRows(codes, counts, len(classes))
-            with bar("links between columns", None, " pairs", PATIENCE) as shown:
-                work = Work(self.n_jobs, shown.more)
-                schema = add_links(schema, table, labelled, kind, work)
+            schema = add_links(schema, table, labelled, kind, Work(self.n_jobs))
         return schema
 
     def _set_model(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
         """Hold the model of all rows of a shard; a prior that was there before stays."""
+        self._check_arguments()
         known = None if before is None else (before.model, before.shard)
         model = model_of(shard, self._class_prior_rule(shard.classes), known)
         temper = self._find_temper(model, shard, before, rows)
@@ -503,7 +497,7 @@ def count_shard(
 
 
 def count_lazy_rows(
-    estimator: Any, rows: XYWeight, before: Shard | None, declared: Any, grow: bool
+    estimator: Any, rows: XYWeight, before: Fitted | None, declared: Any, grow: bool
 ) -> Shard:
     """Return the stats of rows of Dask, counted partition by partition, on the grids of others."""
     dask = dask_room()

@@ -1,8 +1,6 @@
 """Naive Bayes over columns of any kind: five capabilities over one fitted model."""
 
-from collections.abc import Hashable, Mapping
-from contextlib import suppress
-from dataclasses import fields
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -17,15 +15,10 @@ from bayesnb.estimators.cross_validation import CrossValidation
 from bayesnb.estimators.inspection import InspectionMixin
 from bayesnb.estimators.learning import IncrementalMixin
 from bayesnb.estimators.uncertainty import UncertaintyMixin
-from bayesnb.families import BestOf, EmpiricalDirichlet, Family
-from bayesnb.families.base import Array, Belief
+from bayesnb.families import Family
 from bayesnb.model.fitted import Fitted
-from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 from bayesnb.model.product import Model
 from bayesnb.persistence import Saved
-
-BETWEEN = "__"  # a parameter and one within it
-FAMILIES = "families"
 
 
 class NaiveBayes(
@@ -229,75 +222,6 @@ class NaiveBayes(
         self.n_jobs = n_jobs
         self.estimate = estimate
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether the parameters of families and priors are there too, such as
-            `families__prior__concentration`, or `families__age__prior` where `families` is a
-            mapping from columns.
-
-        Returns
-        -------
-        dict
-            The value of each parameter.
-
-        See Also
-        --------
-        NaiveBayes.set_params : Change parameters, by these names.
-
-        Examples
-        --------
-        >>> from bayesnb import Categorical, NaiveBayes
-        >>> NaiveBayes(Categorical()).get_params()["families__prior__concentration"]
-        1.0
-        """
-        params = super().get_params(deep=False)
-        if not deep:
-            return params
-        nested: dict[str, Any] = {}
-        for name, value in params.items():
-            nested |= list_nested(name, resolve(name, value))
-        return params | nested
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, including those of families and priors.
-
-        Parameters
-        ----------
-        **params : dict
-            The new values, by the names that `get_params` returns. Families and priors are
-            immutable: new ones take their places.
-
-        Returns
-        -------
-        self
-            The estimator, changed.
-
-        See Also
-        --------
-        NaiveBayes.get_params : All parameters and their names.
-
-        Examples
-        --------
-        >>> from bayesnb import Categorical, NaiveBayes
-        >>> NaiveBayes(Categorical()).set_params(families__prior__concentration=0.5).families
-        Categorical(prior=Dirichlet(concentration=0.5))
-        """
-        names = self._get_param_names()
-        values: dict[str, Any] = {}
-        for key in sorted(params, key=len):  # a family before what is in it
-            name, _, path = key.partition(BETWEEN)
-            new = params[key]
-            if path and name in names:
-                value = resolve(name, values.get(name, getattr(self, name)))
-                values[name] = replace_part(name, value, path, new)
-            else:
-                values[key] = new
-        return super().set_params(**values)  # all of them or, after an error above, none
-
     def _families(self) -> Any:
         return resolve_names(self.families)
 
@@ -311,13 +235,14 @@ class NaiveBayes(
             "dependence": self._dependence_rule,
         }
 
-    def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
+    @property
+    def _class_prior(self) -> Any:
         if isinstance(self.class_prior, (list, tuple, np.ndarray)):
             raise ValueError(
                 "class_prior: a bare array may mean concentrations or probabilities. "
                 "Use Dirichlet([...]) for concentrations, {label: probability} for probabilities."
             )
-        return class_prior_rule(self.class_prior, classes, self.classes)
+        return self.class_prior
 
     def save(self, path: Any) -> None:
         """Write the fitted estimator to a file, from which ``bayesnb.load`` reads it again.
@@ -454,60 +379,4 @@ def opened(path: Any) -> tuple[NaiveBayes, Any]:
     """Return a fitted estimator from its file, and the note beside it."""
     saved = persistence.read(path)
     with persistence.reading_errors(path):
-        if saved.estimator not in estimators.__all__:
-            raise ValueError(f"there is no estimator {saved.estimator!r:.50}")
         return getattr(estimators, saved.estimator)._restored(saved), saved.note
-
-
-# Parameters within parameters, as families__prior__concentration. Families and beliefs are
-# immutable, so a number within one changes by a new value in its place.
-
-
-def resolve(name: str, value: Any) -> Any:
-    """Return a parameter with families in place of their names; what names none stays."""
-    if name == FAMILIES:
-        with suppress(ValueError):
-            return resolve_names(value)
-    return value
-
-
-def list_nested(name: str, value: Any) -> dict[str, Any]:
-    """Return the parameters within the value of a parameter, by their names."""
-    nested: dict[str, Any] = {}
-    for part, inside in list_parts(name, value).items():
-        path = f"{name}{BETWEEN}{part}"
-        nested |= {path: inside, **list_nested(path, inside)}
-    return nested
-
-
-def list_parts(name: str, value: Any) -> dict[str, Any]:
-    """Return what a parameter's value is made of, by name; nothing of a plain value."""
-    if name == FAMILIES and isinstance(value, Mapping):
-        return {column: family for column, family in value.items() if isinstance(column, str)}
-    if not isinstance(value, Belief | Family | BestOf | EmpiricalDirichlet):
-        return {}
-    arguments = getattr(value, "renamed", {})  # of the constructor, for fields of another name
-    names = [field.name for field in fields(value)]  # type: ignore[arg-type]
-    return {arguments.get(each, each): to_number(getattr(value, each)) for each in names}
-
-
-def to_number(value: Any) -> Any:
-    """Return an array, or the number that one without axes is; any other value as it is."""
-    return value.item() if isinstance(value, np.ndarray) and not value.ndim else value
-
-
-def replace_part(name: str, value: Any, path: str, new: Any) -> Any:
-    """Return a value in which the parameter at a path is a new one."""
-    inside = list_parts(name, value)
-    matching = [part for part in inside if path == part or path.startswith(part + BETWEEN)]
-    if not matching:
-        known = f"Valid parameters are: {', '.join(inside)}." if inside else "It has no parameters."
-        raise ValueError(f"Invalid parameter {path!r} of {name}, which is {value!r:.200}. {known}")
-    part = max(matching, key=len)  # as names of columns may be anything
-    rest = path[len(part + BETWEEN) :]
-    if rest:
-        new = replace_part(f"{name}{BETWEEN}{part}", inside[part], rest, new)
-    if isinstance(value, Mapping):
-        return {**value, part: new}
-    make = getattr(value, "of_fields", type(value))
-    return make(**{**inside, part: new})

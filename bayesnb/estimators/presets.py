@@ -10,11 +10,11 @@ class_prior="empirical"` in `GaussianNB`.
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, dataclass_transform
 
 import numpy as np
 
-from bayesnb.estimators.naive_bayes import NaiveBayes, to_number
+from bayesnb.estimators.naive_bayes import NaiveBayes
 from bayesnb.families import (
     Bernoulli,
     Beta,
@@ -28,13 +28,18 @@ from bayesnb.families import (
     Poisson,
 )
 from bayesnb.families.base import Array
-from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 
 VAR_SMOOTHING = 1e-9  # scikit-learn's default
 LEAST_ALPHA = 1e-10  # of scikit-learn, which takes a smaller alpha for it under force_alpha=False
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def preset[T](estimator: type[T]) -> type[T]:
+    """Give a class its `__init__`; it is shown and compared as any estimator."""
+    return dataclass(kw_only=True, eq=False, repr=False)(estimator)
+
+
+@preset
 class Preset(NaiveBayes):
     """One family for all columns, and scikit-learn's words for the class prior."""
 
@@ -75,11 +80,8 @@ class Preset(NaiveBayes):
         """Prior of the class probabilities, by whichever parameter it was given."""
         return self.class_prior if self.fit_prior or self.class_prior is not None else "uniform"
 
-    def _class_prior_rule(self, classes: Array) -> ClassPriorRule:
-        return class_prior_rule(self._class_prior, classes, self.classes)
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
+@preset
 class GaussianNB(Preset):
     """Gaussian naive Bayes: columns of real numbers with unknown means and variances.
 
@@ -192,7 +194,7 @@ class GaussianNB(Preset):
         return np.asarray(self.priors, float)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@preset
 class SmoothedPreset(Preset):
     """A preset whose prior is a number that is added to all counts."""
 
@@ -208,10 +210,10 @@ class SmoothedPreset(Preset):
         (family,) = families.values()
         alpha = getattr(family.prior, family.prior.__match_args__[0])
         has_levels = alpha.ndim and isinstance(family, Categorical)  # on its last axis
-        return {"alpha": to_number(alpha[..., 0] if has_levels else alpha)}
+        return {"alpha": alpha[..., 0] if has_levels else alpha[()]}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@preset
 class MultinomialNB(SmoothedPreset):
     """Multinomial naive Bayes: counts, such as those of words, or lists of words.
 
@@ -292,7 +294,7 @@ class MultinomialNB(SmoothedPreset):
         return Multinomial(Dirichlet(self._alpha), fractional=True)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@preset
 class BernoulliNB(SmoothedPreset):
     """Bernoulli naive Bayes: columns of zeros and ones, or of yes and no.
 
@@ -374,7 +376,7 @@ class BernoulliNB(SmoothedPreset):
         return Bernoulli(Beta(self._alpha, self._alpha), threshold=self.binarize)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@preset
 class CategoricalNB(SmoothedPreset):
     """Categorical naive Bayes: columns of levels.
 
@@ -478,7 +480,7 @@ class CategoricalNB(SmoothedPreset):
         )
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@preset
 class PoissonNB(Preset):
     """Poisson naive Bayes: columns of counts, each with a rate.
 

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -133,8 +132,8 @@ class PredictiveUncertainty(ABC):
         prob = results.datasets.ci_prob(ci_prob)
         check_choice("rows", rows, ROWS)
         check_choice("method", method, self._methods)
-        if draws is not None and (not isinstance(draws, Integral) or draws < 1):
-            raise ValueError(f"draws must be a whole number, at least 1, got {draws!r}.")
+        if draws is not None:
+            results.drawn_trees.DrawPlan(draws, 1, rng)  # an error, unless it is a whole number
         index, result = self._intervals(X, prob, rows == "observed", method, (draws, rng))
         by_class = dict(zip(INTERVAL, result, strict=True))
         attrs = {"ci_prob": prob, "rows": rows, "method": self._methods[method]}
@@ -366,7 +365,6 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         >>> dict(p.sizes)
         {'chain': 4, 'draw': 1000, 'obs_id': 1, 'class': 2}
         """
-        check_is_fitted(self)
         plan = results.drawn_trees.DrawPlan(draws, chains, rng, self.n_jobs)
         return results.drawn_trees.probabilities(self.fitted_, self._rows_to_draw(X), plan)
 
@@ -461,7 +459,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         observers = self.schema_.observers if observed else None
         if method == "draws":
             draws, rng = sampling
-            result, _ = draw_intervals(scores, observers, prob, int(draws or SHARED_DRAWS), rng)
+            result, _ = draw_intervals(scores, observers, prob, draws or SHARED_DRAWS, rng)
         else:
             result = find_intervals(scores, observers, prob, method, self.n_jobs)
         self._check_distribution(scores, result.median)
@@ -516,6 +514,12 @@ def find_intervals(
 ) -> Intervals:
     """Return intervals in closed form; rows that have none are drawn, with a warning."""
     observed = observers is not None
+
+    def put_drawn(rows: Array, draws: int, *reason: str) -> None:
+        drawn, error = draw_intervals(scores[rows], observers, prob, draws, 0)
+        warn_drawn(len(rows), draws, error, *reason)
+        result.put(rows, drawn)
+
     smooth = find_smooth(scores, observed)
     if smooth.all():
         result = intervals(scores, prob, observed, method, n_jobs)
@@ -527,9 +531,7 @@ def find_intervals(
                 "method='draws', or 'auto', which takes what is possible."
             )
         result = Intervals(*np.empty((4, len(scores), scores.classes)))
-        drawn, error = draw_intervals(scores[~smooth], observers, prob, SHARED_DRAWS, 0)
-        warn_drawn(int((~smooth).sum()), SHARED_DRAWS, error, reason)
-        result.put(~smooth, drawn)
+        put_drawn(np.flatnonzero(~smooth), SHARED_DRAWS, reason)
         if smooth.any():
             result.put(smooth, intervals(scores[smooth], prob, observed, method, n_jobs))
     heavy = find_heavy(result)
@@ -537,8 +539,5 @@ def find_intervals(
         if method == "exact":
             raise too_heavy()
         # each row that was observed needs theta of its own
-        draws = SHARED_DRAWS if observed else FALLBACK_DRAWS
-        drawn, error = draw_intervals(scores[heavy], observers, prob, draws, 0)
-        warn_drawn(len(heavy), draws, error)
-        result.put(heavy, drawn)
+        put_drawn(heavy, SHARED_DRAWS if observed else FALLBACK_DRAWS)
     return result

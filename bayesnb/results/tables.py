@@ -21,6 +21,16 @@ MAX_LINES = 12  # of a list below the table in a terminal
 MAX_NAMES = 8  # features that share a line
 MAX_NAME = 60  # letters of each
 TEXTS = ["prior", "chosen_over"]
+BAYES_FACTOR = (
+    "log_bayes_factor: evidence in nats that the feature depends on the class; the probability of "
+    "that, if it was 0.5 before the data, is in .to_frame(), as inclusion."
+)
+NO_BAYES_FACTOR = (
+    "Without a Bayes factor: features whose prior is improper or differs between the classes, and "
+    "models of weights or counts that are not whole numbers."
+)
+HISTOGRAM_EVIDENCE = "log_evidence of a Histogram is relative to the distribution of all rows."
+MISSING = "missing: cells that were missing, or of undeclared levels; of a block, its rows."
 SUMMARY_FORMATS: Formats = {
     "inclusion": probability,
     "missing": number,
@@ -243,14 +253,23 @@ class ModelSummary:
     lines : tuple of str
         Facts about the whole model: rows, classes and their prior, estimate, exponents, dependence,
         log evidence.
-    notes : tuple of str
-        How to read the columns.
     """
 
     title: str
     lines: tuple[str, ...]
-    columns: dict[str, Sequence[Any]]
-    notes: tuple[str, ...]
+    features: list[dict[str, Any]]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How to read the columns of numbers."""
+        table = self.to_frame()
+        notes = {
+            BAYES_FACTOR: True,
+            NO_BAYES_FACTOR: table["log_bayes_factor"].isna().any(),
+            HISTOGRAM_EVIDENCE: table["family"].str.contains("Histogram").any(),
+            MISSING: (table["missing"] > 0).any(),
+        }
+        return tuple(note for note, holds in notes.items() if holds)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a pandas DataFrame with a row for each feature.
@@ -275,7 +294,7 @@ class ModelSummary:
         >>> model.summary().to_frame()["family"].to_dict()
         {'height': 'Histogram', 'weight': 'Histogram', 'curled_tail': 'Bernoulli'}
         """
-        return pd.DataFrame(self.columns).set_index("feature")
+        return pd.DataFrame(self.features).set_index("feature")
 
     def __repr__(self) -> str:
         """Return the numbers as a table, and the columns of text, too wide for it, as lists."""
