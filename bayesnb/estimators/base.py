@@ -35,8 +35,6 @@ from bayesnb.selection.link_search import FOREST, PAIRS
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
 AUTO, NONE, COLUMNS, LOO = "auto", "none", "columns", "loo"
-TEMPERS = (AUTO, COLUMNS, LOO, NONE)
-DEPENDENCES = (AUTO, FOREST, PAIRS, NONE)
 MAX_SUGGESTED = 5  # columns that a table lacks, for which another name is looked for
 
 
@@ -81,18 +79,16 @@ class ModelHolder(PredictionMixin):
         return self._resolve(self.dependence, PAIRS)
 
     def _resolve(self, rule: Any, chosen: str) -> Any:
-        """Return a rule, where "auto" is what is chosen if nothing is declared, else None."""
-        if rule == AUTO:
-            return chosen if self._declares_nothing else None
-        return None if rule == NONE else rule
+        """Return a rule, where "auto" is what is chosen if nothing is declared, else None.
 
-    @property
-    def _declares_nothing(self) -> bool:
-        """Whether no family is declared, and the estimate is predictive; columns may be dropped."""
+        Columns may be dropped, and the estimate is predictive.
+        """
+        if rule != AUTO:
+            return None if rule == NONE else rule
         families = self._families()
         declared = families.values() if isinstance(families, Mapping) else [families]
         is_auto = all(family in (None, AUTO) for family in declared)
-        return self.estimate == "predictive" and is_auto
+        return chosen if is_auto and self.estimate == "predictive" else None
 
     def _set_fitted(self, fitted: Fitted) -> Self:
         """Hold what was learnt."""
@@ -167,13 +163,13 @@ class ModelHolder(PredictionMixin):
             )
         temper = self.temper
         is_exponent = isinstance(temper, Real) and 0 < float(temper) < np.inf
-        if not (temper is None or is_exponent or str(temper) in TEMPERS):
+        if not (temper is None or is_exponent or str(temper) in (AUTO, COLUMNS, LOO, NONE)):
             raise ValueError(
                 "temper must be 'auto', 'columns', 'loo', 'none', None or a positive number, got "
                 f"{temper!r}."
             )
         dependence = self.dependence
-        if not (dependence is None or str(dependence) in DEPENDENCES):
+        if not (dependence is None or str(dependence) in (AUTO, FOREST, PAIRS, NONE)):
             raise ValueError(
                 f"dependence must be 'auto', 'forest', 'pairs', 'none' or None, got {dependence!r}."
             )
@@ -222,13 +218,13 @@ def read_rows(estimator: Any, X: Any) -> tuple[Table, list[Cells]]:
 
 
 def label_rows(
-    estimator: Any, table: Table, y: Any, sample_weight: Any, keep_all: bool = False
+    table: Table, y: Any, sample_weight: Any, keep_all: bool = False
 ) -> tuple[Table, Labels, Array | None]:
     """Return rows with their labels and weights; those of weight zero only where all are kept.
 
     None for the weights where all rows count alike.
     """
-    labels = check_labels(estimator, y, table.rows)
+    labels = check_labels(y, table.rows)
     if sample_weight is None:
         return table, labels, None
     weight = weights(sample_weight, table.rows)
@@ -264,12 +260,10 @@ def declared_classes(classes: Any) -> Array:
     return known
 
 
-def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
+def check_labels(y: Any, rows: int) -> Labels:
     """Return one label for each row; an error where one is missing."""
     if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
-        )
+        raise ValueError("a classifier requires y to be passed, but the target y is None.")
     y = read_labels(y)
     if not isinstance(y, EncodedLabels):
         if type(y) is not np.ndarray or y.ndim != 1:

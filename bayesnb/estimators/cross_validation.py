@@ -212,7 +212,7 @@ def read_learnt_rows(
     """
     estimator = getattr(estimator, "estimator_", estimator)  # which reads for a sampled model
     table, cells = read_rows(estimator, X)
-    _, labels, weight = label_rows(estimator, table, y, sample_weight, keep_all=True)
+    _, labels, weight = label_rows(table, y, sample_weight, keep_all=True)
     estimator._predictor()  # an error, where what predicts is no distribution
     schema = estimator.schema_
     model = estimator.model_
@@ -241,10 +241,10 @@ def read_labelled_rows(
 ) -> tuple[Array, Rows]:
     """Return the names of labelled rows, and the rows; one of weight zero is none."""
     table = estimator._open(X)
-    table, labels, weight = label_rows(estimator, table, y, sample_weight)
-    schema = estimator.schema_
+    table, labels, weight = label_rows(table, y, sample_weight)
     codes = encode(labels, estimator.classes_, NEVER)
-    return table.index, Rows(schema.observers, schema.read(table), codes, weight)
+    cells = estimator.schema_.read(table)
+    return table.index, Rows(estimator.schema_.observers, cells, codes, weight)
 
 
 # Their scores
@@ -302,8 +302,8 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
 
     "" if they chose nothing.
     """
-    fitted = estimator.fitted_
-    covariance = fitted.temper.covariance
+    schema = estimator.schema_
+    covariance = estimator.fitted_.temper.covariance
     left = ""
     kept = []
     if covariance is not None:
@@ -312,9 +312,9 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
             left = f"Each row leaves the {found}, too, by one Newton step."
         else:
             kept.append(found)
-    if fitted.schema.choices:
+    if schema.choices:
         kept.append("families")
-    if fitted.schema.links is not None:
+    if schema.links is not None:
         kept.append("links")
     if not kept:
         return left

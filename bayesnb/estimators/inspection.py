@@ -32,7 +32,6 @@ from bayesnb.model.product import Product, ProductDensity, ProductStats
 from bayesnb.model.schema import Block
 from bayesnb.selection.feature_evidence import cautious, check_comparable
 
-MAX_NAMED = 5  # columns
 MAX_CLASSES, MAX_NAMES = 12, 8  # listed; names of a block
 MAX_LETTERS = 40  # of a class
 
@@ -129,10 +128,11 @@ class InspectionMixin(ModelHolder):
         prior = self.model_.prior
         proper = [belief.strictly_proper.all(axis=0) for belief in prior.blocks]
         improper = [f"column {quote(key)}" for key, b, f in self.schema_.keys if not proper[b][f]]
-        if improper or not prior.classes.strictly_proper:
+        if not prior.classes.strictly_proper:
+            improper.append("class_prior (a concentration of 0)")
+        if improper:
             raise ValueError(
-                f"{(*improper, 'class_prior (a concentration of 0)')[0]}: its prior is improper, so the evidence is "
-                "undefined. Give another."
+                f"{improper[0]}: its prior is improper, so the evidence is undefined. Give another."
             )
         labels, blocks = prior.log_evidence(self.model_.stats)
         if (links := self.schema_.links) is None:
@@ -439,7 +439,7 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> None:
         names = [name for block in blocks for name in block.names]
         families = sorted({type(block.family).__name__ for block in blocks})
         raise ValueError(
-            f"linear_form: the log-density of {list_names(names, MAX_NAMED, repr)} "
+            f"linear_form: the log-density of {list_names(names, to_text=repr)} "
             f"({', '.join(families)}) is not linear in what the columns hold. Numbers need one "
             "variance for all classes, Gaussian(shared=True), or MultivariateGaussian(shared=True) "
             "for a block; levels modelled jointly have no weights of their own: declare "
@@ -536,8 +536,10 @@ def describe_model(estimator: Any) -> tuple[str, ...]:
     links = estimator.schema_.links
     dependence = "columns, or blocks of them, are independent given the class"
     if links is not None:
-        forest = f"{int(links.in_forest.sum()):,} of them in the forest"
-        dependence = f"{count(len(links.keys), 'link')} between columns, {forest}; see links_"
+        dependence = (
+            f"{count(len(links.keys), 'link')} between columns, {int(links.in_forest.sum()):,} of "
+            "them in the forest; see links_"
+        )
     try:
         evidence = f"{fixed(estimator.log_evidence_, 1)} nats"
     except ValueError:

@@ -288,7 +288,7 @@ class IncrementalMixin(ModelHolder):
         """
         check_is_fitted(self)
         table = self._open(X)
-        table, labels, weight = label_rows(self, table, y, sample_weight)
+        table, labels, weight = label_rows(table, y, sample_weight)
         codes = encode(labels, self.classes_, NEVER_LEARNT)
         gone, rows = Shard.of(self.schema_, self.classes_, table, codes, weight)
         self.schema_.refuse_unseen(rows.cells, self.n_jobs)
@@ -392,13 +392,14 @@ class IncrementalMixin(ModelHolder):
 
         What is known of the columns gives their schema; else the rows teach one.
         """
-        table, labels, weight = label_rows(self, table, y, sample_weight)
+        table, labels, weight = label_rows(table, y, sample_weight)
         classes = known_classes(labels, before, declared, grow)
         codes = encode(labels, classes, GROW if before else DECLARE)
-        if read_columns is None:
-            schema = self._schema_of(table, codes, weight, classes)
-        else:
-            schema = read_columns(table)
+        schema = (
+            self._schema_of(table, codes, weight, classes)
+            if read_columns is None
+            else read_columns(table)
+        )
         shard, read = Shard.of(schema, classes, table, codes, weight)
         schema.warn_unseen(read.cells, self.n_jobs, learnt=True)
         return shard, read

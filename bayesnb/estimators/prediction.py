@@ -187,13 +187,12 @@ class PredictionMixin(ABC):
         """Return what a method says of every row, lazily of a lazy table."""
         if is_lazy(X):
             return dask_room().answer(method, self, X)
-        joint, cells = self._joint(X)
+        answer, cells = self._joint(X)
         if method == "predict":
-            best, impossible = most_probable(joint, self.n_jobs)
+            best, impossible = most_probable(answer, self.n_jobs)
             answer = self.classes_[best]
         else:
-            impossible = normalise(joint, method == "predict_proba", self.n_jobs)
-            answer = joint
+            impossible = normalise(answer, method == "predict_proba", self.n_jobs)
         if impossible >= 0:
             self._refuse_row(impossible, cells)
         return answer

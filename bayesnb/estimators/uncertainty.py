@@ -319,8 +319,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         """
         check_is_fitted(self)
         rng = np.random.default_rng(rng)
-        probability = np.exp(predictor(self.fitted_).log_class)
-        codes = draw_codes(n, y, self.classes_, probability, rng)
+        log_class = predictor(self.fitted_).log_class
+        codes = draw_codes(n, y, self.classes_, np.exp(log_class), rng)
         return draw_table(self.schema_, self.model_, codes, length, rng), self.classes_[codes]
 
     def draw_proba(self, X: Any, draws: int = 1000, *, chains: int = 4, rng: Rng = None) -> Any:
@@ -505,7 +505,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         impossible = normalise(joint, True, self.n_jobs)
         if impossible >= 0:
             self._refuse_row(impossible, cells)
-        codes = None if y is None else encode(check_labels(self, y, table.rows), self.classes_)
+        codes = None if y is None else encode(check_labels(y, table.rows), self.classes_)
         return results.drawn_trees.RowsToDraw(table.index, cells, codes)
 
 
