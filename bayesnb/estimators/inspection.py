@@ -127,12 +127,15 @@ class InspectionMixin(ModelHolder):
     def _evidence(self) -> tuple[float, tuple[Array, ...]]:
         prior = self.model_.prior
         proper = [belief.strictly_proper.all(axis=0) for belief in prior.blocks]
-        improper = [f"column {quote(key)}" for key, b, f in self.schema_.keys if not proper[b][f]]
+        improper = []
+        for key, b, f in self.schema_.keys:
+            if not proper[b][f]:
+                improper.append(f"column {quote(key)}: its prior")
         if not prior.classes.strictly_proper:
-            improper.append("class_prior (a concentration of 0)")
+            improper.append("class_prior: a concentration of 0")
         if improper:
             raise ValueError(
-                f"{improper[0]}: its prior is improper, so the evidence is undefined. Give another."
+                f"{improper[0]} is improper, so the evidence is undefined. Give another."
             )
         labels, blocks = prior.log_evidence(self.model_.stats)
         if (links := self.schema_.links) is None:

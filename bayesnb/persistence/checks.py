@@ -42,7 +42,11 @@ def are_below(places: Array, size: Any, least: int = 0) -> bool:
 
 
 def check_numbers(
-    numbers: Any, shape: tuple[int, ...], name: str, least: float = 0.0, most: float = LARGEST
+    numbers: Any,
+    shape: tuple[int, ...],
+    name: str,
+    least: float = 0.0,
+    most: float = LARGEST,
 ) -> None:
     """Raise unless these are numbers of that shape, from the least to the most."""
     is_right = is_floats(numbers) and numbers.shape == shape
@@ -83,7 +87,8 @@ def check_class_prior(belief: Any, classes: int) -> None:
 
 def check_exponents(temper: Temper, features: int) -> None:
     """Raise unless there is an exponent for each feature, or one for all, and none is below 0."""
-    value, sd = map(np.asarray, (temper.value, temper.sd))
+    value = np.asarray(temper.value)
+    sd = np.asarray(temper.sd)
     is_one = value.ndim == 0  # above 0, with an sd that may be 0 or undefined
     shape = () if is_one else (features,)
     check_numbers(value, shape, "exponents", least=TINY if is_one else 0.0)
@@ -115,7 +120,7 @@ def check_shard(shard: Shard) -> None:
     check_labels(classes)
     check_schema(schema)
     counts = shard.stats.classes
-    require(counts.counts.shape == classes.shape, f"there are not counts of {len(classes)} labels")
+    check_numbers(counts.counts, classes.shape, "counts of labels")
     check_counts(counts, "labels")
     for block, stats in zip(schema.blocks, shard.stats.blocks, strict=True):
         check_stats(block, stats, len(classes))
@@ -180,8 +185,9 @@ def check_links(block: Block, family: Linked, columns: Sequence[Hashable]) -> No
     ends = np.array(family.ends)
     links = len(ends)
     is_pair = ends.shape == (links, 2) and ends.dtype.kind == "i"
+    is_pair = is_pair and are_below(ends, len(family.columns))
     require(
-        is_pair and are_below(ends, len(family.columns)) and (ends[:, 0] != ends[:, 1]).all(),
+        is_pair and (ends[:, 0] != ends[:, 1]).all(),
         "a link is not between two columns",
     )
     is_unique = len(set(family.ends)) == links > 0
@@ -204,11 +210,17 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     family = block.family
     if isinstance(family, Linked):
         is_right = isinstance(stats, LinkStats) and are_alike(stats.pairs, family.pairs)
-        require(is_right and stats.counts.shape == (classes, sum(block.sizes)), problem)
+        require(
+            is_right and stats.counts.shape == (classes, sum(block.sizes)),
+            problem,
+        )
         check_counts(stats, whose)
         return
     is_right = type(stats) is family.stats
-    require(is_right and are_alike(getattr(stats, "grid", None), block.grid), problem)
+    require(
+        is_right and are_alike(getattr(stats, "grid", None), block.grid),
+        problem,
+    )
     shapes = shapes_of(stats)
     levels = getattr(stats, "levels", None)
     sizes = shapes["counts"][-1:] if family.listed else getattr(levels, "sizes", ())
@@ -218,7 +230,8 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     require(sizes == block.sizes and is_small, problem)
     stats.check()
     row = np.zeros((1, len(block.words)))
-    like = stats.alone(row, one_hot(np.zeros(1, np.int64), classes))
+    weight = one_hot(np.zeros(1, np.int64), classes)
+    like = stats.alone(row, weight)
     require(type(stats) is type(like) and shapes == shapes_of(like), problem)
     check_counts(stats, whose)
 
@@ -247,7 +260,8 @@ def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> No
     size = len(kept)
     check_numbers(kept.weight, (size,), "weights of the rows that stay", least=TINY)
     is_right = codes.dtype == np.intp and keys.dtype == np.uint64
-    is_right &= codes.shape == keys.shape == (size,) and 0 < size <= min(MAX_ROWS, kept.rows)
+    is_right &= codes.shape == keys.shape == (size,)
+    is_right &= 0 < size <= min(MAX_ROWS, kept.rows)
     require(is_right, "the rows that stay are too many, or have not one class and key each")
     is_sorted = (keys[1:] >= keys[:-1]).all()
     require(is_sorted and are_below(codes, classes), "a row that stays has no class, or no order")

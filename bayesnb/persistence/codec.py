@@ -41,7 +41,11 @@ from bayesnb.model.schema import Block, Schema
 from bayesnb.model.shards import Shard
 
 Json = Any
-GROUPS: dict[str, type] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset}
+GROUPS: dict[str, type] = {
+    "$tuple": tuple,
+    "$set": set,
+    "$frozenset": frozenset,
+}
 STRINGS = np.dtypes.StringDType()
 PLAIN_KINDS = "biufUS"  # of arrays that NumPy writes without pickle
 MAX_RANGE = 1 << 20  # numbers of a range; longer ones are written out
@@ -272,7 +276,9 @@ class Unpacker:
 
     def _unpack_record(self, kind: type, packed: Json) -> Any:
         """Return a record, made by its constructor of fields of the declared types."""
-        values = {name: self.unpack(value) for name, value in expect(packed, dict).items()}
+        values = {}
+        for name, value in expect(packed, dict).items():
+            values[name] = self.unpack(value)
         for field in fields(kind):
             if not field.init:
                 continue

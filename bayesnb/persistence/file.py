@@ -92,7 +92,11 @@ def write_archive(file: IO[bytes], kind: str, content: dict[str, Any]) -> None:
             for name, value in content.items()
         },
     }
-    text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")
+    text = json.dumps(
+        document,
+        allow_nan=False,
+        separators=(",", ":"),
+    ).encode("ascii")
     # entries without a date, so that the same model makes the same file
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo(f"{kind}.json"), text)
@@ -104,10 +108,10 @@ def read_members(source: Source, kind: str) -> dict[str, Any]:
     """Return the content of an archive of this kind."""
     with open_archive(source) as (archive, size):
         names = archive.namelist()
-        for other, reader in READERS.items():
-            if f"{kind}.json" not in names and f"{other}.json" in names:
-                raise WrongKindError(f"holds a {other}, not a {kind}: {reader} reads it.")
         if f"{kind}.json" not in names:
+            for other, reader in READERS.items():
+                if f"{other}.json" in names:
+                    raise WrongKindError(f"holds a {other}, not a {kind}: {reader} reads it.")
             raise ValueError(f"there is no {kind}.json in it")
         document = parse_document(archive.read(f"{kind}.json"), kind)
 
@@ -141,9 +145,9 @@ def parse_document(text: bytes, kind: str) -> Json:
         raise ValueError("it is not marked as one")
     version = document.get("version")
     if version != VERSION:
-        advice = (
-            "Install a newer bayesnb." if isinstance(version, int) and version > VERSION else ADVICE
-        )
+        advice = ADVICE
+        if isinstance(version, int) and version > VERSION:
+            advice = "Install a newer bayesnb."
         raise WrongKindError(
             f"is of format {version!r:.20}, written by {document.get('written_by')!s:.50}; "
             f"bayesnb {__version__} reads format {VERSION}. {advice}"
@@ -170,7 +174,9 @@ def reading_errors(source: Source, kind: str = "model") -> Iterator[None]:
     A hostile file may make anything fail anywhere: this is about every exception but those of the
     machine, and those that only a mistake of ours can make.
     """
-    source_name = f"data of {len(source)} bytes" if isinstance(source, bytes) else repr(str(source))
+    source_name = repr(str(source))
+    if isinstance(source, bytes):
+        source_name = f"data of {len(source)} bytes"
     try:
         yield
     except (MemoryError, NameError):
