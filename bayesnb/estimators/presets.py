@@ -209,8 +209,9 @@ class SmoothedPreset(Preset):
     def _params_declaring(self, families: dict[Hashable, Any]) -> dict[str, Any]:
         (family,) = families.values()
         alpha = getattr(family.prior, family.prior.__match_args__[0])
-        has_levels = alpha.ndim and isinstance(family, Categorical)  # on its last axis
-        return {"alpha": alpha[..., 0] if has_levels else alpha[()]}
+        if alpha.ndim and isinstance(family, Categorical):
+            alpha = alpha[..., 0]  # the last axis is that of levels
+        return {"alpha": alpha if alpha.ndim else float(alpha)}
 
 
 @preset
