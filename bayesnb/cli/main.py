@@ -270,7 +270,7 @@ def predict(
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
     from bayesnb.results.datasets import ci_prob
-    from bayesnb.scale.predict_files import Score, predict_tables
+    from bayesnb.scale.files import Score, predict_tables
 
     estimator = load(model)
     if interval and estimator.estimate != "predictive":
@@ -330,11 +330,13 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
     from bayesnb.data.files import to_text
-    from bayesnb.scale.predict_files import ROWS, as_learnt, kinds_of_columns
+    from bayesnb.scale.files import as_learnt, kinds_of_columns
+    from bayesnb.scale.many_files import rows_at_once
 
     estimator = load(model)
     with open_tables(console, "reading", [table], options) as opened:
-        for batch in opened.batches(kinds_of_columns(estimator, opened), ROWS):
+        kinds = kinds_of_columns(estimator, opened)
+        for batch in opened.batches(kinds, rows_at_once(len(kinds))):
             if row < batch.stop:
                 break
         else:

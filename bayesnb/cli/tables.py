@@ -15,8 +15,8 @@ from bayesnb.data.checks import describe_numeric_labels
 from bayesnb.data.files import Reading, open_reader, refuse_missing_labels
 from bayesnb.estimators import NaiveBayes
 from bayesnb.progress import bar
+from bayesnb.scale.files import as_learnt, kinds_of_columns
 from bayesnb.scale.many_files import TableFiles, kind_of_levels, kinds_to_learn
-from bayesnb.scale.predict_files import as_learnt, kinds_of_columns
 
 READING = ("delimiter", "encoding", "decimal", "missing")
 RULES = ("temper", "dependence", "estimate")
