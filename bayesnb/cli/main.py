@@ -18,12 +18,12 @@ import click
 from click.core import ParameterSource
 
 from bayesnb import __version__, datasets
-from bayesnb.cli.help_texts import TOPICS
 from bayesnb.cli.options import (
     ESTIMATES,
     FILE,
     NUMBER,
     OUTPUT,
+    TOPICS,
     ColumnOption,
     Command,
     ListType,
@@ -160,8 +160,7 @@ def report(
             raise click.UsageError(f"--{flag} is for a new model, and {models[0]} is saved.")
 
     from bayesnb import load
-    from bayesnb.cli.scores import show_scores
-    from bayesnb.cli.tables import learn, read_labelled
+    from bayesnb.cli.tables import learn, read_labelled, show_scores
     from bayesnb.report import About, gather, render
 
     if models:
@@ -212,11 +211,10 @@ def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **opt
     Several tables are read as one. Prints the family of each column, how well rows are predicted
     that were held out, and a verdict on that.
     """
-    from bayesnb.cli.tables import learn
+    from bayesnb.cli.tables import describe_model, learn, show_scores
 
     X, y, model = learn(console, tables, target, options)
     if not console.quiet:
-        from bayesnb.cli.scores import describe_model, show_scores
         from bayesnb.report import gather
 
         console.info(*describe_model(model))

@@ -182,16 +182,11 @@ def fit_files(
         for place, reader in enumerate(tables.readers[done:], done + 1):
             with read_ahead(model, reader.batches(read_as, rows)) as batches:
                 for batch in batches:
-                    frame = batch.frame
-                    refuse_missing_labels(batch.name, frame[target], batch.start)
+                    refuse_missing_labels(batch.name, batch.frame[target], batch.start)
                     with working_on(batch, unseen):
-                        labels = frame[target]
                         if read_as[target] == "integer":
-                            labels = check_whole(labels)
-                        weight = None if sample_weight is None else frame[sample_weight]
-                        # columns that are dropped are not read
-                        X = frame.reindex(columns=names)
-                        total = count_more(model, (X, labels, weight), total)
+                            make_whole(batch.frame, target)
+                        total = count_more(model, batch.frame, names, others, total)
             if checkpoint is not None and total is not None and monotonic() > next_checkpoint:
                 note = {"identity": identity, "done": place, "unseen": unseen.levels}
                 write_shard(total, checkpoint, note)
@@ -246,20 +241,23 @@ def kinds_of_fit(
     return tables.declare(kinds, declared)
 
 
-def check_whole(labels: Any) -> Any:
-    """Return labels as integers, which those of the first rows are."""
-    if labels.dtype.kind != "f":
-        return labels
-    if (labels % 1).any():
+def make_whole(frame: Any, target: str) -> None:
+    """Make labels of a batch integers, which those of the first rows are."""
+    if (frame[target] % 1).any():
         raise ValueError(
-            f"column {labels.name!r}: a label is not a whole number, unlike those of the first "
-            f"rows. If labels are names: kinds={{{labels.name!r}: 'text'}}."
+            f"column {target!r}: a label is not a whole number, unlike those of the first rows. If "
+            f"labels are names: kinds={{{target!r}: 'text'}}."
         )
-    return labels.astype(int)
+    if frame[target].dtype.kind == "f":
+        frame[target] = frame[target].astype(int)
 
 
-def count_more(model: Any, rows: tuple[Any, Any, Any], total: Shard | None) -> Shard | None:
-    """Return the stats of rows and of all before them, on whose grids they are counted."""
+def count_more(
+    model: Any, frame: Any, names: Names, others: Mapping[str, str], total: Shard | None
+) -> Shard | None:
+    """Return the stats of a batch and of all before it, on whose grids it is counted."""
+    X = frame.reindex(columns=names)  # columns that are dropped are not read
+    rows = X, frame[others["target"]], frame.get(others.get("sample_weight"))
     if total is None:
         return count_shard(model, rows, first=0)
     first, bound = (total.kept.rows, total.kept.bound) if total.kept else (None, None)
