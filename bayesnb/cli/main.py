@@ -328,8 +328,7 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
     from bayesnb.data.files import to_text
-    from bayesnb.scale.files import as_learnt, kinds_of_columns
-    from bayesnb.scale.many_files import rows_at_once
+    from bayesnb.scale.files import as_learnt, kinds_of_columns, rows_at_once
 
     estimator = load(model)
     with open_tables(console, "reading", [table], options) as opened:

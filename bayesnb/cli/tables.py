@@ -54,10 +54,7 @@ def learn(
         columns = [name for name in tables.columns if name != target]
         declared = dict(match_columns("--family", columns, options["family"]))
         families = {name: option.value for name, option in declared.items()}
-        kept = [name for name in columns if families.get(name, "auto") is not None]
-        if not kept:
-            raise ValueError(f"{tables.name}: no column is left to learn from.")
-        kinds, _ = kinds_to_learn(tables, kept, families)
+        kinds, _ = kinds_to_learn(tables, columns, families)
         kinds[target] = "integer" if tables.kinds[target] == "integer" else "text"
         frame = tables.read(kinds)
     X = frame.drop(columns=target)

@@ -195,8 +195,7 @@ def coordinate(labels: Iterable[Any]) -> Array:
     labels = list(labels)
     if infer_dtype(labels, skipna=False) in SIMPLE:
         return np.array(labels)
-    texts = list(map(str, labels))
-    return np.array(texts, str)
+    return np.array(list(map(str, labels)), str)
 
 
 def level_labels(block: Block, j: int) -> Array:

@@ -3,10 +3,11 @@
 `predict_files` and the command line both predict by `predict_tables`.
 """
 
-from collections.abc import Generator, Mapping
-from contextlib import closing
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from operator import index
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from bayesnb import __version__
 from bayesnb.data.files import (
     PLAIN,
+    Batch,
     Names,
     Reading,
     format_of_name,
@@ -28,22 +30,15 @@ from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import check_is_fitted, list_families
 from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.families.base import Array
-from bayesnb.formatting import list_names, quote
 from bayesnb.model.schema import are_alike
 from bayesnb.model.shards import Shard, add_shards
+from bayesnb.numerics.threads import ahead, threads_of
 from bayesnb.persistence import read_shard, write_shard
 from bayesnb.progress import bar
 from bayesnb.safe_output import replacing, visible
-from bayesnb.scale.many_files import (
-    TableFiles,
-    as_names,
-    kind_of_levels,
-    kinds_to_learn,
-    read_ahead,
-    rows_at_once,
-    working_on,
-)
+from bayesnb.scale.many_files import TableFiles, kind_of_levels, kinds_to_learn
 
+BATCH_CELLS, MIN_ROWS, MAX_ROWS = 1 << 20, 1 << 8, 1 << 16  # of a batch
 MAX_INTERVAL_ROWS = 1 << 12  # that are predicted at once with intervals
 
 
@@ -178,7 +173,7 @@ def fit_files(
         unseen = UnseenCollector()
         total, done = resume(checkpoint, identity, unseen)
         next_checkpoint = 0.0
-        shown.start(tables.size, sum(reader.source.size for reader in tables.readers[:done]))
+        shown.start(tables.size, TableFiles(tables.readers[:done]).size)
         for place, reader in enumerate(tables.readers[done:], done + 1):
             with read_ahead(model, reader.batches(read_as, rows)) as batches:
                 for batch in batches:
@@ -202,25 +197,19 @@ def fit_files(
 
 
 def columns_to_learn(tables: TableFiles, columns: Any, others: Mapping[str, str]) -> list[str]:
-    """Return the columns that are learnt from: some, or all but those with another role."""
+    """Return the columns that are learnt from: those named, or all but those with another role."""
     for role, name in others.items():
         tables.check_there([name], role)
     taken = others.values()
     if columns is None:
-        names = [name for name in tables.columns if name not in taken]
         tables.check_same()
-    else:
-        names = as_names(columns)
-        tables.check_there(names, "columns")
-        tables.check_same({*names, *taken})
+        return [name for name in tables.columns if name not in taken]
+    names = as_names(columns)
+    tables.check_there(names, "columns")
+    tables.check_same({*names, *taken})
     for name in names:
         if name in taken:
             raise ValueError(f"columns: {name!r} holds the labels or the weights.")
-    if not names:
-        raise ValueError(
-            f"{tables.name}: no column is left to learn from; it has "
-            f"{list_names(tables.columns, to_text=quote)}."
-        )
     return names
 
 
@@ -229,8 +218,7 @@ def kinds_of_fit(
 ) -> dict[str, str]:
     """Return how all columns that are needed are read, and let the readers know what is guessed."""
     families = list_families(model, names)
-    needed = [name for name in names if families.get(name, ...) is not None]
-    kinds, guessed = kinds_to_learn(tables, needed, families)
+    kinds, guessed = kinds_to_learn(tables, names, families)
     tables.refuse_dates(kinds.keys() - families.keys() - declared.keys())
     for role, name in others.items():
         is_any = role == "target" or tables.kinds[name] == "flag"
@@ -417,7 +405,12 @@ def predict_tables(
     with read_ahead(model, tables.batches(kinds, rows, needed)) as batches:
         for batch in batches:
             with working_on(batch, unseen):
-                numbers = predict_numbers(model, as_learnt(model, batch.frame, tables), ci_prob)
+                X = as_learnt(model, batch.frame, tables)
+                if ci_prob is None:
+                    numbers = {"p": model.predict_proba(X)}
+                else:
+                    intervals = model.predict_interval(X, ci_prob).rename(probability="p")
+                    numbers = {name: intervals[name].values for name in ("p", "lower", "upper")}
             if score is not None:
                 score.add(model.classes_, batch.kept[score.target], numbers["p"])
             answers = name_columns(model.classes_, numbers, digits)
@@ -470,14 +463,6 @@ def as_learnt(model: Any, frame: Any, tables: TableFiles) -> Any:
     return frame.reindex(columns=list(tables.columns)).to_numpy()
 
 
-def predict_numbers(model: Any, X: Any, ci_prob: float | None) -> dict[str, Array]:
-    """Return probabilities as `p`, and with `ci_prob` also ends of their intervals, `(r, c)`."""
-    if ci_prob is None:
-        return {"p": model.predict_proba(X)}
-    intervals = model.predict_interval(X, ci_prob).rename(probability="p")
-    return {name: intervals[name].values for name in ("p", "lower", "upper")}
-
-
 def name_columns(
     classes: Array, numbers: Mapping[str, Array], digits: int | None
 ) -> dict[str, Any]:
@@ -487,8 +472,6 @@ def name_columns(
         for prefix, values in numbers.items():
             name = f"{prefix}_{visible(str(label))}"  # without control characters
             columns[name] = values[:, c] if digits is None else values[:, c].round(digits)
-    if len(columns) <= len(classes) * len(numbers):
-        raise ValueError("several labels differ by control characters only: rename them.")
     return columns
 
 
@@ -522,3 +505,39 @@ class Score:
             f"Score by column {self.target!r}: accuracy {100 * self.right / self.rows:.1f} %, "
             f"log loss {self.loss / self.rows:.4f} a row, over {self.rows:,} rows"
         )
+
+
+# Batches, for both
+
+
+def read_ahead(model: Any, batches: Iterator[Batch]) -> Any:
+    """Return a context of batches, the next read meanwhile if the model may use several threads."""
+    return closing(ahead(batches) if threads_of(model.n_jobs) > 1 else batches)
+
+
+@contextmanager
+def working_on(batch: Batch, unseen: UnseenCollector) -> Iterator[None]:
+    """Make errors say which rows they are about, and gather levels that were not seen."""
+    try:
+        with unseen.collected():
+            yield
+    except ValueError as error:
+        raise ValueError(f"{batch.where}: {error}") from error
+
+
+def rows_at_once(columns: int, batch_rows: Any = None) -> int:
+    """Return how many rows make a batch: as many as are asked for, or have some megabytes."""
+    if batch_rows is None:
+        return min(max(BATCH_CELLS // max(columns, 1), MIN_ROWS), MAX_ROWS)
+    if index(batch_rows) < 1:
+        raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")
+    return batch_rows
+
+
+def as_names(columns: Any) -> list[str]:
+    """Return the names of columns as a list, each once; one may stand alone."""
+    names = [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"columns: {twice[0]!r} is named twice.")
+    return names

@@ -1,12 +1,10 @@
 """Tables in several files, read as one: which files, their columns, and batches of rows."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from glob import glob, has_magic
 from itertools import takewhile
-from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,10 +21,9 @@ from bayesnb.data.files import (
     stack_frames,
 )
 from bayesnb.data.kinds import KINDS, Kinds, are_contrary, join_kinds
-from bayesnb.data.levels import UnseenCollector
 from bayesnb.families import BestOf, Codes
 from bayesnb.formatting import list_names, quote
-from bayesnb.numerics.threads import ahead, threads_of
+from bayesnb.numerics.threads import threads_of
 from bayesnb.progress import Bar
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # a missing cell, in the name of a folder
@@ -38,7 +35,6 @@ HOLDS = {
     "empty": "nothing",
     "words": "lists of words",
 }
-BATCH_CELLS, MIN_ROWS, MAX_ROWS = 1 << 20, 1 << 8, 1 << 16  # of a batch
 # by which columns of text are known: of one file, and of each of many
 HEAD_ROWS = 1 << 12
 MIN_HEAD_ROWS = 1 << 6
@@ -187,13 +183,14 @@ class TableFiles:
                 present = reader.kinds[name]
                 if reader.reads_text(name) or not are_contrary(present, kind):
                     continue
-                needed = f"{HOLDS[kind]} are needed"
-                for other in self.readers:
-                    if are_contrary(other.kinds[name], present):
-                        needed = f"in {other.name} {HOLDS[other.kinds[name]]}"
-                        break
+                needed = [
+                    f"in {other.name} {HOLDS[other.kinds[name]]}"
+                    for other in self.readers
+                    if are_contrary(other.kinds[name], present)
+                ]
+                needed.append(f"{HOLDS[kind]} are needed")
                 raise ValueError(
-                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, and {needed}. Say "
+                    f"{reader.name}: column {name!r} holds {HOLDS[present]}, and {needed[0]}. Say "
                     f"what it is: kinds={{{name!r}: {kind!r}}}."
                 )
 
@@ -232,30 +229,6 @@ class TableFiles:
             yield from reader.batches(kinds, rows, kept)
 
 
-def read_ahead(model: Any, batches: Iterator[Batch]) -> Any:
-    """Return a context of batches, the next read meanwhile if the model may use several threads."""
-    return closing(ahead(batches) if threads_of(model.n_jobs) > 1 else batches)
-
-
-@contextmanager
-def working_on(batch: Batch, unseen: UnseenCollector) -> Iterator[None]:
-    """Make errors say which rows they are about, and gather levels that were not seen."""
-    try:
-        with unseen.collected():
-            yield
-    except ValueError as error:
-        raise ValueError(f"{batch.where}: {error}") from error
-
-
-def rows_at_once(columns: int, batch_rows: Any = None) -> int:
-    """Return how many rows make a batch: as many as are asked for, or have some megabytes."""
-    if batch_rows is None:
-        return min(max(BATCH_CELLS // max(columns, 1), MIN_ROWS), MAX_ROWS)
-    if index(batch_rows) < 1:
-        raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")
-    return batch_rows
-
-
 # How columns are read, for a model
 
 
@@ -264,7 +237,7 @@ def kind_for_family(kind: str, family: Any) -> str | None:
 
     None if that is left to the rows.
     """
-    if isinstance(family, BestOf):
+    if family == "auto" or isinstance(family, BestOf):
         return None
     if family.outcomes:
         return "number" if kind in ("integer", "number", "empty") else "flag"
@@ -278,18 +251,24 @@ def kind_for_family(kind: str, family: Any) -> str | None:
 def kinds_to_learn(
     tables: TableFiles, names: Names, families: Mapping[Any, Any]
 ) -> tuple[dict[str, str], set[str]]:
-    """Return how columns to learn from are read, and those whose rows are to look as the first."""
+    """Return how columns to learn from are read, and those whose rows are to look as the first.
+
+    A column whose family is None is dropped.
+    """
     kinds = {}
     guessed = set()
     for name in names:
+        family = families.get(name, "auto")
+        if family is None:
+            continue
         kind = tables.kinds[name]
-        needed = None
-        if name in families and tables.reads_text(name):
-            needed = kind_for_family(kind, families[name])
+        needed = kind_for_family(kind, family) if tables.reads_text(name) else None
         if needed is None:
             needed = "number" if kind == "empty" else kind
             guessed.add(name)
         kinds[name] = needed
+    if not kinds:
+        raise ValueError(f"{tables.name}: no column is left to learn from.")
     return kinds, guessed
 
 
@@ -298,15 +277,3 @@ def kind_of_levels(levels: Sequence[Any]) -> str:
     if not levels or any(isinstance(level, str) for level in levels):
         return "text"
     return "flag" if all(isinstance(level, bool) for level in levels) else "number"
-
-
-# Arguments
-
-
-def as_names(columns: Any) -> list[str]:
-    """Return the names of columns as a list, each once; one may stand alone."""
-    names = [] if columns is None else [columns] if isinstance(columns, str) else list(columns)
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"columns: {twice[0]!r} is named twice.")
-    return names

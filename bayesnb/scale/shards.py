@@ -264,14 +264,16 @@ def answer(method: str, model: PredictionMixin, X: Any) -> Any:
 
     X = checked(X)
     check_columns(model, heading(X))
-    none = no_answer(model, method)
-    worker = delayed(on_one_thread(model), pure=False, traverse=False)
+    none = model.classes_[:0] if method == "predict" else np.empty((0, len(model.classes_)))
+    call = delayed(getattr(on_one_thread(model), method), pure=False, traverse=False)
     if is_frame(X):
-        return X.map_partitions(answer_partition, worker, method, meta=none, align_dataframes=False)
+        return X.map_partitions(
+            answer_partition, call, none=none, meta=none, align_dataframes=False
+        )
     return X.map_blocks(
         answer_partition,
-        worker,
-        method,
+        call,
+        none=none,
         dtype=none.dtype,
         chunks=(X.chunks[0], *none.shape[1:]),
         drop_axis=range(none.ndim, 2),
@@ -280,21 +282,20 @@ def answer(method: str, model: PredictionMixin, X: Any) -> Any:
 
 
 def answer_partition(
-    x: Any, model: PredictionMixin, method: str, partition_info: Any = None, block_id: Any = None
+    x: Any,
+    call: Callable[[Any], Array],
+    none: Array,
+    partition_info: Any = None,
+    block_id: Any = None,
 ) -> Array:
-    """Return the answers for one partition, which may be empty.
+    """Return the answers for one partition, none where it is empty.
 
     Dask says which one it is, of a frame or an array.
     """
     if not x.shape[0]:
-        return no_answer(model, method)
+        return none
     with naming(partition_info["number"] if block_id is None else block_id[0]):
-        return getattr(model, method)(x)
-
-
-def no_answer(model: PredictionMixin, method: str) -> Array:
-    """Return the answers for a table without rows."""
-    return model.classes_[:0] if method == "predict" else np.empty((0, len(model.classes_)))
+        return call(x)
 
 
 def on_one_thread(model: PredictionMixin) -> PredictionMixin:
@@ -445,5 +446,4 @@ def naming(number: int) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"partition {number}, whose rows are counted from 0: {error}") from None
+        raise type(error)(f"partition {number}, whose rows are counted from 0: {error}") from None
