@@ -26,8 +26,8 @@ from bayesnb.cli.options import (
     TOPICS,
     ColumnOption,
     Command,
-    ListType,
     estimate_option,
+    list_of,
     model_options,
     output_option,
     prob_option,
@@ -211,13 +211,13 @@ def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **opt
     Several tables are read as one. Prints the family of each column, how well rows are predicted
     that were held out, and a verdict on that.
     """
-    from bayesnb.cli.tables import describe_model, learn, show_scores
+    from bayesnb.cli.tables import learn, show_scores
 
     X, y, model = learn(console, tables, target, options)
     if not console.quiet:
         from bayesnb.report import gather
 
-        console.info(*describe_model(model))
+        console.info(*model.summary().lines, *model.schema_.reading.split("; "))
         show_scores(console, gather(model, X, y, stages=console.stages))
     model.save(save)
     console.info(f"Wrote {save}")
@@ -266,9 +266,9 @@ def predict(
     kind = output_format(output)
 
     from bayesnb import load
-    from bayesnb.cli.tables import open_tables
+    from bayesnb.cli.tables import Score, open_tables
     from bayesnb.results.datasets import ci_prob
-    from bayesnb.scale.files import Score, predict_tables
+    from bayesnb.scale.files import predict_tables
 
     estimator = load(model)
     if interval and estimator.estimate != "predictive":
@@ -290,7 +290,8 @@ def predict(
             score=score,
         )
         rows = write_tables(output, kind, answers)
-    console.info(str(score or ""))
+    if score and score.rows:
+        console.info(str(score))
     if output != "-":
         console.info(f"Wrote {output}: {rows:,} rows")
 
@@ -355,14 +356,14 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
 @target_option
 @click.option(
     "--smoothing",
-    type=ListType(NUMBER),
+    type=list_of(NUMBER),
     metavar="LIST",
     default="0,0.01,0.1,0.5,1,2,5,10",
     help="Values to compare, between commas.",
 )
 @click.option(
     "--estimates",
-    type=ListType(click.Choice(ESTIMATES)),
+    type=list_of(click.Choice(ESTIMATES)),
     metavar="LIST",
     help="Some of predictive, mean, map, mle: all but mle unless given.",
 )

@@ -37,10 +37,10 @@ def split_list(text: str) -> list[str]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Split a text at commas into names, none of which is empty."""
+    """Split a text at commas into names or values, none of which is empty."""
     names = split_list(text)
     if not all(names):
-        raise click.BadParameter(f"a name is empty in {text!r}.")
+        raise click.BadParameter(f"a part is empty in {text!r}.")
     return tuple(names)
 
 
@@ -108,22 +108,16 @@ def parse_belief(text: str) -> Any:
         raise click.BadParameter(f"{text}: {str(error).replace('.__init__()', ':')}") from None
 
 
-class ListType(click.ParamType):
-    """Distinct values of a type, between commas."""
+def list_of(item: click.ParamType) -> Callable[[str], tuple[Any, ...]]:
+    """Return a function that reads distinct values of a type, between commas."""
 
-    name = "list"
-
-    def __init__(self, item: click.ParamType) -> None:
-        self.item = item
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, ...]:
-        parts = split_list(value)
-        if not all(parts):
-            self.fail(f"a value is empty in {value!r}.", param, ctx)
-        values = tuple(self.item.convert(part, param, ctx) for part in parts)
+    def parse(text: str) -> tuple[Any, ...]:
+        values = tuple(item.convert(part, None, None) for part in split_names(text))
         if len(set(values)) < len(values):
-            self.fail(f"{value!r} names a value twice.", param, ctx)
+            raise click.BadParameter(f"{text!r} names a value twice.")
         return values
+
+    return parse
 
 
 def parse_class_prior(text: str) -> Any:

@@ -5,7 +5,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
@@ -19,6 +19,7 @@ from bayesnb.data.families import families_of, no_column
 from bayesnb.data.files import Reading, open_reader, refuse_missing_labels
 from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.cross_validation import describe_selection
+from bayesnb.families.base import Array
 from bayesnb.progress import bar
 from bayesnb.scale.files import as_learnt, kinds_of_columns
 from bayesnb.scale.many_files import TableFiles, kind_of_levels, kinds_to_learn
@@ -191,41 +192,62 @@ def find_family(candidates: Sequence[Any], prior: Any) -> Any:
     return None
 
 
-# Lines about a fitted model
-
-
-def describe_model(model: Any) -> list[str]:
-    """Return lines about the model as a whole, and the columns of each family."""
-    return [*model.summary().lines, *model.schema_.reading.split("; ")]
-
-
-def describe_scores(facts: Any) -> list[str]:
-    """Return lines about the rows, each predicted by the model of all others."""
-    observed = facts.observed
-    if observed is None:
-        return [
-            "Leave-one-out: no score, as the other rows leave no distribution of a row's class."
-        ]
-    scores = facts.label_log_proba[~np.isnan(facts.label_log_proba)]
-    sums = Pointwise(scores, scores)
-    return [
-        f"Leave-one-out: accuracy {100 * observed.accuracy:.1f} %, "
-        f"log score {sums.total:.2f} ± {sums.se:.2f} over {sums.rows:,} rows "
-        f"(log loss {observed.log_loss:.4f} a row)",
-        describe_selection(facts.model),
-        f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most "
-        f"frequent class, log loss {observed.shares_loss:.4f} a row by the shares of the "
-        "classes in the other rows",
-        f"Verdict: {facts.verdict}",
-    ]
+# How well rows are predicted
 
 
 def show_scores(console: Console, facts: Any) -> None:
-    """Print how well rows are predicted that were held out, and warn where that is too good."""
+    """Print how well rows are predicted by the model of all others; warn where that is too good."""
     from bayesnb.report.checks import WARNING, find_copies, find_width
 
-    console.info(*describe_scores(facts))
+    observed = facts.observed
+    if observed is None:
+        console.info(
+            "Leave-one-out: no score, as the other rows leave no distribution of a row's class."
+        )
+    else:
+        scores = facts.label_log_proba[~np.isnan(facts.label_log_proba)]
+        sums = Pointwise(scores, scores)
+        console.info(
+            f"Leave-one-out: accuracy {100 * observed.accuracy:.1f} %, "
+            f"log score {sums.total:.2f} ± {sums.se:.2f} over {sums.rows:,} rows "
+            f"(log loss {observed.log_loss:.4f} a row)",
+            describe_selection(facts.model),
+            f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most "
+            f"frequent class, log loss {observed.shares_loss:.4f} a row by the shares of the "
+            "classes in the other rows",
+            f"Verdict: {facts.verdict}",
+        )
     for find in (find_copies, find_width):
         state, *sentences = find(facts)
         if state == WARNING:
             warnings.warn(" ".join(sentences), stacklevel=2)
+
+
+@dataclass(eq=False)
+class Score:
+    """How well rows are predicted whose label is in a column of the table, summed over batches."""
+
+    target: str
+    rows: int = 0
+    right: int = 0
+    loss: float = 0.0
+
+    def add(self, classes: Array, labels: Any, proba: Array) -> None:
+        """Count the rows that have a label that was learnt."""
+        names = classes.astype(str)
+        texts = labels.to_numpy(str)
+        if classes.dtype == bool:  # true and TRUE are the flag True
+            names = np.char.lower(names)
+            texts = np.char.lower(texts)
+        is_label = texts[:, None] == names  # `(r, c)`, of each row one class or none
+        is_right = is_label[np.arange(len(texts)), proba.argmax(axis=1)]
+        self.rows += is_label.sum()
+        self.right += is_right.sum()
+        with np.errstate(divide="ignore"):
+            self.loss -= np.log(proba[is_label]).sum()
+
+    def __str__(self) -> str:
+        return (
+            f"Score by column {self.target!r}: accuracy {100 * self.right / self.rows:.1f} %, "
+            f"log loss {self.loss / self.rows:.4f} a row, over {self.rows:,} rows"
+        )

@@ -5,17 +5,15 @@
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from importlib.metadata import version
 from operator import index
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from bayesnb import __version__
 from bayesnb.data.files import (
+    MAX_BATCH_CELLS,
+    MAX_BATCH_ROWS,
     PLAIN,
     Batch,
     Names,
@@ -38,7 +36,7 @@ from bayesnb.progress import bar
 from bayesnb.safe_output import replacing, visible
 from bayesnb.scale.many_files import TableFiles, kind_of_levels, kinds_to_learn
 
-BATCH_CELLS, MIN_ROWS, MAX_ROWS = 1 << 20, 1 << 8, 1 << 16  # of a batch
+MIN_BATCH_ROWS = 1 << 8
 MAX_INTERVAL_ROWS = 1 << 12  # that are predicted at once with intervals
 
 
@@ -159,7 +157,7 @@ def fit_files(
         params = model.get_params(deep=False)
         # all that has to be the same for another run to give the same, to the last bit
         identity = {
-            "versions": [__version__, version("pyarrow")],
+            "version": __version__,
             "files": [stamp(reader.name) for reader in tables.readers],
             "model": type(model).__name__,
             "params": {name: value for name, value in params.items() if name != "n_jobs"},
@@ -219,11 +217,13 @@ def kinds_of_fit(
     """Return how all columns that are needed are read, and let the readers know what is guessed."""
     families = list_families(model, names)
     kinds, guessed = kinds_to_learn(tables, names, families)
-    tables.refuse_dates(kinds.keys() - families.keys() - declared.keys())
     for role, name in others.items():
         is_any = role == "target" or tables.kinds[name] == "flag"
         kinds[name] = tables.kinds[name] if is_any else "number"
-    tables.check_kinds({name: kind for name, kind in kinds.items() if name not in declared})
+    may_be_dates = {*families, *others.values()}
+    for name, kind in kinds.items():
+        if name not in declared:
+            tables.check_kind(name, kind, name in may_be_dates)
     for reader in tables.readers:
         reader.guessed = {*guessed, others["target"]} - declared.keys()
     return tables.declare(kinds, declared)
@@ -387,11 +387,11 @@ def predict_tables(
     ci_prob: float | None = None,
     digits: int | None = None,
     output: str = "parquet",
-    score: "Score | None" = None,
+    score: Any = None,
 ) -> Generator[Any]:
     """Yield predictions right of the columns that are carried along, a few rows at a time.
 
-    The score of rows that have a label is added up; the others say nothing.
+    A score has the column of labels as its `target`, and adds up how well they are predicted.
     """
     needed = list(carried) if score is None else [*carried, score.target]
     tables.check_there(needed, "columns")
@@ -475,38 +475,6 @@ def name_columns(
     return columns
 
 
-@dataclass(eq=False)
-class Score:
-    """How well rows are predicted whose label is in a column of the table, summed over batches."""
-
-    target: str
-    rows: int = 0
-    right: int = 0
-    loss: float = 0.0
-
-    def add(self, classes: Array, labels: Any, proba: Array) -> None:
-        """Count the rows that have a label that was learnt."""
-        names = classes.astype(str)
-        texts = labels.to_numpy(str)
-        if classes.dtype == bool:  # true and TRUE are the flag True
-            names = np.char.lower(names)
-            texts = np.char.lower(texts)
-        is_label = texts[:, None] == names  # `(r, c)`, of each row one class or none
-        is_right = is_label[np.arange(len(texts)), proba.argmax(axis=1)]
-        self.rows += int(is_label.sum())
-        self.right += int(is_right.sum())
-        with np.errstate(divide="ignore"):
-            self.loss -= float(np.log(proba[is_label]).sum())
-
-    def __str__(self) -> str:
-        if not self.rows:
-            return ""
-        return (
-            f"Score by column {self.target!r}: accuracy {100 * self.right / self.rows:.1f} %, "
-            f"log loss {self.loss / self.rows:.4f} a row, over {self.rows:,} rows"
-        )
-
-
 # Batches, for both
 
 
@@ -528,7 +496,7 @@ def working_on(batch: Batch, unseen: UnseenCollector) -> Iterator[None]:
 def rows_at_once(columns: int, batch_rows: Any = None) -> int:
     """Return how many rows make a batch: as many as are asked for, or have some megabytes."""
     if batch_rows is None:
-        return min(max(BATCH_CELLS // max(columns, 1), MIN_ROWS), MAX_ROWS)
+        return min(max(MAX_BATCH_CELLS // max(columns, 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
     if index(batch_rows) < 1:
         raise ValueError(f"batch_rows must be at least 1, got {batch_rows!r}.")
     return batch_rows

@@ -176,13 +176,20 @@ class TableFiles:
             if name not in self.columns:
                 raise ValueError(f"{whose}: {no_column(name, self.columns, self.name)}")
 
-    def check_kinds(self, kinds: Kinds) -> None:
-        """Raise for a file with a column whose type is not what is needed, or other files have."""
-        for name, kind in kinds.items():
-            for reader in self.readers:
-                present = reader.kinds[name]
-                if reader.reads_text(name) or not are_contrary(present, kind):
-                    continue
+    def check_kind(self, name: str, kind: str, may_be_dates: bool) -> None:
+        """Raise for a file with a column whose type is not what is needed, or other files have.
+
+        Dates are refused as by `fit`: each of them would be a level.
+        """
+        for reader in self.readers:
+            present = reader.kinds[name]
+            if name in reader.dates and not may_be_dates:
+                raise ValueError(
+                    f"{reader.name}: column {name!r} holds dates or times. Write them as numbers, "
+                    "such as days since 1970; drop the column; or take each date as a level, "
+                    f"kinds={{{name!r}: 'text'}}."
+                )
+            if are_contrary(present, kind) and not reader.reads_text(name):
                 needed = [
                     f"in {other.name} {HOLDS[other.kinds[name]]}"
                     for other in self.readers
@@ -193,17 +200,6 @@ class TableFiles:
                     f"{reader.name}: column {name!r} holds {HOLDS[present]}, and {needed[0]}. Say "
                     f"what it is: kinds={{{name!r}: {kind!r}}}."
                 )
-
-    def refuse_dates(self, names: Collection[str]) -> None:
-        """Raise for columns of dates, as `fit` does: each of them would be a level."""
-        for reader in self.readers:
-            for name in reader.dates:
-                if name in names:
-                    raise ValueError(
-                        f"{reader.name}: column {name!r} holds dates or times. Write them as "
-                        "numbers, such as days since 1970; drop the column; or take each date as "
-                        f"a level, kinds={{{name!r}: 'text'}}."
-                    )
 
     def declare(self, kinds: Kinds, declared: Kinds) -> dict[str, str]:
         """Return how columns are read: as a user declares, else by `kinds`."""
