@@ -184,7 +184,8 @@ def report(
     if save is not None:
         model.save(save)
         console.info(f"Wrote {save}")
-    console.info(f"Wrote {'the page to stdout' if output == '-' else output}")
+    if output != "-":
+        console.info(f"Wrote {output}")
 
 
 @cli.command(
@@ -307,10 +308,8 @@ def show(console: Console, model: str) -> None:
     from bayesnb import load
 
     estimator = load(model)
-    text = f"{estimator.summary()}\n"
-    if estimator.schema_.links is not None:
-        text += f"\n{estimator.links_}\n"
-    write_text("-", text)
+    links = "" if estimator.schema_.links is None else f"\n{estimator.links_}\n"
+    write_text("-", f"{estimator.summary()}\n{links}")
 
 
 @cli.command(epilog="Example: bayesnb explain churn.bnb new.csv --row 17")
@@ -391,7 +390,6 @@ def compare(
     from bayesnb import compare_smoothing
     from bayesnb.cli.tables import learn
 
-    options["estimate"] = "predictive"
     X, y, model = learn(console, [table], target, options)
     console.stages.begin(f"comparing settings of the smoothing by {len(y):,} rows")
     comparison = compare_smoothing(model, X, y, smoothing=smoothing, estimates=estimates)
@@ -417,10 +415,8 @@ def compare(
 def data(console: Console, name: str | None, output: str) -> None:
     """List the example tables, or write one."""
     if name is None:
-        if output != "-":
-            raise click.UsageError("-o needs the NAME of an example.")
         lines = [f"{known}\t{about}\n" for known, about in datasets.EXAMPLES.items()]
-        write_text("-", "".join(lines))
+        write_text(output, "".join(lines))
         return
     kind = output_format(output)
     if kind == "csv" and not output.endswith(".gz"):

@@ -56,13 +56,13 @@ def parse_family(text: str) -> ColumnOption:
     """Return the family that `[COLUMNS=]FAMILY` means, and its columns."""
     from bayesnb.data.families import family_named, no_family
 
-    names, equals, word = text.rpartition("=")
+    names, _, word = text.rpartition("=")
     word = word.strip().lower()
     try:
         family = family_named(word)
     except ValueError:
         raise click.BadParameter(no_family(word)) from None
-    return ColumnOption(split_names(names) if equals else (ALL,), family, text)
+    return ColumnOption(split_names(names or ALL), family, text)
 
 
 def complete_family(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -83,7 +83,7 @@ def parse_prior(text: str) -> ColumnOption:
             "age=Gamma(2, 1)."
         )
     value = match["value"].strip()
-    prior = parse_belief(value) if "(" in value else NUMBER.convert(value, None, None)
+    prior = parse_belief(value) if "(" in value else NUMBER(value)
     return ColumnOption(split_names(match["names"] or ALL), prior, text)
 
 
@@ -112,7 +112,7 @@ def list_of(item: click.ParamType) -> Callable[[str], tuple[Any, ...]]:
     """Return a function that reads distinct values of a type, between commas."""
 
     def parse(text: str) -> tuple[Any, ...]:
-        values = tuple(item.convert(part, None, None) for part in split_names(text))
+        values = tuple(item(part) for part in split_names(text))
         if len(set(values)) < len(values):
             raise click.BadParameter(f"{text!r} names a value twice.")
         return values
@@ -124,8 +124,8 @@ def parse_class_prior(text: str) -> Any:
     """Return `uniform`, `empirical`, a concentration, or the probability of each label."""
     if "=" in text:
         pairs = [part.rpartition("=") for part in split_names(text)]
-        return {label.strip(): NUMBER.convert(share, None, None) for label, _, share in pairs}
-    return text if text in ("uniform", "empirical") else NUMBER.convert(text, None, None)
+        return {label.strip(): NUMBER(share) for label, _, share in pairs}
+    return text if text in ("uniform", "empirical") else NUMBER(text)
 
 
 def parse_temper(text: str) -> str | float:

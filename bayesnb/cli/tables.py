@@ -62,7 +62,7 @@ def learn(
     y = frame[target]
     refuse_missing_labels(tables.name, y)
     check_labels(y, is_real=tables.kinds[target] == "number")
-    if len(X.columns) > 1 and all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in X.columns):
+    if all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in X.columns):
         warnings.warn(
             "the names of the columns are numbers: does the table lack its first line, with names?",
             stacklevel=1,
@@ -71,7 +71,7 @@ def learn(
     if isinstance(prior, dict):
         labels = {str(label): label for label in y.unique().tolist()}
         prior = {labels.get(label, label): share for label, share in prior.items()}
-    rules = {name: options[name] for name in RULES}
+    rules = {name: options[name] for name in RULES if name in options}
     families = list_families(X, declared, options["prior"])
     console.stages.begin(f"learning from {len(y):,} rows")
     return X, y, NaiveBayes(families, class_prior=prior, **rules).fit(X, y)
@@ -140,7 +140,7 @@ def list_families(X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOp
     """Return `families` of the estimator: what is declared, and what has a prior."""
     families = {name: declared[name].value for name in X.columns if name in declared}
     if priors:
-        families |= apply_priors(find_candidates(X, families), priors)
+        families |= apply_priors(X, families, priors)
     blocks: dict[Any, list[str]] = {}
     for name, family in families.items():
         is_block = family.multivariate and name in declared
@@ -151,19 +151,19 @@ def list_families(X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOp
     return {tuple(names): families[names[0]] for names in blocks.values()} or "auto"
 
 
-def find_candidates(X: Any, families: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """Return the family of each column, or those among which it is chosen."""
+def apply_priors(
+    X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOption]
+) -> dict[str, Any]:
+    """Return the families of the columns that have a prior, with it.
+
+    Where no family is declared, it is one of those among which the family is chosen.
+    """
     candidates: dict[str, Sequence[Any]] = {}
     for family, places in families_of("auto", open_table(X)):
         for name in X.columns[places]:
             candidates[name] = getattr(family, "candidates", [family])
-    return candidates | {name: [family] for name, family in families.items()}
-
-
-def apply_priors(
-    candidates: Mapping[str, Sequence[Any]], priors: Sequence[ColumnOption]
-) -> dict[str, Any]:
-    """Return the families of the columns that have a prior, with it."""
+    for name, family in declared.items():
+        candidates[name] = [family]
     families = {}
     used = set()
     for name, option in match_columns("--prior", [*candidates], priors):
@@ -172,9 +172,9 @@ def apply_priors(
             families[name] = family
             used.add(option)
         elif option.names != (ALL,):
-            known = candidates[name][0].option
             raise ValueError(
-                f"--prior {option.text} does not fit column {name!r}, which is {known}."
+                f"--prior {option.text} does not fit column {name!r}, which is "
+                f"{candidates[name][0].option}."
             )
     for option in priors:
         if option not in used:
