@@ -235,7 +235,7 @@ class Score:
     def add(self, classes: Array, labels: Any, proba: Array) -> None:
         """Count the rows that have a label that was learnt."""
         names = classes.astype(str)
-        texts = labels.to_numpy(str)
+        texts = np.array(labels.tolist(), str)
         if classes.dtype == bool:  # true and TRUE are the flag True
             names = np.char.lower(names)
             texts = np.char.lower(texts)
