@@ -112,7 +112,7 @@ def list_of(item: click.ParamType) -> Callable[[str], tuple[Any, ...]]:
     """Return a function that reads distinct values of a type, between commas."""
 
     def parse(text: str) -> tuple[Any, ...]:
-        values = tuple(item(part) for part in split_names(text))
+        values = tuple(map(item, split_names(text)))
         if len(set(values)) < len(values):
             raise click.BadParameter(f"{text!r} names a value twice.")
         return values

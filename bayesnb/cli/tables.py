@@ -240,9 +240,8 @@ class Score:
             names = np.char.lower(names)
             texts = np.char.lower(texts)
         is_label = texts[:, None] == names  # `(r, c)`, of each row one class or none
-        is_right = is_label[np.arange(len(texts)), proba.argmax(axis=1)]
         self.rows += is_label.sum()
-        self.right += is_right.sum()
+        self.right += is_label[np.arange(len(texts)), proba.argmax(axis=1)].sum()
         with np.errstate(divide="ignore"):
             self.loss -= np.log(proba[is_label]).sum()
 
