@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, wraps
 from itertools import chain
 from typing import Any, ClassVar, Self
 
@@ -139,6 +139,24 @@ def refuse_damaged(x: Any) -> None:
         ) from None
 
 
+def kept_by_column[Out](read: Callable[[Any, int], Out]) -> Callable[[Any, int], Out]:
+    """Let a table keep what a method has read of a column.
+
+    A `functools.cache` of the bound method would keep the table itself, in a cycle: memory of many
+    megabytes that waits for the garbage collector.
+    """
+    name = f"{read.__name__} by column"
+
+    @wraps(read)
+    def look_up(table: Any, column: int) -> Out:
+        known = vars(table).setdefault(name, {})
+        if column not in known:
+            known[column] = read(table, column)
+        return known[column]
+
+    return look_up
+
+
 class Table(ABC):
     """Rows and named columns.
 
@@ -200,24 +218,18 @@ class Table(ABC):
         """Return whether the cells of a column are lists of words."""
         return first_list(self.values(column)) is not None
 
-    @cached_property
-    def lists(self) -> Callable[[int], Lists]:
-        """Function that returns the words of a column of lists, split once."""
-        return cache(self._split)
-
-    def _split(self, column: int) -> Lists:
+    @kept_by_column
+    def lists(self, column: int) -> Lists:
+        """Return the words of a column of lists."""
         return lists_of_objects(self.columns[column], self.values(column))
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         """Return the levels that a column's type declares, used or not."""
         return None
 
-    @cached_property
-    def distinct(self) -> Callable[[int], DistinctValues]:
-        """Function that returns the distinct values of a column and where they stand."""
-        return cache(self._factorize)
-
-    def _factorize(self, column: int) -> DistinctValues:
+    @kept_by_column
+    def distinct(self, column: int) -> DistinctValues:
+        """Return the distinct values of a column and where they stand."""
         return factorize(self.columns[column], self.values(column))
 
     def distinct_of(self, columns: Places) -> list[DistinctValues]:
@@ -463,12 +475,9 @@ class FrameTable(Table):
         """Names of the rows, those of an index of several levels as tuples."""
         return self.x.index.to_numpy() if self.is_pandas else super().index
 
-    @cached_property
-    def series(self) -> Callable[[int], nw.Series]:
-        """Function that returns a column, with a type that NumPy or pandas can hold."""
-        return cache(self._series)
-
-    def _series(self, column: int) -> nw.Series:
+    @kept_by_column
+    def series(self, column: int) -> nw.Series:
+        """Return a column, with a type that NumPy or pandas can hold."""
         series = nw.from_native(self.x[self.columns[column]], series_only=True)
         return with_plain_type(series)
 
@@ -523,13 +532,14 @@ class FrameTable(Table):
             return cells.view(np.uint8)
         return cells if cells.dtype.kind in "iuf" else floats(self.columns[column], cells)
 
-    def _factorize(self, column: int) -> DistinctValues:
+    @kept_by_column
+    def distinct(self, column: int) -> DistinctValues:
         native = self.series(column).to_native()
         if is_categorical(native):
             codes = native.cat.codes.to_numpy()
             return distinct(self.columns[column], codes, native.cat.categories)
         text = coded_text(native)
-        return super()._factorize(column) if text is None else text
+        return super().distinct(column) if text is None else text
 
     def values(self, column: int) -> Array:
         series = self.series(column)
