@@ -266,11 +266,11 @@ def resume(
     before = note["identity"] if isinstance(note, dict) else {}
     for name, value in identity.items():
         if not are_alike(value, before.get(name)):
-            what = f"`{name}` differs"
+            change = f"`{name}` differs"
             if name == "files":
-                what = describe_changed_files(before[name], value)
+                change = describe_changed_files(before[name], value)
             raise ValueError(
-                f"{str(checkpoint)!r} is the checkpoint of another fit: {what}. Go on with what "
+                f"{str(checkpoint)!r} is the checkpoint of another fit: {change}. Go on with what "
                 "that fit had, give another name, or delete the file to begin anew."
             )
     unseen.levels = note["unseen"]
@@ -472,6 +472,8 @@ def name_columns(
         for prefix, values in numbers.items():
             name = f"{prefix}_{visible(str(label))}"  # without control characters
             columns[name] = values[:, c] if digits is None else values[:, c].round(digits)
+    if len(columns) <= len(classes) * len(numbers):
+        raise ValueError("several labels differ by control characters only: rename them.")
     return columns
 
 

@@ -329,7 +329,7 @@ def partitions_of(X: Any, y: Any, sample_weight: Any) -> list[Any]:
         column = [part] * len(lengths(X))
         if is_lazy(part):  # arrays that are not optimized share what they read
             delayed = part.to_delayed(optimize_graph=is_frame(part))
-            column = list(flatten(delayed, container=np.ndarray))
+            column = flatten(delayed, container=np.ndarray)
         columns.append(column)
     return list(zip(*columns, strict=True))
 
