@@ -196,6 +196,9 @@ def _split_into_parts(
             yield replace(part, places=np.array([places[block.names[f]] for f in columns]))
 
 
+# Blocks of columns
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Partition(VerdictTable):
     """Columns in blocks that are modelled jointly, the steps of the search, and the estimator.

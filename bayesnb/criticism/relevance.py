@@ -153,6 +153,9 @@ def _compare_features(
     return qualified_names(features, owners), by_name, blocks
 
 
+# What is lost without a column
+
+
 def importance(
     model: Any,
     X: Any,
