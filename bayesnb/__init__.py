@@ -98,11 +98,8 @@ _NAMES = {
     "inference.posterior_draws": "DrawnWarning",
     "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
     "criticism.calibration": "calibration",
-    "criticism.compare": "compare",
-    "criticism.partition": "Partition partition",
-    "criticism.dependence": "dependence",
-    "criticism.importance": "importance",
-    "criticism.relevance": "relevance",
+    "criticism.dependence": "Partition dependence partition",
+    "criticism.relevance": "importance relevance",
     "estimators.naive_bayes": "load",
     "scale.live": "Live",
     "plots": (
@@ -110,7 +107,7 @@ _NAMES = {
         "plot_relevance plot_uncertainty plot_waterfall plot_words"
     ),
     "criticism.tune": "BoundaryWarning RefusedWarning tune",
-    "criticism.compare_smoothing": "SmoothingComparison compare_smoothing",
+    "criticism.compare": "SmoothingComparison compare compare_smoothing",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 _ROOMS = ("datasets", "mcmc", "report", "scale")  # are there without a separate import
@@ -119,13 +116,13 @@ __all__ = list(_HOME)
 
 if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
+    from bayesnb.criticism.compare import SmoothingComparison as SmoothingComparison
     from bayesnb.criticism.compare import compare as compare
-    from bayesnb.criticism.compare_smoothing import SmoothingComparison as SmoothingComparison
-    from bayesnb.criticism.compare_smoothing import compare_smoothing as compare_smoothing
+    from bayesnb.criticism.compare import compare_smoothing as compare_smoothing
+    from bayesnb.criticism.dependence import Partition as Partition
     from bayesnb.criticism.dependence import dependence as dependence
-    from bayesnb.criticism.importance import importance as importance
-    from bayesnb.criticism.partition import Partition as Partition
-    from bayesnb.criticism.partition import partition as partition
+    from bayesnb.criticism.dependence import partition as partition
+    from bayesnb.criticism.relevance import importance as importance
     from bayesnb.criticism.relevance import relevance as relevance
     from bayesnb.criticism.tune import BoundaryWarning as BoundaryWarning
     from bayesnb.criticism.tune import RefusedWarning as RefusedWarning

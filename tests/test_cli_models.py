@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from bayesnb import load
+from bayesnb import NaiveBayes, load
 from bayesnb.cli import main
 from bayesnb.datasets import penguins
 
@@ -77,6 +78,20 @@ def test_labels_in_the_table_are_scored_under_the_name_that_the_model_remembers(
     written, err = capsys.readouterr()
     assert err == ""
     assert written.startswith("predicted,p_Adelie,lower_Adelie,upper_Adelie,p_Chinstrap,")
+
+
+def test_flags_are_scored_however_they_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("a,y\n1,true\n2,TRUE\n7,false\n8,False\n9,\n9,?\n")
+    model = str(tmp_path / "m.bnb")
+    rows = pd.DataFrame({"a": [1.0, 2.0, 7.0, 8.0]})
+    NaiveBayes("gaussian").fit(rows, [True, True, False, False]).save(model)
+    assert main(["predict", model, str(table), "--target", "y"]) == 0
+    err = capsys.readouterr().err
+    assert "accuracy 100.0 %" in err
+    assert "over 4 rows" in err
 
 
 @pytest.mark.parametrize("topic", ["tables", "families"])

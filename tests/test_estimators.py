@@ -361,3 +361,13 @@ def test_a_search_over_families_finds_the_best_prior() -> None:
     assert len(set(scores)) == 3
     best = search.best_estimator_[-1].families["a"].prior.concentration
     assert best == concentrations[np.argmax(scores)]
+
+
+def test_none_may_be_written_as_a_word() -> None:
+    plain = NaiveBayes(temper=None, dependence=None)
+    words = NaiveBayes(temper="none", dependence="none")
+    one = plain.fit(X, Y)
+    two = words.fit(X, Y)
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    assert two.temper_ == 1
+    assert (NaiveBayes().fit(X, Y).predict_proba(X) != two.predict_proba(X)).any()

@@ -18,16 +18,16 @@ import click
 from click.core import ParameterSource
 
 from bayesnb import __version__, datasets
-from bayesnb.cli.help_texts import TOPICS
 from bayesnb.cli.options import (
     ESTIMATES,
     FILE,
     NUMBER,
     OUTPUT,
+    TOPICS,
     ColumnOption,
     Command,
-    ListType,
     estimate_option,
+    list_of,
     model_options,
     output_option,
     prob_option,
@@ -160,8 +160,7 @@ def report(
             raise click.UsageError(f"--{flag} is for a new model, and {models[0]} is saved.")
 
     from bayesnb import load
-    from bayesnb.cli.scores import show_scores
-    from bayesnb.cli.tables import learn, read_labelled
+    from bayesnb.cli.tables import learn, read_labelled, show_scores
     from bayesnb.report import About, gather, render
 
     if models:
@@ -185,7 +184,8 @@ def report(
     if save is not None:
         model.save(save)
         console.info(f"Wrote {save}")
-    console.info(f"Wrote {'the page to stdout' if output == '-' else output}")
+    if output != "-":
+        console.info(f"Wrote {output}")
 
 
 @cli.command(
@@ -212,14 +212,13 @@ def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **opt
     Several tables are read as one. Prints the family of each column, how well rows are predicted
     that were held out, and a verdict on that.
     """
-    from bayesnb.cli.tables import learn
+    from bayesnb.cli.tables import learn, show_scores
 
     X, y, model = learn(console, tables, target, options)
     if not console.quiet:
-        from bayesnb.cli.scores import describe_model, show_scores
         from bayesnb.report import gather
 
-        console.info(*describe_model(model))
+        console.info(*model.summary().lines, *model.schema_.reading.split("; "))
         show_scores(console, gather(model, X, y, stages=console.stages))
     model.save(save)
     console.info(f"Wrote {save}")
@@ -268,9 +267,9 @@ def predict(
     kind = output_format(output)
 
     from bayesnb import load
-    from bayesnb.cli.tables import open_tables
+    from bayesnb.cli.tables import Score, open_tables
     from bayesnb.results.datasets import ci_prob
-    from bayesnb.scale.predict_files import Score, predict_tables
+    from bayesnb.scale.files import predict_tables
 
     estimator = load(model)
     if interval and estimator.estimate != "predictive":
@@ -292,7 +291,8 @@ def predict(
             score=score,
         )
         rows = write_tables(output, kind, answers)
-    console.info(str(score or ""))
+    if score and score.rows:
+        console.info(str(score))
     if output != "-":
         console.info(f"Wrote {output}: {rows:,} rows")
 
@@ -308,10 +308,8 @@ def show(console: Console, model: str) -> None:
     from bayesnb import load
 
     estimator = load(model)
-    text = f"{estimator.summary()}\n"
-    if estimator.schema_.links is not None:
-        text += f"\n{estimator.links_}\n"
-    write_text("-", text)
+    links = "" if estimator.schema_.links is None else f"\n{estimator.links_}\n"
+    write_text("-", f"{estimator.summary()}\n{links}")
 
 
 @cli.command(epilog="Example: bayesnb explain churn.bnb new.csv --row 17")
@@ -330,11 +328,12 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
     from bayesnb.data.files import to_text
-    from bayesnb.scale.predict_files import ROWS, as_learnt, kinds_of_columns
+    from bayesnb.scale.files import as_learnt, kinds_of_columns, rows_at_once
 
     estimator = load(model)
     with open_tables(console, "reading", [table], options) as opened:
-        for batch in opened.batches(kinds_of_columns(estimator, opened), ROWS):
+        kinds = kinds_of_columns(estimator, opened)
+        for batch in opened.batches(kinds, rows_at_once(len(kinds))):
             if row < batch.stop:
                 break
         else:
@@ -356,14 +355,14 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
 @target_option
 @click.option(
     "--smoothing",
-    type=ListType(NUMBER),
+    type=list_of(NUMBER),
     metavar="LIST",
     default="0,0.01,0.1,0.5,1,2,5,10",
     help="Values to compare, between commas.",
 )
 @click.option(
     "--estimates",
-    type=ListType(click.Choice(ESTIMATES)),
+    type=list_of(click.Choice(ESTIMATES)),
     metavar="LIST",
     help="Some of predictive, mean, map, mle: all but mle unless given.",
 )
@@ -391,7 +390,6 @@ def compare(
     from bayesnb import compare_smoothing
     from bayesnb.cli.tables import learn
 
-    options["estimate"] = "predictive"
     X, y, model = learn(console, [table], target, options)
     console.stages.begin(f"comparing settings of the smoothing by {len(y):,} rows")
     comparison = compare_smoothing(model, X, y, smoothing=smoothing, estimates=estimates)
@@ -417,10 +415,8 @@ def compare(
 def data(console: Console, name: str | None, output: str) -> None:
     """List the example tables, or write one."""
     if name is None:
-        if output != "-":
-            raise click.UsageError("-o needs the NAME of an example.")
         lines = [f"{known}\t{about}\n" for known, about in datasets.EXAMPLES.items()]
-        write_text("-", "".join(lines))
+        write_text(output, "".join(lines))
         return
     kind = output_format(output)
     if kind == "csv" and not output.endswith(".gz"):

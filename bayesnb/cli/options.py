@@ -1,4 +1,4 @@
-"""Options that several commands share, and the types of their values.
+"""Options that several commands share, the types of their values, and help on both.
 
 Nothing slow is imported at the top: the help needs it all.
 """
@@ -37,10 +37,10 @@ def split_list(text: str) -> list[str]:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Split a text at commas into names, none of which is empty."""
+    """Split a text at commas into names or values, none of which is empty."""
     names = split_list(text)
     if not all(names):
-        raise click.BadParameter(f"a name is empty in {text!r}.")
+        raise click.BadParameter(f"a part is empty in {text!r}.")
     return tuple(names)
 
 
@@ -56,13 +56,13 @@ def parse_family(text: str) -> ColumnOption:
     """Return the family that `[COLUMNS=]FAMILY` means, and its columns."""
     from bayesnb.data.families import family_named, no_family
 
-    names, equals, word = text.rpartition("=")
+    names, _, word = text.rpartition("=")
     word = word.strip().lower()
     try:
         family = family_named(word)
     except ValueError:
         raise click.BadParameter(no_family(word)) from None
-    return ColumnOption(split_names(names) if equals else (ALL,), family, text)
+    return ColumnOption(split_names(names or ALL), family, text)
 
 
 def complete_family(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -83,7 +83,7 @@ def parse_prior(text: str) -> ColumnOption:
             "age=Gamma(2, 1)."
         )
     value = match["value"].strip()
-    prior = parse_belief(value) if "(" in value else NUMBER.convert(value, None, None)
+    prior = parse_belief(value) if "(" in value else NUMBER(value)
     return ColumnOption(split_names(match["names"] or ALL), prior, text)
 
 
@@ -108,30 +108,24 @@ def parse_belief(text: str) -> Any:
         raise click.BadParameter(f"{text}: {str(error).replace('.__init__()', ':')}") from None
 
 
-class ListType(click.ParamType):
-    """Distinct values of a type, between commas."""
+def list_of(item: click.ParamType) -> Callable[[str], tuple[Any, ...]]:
+    """Return a function that reads distinct values of a type, between commas."""
 
-    name = "list"
-
-    def __init__(self, item: click.ParamType) -> None:
-        self.item = item
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, ...]:
-        parts = split_list(value)
-        if not all(parts):
-            self.fail(f"a value is empty in {value!r}.", param, ctx)
-        values = tuple(self.item.convert(part, param, ctx) for part in parts)
+    def parse(text: str) -> tuple[Any, ...]:
+        values = tuple(map(item, split_names(text)))
         if len(set(values)) < len(values):
-            self.fail(f"{value!r} names a value twice.", param, ctx)
+            raise click.BadParameter(f"{text!r} names a value twice.")
         return values
+
+    return parse
 
 
 def parse_class_prior(text: str) -> Any:
     """Return `uniform`, `empirical`, a concentration, or the probability of each label."""
     if "=" in text:
         pairs = [part.rpartition("=") for part in split_names(text)]
-        return {label.strip(): NUMBER.convert(share, None, None) for label, _, share in pairs}
-    return text if text in ("uniform", "empirical") else NUMBER.convert(text, None, None)
+        return {label.strip(): NUMBER(share) for label, _, share in pairs}
+    return text if text in ("uniform", "empirical") else NUMBER(text)
 
 
 def parse_temper(text: str) -> str | float:
@@ -249,3 +243,76 @@ reading_options = combine(
     click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark."),
     click.option("--encoding", metavar="NAME", help="Encoding of text: UTF-8 unless given."),
 )
+
+# Topics of `bayesnb help`
+
+TABLES = """\
+How tables are read
+
+Tables are CSV, TSV or JSON lines (also compressed with gzip), Parquet, Arrow or
+Feather, recognised by their first bytes or by their names; - is standard input.
+In CSV and TSV the first line names the columns.
+
+  numbers  every cell that is not missing looks like a number
+  levels   all else: text, dates, $5, 12 %, 1,234, and codes such as 007
+  flags    true and false
+
+Missing cells are empty, NA, NaN or ? in CSV and TSV, and null elsewhere.
+--missing ',NA,unknown' replaces that list; an empty text is the empty cell.
+None, null and N/A are levels unless they are listed.
+
+--delimiter, --decimal and --encoding say what is not recognised. A warning
+names columns that most likely are not what they are read as. Messages count
+rows below the header from 0.
+
+predict and explain find the columns of the model by name, in any order, and
+ignore others. Tables of one fit need the same columns.
+
+Exit codes: 0 done, 1 the job failed, 2 bad usage, 130 interrupted.
+"""
+
+FAMILIES = """\
+Families, priors and what is chosen where nothing is declared
+
+--family COLUMNS=FAMILY declares columns; without COLUMNS, all that no other
+--family names. COLUMNS are names or patterns such as 'w_*', between commas. A
+name with a comma or a quote is quoted as in CSV; a name goes before a pattern.
+
+  categorical   levels; also numbers that are names (zip=categorical)
+  bernoulli     flags, or numbers that are only 0 and 1
+  gaussian      numbers from a bell curve
+  histogram     numbers from a density of any shape
+  poisson       counts of events
+  multinomial   counts of words, one column a word
+  joint         a table of all combinations of the columns' levels
+  multivariate  numbers with their covariances
+  drop          the columns are left out
+
+multinomial, joint and multivariate make one block of the columns that are named
+together. gaussian:shared and multivariate:shared have one variance for all
+classes.
+
+Where a column is not declared, flags are bernoulli, levels categorical, and
+numbers histogram, unless gaussian, categorical or poisson predicts held-out
+labels better by more than 2 nats.
+
+--prior [COLUMNS=]PRIOR is a number, the concentration (smoothing) of Dirichlet
+and Beta priors, or one of
+
+  Dirichlet(concentration)             categorical, multinomial, joint
+  Beta(a, b)                           bernoulli
+  Gamma(shape, rate)                   poisson
+  NormalInverseGamma(mean=..., count=..., shape=..., scale=...)     gaussian
+  NormalInverseWishart(mean=..., count=..., dof=..., scale=...)     multivariate
+
+Without COLUMNS it is for all columns that it fits.
+
+Declare nothing, and exponents (--temper) and links (--dependence) are chosen by
+held-out labels too. Declare a family other than drop, a prior or an estimate,
+and the model is what you declared: exponents are 1, and nothing is linked,
+unless --temper and --dependence ask for it.
+
+Messages name parameters as Python does: temper='loo' is --temper loo here.
+"""
+
+TOPICS = {"tables": TABLES, "families": FAMILIES}

@@ -1,26 +1,34 @@
-"""Rows that a command learns from or scores, read from tables in files."""
+"""Rows that a command learns from or scores: tables in files, families of columns, scores."""
 
+import fnmatch
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 import numpy as np
 
-from bayesnb.cli.families import list_families, match_columns
+from bayesnb.cli.options import ALL, ColumnOption
 from bayesnb.cli.output import Console
+from bayesnb.data import open_table
 from bayesnb.data.checks import describe_numeric_labels
+from bayesnb.data.families import families_of, no_column
 from bayesnb.data.files import Reading, open_reader, refuse_missing_labels
 from bayesnb.estimators import NaiveBayes
+from bayesnb.estimators.cross_validation import describe_selection
+from bayesnb.families.base import Array
 from bayesnb.progress import bar
+from bayesnb.scale.files import as_learnt, kinds_of_columns
 from bayesnb.scale.many_files import TableFiles, kind_of_levels, kinds_to_learn
-from bayesnb.scale.predict_files import as_learnt, kinds_of_columns
+from bayesnb.selection.leave_one_out import Pointwise
 
 READING = ("delimiter", "encoding", "decimal", "missing")
 RULES = ("temper", "dependence", "estimate")
 Options = Mapping[str, Any]
+Matches = list[tuple[str, ColumnOption]]
 
 
 @contextmanager
@@ -47,17 +55,14 @@ def learn(
         columns = [name for name in tables.columns if name != target]
         declared = dict(match_columns("--family", columns, options["family"]))
         families = {name: option.value for name, option in declared.items()}
-        kept = [name for name in columns if families.get(name, "auto") is not None]
-        if not kept:
-            raise ValueError(f"{tables.name}: no column is left to learn from.")
-        kinds, _ = kinds_to_learn(tables, kept, families)
+        kinds, _ = kinds_to_learn(tables, columns, families)
         kinds[target] = "integer" if tables.kinds[target] == "integer" else "text"
         frame = tables.read(kinds)
     X = frame.drop(columns=target)
     y = frame[target]
     refuse_missing_labels(tables.name, y)
     check_labels(y, is_real=tables.kinds[target] == "number")
-    if len(X.columns) > 1 and all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in X.columns):
+    if all(re.fullmatch(r"[+-]?[0-9.]+", name) for name in X.columns):
         warnings.warn(
             "the names of the columns are numbers: does the table lack its first line, with names?",
             stacklevel=1,
@@ -66,7 +71,7 @@ def learn(
     if isinstance(prior, dict):
         labels = {str(label): label for label in y.unique().tolist()}
         prior = {labels.get(label, label): share for label, share in prior.items()}
-    rules = {name: options[name] for name in RULES}
+    rules = {name: options[name] for name in RULES if name in options}
     families = list_families(X, declared, options["prior"])
     console.stages.begin(f"learning from {len(y):,} rows")
     return X, y, NaiveBayes(families, class_prior=prior, **rules).fit(X, y)
@@ -109,3 +114,139 @@ def read_labelled(
             f"{tables.name}: the label {unknown[0]!r} in column {target!r} was never learnt."
         )
     return as_learnt(model, frame, tables), y
+
+
+# Families, from `--family`, `--prior` and what the columns hold
+
+
+def match_columns(flag: str, columns: Sequence[str], options: Sequence[ColumnOption]) -> Matches:
+    """Return columns and their options: first those for `ALL`, then by pattern, then by name."""
+    ranks: tuple[Matches, ...] = ([], [], [])
+    for option in options:
+        for pattern in option.names:
+            is_name = pattern in columns
+            matches = [pattern] if is_name else fnmatch.filter(columns, pattern)
+            if not matches:
+                raise ValueError(f"{flag}: {no_column(pattern, columns)}")
+            rank = ranks[is_name + (pattern != ALL)]
+            taken = {column for column, _ in rank}.intersection(matches)
+            if taken and (flag, pattern) != ("--prior", ALL):  # these may fit different columns
+                raise click.UsageError(f"{flag} declares column {min(taken)!r} twice.")
+            rank += [(column, option) for column in matches]
+    return [match for rank in ranks for match in rank]
+
+
+def list_families(X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOption]) -> Any:
+    """Return `families` of the estimator: what is declared, and what has a prior."""
+    families = {name: declared[name].value for name in X.columns if name in declared}
+    if priors:
+        families |= apply_priors(X, families, priors)
+    blocks: dict[Any, list[str]] = {}
+    for name, family in families.items():
+        is_block = family.multivariate and name in declared
+        blocks.setdefault(id(declared[name]) if is_block else name, []).append(name)
+    for names in blocks.values():
+        if len({repr(families[name]) for name in names}) > 1:
+            raise ValueError(f"--prior: {', '.join(names)} are one block: give them one prior.")
+    return {tuple(names): families[names[0]] for names in blocks.values()} or "auto"
+
+
+def apply_priors(
+    X: Any, declared: Mapping[str, Any], priors: Sequence[ColumnOption]
+) -> dict[str, Any]:
+    """Return the families of the columns that have a prior, with it.
+
+    Where no family is declared, it is one of those among which the family is chosen.
+    """
+    candidates: dict[str, Sequence[Any]] = {}
+    for family, places in families_of("auto", open_table(X)):
+        for name in X.columns[places]:
+            candidates[name] = getattr(family, "candidates", [family])
+    for name, family in declared.items():
+        candidates[name] = [family]
+    families = {}
+    used = set()
+    for name, option in match_columns("--prior", [*candidates], priors):
+        family = find_family(candidates[name], option.value)
+        if family is not None:
+            families[name] = family
+            used.add(option)
+        elif option.names != (ALL,):
+            raise ValueError(
+                f"--prior {option.text} does not fit column {name!r}, which is "
+                f"{candidates[name][0].option}."
+            )
+    for option in priors:
+        if option not in used:
+            raise ValueError(f"--prior {option.text}: there is no column that it fits.")
+    return families
+
+
+def find_family(candidates: Sequence[Any], prior: Any) -> Any:
+    """Return the first family that may have a prior, with it; a number is for the first alone."""
+    for family in candidates:
+        if isinstance(prior, float):
+            return replace(family, prior=prior) if family.number_prior() else None
+        if family.conjugate is type(prior):
+            return replace(family, prior=prior)
+    return None
+
+
+# How well rows are predicted
+
+
+def show_scores(console: Console, facts: Any) -> None:
+    """Print how well rows are predicted by the model of all others; warn where that is too good."""
+    from bayesnb.report.checks import WARNING, find_copies, find_width
+
+    observed = facts.observed
+    if observed is None:
+        console.info(
+            "Leave-one-out: no score, as the other rows leave no distribution of a row's class."
+        )
+    else:
+        scores = facts.label_log_proba[~np.isnan(facts.label_log_proba)]
+        sums = Pointwise(scores, scores)
+        console.info(
+            f"Leave-one-out: accuracy {100 * observed.accuracy:.1f} %, "
+            f"log score {sums.total:.2f} ± {sums.se:.2f} over {sums.rows:,} rows "
+            f"(log loss {observed.log_loss:.4f} a row)",
+            describe_selection(facts.model),
+            f"Baselines: accuracy {100 * observed.majority:.1f} % by always answering the most "
+            f"frequent class, log loss {observed.shares_loss:.4f} a row by the shares of the "
+            "classes in the other rows",
+            f"Verdict: {facts.verdict}",
+        )
+    for find in (find_copies, find_width):
+        state, *sentences = find(facts)
+        if state == WARNING:
+            warnings.warn(" ".join(sentences), stacklevel=2)
+
+
+@dataclass(eq=False)
+class Score:
+    """How well rows are predicted whose label is in a column of the table, summed over batches."""
+
+    target: str
+    rows: int = 0
+    right: int = 0
+    loss: float = 0.0
+
+    def add(self, classes: Array, labels: Any, proba: Array) -> None:
+        """Count the rows that have a label that was learnt."""
+        names = classes.astype(str)
+        texts = np.array(labels.tolist(), str)
+        if classes.dtype == bool:  # true and TRUE are the flag True
+            names = np.char.lower(names)
+            texts = np.char.lower(texts)
+        is_label = texts[:, None] == names  # `(r, c)`, of each row one class or none
+        self.rows += is_label.sum()
+        self.right += is_label[np.arange(len(texts)), proba.argmax(axis=1)].sum()
+        with np.errstate(divide="ignore"):
+            self.loss -= np.log(proba[is_label]).sum()
+
+    def __str__(self) -> str:
+        return (
+            f"Score by column {self.target!r}: accuracy {100 * self.right / self.rows:.1f} %, "
+            f"log loss {self.loss / self.rows:.4f} a row, over {self.rows:,} rows"
+        )

@@ -1,7 +1,9 @@
-"""The starting point of every criticism: a fitted estimator and the rows that it has learnt."""
+"""What criticisms share: a fitted estimator with the rows that it has learnt, and a verdict."""
 
+from abc import ABC
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +14,17 @@ from bayesnb.estimators.base import clone_with, clone_without_links, without_lin
 from bayesnb.estimators.cross_validation import read_learnt_rows, scoring_rule
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
-from bayesnb.formatting import quote
+from bayesnb.formatting import fixed, number, quote, shorten
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.views import read
+from bayesnb.results.tables import Formats, show_html, show_text
 from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.joint_columns import Names
 from bayesnb.selection.smoothing import PriorVariants
+
+HIDDEN = ["concentration", "se", "accuracy", "brier"]  # columns for which a terminal has no room
+FORMATS: Formats = {"ece": partial(fixed, decimals=4), "joined": partial(shorten, most=36)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,3 +120,44 @@ def declare_families(
         declared[names[0] if is_plain else names] = family
     dropped = tuple(name for name in schema.columns if name not in schema.families)
     return declared | ({dropped: None} if dropped else {})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VerdictTable(ABC):
+    """A table, a verdict on it in a sentence, and notes on its numbers."""
+
+    table: Any
+    verdict: str
+    notes: tuple[str, ...]
+
+    def to_frame(self) -> Any:
+        """Return a copy of `table`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            It has the columns of `table`.
+
+        See Also
+        --------
+        compare_smoothing, partition : What the columns mean.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB, partition
+        >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
+        >>> partition(CategoricalNB(), X, y).to_frame().columns.to_list()
+        ['step', 'joined', 'log_bayes_factor', 'log_evidence']
+        """
+        return self.table.copy()
+
+    def __repr__(self) -> str:
+        return show_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return show_html(*self._parts())
+
+    def _parts(self) -> tuple[str, Any, Formats, str]:
+        rows = self.table.drop(columns=HIDDEN, errors="ignore")
+        index = rows.pop(rows.columns[0]).map(number)
+        return self.verdict, rows.set_index(index), FORMATS, "\n".join(self.notes)

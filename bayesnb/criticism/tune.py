@@ -7,12 +7,13 @@ import numpy as np
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, declare_families, fit_rows
-from bayesnb.criticism.wording import describe_end, explain_refusal
 from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.base import clone_declaring, clone_with, without_links
 from bayesnb.estimators.cross_validation import score_left_out
+from bayesnb.families.family import LEAST, MOST
+from bayesnb.formatting import list_names, quote
 from bayesnb.model.schema import Schema
-from bayesnb.selection.hyperparameters import PER, best_by_evidence
+from bayesnb.selection.hyperparameters import PER, End, best_by_evidence
 from bayesnb.selection.leave_one_out import PACKAGE, Pointwise
 from bayesnb.selection.smoothing import best_by_loo
 from bayesnb.stages import Stages
@@ -226,3 +227,30 @@ def _score_labels(before: FittedRows, after: FittedRows) -> Any:
         "diff_se": [0.0, gaps.se],
     }
     return results.datasets.tuning(scores)
+
+
+def explain_refusal(tuning: Any, criterion: str) -> str:
+    """Return why tuned priors are not taken: their scores before and after."""
+    before = tuning.loc["before"]
+    after = tuning.loc["after"]
+    other = "criterion='loo' for the priors that predict labels best, or "
+    return (
+        "tune: the best priors by this criterion predict the labels worse than those of the "
+        "estimator, which it keeps: the leave-one-out score is "
+        f"{after.elpd_loo:.1f} with them and {before.elpd_loo:.1f} without, a difference of "
+        f"{after.elpd_diff:.1f} with a standard error of {after.diff_se:.1f}. Use "
+        f"{'' if criterion == 'loo' else other}force=True to use these anyway."
+    )
+
+
+def describe_end(end: End, estimator: Any) -> str:
+    """Return what it means that a prior's parameter is at the end of its range."""
+    blocks = estimator.schema_.blocks
+    keys = tuple(blocks[b].keys[f] for b, f in end.columns)
+    noun = "column" if len(keys) == 1 and not isinstance(keys[0], tuple) else "columns"
+    where = f"{noun} {list_names(keys, to_text=quote)}"
+    if end.code is not None:
+        where += f" in class {quote(estimator.classes_.tolist()[end.code])}"
+    value = f"{MOST:g}, as good as infinite" if end.infinite else f"{LEAST:g}, as good as 0"
+    is_shared = blocks[end.columns[0][0]].family.shared
+    return f"{where}: {end.name} {value}: {end.kind.meaning(end.name, end.infinite, is_shared)}."

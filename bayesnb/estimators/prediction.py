@@ -20,7 +20,7 @@ from bayesnb.selection.leave_one_out import Pointwise
 
 def dask_room() -> Any:
     """Return the module that knows Dask: it stands above this room, so it is imported only then."""
-    return import_module("bayesnb.scale.dask_tables")
+    return import_module("bayesnb.scale.shards")
 
 
 class PredictionMixin(ABC):

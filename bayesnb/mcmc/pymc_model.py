@@ -27,7 +27,8 @@ from bayesnb.mcmc.variable_names import BlockNames, name_variables
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY
-from bayesnb.results.parameter_names import Layout, coordinate
+from bayesnb.results.drawn_trees import Layout
+from bayesnb.results.tables import coordinate
 from bayesnb.selection.leave_one_out import PACKAGE
 
 MAX_LEVELS_LEARNED = 500  # of a column whose proportions are learned

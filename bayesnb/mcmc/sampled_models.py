@@ -39,7 +39,7 @@ from bayesnb.mcmc.sampled_uncertainty import MAX_PROBABILITIES, DrawsClassifier,
 from bayesnb.mcmc.sampling import ChainParameters, sample
 from bayesnb.model.product import Rows
 from bayesnb.numerics.threads import blocks
-from bayesnb.results.parameter_names import Variables
+from bayesnb.results.drawn_trees import Variables
 
 MAX_EXPLAINED_DRAWS = 200  # draws
 

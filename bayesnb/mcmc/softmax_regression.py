@@ -198,7 +198,7 @@ def build(
     pm = pymc()
     terms = design.terms(rows.cells)
     axes = principal_axes(terms, rows.counts)
-    labels = {"feature": results.parameter_names.coordinate(design.names)}
+    labels = {"feature": results.tables.coordinate(design.names)}
     with pm.Model(coords={**coords, **labels, "axis": np.arange(len(axes))}) as model:
         rotated = pm.ZeroSumNormal("rotated", sigma=scale / np.sqrt(2), dims=("axis", "class"))
         pm.Deterministic("coefficient", pm.math.dot(axes, rotated), dims=("feature", "class"))

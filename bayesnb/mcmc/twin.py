@@ -359,7 +359,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         index, rows = read_labelled_rows(estimator, X, y, sample_weight)
         blocks = estimator.schema_.blocks
         design = Design.learn(blocks, rows.cells, rows.counts, bool(self.squares))
-        coordinate = results.parameter_names.coordinate
+        coordinate = results.tables.coordinate
         coords = {"class": coordinate(classes), "obs_id": coordinate(index)}
         return estimator, design, build(design, rows, coords, self.scale, self.intercept_scale)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from bayesnb.families.base import Array
 from bayesnb.model.schema import Block
-from bayesnb.results.parameter_names import Layout, Names, coordinate
+from bayesnb.results.drawn_trees import Layout, Names
+from bayesnb.results.tables import coordinate
 
 
 @dataclass(frozen=True, eq=False)

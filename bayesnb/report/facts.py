@@ -11,10 +11,10 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.criticism.calibration import calibration
-from bayesnb.criticism.compare_smoothing import compare_smoothing
+from bayesnb.criticism.compare import compare_smoothing
 from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.fitted_rows import fit_rows
-from bayesnb.criticism.importance import importance
+from bayesnb.criticism.relevance import importance
 from bayesnb.data import open_table
 from bayesnb.data.labels import encode
 from bayesnb.estimators.cross_validation import leave_rows_out

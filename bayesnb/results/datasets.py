@@ -21,13 +21,13 @@ from bayesnb.formatting import (
     signed,
 )
 from bayesnb.inference.decision import Decision
-from bayesnb.results.parameter_names import coordinate
 from bayesnb.results.tables import (
     Formats,
     Result,
     TitledFrame,
     add_title,
     along,
+    coordinate,
     describe_intervals,
 )
 from bayesnb.selection.probability_scores import Calibration, Estimate, Reliability
@@ -42,6 +42,7 @@ EXPONENTS_KEPT = (
 )
 BINS = ("predicted", "observed", "lower", "upper", "band_lower", "band_upper", "count")
 SHOWN_BINS = ("predicted", "observed", "lower", "upper", "count")
+NO_CHOICE = "All families are declared, or follow from the values of the columns."
 SCORES_OF_FAMILIES = (
     "Families, chosen by the leave-one-out score of the label (elpd in nats, larger is better)"
 )
@@ -93,8 +94,8 @@ def prediction_intervals(
     index: Array, classes: Array, by_class: Mapping[str, Array], attrs: Mapping[str, Any]
 ) -> Result:
     """Label probabilities and the ends of their intervals, `(r, c)`."""
-    kind = describe_intervals(attrs["ci_prob"])
-    about = {"title": f"Class probabilities with {kind}, rows {attrs['rows']}", **attrs}
+    title = f"Class probabilities with {describe_intervals(attrs['ci_prob'])}, rows {attrs['rows']}"
+    about = {"title": title, **attrs}
     return dataset(index, classes, {}, by_class, about, PredictionIntervals)
 
 
@@ -197,9 +198,7 @@ def choices(made: Sequence[Choice]) -> Result:
         chosen.append(name)
         chosen_over.append(", ".join(texts))
     table = pd.DataFrame(scores)
-    title = "All families are declared, or follow from the values of the columns."
-    if made:
-        title = SCORES_OF_FAMILIES
+    title = SCORES_OF_FAMILIES if made else NO_CHOICE
     features = coordinate(choice.key for choice in made)
     coords = {"feature": features, "candidate": coordinate(table.columns)}
     variables = {

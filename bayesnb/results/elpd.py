@@ -11,8 +11,7 @@ from arviz_stats import ELPDData, ELPDDataLOO, ELPDDataLOOKFold, compare
 from arviz_stats.base import array_stats
 
 from bayesnb.families.record import Array
-from bayesnb.results.parameter_names import coordinate
-from bayesnb.results.tables import add_title
+from bayesnb.results.tables import add_title, coordinate
 from bayesnb.selection.leave_one_out import Pointwise
 
 STACKING = "stacking"

@@ -16,8 +16,7 @@ from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
 from bayesnb.model.powers import Numbers, feature_exponents
 from bayesnb.model.schema import Block
-from bayesnb.results.parameter_names import coordinate, level_labels
-from bayesnb.results.tables import MAX_ROWS, Result
+from bayesnb.results.tables import MAX_ROWS, Result, coordinate, level_labels
 
 CLASS_TERMS = {  # of the class's own part, beside the features'
     "evidence": "class_term",

@@ -1,16 +1,20 @@
 """Results that show themselves as tables: a title, a frame as pandas prints it, a note."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
 from textwrap import wrap
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 import xarray as xr
+from pandas.api.types import infer_dtype
 
+from bayesnb.families.base import Array
 from bayesnb.formatting import fixed, list_names, number, probability, shorten
+from bayesnb.model.schema import Block
 
 MAX_ROWS = 20  # shown of a table: half of them from its beginning, half from its end
 MAX_COLUMNS = 20  # in a notebook; in a terminal as many as fit
@@ -20,6 +24,8 @@ WIDTH = 80  # of a line in a terminal
 MAX_LINES = 12  # of a list below the table in a terminal
 MAX_NAMES = 8  # features that share a line
 MAX_NAME = 60  # letters of each
+# labels that any file format can hold as they are
+SIMPLE = ("integer", "floating", "mixed-integer-float", "boolean", "datetime64")
 TEXTS = ["prior", "chosen_over"]
 BAYES_FACTOR = (
     "log_bayes_factor: evidence in nats that the feature depends on the class; the probability of "
@@ -189,9 +195,32 @@ class Result(xr.Dataset):
         return frame
 
 
+# Labels of axes
+
+
+def coordinate(labels: Iterable[Any]) -> Array:
+    """Return labels that any file format can hold: numbers, flags, dates, text; others as text."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind not in "OT":
+        return labels
+    labels = list(labels)
+    if infer_dtype(labels, skipna=False) in SIMPLE:
+        return np.array(labels)
+    return np.array(list(map(str, labels)), str)
+
+
+def level_labels(block: Block, j: int) -> Array:
+    """Return the levels of a column, and a label for each reserved one."""
+    levels = list(block.levels[j])
+    reserved = block.sizes[j] - len(levels)
+    return coordinate(levels + ["(unseen)"] * reserved)
+
+
 def along(dims: str | tuple[str, ...], arrays: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Return arrays that have the same axes as variables of a Dataset."""
     return {name: (dims, array) for name, array in arrays.items()}
+
+
+# Frames under a title
 
 
 class TitledFrame(pd.DataFrame):

@@ -37,9 +37,8 @@ an error here too.
 from bayesnb.data import Reading
 from bayesnb.model.shards import Shard
 from bayesnb.numerics.compilation import always_compile
-from bayesnb.scale.fit_files import fit_files
-from bayesnb.scale.parts import dumps, fit_shards, loads, shard
-from bayesnb.scale.predict_files import predict_files
+from bayesnb.scale.files import fit_files, predict_files
+from bayesnb.scale.shards import dumps, fit_shards, loads, shard
 
 __all__ = [
     "Reading",
