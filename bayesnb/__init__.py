@@ -93,7 +93,7 @@ _NAMES = {
         "Poisson Histogram Beta Dirichlet Gamma NormalInverseGamma NormalInverseWishart "
         "AveragedHistogram"
     ),
-    "data.levels": "UnseenLevelWarning",
+    "data.cells": "UnseenLevelWarning",
     "data.checks": "ColumnWarning",
     "inference.posterior_draws": "DrawnWarning",
     "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
@@ -130,8 +130,8 @@ if TYPE_CHECKING:
     from bayesnb.criticism.tune import BoundaryWarning as BoundaryWarning
     from bayesnb.criticism.tune import RefusedWarning as RefusedWarning
     from bayesnb.criticism.tune import tune as tune
+    from bayesnb.data.cells import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.data.checks import ColumnWarning as ColumnWarning
-    from bayesnb.data.levels import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB

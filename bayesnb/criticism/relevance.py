@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from bayesnb import results
-from bayesnb.data.levels import qualified_names
+from bayesnb.data.cells import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.base import check_is_fitted, without_links
 from bayesnb.families.base import Array

@@ -17,9 +17,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from bayesnb.data.columns import DistinctValues
-from bayesnb.data.kinds import SAMPLE_ROWS
-from bayesnb.data.levels import HERE
+from bayesnb.data.cells import HERE
+from bayesnb.data.columns import SAMPLE_ROWS, DistinctValues
 from bayesnb.data.tables import FrameTable, Table
 
 SYMBOL = r"[$\u00a2-\u00a5\u20a0-\u20c0%\u2030]"

@@ -1,10 +1,18 @@
-"""The values of one column: levels, numbers, or lists of words; columns of text as codes.
+"""The values of one column: levels, numbers, or lists of words; what cells of text look like.
 
 A list, a tuple, or an array of one axis is a cell of words; a text is not, as nothing says where
 its words begin.
+
+Columns of files are of the kinds "integer", "number", "flag", "text", "words" (lists of texts) and
+"empty". A column of text is one of numbers if every cell that is not missing looks like a number:
+3, -2.5, 1e-3, inf. Codes are none, and one of them makes the column text: digits after a leading
+zero (007, 01234), whole numbers of more than 18 digits, and those of more than 5 with a plus sign,
+as telephone numbers have (+491234; +7 is a number). Flags are true and false.
 """
 
-from collections.abc import Hashable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from itertools import chain
@@ -15,35 +23,38 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import compute
-
-from bayesnb.data.kinds import is_text
-
-WIDE_INTEGERS = (nw.Int128, nw.UInt128)
-
-
-def with_plain_type(series: nw.Series) -> nw.Series:
-    """Return a column with wide integers as floats, and with runs of Arrow unpacked."""
-    if series.dtype in WIDE_INTEGERS:
-        return series.cast(nw.Float64)
-    column = series.to_native()
-    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
-        column = pa.chunked_array(pa.array(column))
-    if not isinstance(column, pa.ChunkedArray):
-        return series
-    if str(column.type).startswith("run_end_encoded<"):
-        column = compute.run_end_decode(column)
-    if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
-        raise ValueError(
-            f"column {series.name!r} is an Arrow dictionary of {column.type.value_type}, which has "
-            "levels only if they are text. Make it numbers, column.cast(pyarrow.float64()), or "
-            "levels, by a dictionary of strings."
-        )
-    return nw.from_native(column, series_only=True).alias(series.name)
-
+from pyarrow import compute, types
 
 Array = np.ndarray
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a datetime is a date
+LISTS = (list, tuple, np.ndarray)
+Kinds = Mapping[str, str]  # what columns hold, by their names
+KINDS = ("number", "integer", "flag", "text")  # that a user may ask for
+DTYPES = {
+    "number": pa.float64(),
+    "integer": pa.int64(),
+    "flag": pa.bool_(),
+    "text": pa.string(),
+    "words": pa.list_(pa.string()),
+    "empty": pa.float64(),
+}
+KIND_OF_TYPE: dict[Callable[[Any], bool], str] = {
+    types.is_dictionary: "text",  # its values are levels, whatever they are
+    types.is_integer: "integer",
+    types.is_floating: "number",
+    types.is_decimal: "number",
+    types.is_boolean: "flag",
+    types.is_null: "empty",
+    types.is_duration: "",
+    types.is_temporal: "text",
+}
+PARSED = ("integer", "number", "flag")  # a kind, or else what is after it: true is the number 1
+SAMPLE_ROWS = 64  # cells that mostly show whether a column is one of numbers
+CODE = r"^[+-]?0[0-9xX]|^[+-]?[0-9]{19,}$|^\+[0-9]{6,}$"
+MIN_LONG_CODE = 1e18  # the least whole number of 19 digits: 64 bits may not hold them
+
+
+# Distinct values
 
 
 def is_missing(values: Array) -> Array:
@@ -65,7 +76,7 @@ def factorize(name: Hashable, values: Array) -> DistinctValues:
     try:
         codes, uniques = pd.factorize(values)
     except TypeError:
-        raise _mixed(name, values) from None
+        raise mixed_levels(name, values) from None
     return distinct(name, codes, uniques)
 
 
@@ -82,13 +93,13 @@ def distinct(name: Hashable, codes: Array, uniques: Any) -> DistinctValues:
     try:
         hash(plain)
     except TypeError:
-        raise _mixed(name, plain) from None
+        raise mixed_levels(name, plain) from None
     if len({species_of(value) for value in plain}) > 1:
-        raise _mixed(name, plain)
+        raise mixed_levels(name, plain)
     return DistinctValues(plain, codes)
 
 
-def _mixed(name: Hashable, values: Any) -> ValueError:
+def mixed_levels(name: Hashable, values: Any) -> ValueError:
     values = np.array([None, *values], object)[1:]
     kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
     if len(kinds) == 1:
@@ -155,7 +166,7 @@ def kind_of_objects(name: Hashable, values: Array) -> str:
     refuse_times(name, values)
     kinds = {species_of(value) for value in values[~is_missing(values)]} or {"number"}
     if len(kinds) > 1:
-        raise _mixed(name, values)
+        raise mixed_levels(name, values)
     return {"number": "number", "bool": "flag"}.get(kinds.pop(), "level")
 
 
@@ -166,9 +177,7 @@ def coded_text(column: Any) -> DistinctValues | None:
     """
     column = nw.to_native(column, pass_through=True)
     if isinstance(column, pd.Series):
-        dtype = column.dtype
-        if isinstance(dtype, pd.CategoricalDtype):
-            dtype = dtype.categories.dtype
+        dtype = getattr(column.dtype, "categories", column).dtype
         if not isinstance(dtype, pd.StringDtype):
             return None
         codes, texts = column.factorize()
@@ -177,7 +186,7 @@ def coded_text(column: Any) -> DistinctValues | None:
         column = column.to_arrow()
     if not isinstance(column, pa.Array | pa.ChunkedArray):
         return None
-    if pa.types.is_dictionary(column.type) and is_text(column.type.value_type):
+    if types.is_dictionary(column.type) and is_text(column.type.value_type):
         column = column.cast(pa.large_string())  # not all texts may occur, and some twice
     if not is_text(column.type):
         return None
@@ -188,10 +197,27 @@ def coded_text(column: Any) -> DistinctValues | None:
     return DistinctValues(tuple(coded.dictionary.to_pylist()), codes)
 
 
-LISTS = (list, tuple, np.ndarray)
-ADVICE = (
-    "Split a text into its words, text.split(), or count them with scikit-learn's CountVectorizer."
-)
+def with_plain_type(series: nw.Series) -> nw.Series:
+    """Return a column with wide integers as floats, and with runs of Arrow unpacked."""
+    if series.dtype in (nw.Int128, nw.UInt128):
+        return series.cast(nw.Float64)
+    column = series.to_native()
+    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
+        column = pa.chunked_array(pa.array(column))
+    if not isinstance(column, pa.ChunkedArray):
+        return series
+    if types.is_run_end_encoded(column.type):
+        column = compute.run_end_decode(column)
+    if types.is_dictionary(column.type) and not is_text(column.type.value_type):
+        raise ValueError(
+            f"column {series.name!r} is an Arrow dictionary of {column.type.value_type}, which has "
+            "levels only if they are text. Make it numbers, column.cast(pyarrow.float64()), or "
+            "levels, by a dictionary of strings."
+        )
+    return nw.from_native(column, series_only=True).alias(series.name)
+
+
+# Lists of words
 
 
 class Lists(NamedTuple):
@@ -201,43 +227,36 @@ class Lists(NamedTuple):
     codes: Array
     ends: Array  # `(r + 1,)`, the first is 0
 
-    @classmethod
-    def of(cls, name: Hashable, distinct: DistinctValues, lengths: Array) -> "Lists":
-        """Make lists of `(r,)` lengths of distinct words, none of which may be missing."""
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        if (missing := distinct.codes < 0).any():
-            raise ValueError(
-                f"column {name!r}: a word is missing (None, NaN), first at row "
-                f"{np.searchsorted(ends, missing.argmax(), 'right') - 1} ({missing.sum()} such "
-                "words). Leave such words out."
-            )
-        return cls(distinct.values, distinct.codes, ends)
-
 
 def lists_of_objects(name: Hashable, cells: Array) -> Lists:
     """Return the words of cells that are lists; a ValueError where one is not."""
-    if not set(map(type, cells)) <= set(LISTS):
-        refuse_others(name, cells)
-    lengths = np.fromiter(map(len, cells), np.int64, len(cells))
-    flat = np.fromiter(chain.from_iterable(cells), object, int(lengths.sum()))
-    return Lists.of(name, factorize(name, flat), lengths)
-
-
-def refuse_others(name: Hashable, cells: Array) -> None:
-    """Raise for the first cell that is not a list."""
     for row, cell in enumerate(cells):
         if isinstance(cell, LISTS):
             continue
+        advice = "Give every row a list of words."
         if isinstance(cell, str):
-            advice = ADVICE
+            advice = (
+                "Split a text into its words, text.split(), or count them with scikit-learn's "
+                "CountVectorizer."
+            )
         elif is_missing(cell):
             advice = "A text that is missing: drop the row, or use [] for a text without words."
-        else:
-            advice = "Give every row a list of words."
         raise ValueError(
             f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
             f"({type(cell).__name__}). {advice}"
         )
+    lengths = np.fromiter(map(len, cells), np.int64, len(cells))
+    flat = np.fromiter(chain.from_iterable(cells), object, int(lengths.sum()))
+    distinct = factorize(name, flat)
+    ends = np.append(0, np.cumsum(lengths))
+    missing = distinct.codes < 0
+    if missing.any():
+        raise ValueError(
+            f"column {name!r}: a word is missing (None, NaN), first at row "
+            f"{np.searchsorted(ends, missing.argmax(), 'right') - 1} ({missing.sum()} such "
+            "words). Leave such words out."
+        )
+    return Lists(distinct.values, distinct.codes, ends)
 
 
 def first_list(cells: Iterable[Any]) -> Any:
@@ -277,3 +296,115 @@ def words_of(name: Hashable, texts: bool) -> str:
         f"column {name!r} holds lists that are not of text, so no family can be inferred. If they "
         f"are words, or codes of words, declare it multinomial; else split them into columns."
     )
+
+
+# What cells of text in a file are
+
+
+def kind_of_type(dtype: Any) -> str:
+    """Return the kind of a column of this type; an empty text where no column may have it."""
+    for is_kind, kind in KIND_OF_TYPE.items():
+        if is_kind(dtype):
+            return kind
+    if is_text(dtype):
+        return "text"
+    is_list = types.is_list(dtype) or types.is_large_list(dtype)
+    return "words" if is_list and is_text(dtype.value_type) else ""
+
+
+def is_text(dtype: Any) -> bool:
+    """Return whether a type of Arrow is one of text."""
+    return types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
+
+
+def join_kinds(one: str, other: str) -> str:
+    """Return the kind that holds the cells of two kinds."""
+    if one == other or other == "empty":
+        return one
+    if one == "empty":
+        return other
+    return "number" if {one, other} == {"integer", "number"} else "text"
+
+
+def are_contrary(one: str, other: str) -> bool:
+    """Return whether cells of two kinds, none of them empty, have nothing but text in common."""
+    return "empty" not in (one, other) and one != other and join_kinds(one, other) == "text"
+
+
+def infer(text: Any, decimal: str = ".") -> Any:
+    """Return a column of text as the numbers or flags that all its cells look like.
+
+    Null cells are missing; a column of them alone has Arrow's type of nothing. An ArrowInvalid
+    error if the cells look like text.
+    """
+    if text.null_count == len(text):
+        return pa.nulls(len(text))
+    values = parse_cells(text, "integer", decimal)
+    if types.is_boolean(values.type):
+        is_code = compute.min(compute.binary_length(text)).as_py() == 1  # 1 and 0 are no flags
+    else:
+        is_code = has_codes(text, values)
+    if is_code:
+        raise pa.ArrowInvalid("codes are text")
+    return values
+
+
+def has_codes(text: Any, values: Any) -> bool:
+    """Return whether one of the cells of a column, which are the numbers `values`, is a code."""
+    # comparisons of prefixes find the few cells that may be, as a pattern takes three times as long
+    is_suspect = compute.starts_with(text, "+")
+    for zero in ("0", "-0"):
+        is_fraction = compute.starts_with(text, f"{zero}.")
+        has_zero = compute.and_not(compute.starts_with(text, zero), is_fraction)
+        is_suspect = compute.or_(is_suspect, has_zero)
+    size = compute.abs(values.cast(pa.float64(), safe=False))
+    is_long = compute.greater_equal(size, MIN_LONG_CODE)
+    suspects = text.filter(compute.or_(is_suspect, is_long))
+    return bool(compute.any(compute.match_substring_regex(suspects, CODE)).as_py())
+
+
+def parse_cells(text: Any, kind: str, decimal: str) -> Any:
+    """Return cells of text as an array of a kind, or of the next one as which all can be read.
+
+    An ArrowInvalid error if there is none. Integers with missing cells are real numbers.
+    """
+    numbers = text
+    if decimal != ".":  # a point is no part of a number then
+        numbers = compute.replace_substring(text, ".", " ")
+        numbers = compute.replace_substring(numbers, decimal, ".")
+    for each in PARSED[PARSED.index(kind) :]:
+        cells = text if each == "flag" else numbers
+        with suppress(pa.ArrowInvalid):
+            # first a few of them: an error for each of many cells takes long
+            cells[:SAMPLE_ROWS].cast(DTYPES[each])
+            values = cells.cast(DTYPES[each])
+            if each == "integer" and values.null_count:
+                values = values.cast(pa.float64(), safe=False)
+            if each != "number" or not compute.any(compute.is_nan(values)).as_py():
+                return values
+    raise pa.ArrowInvalid(f"there are cells of another kind than {kind}")
+
+
+def parse(text: Any, kind: str, decimal: str = ".", *, strict: bool = False) -> Any:
+    """Return cells of text as a kind; integers may be real numbers. Else an ArrowInvalid error.
+
+    If it is `strict`, they have to look like the kind. Else a code may be a number.
+    """
+    values = infer(text, decimal) if strict else parse_cells(text, kind, decimal)
+    if strict and are_contrary(kind, kind_of_type(values.type)):
+        raise pa.ArrowInvalid(f"the cells do not look like {kind}")
+    is_real = kind == "integer" and types.is_floating(values.type)
+    return values if is_real else values.cast(DTYPES[kind], safe=False)
+
+
+def first_invalid(text: Any, read: Callable[[Any], Any]) -> int:
+    """Return the row of the first cell that cannot be read, of an array that cannot."""
+
+    def fails(row: int) -> bool:
+        try:
+            read(text[: row + 1])
+        except pa.ArrowInvalid:
+            return True
+        return False
+
+    return bisect_left(range(len(text)), True, key=fails)

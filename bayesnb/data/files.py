@@ -18,12 +18,12 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, cast
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,7 @@ from pyarrow import compute, ipc, parquet
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
-from bayesnb.data.kinds import DTYPES, Kinds, first_invalid, infer, kind_of_type, parse
+from bayesnb.data.columns import DTYPES, Kinds, first_invalid, infer, kind_of_type, parse
 from bayesnb.numerics.threads import in_order
 
 Names = Sequence[str]
@@ -71,10 +71,10 @@ QUOTED_CELL = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"', re.M)
 TEXT_BLOCK = 1 << 23  # bytes of text that are split at once, in which each row has to fit
 END = "\0end of the table"  # the first cell of a row that is added to a text
 MAX_BATCH_ROWS = 1 << 16
-MAX_BATCH_CELLS = 1 << 20
-LARGE_FILE, COLUMN_BUFFER = 1 << 23, 1 << 16  # bytes; a buffer grows to what a damaged page says
+COLUMN_BUFFER = 1 << 16  # bytes of a column of Parquet that are read at once
 INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# what a spreadsheet runs; a number with a sign is none
+FORMULA = re.compile(r"^(?=[=@\t\r]|[+-](?!(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$|inf$))", re.I)
 ADVICE = "If the file is damaged, download or write it again."
 
 
@@ -253,8 +253,8 @@ class TableReader(ABC):
         """Names and types of the columns."""
 
     @abstractmethod
-    def _batches(self, names: Names) -> Iterator[Any]:
-        """Yield record batches of columns as the file has them."""
+    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
+        """Yield record batches of columns as the file has them, which may have `rows` rows."""
 
     @cached_property
     def columns(self) -> Names:
@@ -271,13 +271,10 @@ class TableReader(ABC):
     @cached_property
     def kinds(self) -> Kinds:
         """What the columns hold."""
-        return {name: kind_of_type(self._type(name)) for name in self.columns}
-
-    def _type(self, name: str) -> Any:
-        """Return the type that a column has, or looks like."""
-        if name in self.folder:
-            return self._infer(pa.array([self.folder[name]], pa.string())).type
-        return self.schema.field(name).type
+        kinds = {field.name: kind_of_type(field.type) for field in self.schema}
+        for name, text in self.folder.items():
+            kinds[name] = kind_of_type(self._infer(pa.array([text], pa.string())).type)
+        return kinds
 
     @property
     def dates(self) -> Collection[str]:
@@ -287,20 +284,20 @@ class TableReader(ABC):
     def read(self, kinds: Kinds) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
         with named_errors(self.name):
-            columns = self._read(kinds)
+            table = self._whole(kinds)
+            columns = {} if table is None else self._convert_all(table, kinds, 0)
         if not columns:
             raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
         return to_frame(columns)
 
-    def _read(self, kinds: Kinds) -> dict[str, Any]:
-        """Return all rows of columns of these kinds; no column if there is no row."""
-        table = next(self._tables(list(kinds), sys.maxsize), None)
-        return {} if table is None else self._convert_all(table, kinds, 0)
+    def _whole(self, kinds: Kinds) -> Any:
+        """Return all rows of some columns; None if there is none."""
+        return next(self._tables([*kinds], sys.maxsize), None)
 
     def _tables(self, names: Names, rows: int) -> Iterator[Any]:
         """Yield columns as the file and its folders have them, `rows` rows at a time."""
         in_file = [name for name in dict.fromkeys(names) if name not in self.folder]
-        for table in regroup(self._batches(in_file or self.columns[:1]), rows):
+        for table in regroup(self._batches(in_file or self.columns[:1], rows), rows):
             for name, text in self.folder.items():
                 cells = pa.repeat(pa.scalar(text, pa.string()), len(table))
                 table = table.append_column(name, cells)
@@ -399,18 +396,15 @@ def check_names(name: str, columns: Names) -> None:
 
 def regroup(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """Yield tables of `rows` rows, of which the last may have fewer."""
-    waiting: list[Any] = []
+    table: Any = None
     for batch in batches:
-        waiting.append(batch)
-        if sum(map(len, waiting)) < rows:
-            continue
-        table = pa.Table.from_batches(waiting)
-        full = len(table) // rows * rows
-        for start in range(0, full, rows):
-            yield table.slice(start, rows)
-        waiting = table.slice(full).to_batches()
-    if any(map(len, waiting)):
-        yield pa.Table.from_batches(waiting)
+        part = pa.Table.from_batches([batch])
+        table = part if table is None else pa.concat_tables([table, part])
+        while len(table) >= rows:
+            yield table.slice(0, rows)
+            table = table.slice(rows)
+    if table is not None and len(table):
+        yield table
 
 
 def widen(column: Any, kind: str) -> Any:
@@ -477,19 +471,17 @@ class TextReader(TableReader):
     def encoding(self) -> str:
         """Name of the encoding, by the first bytes if the user does not say."""
         default = "utf-16" if self.source.read_head()[:2] in UTF16_MAGIC else "utf-8"
-        asked = self.source.reading.encoding or default
-        try:
-            name = codecs.lookup(asked).name
-        except LookupError:
-            raise ValueError(
-                f"the encoding {asked!r} is not known; try --encoding latin-1 or cp1252."
-            ) from None
-        return "utf-8-sig" if name == "utf-8" else name
+        return self.source.reading.encoding or default
 
     @cached_property
     def _layout(self) -> tuple[str, int, list[str]]:
         """Delimiter, number of blank lines before the header, and names of the columns."""
-        head = self.source.read_head().decode(self.encoding, "replace")
+        try:
+            head = self.source.read_head().decode(self.encoding, "replace").removeprefix("\ufeff")
+        except LookupError:
+            raise ValueError(
+                f"the encoding {self.encoding!r} is not known; try --encoding latin-1 or cp1252."
+            ) from None
         lines = io.StringIO(head, newline="").readlines()
         blank = next((at for at, line in enumerate(lines) if line.strip()), None)
         if blank is None:
@@ -521,30 +513,27 @@ class TextReader(TableReader):
         columns = in_order(self._infer, self._head.columns, n_jobs)
         return dict(zip(self._head.column_names, columns, strict=True))
 
-    def _type(self, name: str) -> Any:
-        return self._looks[name].type
+    @cached_property
+    def kinds(self) -> Kinds:
+        return {name: kind_of_type(column.type) for name, column in self._looks.items()}
 
-    def _read(self, kinds: Kinds) -> dict[str, Any]:
-        columns: dict[str, Any] = {}
+    def _whole(self, kinds: Kinds) -> Any:
         if self._head is None:
-            return columns
-        for name, kind in kinds.items():
-            if self.kinds[name] == kind:
-                columns[name] = widen(self._looks[name], kind)
-            else:
-                columns[name] = self._convert(name, self._head[name], kind, 0)
-        return columns
+            return None
+        columns = {}
+        for name, kind in kinds.items():  # most are parsed already
+            columns[name] = (self._looks if self.kinds[name] == kind else self._head)[name]
+        return pa.table(columns)
 
-    def _batches(self, names: Names) -> Iterator[Any]:
+    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         delimiter, blank, columns = self._layout
         names = list(dict.fromkeys([columns[0], *names]))
         end = f"\n{END}{delimiter * (len(columns) - 1)}\n"
         self.blank_rows = 0
-        last: Any = None
         with self._named_rows(), self.source.open() as stream:
-            if self.encoding != "utf-8-sig":
+            if self.encoding != "utf-8":
                 stream = pa.transcoding_input_stream(stream, self.encoding, "utf-8")
-            for batch in arrow_csv.open_csv(
+            batches = arrow_csv.open_csv(
                 pa.PythonFile(EndedText(stream, end), "r"),
                 arrow_csv.ReadOptions(
                     use_threads=False,
@@ -561,16 +550,16 @@ class TextReader(TableReader):
                 arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), include_columns=names
                 ),
-            ):
-                if last is not None:
-                    yield last
-                last = batch
-        if str(last[0][-1]) != END:
+            )
+            for batch, after in pairwise(chain(batches, [None])):
+                if after is not None:
+                    yield batch
+        if str(batch[0][-1]) != END:
             raise ValueError(
                 f'{self.name}: in the last row a quote (") opens and is not closed. Close it, or '
                 "double it if it is part of a cell."
             )
-        yield last[:-1]
+        yield batch[:-1]
 
     def _judge_row(self, row: Any) -> str:
         """Return what Arrow is to do with a row that has too many or too few fields."""
@@ -601,7 +590,7 @@ class TextReader(TableReader):
                 )
             elif isinstance(error, UnicodeDecodeError) or "UTF8" in message:
                 message = (
-                    f"it is not {self.encoding.upper().removesuffix('-SIG')}. Name the encoding: "
+                    f"it is not {self.encoding.upper()}. Name the encoding: "
                     "--encoding cp1252 (Windows), latin-1, utf-16, ..."
                 )
             raise ValueError(f"{self.name}{place}: {message}") from None
@@ -635,9 +624,11 @@ class TypedReader(TableReader):
 
     def _open(self, stream: Any) -> Any:
         if self.source.format == "parquet":
-            size = COLUMN_BUFFER if self.source.size > LARGE_FILE else 0
             return parquet.ParquetFile(
-                stream, buffer_size=size, pre_buffer=False, page_checksum_verification=True
+                stream,
+                buffer_size=COLUMN_BUFFER,
+                pre_buffer=False,
+                page_checksum_verification=True,
             )
         magic = stream.read(6)
         stream.seek(0)
@@ -649,12 +640,12 @@ class TypedReader(TableReader):
             file = self._open(stream)
             return getattr(file, "schema_arrow", None) or file.schema
 
-    def _batches(self, names: Names) -> Iterator[Any]:
+    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         with self.source.open(seekable=True) as stream:
             file = self._open(stream)
             batches: Iterable[Any] = file
             if isinstance(file, parquet.ParquetFile):
-                rows = max(min(MAX_BATCH_CELLS // max(len(names), 1), MAX_BATCH_ROWS), 1)
+                rows = min(rows, MAX_BATCH_ROWS)
                 batches = file.iter_batches(rows, columns=names, use_threads=self.use_threads)
             elif isinstance(file, ipc.RecordBatchFileReader):
                 batches = map(file.get_batch, range(file.num_record_batches))
@@ -679,7 +670,7 @@ class JsonReader(TableReader):
     def schema(self) -> Any:
         return self._table.schema
 
-    def _batches(self, names: Names) -> Iterator[Any]:
+    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         yield from self._table.select(names).to_batches()
 
 
@@ -761,19 +752,17 @@ def write_frames(
     if kind not in TEXT_FORMATS:
         return write_typed(frames, stream, kind)
     rows = 0
-    pack = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) if packed else None
-    text = io.TextIOWrapper(cast(BinaryIO, pack or stream), encoding="utf-8", newline="")
-    for frame in frames:
-        if kind == "jsonl":
-            text.writelines(json_lines(frame))
-        else:
-            mark = "\t" if kind == "tsv" else ","
-            plain = quote_formulas(frame)
-            plain.to_csv(text, sep=mark, index=False, header=not rows, lineterminator="\n")
-        rows += len(frame)
-    text.detach()
-    if pack is not None:
-        pack.close()
+    pack = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) if packed else nullcontext(stream)
+    with pack as file:
+        for frame in frames:
+            if kind == "jsonl":
+                text = "".join(json_lines(frame))
+            else:
+                mark = "\t" if kind == "tsv" else ","
+                plain = quote_formulas(frame)
+                text = plain.to_csv(sep=mark, index=False, header=not rows, lineterminator="\n")
+            file.write(text.encode())
+            rows += len(frame)
     return rows
 
 
@@ -782,33 +771,21 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
 
     The first says the types.
     """
-    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
-    first = next(tables, None)
+    frames = iter(frames)
+    first = next(frames, None)
     if first is None:
         return 0
-    schema = first.schema.remove_metadata()
-    rows = 0
+    schema = pa.Schema.from_pandas(first, preserve_index=False).remove_metadata()
     for place, field in enumerate(schema):
         if pa.types.is_null(field.type):  # texts of which none is there, to pandas 2
             schema = schema.set(place, field.with_type(pa.string()))
+    rows = 0
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
-        for table in chain([first], tables):
-            columns = list(map(cast_like, schema, table.columns))
-            file.write_table(pa.table(columns, schema))
-            rows += len(table)
+        for frame in chain([first], frames):
+            file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+            rows += len(frame)
     return rows
-
-
-def cast_like(field: Any, column: Any) -> Any:
-    """Return a column with the type that it has in the first table."""
-    try:
-        return column.cast(field.type)
-    except pa.ArrowInvalid as error:
-        raise ValueError(
-            f"each column of a file needs one type, but {field.name!r} is {field.type}, and later "
-            f"{column.type}: {error}."
-        ) from error
 
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
@@ -819,12 +796,7 @@ def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
 
 def quote_formula(cell: Any) -> Any:
     """Return a cell, with an apostrophe before a text that a spreadsheet takes for a formula."""
-    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
-        try:
-            float(cell)
-        except ValueError:
-            return f"'{cell}"
-    return cell
+    return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 def json_lines(frame: pd.DataFrame) -> Iterator[str]:

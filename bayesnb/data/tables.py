@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import narwhals as nw
 import numpy as np
@@ -46,7 +46,6 @@ from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, integers, pieces_o
 Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
 
-UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
 HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
@@ -55,21 +54,15 @@ ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.D
 OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last: lists that are all empty
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnColumns:
-    """Columns that were drawn together, `(r, f)` or CSR: numbers, or codes of each one's levels."""
+class DrawnColumns(NamedTuple):
+    """Columns that were drawn together, `(r, f)` or CSR: numbers, or codes of each one's levels.
+
+    The code -1 is a missing cell.
+    """
 
     places: Places
     cells: Any
     levels: Sequence[Sequence[Any]] = ()
-
-    def column(self, j: int) -> Array:
-        """Return the values of a column; the code -1 is a missing cell."""
-        cells = self.cells[:, j]
-        if not self.levels:
-            return cells
-        values = [*self.levels[j], None]
-        return pd.Series([values[code] for code in cells.tolist()]).to_numpy()
 
 
 @dataclass(frozen=True)
@@ -92,11 +85,15 @@ class TableTemplate:
             order = np.argsort(np.concatenate([part.places for part in parts]))
             return sparse.hstack([part.cells for part in parts], format="csr")[:, order]
         columns = {}
-        for part in parts:
-            for j, place in enumerate(part.places):
-                column = part.column(j)
-                is_number = column.dtype == bool and place not in self.flags
-                columns[place] = column.astype(np.int64) if is_number else column
+        for places, cells, levels in parts:
+            for j, place in enumerate(places):
+                column = cells[:, j]
+                if levels:
+                    values = [*levels[j], None]
+                    column = pd.Series([values[code] for code in column.tolist()]).to_numpy()
+                if column.dtype == bool and place not in self.flags:
+                    column = column.astype(np.int64)
+                columns[place] = column
         frame = pd.DataFrame(columns)[sorted(columns)]
         if self.container == "documents":
             return frame[0].tolist()
@@ -112,15 +109,14 @@ def is_sound(x: Any) -> bool:
         return False
     starts = x.indptr
     places = x.indices
-    for indices in (starts, places):
-        if not (type(indices) is np.ndarray and indices.ndim == 1 and indices.dtype in UNSIGNED):
-            return False
-    if len(starts) != x.shape[0] + 1 or starts[0] != 0 or x.data.shape != places.shape:
+    if {(array.ndim, array.dtype.kind) for array in (starts, places)} != {(1, "i")}:
         return False
-    if starts[-1] != len(places) or (len(starts) > 2 and (starts[1:] < starts[:-1]).any()):
+    if len(starts) != x.shape[0] + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
         return False
-    unsigned = places.view(UNSIGNED[places.dtype])  # negative ones are the largest there
-    return bool(np.maximum.reduce(unsigned, initial=0) < x.shape[1])
+    if not starts[-1] == len(places) == len(x.data):
+        return False
+    unsigned = places.view(f"u{places.itemsize}")  # negative ones are the largest there
+    return bool(unsigned.max(initial=0) < x.shape[1])
 
 
 def refuse_damaged(x: Any) -> None:
@@ -198,7 +194,8 @@ class Table(ABC):
 
     def has_lists(self, column: int) -> bool:
         """Return whether the cells of a column are lists of words."""
-        return first_list(self.values(column)) is not None
+        values = self.values(column)
+        return values.dtype == object and first_list(values) is not None
 
     @cached_property
     def lists(self) -> Callable[[int], Lists]:
@@ -247,90 +244,66 @@ class ArrayTable(Table):
         self.rows, self.width = self.x.shape
 
     @property
+    def container(self) -> str:  # type: ignore[override]
+        return "documents" if self.width == 1 and self.has_lists(0) else "array"
+
+    @property
     def flags(self) -> Places:
-        if self.x.dtype.kind != "O":
-            return range(self.width) if self.x.dtype == bool else ()
         kinds = map(pd.api.types.infer_dtype, self.x.T)
         return [place for place, kind in enumerate(kinds) if kind == "boolean"]
 
     def kind(self, column: int) -> str:
-        if self.x.dtype.kind == "O":
+        kind = self.x.dtype.kind
+        if kind == "O":
             cells = self.x[:, column]
             return kind_of_lists(column, cells) or kind_of_objects(column, cells)
-        return "flag" if self.x.dtype == bool else "number" if self.is_numeric else "level"
+        return "flag" if kind == "b" else "number" if kind in "iuf" else "level"
 
     def numbers(self, columns: Places) -> Any:
-        if not self.is_numeric:
+        if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
-        if is_all_columns(columns, self.width):
+        if columns == range(self.width):
             return self.x
         return Columns([self.x[:, place] for place in columns], self.x.dtype)
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether cells are numbers or flags, as their type says."""
-        return self.x.dtype.kind in "biuf"
-
-    def has_lists(self, column: int) -> bool:
-        return self.x.dtype.kind == "O" and super().has_lists(column)
 
     def values(self, column: int) -> Array:
         return self.x[:, column]
 
-    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
-        if self._occurring is None:
-            return super().distinct_values(columns)
-        return [tuple(self._occurring[column].tolist()) for column in columns]
-
     def integers(self, columns: Places) -> Any:
-        return self.numbers(columns) if self.has_integers else None
-
-    @property
-    def has_integers(self) -> bool:
-        """Whether all cells are integers that 64 bits hold."""
-        return self.x.dtype.kind in "iu" and self.x.dtype != np.uint64
+        return None if self._extents is None else self.numbers(columns)
 
     def extent(self, column: int) -> tuple[int, int] | None:
-        if not self.has_integers:
+        if self._extents is None:
             return None
         least, most = self._extents
         return int(least[column]), int(most[column])
 
     @cached_property
-    def _extents(self) -> tuple[Array, Array]:
-        """The least and the largest integer of each column."""
+    def _extents(self) -> tuple[Array, Array] | None:
+        """The least and the largest integer of each column; None if 64 bits may not hold cells."""
+        if self.x.dtype.kind not in "iu" or self.x.dtype == np.uint64:
+            return None
         least = np.array(self.x[0], np.int64)
         most = least.copy()
         for rows in pieces_of(self.x):
             numerics.level_kernels.extent(integers(self.x, rows), least, most)
         return least, most
 
-    @cached_property
-    def _occurring(self) -> list[Array] | None:
-        """The integers that occur in each column; None if not all have few candidates."""
-        if not self.has_integers:
-            return None
-        least, most = self._extents
-        sizes = most - least + 1
-        if (sizes < 1).any() or (sizes > MOST_LEVELS).any():
-            return None
+    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
+        """Return the distinct values of some columns; integers that lie close are marked."""
+        if self._extents is None:
+            return super().distinct_values(columns)
+        least, most = (ends[list(columns)] for ends in self._extents)
+        sizes = most - least + 1  # below 1 where they overflow
+        if sizes.min() < 1 or sizes.max() > MOST_LEVELS:
+            return super().distinct_values(columns)
+        x = self.numbers(columns)
         starts = np.cumsum(sizes) - sizes
         seen = np.zeros(int(sizes.sum()), bool)
-        for rows in pieces_of(self.x):
-            numerics.level_kernels.mark(integers(self.x, rows), least, starts, seen)
-        parts = np.split(seen, starts[1:])
-        return [np.flatnonzero(part) + low for part, low in zip(parts, least, strict=True)]
-
-
-class DocumentTable(ArrayTable):
-    """Lists of words, one a row. The only column is named by its position, 0."""
-
-    container = "documents"
-
-    def __init__(self, x: Any) -> None:
-        if not (isinstance(x, np.ndarray) and x.ndim == 2):
-            x = np.fromiter(x, object, len(x))[:, None]
-        super().__init__(x)
+        for rows in pieces_of(x):
+            numerics.level_kernels.mark(integers(x, rows), least, starts, seen)
+        parts = zip(np.split(seen, starts[1:]), least, strict=True)
+        return [tuple((np.flatnonzero(part) + low).tolist()) for part, low in parts]
 
 
 class SparseTable(Table):
@@ -343,12 +316,8 @@ class SparseTable(Table):
             raise ValueError("Complex data not supported\n")
         refuse_invalid_shape(x.shape)
         refuse_damaged(x)
-        self.x = (x.astype(float) if x.dtype.kind == "O" else x).tocsr()  # itself, if it is CSR
-        if self.x is not x:
-            refuse_damaged(self.x)
-        data = to_native_order(self.x.data)
-        if data is not self.x.data:
-            self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
+        is_unusual = x.dtype.char in "Oeg" or not x.dtype.isnative
+        self.x = (x.astype(float) if is_unusual else x).tocsr()  # itself, if it is CSR
         if not self.x.has_canonical_format:
             self.x = self.x.copy()  # the user's arrays stay as they are
             self.x.sum_duplicates()
@@ -359,20 +328,13 @@ class SparseTable(Table):
         return "number"
 
     def numbers(self, columns: Places) -> sparse.csr_array:
-        return self.x if is_all_columns(columns, self.width) else self.x[:, columns]
+        return self.x if columns == range(self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
         raise TypeError(
             "Sparse input cannot have levels: use a dense array for a Categorical column, "
             "X.toarray()."
         )
-
-
-def is_all_columns(columns: Places, width: int) -> bool:
-    """Return whether columns are all that there are, in their order."""
-    return columns == range(width) or (
-        len(columns) == width and list(columns) == list(range(width))
-    )
 
 
 def _as_array(x: Any) -> Array:
@@ -504,7 +466,7 @@ class FrameTable(Table):
         """Return columns as they lie, bytes where all are booleans."""
         if self.rows * len(columns) <= MAX_CELLS_AT_ONCE:  # one by one, columns would take longer
             with suppress(Exception):  # of types that NumPy does not have
-                is_all = is_all_columns(columns, self.width)
+                is_all = columns == range(self.width)
                 part = self.x if is_all else self.x[[self.columns[place] for place in columns]]
                 array = part.to_numpy()
                 if array.dtype in (*FLOATS, *INTEGERS):
@@ -535,8 +497,6 @@ class FrameTable(Table):
         series = self.series(column)
         if isinstance(series.dtype, OF_LISTS):
             return np.fromiter(series.to_list(), object, self.rows)
-        if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(series.to_native()):
-            series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
         return cells_of(series)
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
@@ -601,19 +561,15 @@ def _table_of(x: Any, documents: bool) -> Table:
         x = x.to_scipy_sparse()
     if sparse.issparse(x):
         return SparseTable(x)
-    has_names = not are_plain_rows(x)
-    if has_names:
+    # a list of lists or arrays, in which no column has a name
+    is_plain = type(x) in (list, tuple) and len(x) > 0 and type(x[0]) in LISTS
+    if not is_plain:
         refuse_lazy(x, "X")
         x = cells_of_series(x)
     if are_documents(x, documents):
-        return DocumentTable(x)
-    frame = frame_of(x) if has_names else None
+        return ArrayTable(np.fromiter(x, object, len(x))[:, None])
+    frame = None if is_plain else frame_of(x)
     return ArrayTable(x) if frame is None else FrameTable(frame)
-
-
-def are_plain_rows(x: Any) -> bool:
-    """Return whether rows are a list of lists or arrays, in which no column has a name."""
-    return type(x) in (list, tuple) and len(x) > 0 and type(x[0]) in LISTS
 
 
 def cells_of_series(x: Any) -> Any:
@@ -641,9 +597,7 @@ def are_documents(x: Any, declared: bool) -> bool:
     one list.
     """
     is_flat = isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim == 1)
-    if not (
-        is_flat and len(x) and all(isinstance(row, LISTS) and getattr(row, "ndim", 1) for row in x)
-    ):
+    if not (is_flat and len(x) and all(isinstance(row, LISTS) for row in x)):
         return False
     return begins_with_text(chain.from_iterable(x)) and (declared or len(set(map(len, x))) > 1)
 
@@ -698,9 +652,8 @@ def refuse_lost_names(x: Any) -> None:
     """Raise for rows or columns whose names would be lost."""
     first = x[0] if isinstance(x, list | tuple) and len(x) else x
     for each in (x, first):
-        has_names = isinstance(each, Mapping) or hasattr(each, "_fields")
-        has_names |= getattr(getattr(each, "dtype", None), "names", None) is not None
-        if has_names or nw.dependencies.is_into_series(each):
+        names = getattr(getattr(each, "dtype", None), "names", None) or hasattr(each, "_fields")
+        if names or isinstance(each, Mapping) or nw.dependencies.is_into_series(each):
             of = "" if each is x else f" of {type(each).__name__}"
             raise TypeError(
                 f"X is a {type(x).__name__}{of}, whose column names would be lost. Give "

@@ -9,9 +9,9 @@ from time import monotonic
 from typing import Any
 
 from bayesnb import __version__
+from bayesnb.data.cells import UnseenCollector
+from bayesnb.data.columns import Kinds
 from bayesnb.data.files import PLAIN, Batch, Names, Reading, refuse_missing_labels
-from bayesnb.data.kinds import Kinds
-from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.base import list_families
 from bayesnb.estimators.learning import count_shard, learn_shard

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from bayesnb.data.cells import UnseenCollector
+from bayesnb.data.columns import KINDS, Kinds, are_contrary, join_kinds
 from bayesnb.data.families import no_column
 from bayesnb.data.files import (
     Batch,
@@ -22,8 +24,6 @@ from bayesnb.data.files import (
     open_reader,
     stack_frames,
 )
-from bayesnb.data.kinds import KINDS, Kinds, are_contrary, join_kinds
-from bayesnb.data.levels import UnseenCollector
 from bayesnb.families import BestOf, Codes
 from bayesnb.formatting import list_names, quote
 from bayesnb.numerics.threads import ahead, threads_of

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.data.cells import UnseenCollector
+from bayesnb.data.columns import Kinds
 from bayesnb.data.files import PLAIN, Names, Reading, format_of_name, write_frames
-from bayesnb.data.kinds import Kinds
-from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import check_is_fitted
 from bayesnb.families.base import Array
