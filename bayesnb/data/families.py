@@ -81,12 +81,10 @@ def no_family(name: str) -> str:
         shareable = [f"{each}:shared" for each, family in FAMILIES.items() if family.shareable()]
         known = " and ".join(shareable)
         return f"{problem}; there are {known}, which have one variance for all classes."
-    users: dict[str, list[str]] = {}
-    for each, family in FAMILIES.items():
-        users.setdefault(getattr(family.conjugate, "__name__", ""), []).append(each)
-    for prior, families in users.items():
-        if prior.lower() == word.lower():
-            return f"{problem}: {prior} is a prior, of the family {' or '.join(families)}."
+    priors = {each: getattr(FAMILIES[each].conjugate, "__name__", "") for each in FAMILIES}
+    users = [each for each, prior in priors.items() if prior.lower() == word.lower()]
+    if users:
+        return f"{problem}: {priors[users[0]]} is a prior, of the family {' or '.join(users)}."
     words = {**{each: each for each in (*FAMILIES, "drop")}, **SYNONYMS}
     near = difflib.get_close_matches(word.lower(), words, 1, cutoff=0.65)
     if near:
@@ -132,10 +130,8 @@ def declared_families(families: Any, columns: Names) -> dict[Hashable, Any]:
 
 def families_of(families: Any, table: Table) -> DeclaredColumns:
     """Return the blocks of columns that `families` means for a table."""
-    if isinstance(families, Family):
+    if isinstance(families, Declared):
         return list(split_word_columns([(families, range(table.width))], table))
-    if isinstance(families, BestOf):
-        return [(families, range(table.width))]
     if families is None:
         raise ValueError("families: 'drop', or None, for all columns leaves nothing to learn from.")
     if not isinstance(families, Mapping) and families != AUTO:
@@ -157,15 +153,15 @@ def places_of(families: Any, table: Table) -> DeclaredColumns:
     taken: Counter[Hashable] = Counter()
     for key, family in families.items():
         names = names_of_key(key, at)
-        for name in names:
-            if name not in at:
-                raise ValueError(f"families: {no_column(name, table.columns)}")
+        taken.update(names)
+        missing = [name for name in names if name not in at]
+        if missing:
+            raise ValueError(f"families: {no_column(missing[0], table.columns)}")
         if not isinstance(family, Declared | None):
             raise TypeError(
                 f"the family of {names} must be an instance such as Gaussian(), its name, or None "
                 f"to drop it, got {family!r}."
             )
-        taken.update(names)
         blocks.append((family, [at[name] for name in names]))
     twice = [name for name, times in taken.items() if times > 1]
     if twice:
@@ -182,10 +178,8 @@ def names_of_key(key: Hashable, columns: Collection[Hashable]) -> list[Hashable]
 
 def undeclared(families: Any, table: Table) -> list[int]:
     """Return the places of the columns whose families are inferred."""
-    if families != AUTO and not isinstance(families, Mapping):
-        return []
-    taken = {place for _, places in places_of(families, table) for place in places}
-    return [place for place in range(table.width) if place not in taken]
+    declared = declared_families(families, table.columns)
+    return [place for place, name in enumerate(table.columns) if name not in declared]
 
 
 def split_word_columns(blocks: DeclaredColumns, table: Table) -> Iterator[tuple[Any, Places]]:
@@ -199,7 +193,7 @@ def split_word_columns(blocks: DeclaredColumns, table: Table) -> Iterator[tuple[
         if isinstance(family, Multinomial) and not isinstance(table, SparseTable):
             lists = [place for place in places if table.has_lists(place)]
         rest = [place for place in places if place not in lists] if lists else places
-        if rest and isinstance(family, Family) and family.listed:
+        if rest and getattr(family, "listed", False):
             raise ValueError(
                 f"column {table.columns[rest[0]]!r} does not hold lists of words, so it cannot "
                 "have declared `levels`. For columns of counts leave `levels` out; split a text "

@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import compute, ipc, parquet
+from pyarrow import compute, ipc, parquet, types
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
@@ -51,8 +51,10 @@ FORMAT_OF_SUFFIX = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-FORMAT_OF_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
-UNSUPPORTED_MAGIC = {
+MAGIC = {  # a format, or what it is that is none
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
     b"PK\x03\x04": "a zip archive, such as a saved model or an Excel workbook: save a sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
     b"%PDF": "a PDF",
@@ -135,11 +137,12 @@ class Source:
     @cached_property
     def _piped(self) -> bytes | None:
         """What comes through a pipe, which can be read only once; None for a file."""
-        if self.path == "-":
-            if sys.stdin is None:
-                raise OSError(errno.EBADF, "it is closed", self.name)
-            return sys.stdin.buffer.read()
-        return Path(self.path).read_bytes() if Path(self.path).is_fifo() else None
+        if self.path != "-":
+            path = Path(self.path)
+            return path.read_bytes() if path.is_fifo() else None
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed", self.name)
+        return sys.stdin.buffer.read()
 
     @property
     def size(self) -> int:
@@ -148,9 +151,8 @@ class Source:
 
     def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
-        file: Any = io.BytesIO(self._piped or b"")
-        if self._piped is None:
-            file = io.FileIO(self.path)
+        piped = self._piped
+        file: Any = io.FileIO(self.path) if piped is None else io.BytesIO(piped)
         is_packed = file.read(2) == GZIP_MAGIC
         file.seek(0)
         if counted and self.watch is not None:
@@ -171,12 +173,11 @@ class Source:
         if self.reading.format is not None:
             return self.reading.format
         head = self.read_head()
-        for magic, kind in FORMAT_OF_MAGIC.items():
+        for magic, what in MAGIC.items():
             if head.startswith(magic):
-                return kind
-        for magic, what in UNSUPPORTED_MAGIC.items():
-            if head.startswith(magic):
-                raise ValueError(f"{self.name}: it is {what}.")
+                if " " in what:
+                    raise ValueError(f"{self.name}: it is {what}.")
+                return what
         if b"\0" in head and head[:2] not in UTF16_MAGIC and self.reading.encoding is None:
             raise ValueError(
                 f"{self.name}: it is not a table: neither text nor Parquet nor Arrow. Tables are "
@@ -242,10 +243,10 @@ class TableReader(ABC):
     folder: Mapping[str, str | None] = {}  # the columns beside it, by the names of its folders
 
     def __init__(self, source: Source, use_threads: bool = True) -> None:
-        self.source, self.use_threads = source, use_threads
-        self.name, self.decimal = source.name, source.reading.decimal
-        missing = source.reading.missing
-        self.missing = missing or (MISSING if self.is_text and missing is None else ())
+        self.source, self.use_threads, self.name = source, use_threads, source.name
+        self.missing = source.reading.missing
+        if self.missing is None:
+            self.missing = MISSING if self.is_text else ()
 
     @property
     @abstractmethod
@@ -261,8 +262,18 @@ class TableReader(ABC):
         """Names of the columns, each once; those beside the table are the last."""
         with named_errors(self.name):
             names = [name for name in self.schema.names if name != INDEX_COLUMN]
-        check_names(self.name, [*names, *self.folder])
-        return [*names, *self.folder]
+        names += self.folder
+        if "" in names:
+            raise ValueError(
+                f"{self.name}: column {names.index('') + 1} of {len(names)} has no name in the "
+                "header. Give it one, or write the table without its index."
+            )
+        column, times = Counter(names).most_common(1)[0]
+        if times > 1:
+            raise ValueError(
+                f"{self.name}: the header names the column {column!r} twice. Rename one of the two."
+            )
+        return names
 
     def reads_text(self, name: str) -> bool:
         """Return whether a column has no type, and so may be read as anything."""
@@ -279,16 +290,15 @@ class TableReader(ABC):
     @property
     def dates(self) -> Collection[str]:
         """Columns whose type is that of dates or times."""
-        return [field.name for field in self.schema if pa.types.is_temporal(field.type)]
+        return [field.name for field in self.schema if types.is_temporal(field.type)]
 
     def read(self, kinds: Kinds) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
         with named_errors(self.name):
             table = self._whole(kinds)
-            columns = {} if table is None else self._convert_all(table, kinds, 0)
-        if not columns:
-            raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
-        return to_frame(columns)
+            if table is not None:
+                return to_frame(self._convert_all(table, kinds, 0))
+        raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
 
     def _whole(self, kinds: Kinds) -> Any:
         """Return all rows of some columns; None if there is none."""
@@ -310,12 +320,11 @@ class TableReader(ABC):
         """
         start = 0
         keep = keep or {}
-        missing = self.missing if self.is_text else None
         with named_errors(self.name):
             for table in self._tables([*kinds, *keep], rows):
                 frame = to_frame(self._convert_all(table, kinds, start))
-                kept = {name: widen(table[name], kind) for name, kind in keep.items()}
-                yield Batch(self.name, start, frame, to_frame(kept), missing)
+                kept = to_frame({name: widen(table[name], keep[name]) for name in keep})
+                yield Batch(self.name, start, frame, kept, self.missing if self.is_text else None)
                 start += len(table)
 
     def _convert_all(self, table: Any, kinds: Kinds, start: int) -> dict[str, Any]:
@@ -324,8 +333,8 @@ class TableReader(ABC):
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
         present = kind_of_type(column.type)
-        is_other = "words" in (kind, present) and present not in (kind, "empty")
-        if not present or is_other:
+        is_list = "words" in (kind, present)
+        if not present or (is_list and present not in (kind, "empty")):
             raise ValueError(
                 f"{self.name}: column {name!r} holds {column.type}, which is not read as a column "
                 f"of this kind, {kind}; convert it to numbers or text, or leave it out."
@@ -336,7 +345,8 @@ class TableReader(ABC):
         if kind == "text":
             return self._clean(column)
         strict = name in self.guessed
-        read = partial(parse, kind=kind, decimal=self.decimal, strict=strict)
+        decimal = self.source.reading.decimal
+        read = partial(parse, kind=kind, decimal=decimal, strict=strict)
         try:
             return self._parse(column, read)
         except pa.ArrowInvalid:
@@ -359,7 +369,7 @@ class TableReader(ABC):
     def _infer(self, text: Any) -> Any:
         """Return a column of text as what all its cells look like."""
         try:
-            return self._parse(text, partial(infer, decimal=self.decimal))
+            return self._parse(text, partial(infer, decimal=self.source.reading.decimal))
         except pa.ArrowInvalid:
             return self._clean(text)
 
@@ -374,24 +384,11 @@ class TableReader(ABC):
         """Return cells without blanks around them if the file is text, null where missing."""
         if not (self.is_text or self.missing):
             return text
-        text = text.cast(pa.string())
-        cells = compute.utf8_trim_whitespace(text) if self.is_text else text
+        cells = text.cast(pa.string())
+        if self.is_text:
+            cells = compute.utf8_trim_whitespace(cells)
         is_missing = compute.is_in(cells, pa.array(self.missing, pa.string()))
-        return compute.if_else(is_missing, pa.scalar(None, pa.string()), cells)
-
-
-def check_names(name: str, columns: Names) -> None:
-    """Raise for columns without a name, and for names that stand twice."""
-    if "" in columns:
-        raise ValueError(
-            f"{name}: column {columns.index('') + 1} of {len(columns)} has no name in the header. "
-            "Give it one, or write the table without its index."
-        )
-    column, times = Counter(columns).most_common(1)[0]
-    if times > 1:
-        raise ValueError(
-            f"{name}: the header names the column {column!r} twice. Rename one of the two."
-        )
+        return compute.if_else(is_missing, None, cells)
 
 
 def regroup(batches: Iterable[Any], rows: int) -> Iterator[Any]:
@@ -412,7 +409,6 @@ def widen(column: Any, kind: str) -> Any:
 
     One of nothing is of the kind, and so are integers that are to be real numbers.
     """
-    types = pa.types
     dtype = column.type
     if types.is_null(dtype) or (types.is_integer(dtype) and kind == "number"):
         return column.cast(DTYPES[kind], safe=False)
@@ -444,16 +440,13 @@ class EndedText(io.RawIOBase):
     """A text and one more row: it stands alone, unless a quote before it is not closed."""
 
     def __init__(self, stream: Any, end: str) -> None:
-        self.stream, self.end = stream, end.encode()
+        self.parts = [stream, io.BytesIO(end.encode())]
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data = self.stream.read(size)
-        if not data:
-            data, self.end = self.end, b""
-        return data
+        return self.parts[0].read(size) or self.parts[1].read(size)
 
 
 class TextReader(TableReader):
@@ -602,8 +595,8 @@ def sniff_delimiter(head: str) -> str:
     lines = [line for line in plain.splitlines() if line.strip()][:SNIFFED_LINES]
 
     def rank(mark: str) -> tuple[bool, int]:
-        first, *others = (line.count(mark) for line in lines or [""])
-        return first > 0 and set(others) <= {first}, first
+        counts = [line.count(mark) for line in lines] or [0]
+        return 0 < min(counts) == max(counts), counts[0]
 
     return max(DELIMITERS, key=rank)
 
@@ -664,7 +657,9 @@ class JsonReader(TableReader):
     @cached_property
     def _table(self) -> Any:
         with named_errors(self.name), self.source.open(seekable=True) as stream:
-            return read_json(pa.py_buffer(stream.read()))
+            data = stream.read()
+            options = arrow_json.ReadOptions(block_size=len(data))  # so that errors say which row
+            return arrow_json.read_json(pa.BufferReader(data), options)
 
     @property
     def schema(self) -> Any:
@@ -672,18 +667,6 @@ class JsonReader(TableReader):
 
     def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         yield from self._table.select(names).to_batches()
-
-
-def read_json(data: Any, texts: Sequence[Any] = ()) -> Any:
-    """Return the rows of JSON lines, of which some columns are texts: JSON has no dates."""
-    table = arrow_json.read_json(
-        pa.BufferReader(data),
-        arrow_json.ReadOptions(block_size=max(len(data), 1)),  # so that errors say which row
-        arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
-    )
-    is_date = pa.types.is_temporal
-    dates = [field.with_type(pa.string()) for field in table.schema if is_date(field.type)]
-    return read_json(data, dates) if dates else table
 
 
 def open_reader(
@@ -777,7 +760,7 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
         return 0
     schema = pa.Schema.from_pandas(first, preserve_index=False).remove_metadata()
     for place, field in enumerate(schema):
-        if pa.types.is_null(field.type):  # texts of which none is there, to pandas 2
+        if types.is_null(field.type):  # texts of which none is there, to pandas 2
             schema = schema.set(place, field.with_type(pa.string()))
     rows = 0
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
@@ -810,8 +793,3 @@ def json_lines(frame: pd.DataFrame) -> Iterator[str]:
 
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
         yield json.dumps(row, ensure_ascii=False, default=to_json) + "\n"
-
-
-def to_text(frame: pd.DataFrame) -> str:
-    """Return a table as text with aligned columns."""
-    return frame.to_string(index=False, float_format=lambda value: f"{value:.4g}")

@@ -35,8 +35,10 @@ from bayesnb.data.columns import (
     kind_of_lists,
     kind_of_objects,
     lists_of_objects,
+    refuse_lazy,
     refuse_times,
     time_error,
+    to_native_order,
     with_plain_type,
     words_of,
 )
@@ -369,13 +371,6 @@ def _as_array(x: Any) -> Array:
     return to_native_order(array)
 
 
-def to_native_order(array: Array) -> Array:
-    """Return numbers in this machine's byte order, in single or double precision."""
-    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
-        return array.astype(float)
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
 def refuse_invalid_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise ValueError(
@@ -627,25 +622,6 @@ def frame_of(x: Any) -> Any:
         )
     refuse_lost_names(frame)
     return None
-
-
-def is_lazy(x: Any) -> bool:
-    """Return whether a table is a collection of Dask, whose rows are not there yet."""
-    kind = type(x)
-    return hasattr(kind, "__dask_graph__") and (
-        kind.__module__.startswith("dask.") or x.__dask_graph__() is not None
-    )
-
-
-def refuse_lazy(x: Any, name: str) -> None:
-    """Raise for a collection of Dask where rows are needed."""
-    if is_lazy(x):
-        raise TypeError(
-            f"{name} is a lazy collection of Dask. An estimator's fit, partial_fit, predict, "
-            "predict_proba, predict_log_proba, predict_joint_log_proba and score, and scale.shard, "
-            "take such an X as it is, with y and sample_weight lazy or not. Everything else needs "
-            f"rows in memory: {name}.compute(), of some rows if there are too many."
-        )
 
 
 def refuse_lost_names(x: Any) -> None:

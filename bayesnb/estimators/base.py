@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, open_table
+from bayesnb.data.columns import Labels, weights
 from bayesnb.data.families import declared_families, near_columns
-from bayesnb.data.labels import Labels, weights
 from bayesnb.estimators.labels import check_labels
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families import Multinomial

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb import results
-from bayesnb.data.labels import encode
+from bayesnb.data.columns import encode
 from bayesnb.estimators.base import ModelHolder, read_labels, read_rows
 from bayesnb.estimators.learning import read_weighted_rows
 from bayesnb.estimators.prediction import ProbabilisticClassifier

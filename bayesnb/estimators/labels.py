@@ -10,7 +10,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 
 from bayesnb.data import is_missing
-from bayesnb.data.labels import EncodedLabels, Labels, distinct, read_labels, united_labels
+from bayesnb.data.columns import EncodedLabels, Labels, distinct_labels, read_labels, united_labels
 from bayesnb.families.base import Array
 from bayesnb.model.shards import Shard
 
@@ -29,12 +29,12 @@ def known_classes(y: Labels, before: Shard | None, declared: Any, grow: bool = F
         return before.classes
     known = [before.classes] if before else []
     known += [] if declared is None else [declared_classes(declared)]
-    return reduce(united_labels, [*known, distinct(y)] if grow or not known else known)
+    return reduce(united_labels, [*known, distinct_labels(y)] if grow or not known else known)
 
 
 def declared_classes(classes: Any) -> Array:
     """Return declared classes, sorted; an error where one stands twice."""
-    known = distinct(classes)
+    known = distinct_labels(classes)
     if len(known) < len(classes):
         twice = [label for label, times in Counter(list(classes)).items() if times > 1]
         raise ValueError(f"classes: {twice} are listed more than once. List each class once.")
@@ -56,7 +56,7 @@ def check_labels(estimator: Any, y: Any, rows: int) -> Labels:
         y = EncodedLabels.of(y)
     if isinstance(y, EncodedLabels):
         refuse_missing(y.codes < 0)
-        classes = distinct(y)
+        classes = distinct_labels(y)
         # texts that differ in most rows would be taken for a regression's
         if not isinstance(classes[0], str):
             # the distinct labels are fewer to check, as scikit-learn sorts all

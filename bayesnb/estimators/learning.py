@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb.data import Table, is_lazy
 from bayesnb.data.cells import NEVER_LEARNT
 from bayesnb.data.checks import warn_of_columns
+from bayesnb.data.columns import DECLARE, Labels, encode
 from bayesnb.data.families import families_of, undeclared
-from bayesnb.data.labels import DECLARE, Labels, encode
 from bayesnb.estimators.base import (
     COLUMNS,
     LOO,

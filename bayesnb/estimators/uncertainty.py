@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.data import Table, is_lazy
-from bayesnb.data.labels import encode
+from bayesnb.data.columns import encode
 from bayesnb.estimators.base import ModelHolder, predictor, read_rows
 from bayesnb.estimators.labels import check_labels
 from bayesnb.estimators.prediction import dask_room

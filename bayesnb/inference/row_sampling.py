@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.data import DrawnColumns, is_missing
-from bayesnb.data.labels import encode
+from bayesnb.data.columns import encode
 from bayesnb.families import Poisson
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.poisson import PoissonStats
