@@ -6,7 +6,6 @@ The only room that knows dataframes.
 from bayesnb.data.columns import Lists, is_lazy, is_missing, refuse_lazy
 from bayesnb.data.files import Reading, TableReader, open_reader, read_file, read_text, write_frames
 from bayesnb.data.tables import (
-    DrawnColumns,
     SparseTable,
     Table,
     TableTemplate,
@@ -16,7 +15,6 @@ from bayesnb.data.tables import (
 )
 
 __all__ = [
-    "DrawnColumns",
     "Lists",
     "Reading",
     "SparseTable",

@@ -12,7 +12,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
-from operator import eq
 from pathlib import Path
 from typing import Any, Self
 
@@ -63,16 +62,13 @@ def compact(values: Sequence[Any]) -> Sequence[Any]:
     whole = range(values[0], values[0] + len(values))
     if values == whole:  # a range is equal without a look at its members
         return whole
-    are_integers = set(map(type, values)) == {int}
-    return whole if are_integers and list(values) == list(whole) else tuple(values)
+    is_whole = all(type(value) is int for value in values) and list(values) == list(whole)
+    return whole if is_whole else tuple(values)
 
 
 def is_prefix(levels: Levels, first: Levels) -> bool:
     """Return whether the first of the levels are those of `first`."""
-    start = levels[: len(first)]
-    if type(start) is type(first):
-        return start == first
-    return len(start) == len(first) and all(map(eq, start, first))  # no range equals a tuple
+    return tuple(levels[: len(first)]) == tuple(first)
 
 
 def extended(known: Levels, more: Levels) -> Levels:
@@ -213,16 +209,19 @@ class UnseenCollector:
     @contextmanager
     def collected(self) -> Iterator[None]:
         """Keep warnings of levels that were not seen; all others are shown."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UnseenLevelWarning)
+            show = warnings.showwarning
+
+            def keep(message: Any, *where: Any) -> None:
+                if not isinstance(message, UnseenLevelWarning):
+                    show(message, *where)
+                    return
+                for name, times in message.unseen.items():
+                    self.levels[name] = dict(Counter(self.levels.get(name)) + times)
+
+            warnings.showwarning = keep
             yield
-        for warning in caught:
-            message = warning.message
-            if not isinstance(message, UnseenLevelWarning):
-                warnings.warn_explicit(message, warning.category, warning.filename, warning.lineno)
-                continue
-            for name, times in message.unseen.items():
-                self.levels[name] = dict(Counter(self.levels.get(name)) + times)
 
     def warn(self) -> None:
         """Warn once, if a level was not seen, at the caller's line."""

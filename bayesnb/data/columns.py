@@ -89,18 +89,14 @@ def distinct(name: Hashable, codes: Array, uniques: Any) -> DistinctValues:
     """Return the values behind codes, as plain Python ones, all of one type."""
     plain = tuple(np.asarray(uniques, object).tolist())
     plain = tuple(value.item() if isinstance(value, np.generic) else value for value in plain)
-    try:
-        hash(plain)
-    except TypeError:
-        raise mixed_levels(name, plain) from None
     if len({species_of(value) for value in plain}) > 1:
         raise mixed_levels(name, plain)
     return DistinctValues(plain, codes)
 
 
 def mixed_levels(name: Hashable, values: Any) -> ValueError:
-    values = np.array([None, *values], object)[1:]
-    kinds = sorted({type(value).__name__ for value in values[~is_missing(values)]} - {"NoneType"})
+    present = [value for value in values if not np.all(is_missing(value))]
+    kinds = sorted({type(value).__name__ for value in present})
     if len(kinds) == 1:
         return ValueError(
             f"column {name!r} holds {kinds[0]} objects, which cannot be levels. If they are lists "
@@ -132,18 +128,12 @@ def time_error(what: str, kind: str) -> ValueError:
     return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop its column.")
 
 
-def refuse_times(name: Hashable, values: Array) -> None:
-    """Raise for a column of objects of which the first that is not missing is a date or time."""
-    first = next((value for value in values if not np.all(is_missing(value))), None)
-    if isinstance(first, TIMES):
-        raise time_error(f"column {name!r}", type(first).__name__)
-
-
 def floats(name: Hashable, values: Array) -> Array:
     """Return a column of objects or text as floats, if its values are numbers."""
     if values.dtype.kind in "Mm":
         raise time_error(f"column {name!r}", str(values.dtype))
-    refuse_times(name, values)
+    if isinstance(first := first_cell(values), TIMES):
+        raise time_error(f"column {name!r}", type(first).__name__)
     numbers = np.full(len(values), np.nan)
     for row in np.flatnonzero(~is_missing(values)):
         try:
@@ -162,7 +152,12 @@ def floats(name: Hashable, values: Array) -> Array:
 
 def kind_of_objects(name: Hashable, values: Array) -> str:
     """Return the kind of a column of objects by its values."""
-    refuse_times(name, values)
+    first = first_cell(values)
+    if isinstance(first, TIMES):
+        raise time_error(f"column {name!r}", type(first).__name__)
+    if isinstance(first, LISTS):
+        words = chain.from_iterable(cell for cell in values if isinstance(cell, LISTS))
+        return words_of(name, begins_with_text(words))
     kinds = {species_of(value) for value in values[~is_missing(values)]} or {"number"}
     if len(kinds) > 1:
         raise mixed_levels(name, values)
@@ -258,30 +253,17 @@ def lists_of_objects(name: Hashable, cells: Array) -> Lists:
     return Lists(distinct.values, distinct.codes, ends)
 
 
-def first_list(cells: Iterable[Any]) -> Any:
-    """Return the first cell that is not missing, if that is a list; else None."""
+def first_cell(cells: Iterable[Any]) -> Any:
+    """Return the first cell that is a list or not missing; None if there is none."""
     for cell in cells:
-        if isinstance(cell, LISTS):
+        if isinstance(cell, LISTS) or not np.all(is_missing(cell)):
             return cell
-        if not np.all(is_missing(cell)):
-            return None
     return None
 
 
 def begins_with_text(words: Iterable[Any]) -> bool:
     """Return whether words are text, by the first of them."""
     return isinstance(next(iter(words), ""), str)
-
-
-def kind_of_lists(name: Hashable, cells: Iterable[Any]) -> str:
-    """Return what a column of lists holds, "" if it has none.
-
-    An error where that may be anything but words.
-    """
-    if first_list(cells) is None:
-        return ""
-    words = chain.from_iterable(cell for cell in cells if isinstance(cell, LISTS))
-    return words_of(name, begins_with_text(words))
 
 
 def words_of(name: Hashable, texts: bool) -> str:
@@ -570,9 +552,10 @@ def weights(sample_weight: Any, rows: int) -> Array:
             f"first at row {at}: {weight[at]}."
         )
     with np.errstate(over="ignore"):
-        if weight.sum() > LARGEST:
-            raise ValueError(
-                f"sample_weight sums to {weight.sum():.3g}, and sums above {LARGEST:g} would "
-                "overflow. Rescale it."
-            )
+        total = weight.sum()
+    if total > LARGEST:
+        raise ValueError(
+            f"sample_weight sums to {total:.3g}, and sums above {LARGEST:g} would overflow. "
+            "Rescale it."
+        )
     return weight

@@ -139,16 +139,14 @@ def families_of(families: Any, table: Table) -> DeclaredColumns:
             "families must be 'auto', a family such as Gaussian() or its name, or a mapping from "
             f"columns to families, got {families!r}."
         )
-    blocks = [block for block in places_of(families, table) if block[0] is not None]
+    blocks = [] if families == AUTO else declared_blocks(families, table.columns)
     blocks += infer_families(undeclared(families, table), table)
     return grouped(list(split_word_columns(blocks, table)))
 
 
-def places_of(families: Any, table: Table) -> DeclaredColumns:
+def declared_blocks(families: Mapping[Any, Any], columns: Names) -> DeclaredColumns:
     """Return the families that are declared, and the places of their columns; None drops them."""
-    if not isinstance(families, Mapping):
-        return []
-    at = {name: place for place, name in enumerate(table.columns)}
+    at = {name: place for place, name in enumerate(columns)}
     blocks: DeclaredColumns = []
     taken: Counter[Hashable] = Counter()
     for key, family in families.items():
@@ -156,13 +154,14 @@ def places_of(families: Any, table: Table) -> DeclaredColumns:
         taken.update(names)
         missing = [name for name in names if name not in at]
         if missing:
-            raise ValueError(f"families: {no_column(missing[0], table.columns)}")
+            raise ValueError(f"families: {no_column(missing[0], columns)}")
         if not isinstance(family, Declared | None):
             raise TypeError(
                 f"the family of {names} must be an instance such as Gaussian(), its name, or None "
                 f"to drop it, got {family!r}."
             )
-        blocks.append((family, [at[name] for name in names]))
+        if family is not None:
+            blocks.append((family, [at[name] for name in names]))
     twice = [name for name, times in taken.items() if times > 1]
     if twice:
         raise ValueError(

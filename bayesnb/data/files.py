@@ -242,8 +242,9 @@ class TableReader(ABC):
     guessed: Collection[str] = ()  # columns whose other rows are to look as the first ones
     folder: Mapping[str, str | None] = {}  # the columns beside it, by the names of its folders
 
-    def __init__(self, source: Source, use_threads: bool = True) -> None:
+    def __init__(self, source: Source, use_threads: bool = True, head: int | None = None) -> None:
         self.source, self.use_threads, self.name = source, use_threads, source.name
+        self.head = head  # rows of text that decide what columns hold; None: all
         self.missing = source.reading.missing
         if self.missing is None:
             self.missing = MISSING if self.is_text else ()
@@ -261,8 +262,7 @@ class TableReader(ABC):
     def columns(self) -> Names:
         """Names of the columns, each once; those beside the table are the last."""
         with named_errors(self.name):
-            names = [name for name in self.schema.names if name != INDEX_COLUMN]
-        names += self.folder
+            names = [*self.schema.names, *self.folder]
         if "" in names:
             raise ValueError(
                 f"{self.name}: column {names.index('') + 1} of {len(names)} has no name in the "
@@ -297,7 +297,7 @@ class TableReader(ABC):
         with named_errors(self.name):
             table = self._whole(kinds)
             if table is not None:
-                return to_frame(self._convert_all(table, kinds, 0))
+                return self._frame(table, kinds, 0)
         raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
 
     def _whole(self, kinds: Kinds) -> Any:
@@ -322,13 +322,15 @@ class TableReader(ABC):
         keep = keep or {}
         with named_errors(self.name):
             for table in self._tables([*kinds, *keep], rows):
-                frame = to_frame(self._convert_all(table, kinds, start))
+                frame = self._frame(table, kinds, start)
                 kept = to_frame({name: widen(table[name], keep[name]) for name in keep})
                 yield Batch(self.name, start, frame, kept, self.missing if self.is_text else None)
                 start += len(table)
 
-    def _convert_all(self, table: Any, kinds: Kinds, start: int) -> dict[str, Any]:
-        return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
+    def _frame(self, table: Any, kinds: Kinds, start: int) -> pd.DataFrame:
+        return to_frame(
+            {name: self._convert(name, table[name], kinds[name], start) for name in kinds}
+        )
 
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
@@ -453,12 +455,8 @@ class TextReader(TableReader):
     """CSV and TSV: the first line names the columns; blanks around a cell mean nothing."""
 
     is_text = True
-
-    def __init__(self, source: Source, use_threads: bool, head: int | None) -> None:
-        super().__init__(source, use_threads)
-        self.head = head  # rows that decide what columns hold; None: all
-        self.blank_rows = 0  # in what was read, which are skipped
-        self.invalid_row: Any = None
+    blank_rows = 0  # in what was read, which are skipped
+    invalid_row: Any = None
 
     @cached_property
     def encoding(self) -> str:
@@ -570,9 +568,9 @@ class TextReader(TableReader):
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             message = str(error).splitlines()[0]
             delimiter, blank, columns = self._layout
-            place = ""
-            if number := re.search(r"Row #(\d+)", message):
-                place = f", row {int(number[1]) - blank - self.blank_rows - 2}"
+            number = re.search(r"Row #(\d+)", message)
+            row = int(number[1]) - blank - self.blank_rows - 2 if number else 0
+            place = f", row {row}" if number else ""
             if self.invalid_row is not None:
                 size = self.invalid_row.actual_columns
                 mark = DELIMITERS.get(delimiter, delimiter)
@@ -631,7 +629,9 @@ class TypedReader(TableReader):
     def schema(self) -> Any:
         with named_errors(self.name), self.source.open(counted=False, seekable=True) as stream:
             file = self._open(stream)
-            return getattr(file, "schema_arrow", None) or file.schema
+            schema = getattr(file, "schema_arrow", None) or file.schema
+            place = schema.get_field_index(INDEX_COLUMN)
+            return schema.remove(place) if place >= 0 else schema
 
     def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         with self.source.open(seekable=True) as stream:
@@ -688,11 +688,8 @@ def open_reader(
     head : rows of text that say what columns hold; None: all
     """
     source = Source(str(path), reading, watch)
-    if source.format == "jsonl":
-        return JsonReader(source, use_threads)
-    if source.format in ("csv", "tsv"):
-        return TextReader(source, use_threads, head)
-    return TypedReader(source, use_threads)
+    readers: dict[str, Any] = {"csv": TextReader, "tsv": TextReader, "jsonl": JsonReader}
+    return readers.get(source.format, TypedReader)(source, use_threads, head)
 
 
 def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -> pd.DataFrame:
@@ -754,21 +751,32 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
 
     The first says the types.
     """
-    frames = iter(frames)
-    first = next(frames, None)
+    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    first = next(tables, None)
     if first is None:
         return 0
-    schema = pa.Schema.from_pandas(first, preserve_index=False).remove_metadata()
+    schema = first.schema.remove_metadata()
     for place, field in enumerate(schema):
         if types.is_null(field.type):  # texts of which none is there, to pandas 2
             schema = schema.set(place, field.with_type(pa.string()))
     rows = 0
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
-        for frame in chain([first], frames):
-            file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
-            rows += len(frame)
+        for table in chain([first], tables):
+            file.write_table(pa.table(list(map(cast_like, schema, table.columns)), schema))
+            rows += len(table)
     return rows
+
+
+def cast_like(field: Any, column: Any) -> Any:
+    """Return a column with the type that it has in the first table."""
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise ValueError(
+            f"each column of a file needs one type, but {field.name!r} is {field.type}, and later "
+            f"{column.type}: {error}."
+        ) from error
 
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -30,13 +30,12 @@ from bayesnb.data.columns import (
     coded_text,
     distinct,
     factorize,
-    first_list,
+    first_cell,
     floats,
-    kind_of_lists,
+    is_missing,
     kind_of_objects,
     lists_of_objects,
     refuse_lazy,
-    refuse_times,
     time_error,
     to_native_order,
     with_plain_type,
@@ -50,21 +49,12 @@ Places = Sequence[int]  # of columns in a table
 
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
-HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
 OF_LISTS = (nw.List, nw.Array)
 ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last: lists that are all empty
 
 
-class DrawnColumns(NamedTuple):
-    """Columns that were drawn together, `(r, f)` or CSR: numbers, or codes of each one's levels.
-
-    The code -1 is a missing cell.
-    """
-
-    places: Places
-    cells: Any
-    levels: Sequence[Sequence[Any]] = ()
+DrawnColumns = tuple[Places, Any, Sequence[Sequence[Any]]]  # places, cells or codes, levels
 
 
 @dataclass(frozen=True)
@@ -82,10 +72,14 @@ class TableTemplate:
         return sparse.csr_array(cells) if self.container == "sparse" else cells
 
     def fill(self, names: Sequence[Hashable], parts: Sequence[DrawnColumns]) -> Any:
-        """Return the table of these columns; those that no part has are absent."""
+        """Return the table of these columns; those that no part has are absent.
+
+        A part are the places of columns, their numbers, `(r, f)` or CSR, and their levels; where
+        they have some, the numbers are codes of them, -1 for a missing cell.
+        """
         if self.container == "sparse":
-            order = np.argsort(np.concatenate([part.places for part in parts]))
-            return sparse.hstack([part.cells for part in parts], format="csr")[:, order]
+            order = np.argsort(np.concatenate([places for places, *_ in parts]))
+            return sparse.hstack([cells for _, cells, _ in parts], format="csr")[:, order]
         columns = {}
         for places, cells, levels in parts:
             for j, place in enumerate(places):
@@ -115,7 +109,7 @@ def is_sound(x: Any) -> bool:
         return False
     if len(starts) != x.shape[0] + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
         return False
-    if not starts[-1] == len(places) == len(x.data):
+    if starts[-1] != len(places) or x.data.shape != places.shape:
         return False
     unsigned = places.view(f"u{places.itemsize}")  # negative ones are the largest there
     return bool(unsigned.max(initial=0) < x.shape[1])
@@ -143,7 +137,6 @@ class Table(ABC):
     A column has a kind, `"flag"`, `"level"`, `"number"` or `"words"`, its lists' own.
     """
 
-    container: ClassVar[str] = "array"  # see `TableTemplate`
     x: Any
     native: Any  # what scikit-learn is to see
     rows: int
@@ -165,22 +158,15 @@ class Table(ABC):
         """Names of the rows; positions, where they have none."""
         return np.arange(self.rows)
 
-    def take(self, keep: Array) -> Self:
+    def take(self, keep: Array) -> "Table":
         """Return the rows where `keep` is true."""
         rows = getattr(self.x, "iloc", self.x)  # pandas' brackets take columns
-        taken = type(self)(rows[np.flatnonzero(keep)])
-        taken.n_jobs = self.n_jobs
-        return taken
+        return open_table(rows[np.flatnonzero(keep)], self.n_jobs)
 
     @property
-    def flags(self) -> Places:
-        """Places of the columns of true and false."""
-        return ()
-
-    @property
+    @abstractmethod
     def template(self) -> TableTemplate:
         """What to keep of the table to make others like it."""
-        return TableTemplate(self.container, tuple(self.flags))
 
     @abstractmethod
     def kind(self, column: int) -> str:
@@ -197,7 +183,7 @@ class Table(ABC):
     def has_lists(self, column: int) -> bool:
         """Return whether the cells of a column are lists of words."""
         values = self.values(column)
-        return values.dtype == object and first_list(values) is not None
+        return values.dtype == object and isinstance(first_cell(values), LISTS)
 
     @cached_property
     def lists(self) -> Callable[[int], Lists]:
@@ -246,19 +232,16 @@ class ArrayTable(Table):
         self.rows, self.width = self.x.shape
 
     @property
-    def container(self) -> str:  # type: ignore[override]
-        return "documents" if self.width == 1 and self.has_lists(0) else "array"
-
-    @property
-    def flags(self) -> Places:
+    def template(self) -> TableTemplate:
         kinds = map(pd.api.types.infer_dtype, self.x.T)
-        return [place for place, kind in enumerate(kinds) if kind == "boolean"]
+        flags = [place for place, kind in enumerate(kinds) if kind == "boolean"]
+        is_words = self.width == 1 and self.has_lists(0)
+        return TableTemplate("documents" if is_words else "array", tuple(flags))
 
     def kind(self, column: int) -> str:
         kind = self.x.dtype.kind
         if kind == "O":
-            cells = self.x[:, column]
-            return kind_of_lists(column, cells) or kind_of_objects(column, cells)
+            return kind_of_objects(column, self.x[:, column])
         return "flag" if kind == "b" else "number" if kind in "iuf" else "level"
 
     def numbers(self, columns: Places) -> Any:
@@ -311,8 +294,6 @@ class ArrayTable(Table):
 class SparseTable(Table):
     """SciPy sparse, matrix or array, any format. A cell that is not stored is zero."""
 
-    container = "sparse"
-
     def __init__(self, x: Any) -> None:
         if x.dtype.kind == "c":
             raise ValueError("Complex data not supported\n")
@@ -325,6 +306,10 @@ class SparseTable(Table):
             self.x.sum_duplicates()
         self.native = self.x
         self.rows, self.width = self.x.shape
+
+    @property
+    def template(self) -> TableTemplate:
+        return TableTemplate("sparse")
 
     def kind(self, column: int) -> str:
         return "number"
@@ -343,10 +328,7 @@ def _as_array(x: Any) -> Array:
     if type(x) is np.ndarray and x.dtype == float:  # a shortcut: most tables are
         return x
     if isinstance(x, np.ma.MaskedArray):
-        is_object = x.dtype.kind in "OUST"
-        gone = np.ma.getmaskarray(x)
-        x = x.data.astype(object if is_object else float)
-        x[gone] = None if is_object else np.nan
+        x = x.astype(object if x.dtype.kind in "OUST" else float).filled(np.nan)
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -377,11 +359,11 @@ def refuse_invalid_shape(shape: tuple[int, ...]) -> None:
             f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). Reshape your "
             "data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
         )
-    for size, what in zip(shape, ("sample", "feature"), strict=True):
-        if size == 0:
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
-            )
+    if 0 in shape:
+        what = "sample" if shape[0] == 0 else "feature"
+        raise ValueError(
+            f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+        )
 
 
 def are_texts(cells: Any) -> bool:
@@ -399,7 +381,6 @@ def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Seri
 class FrameTable(Table):
     """A dataframe of pandas, or any other as narwhals sees it. Columns are named by label."""
 
-    container = "frame"
     unnamed = False
 
     def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
@@ -430,9 +411,10 @@ class FrameTable(Table):
         return with_plain_type(series)
 
     @property
-    def flags(self) -> Places:
+    def template(self) -> TableTemplate:
         schema = nw.from_native(self.x).schema
-        return [place for place, dtype in enumerate(schema.values()) if dtype == nw.Boolean]
+        flags = [place for place, dtype in enumerate(schema.values()) if dtype == nw.Boolean]
+        return TableTemplate("frame", tuple(flags))
 
     def kind(self, column: int) -> str:
         name = self.columns[column]
@@ -442,20 +424,21 @@ class FrameTable(Table):
             return "flag"
         if dtype.is_numeric():
             return "number"
-        if dtype == nw.Unknown and series.null_count() == self.rows:
-            return "level"  # as a column of None in pandas
         if dtype.is_temporal():
             raise time_error(f"column {name!r}", type(dtype).__name__)
         if isinstance(dtype, OF_LISTS):
             return words_of(name, dtype.inner in OF_TEXTS)
         if dtype in (nw.Object, nw.Unknown):
-            refuse_times(name, self.values(column))
-        if dtype not in HAVE_LEVELS:
-            raise ValueError(
-                f"column {name!r} holds {type_name(series)}, for which no family can be inferred: "
-                "declare one, or convert the column."
-            )
-        return (dtype == nw.Object and kind_of_lists(name, self.values(column))) or "level"
+            values = self.values(column)
+            kind = kind_of_objects(name, values)
+            if dtype == nw.Object or is_missing(values).all():
+                return kind if kind == "words" else "level"
+        if dtype in (nw.String, nw.Categorical, nw.Enum):
+            return "level"
+        raise ValueError(
+            f"column {name!r} holds {type_name(series)}, for which no family can be inferred: "
+            "declare one, or convert the column."
+        )
 
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
@@ -504,14 +487,13 @@ class FrameTable(Table):
 
 def cells_of(series: nw.Series) -> Array:
     """Return the cells of a column, or raise where its library has none for NumPy."""
-    problem: Any = "its parts are no columns"
     column = series.to_native()
-    if not (isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype)):
-        column = series  # which takes ten times as long
+    is_plain = isinstance(getattr(column, "dtype", None), np.dtype)
     try:
-        cells = column.to_numpy()
+        cells = (column if is_plain else series).to_numpy()  # narwhals takes ten times as long
         if cells.ndim == 1:
             return cells
+        problem: Any = "its parts are no columns"
     except Exception as error:  # every library has errors of its own
         problem = error
     raise TypeError(
@@ -552,8 +534,6 @@ def _table_of(x: Any, documents: bool) -> Table:
         return x
     if isinstance(x, pd.DataFrame):
         return FrameTable(x)
-    if hasattr(type(x), "to_scipy_sparse"):  # PyData's
-        x = x.to_scipy_sparse()
     if sparse.issparse(x):
         return SparseTable(x)
     # a list of lists or arrays, in which no column has a name
@@ -577,7 +557,7 @@ def cells_of_series(x: Any) -> Any:
             "X is a series of records. Make its fields columns: X.struct.unnest() in polars."
         )
     cells = series.to_list()
-    if first_list(cells) is None and not are_texts(cells):
+    if not isinstance(first_cell(cells), LISTS) and not are_texts(cells):
         raise ValueError(
             f"Expected 2D array, got 1D array instead: a {type(x).__name__} of {len(cells)} cells. "
             f"{ONE_ROW}; for one column, X[['name']]."
