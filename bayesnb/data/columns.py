@@ -31,6 +31,12 @@ from bayesnb.formatting import list_names, quote
 Array = np.ndarray
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a datetime is a date
 LISTS = (list, tuple, np.ndarray)
+OF_ARROW = (
+    pd.arrays.ArrowExtensionArray,
+    pd.arrays.BooleanArray,
+    pd.arrays.FloatingArray,
+    pd.arrays.IntegerArray,
+)
 Kinds = Mapping[str, str]  # what columns hold, by their names
 KINDS = ("number", "integer", "flag", "text")  # that a user may ask for
 DTYPES = {
@@ -164,51 +170,51 @@ def kind_of_objects(name: Hashable, values: Array) -> str:
     return {"number": "number", "bool": "flag"}.get(kinds.pop(), "level")
 
 
+def plain_column(name: Hashable, column: Any) -> Any:
+    """Return a column of a dataframe as it lies: one of pandas with types of NumPy, else Arrow's.
+
+    Those are chunked, of which wide integers are floats, and runs are unpacked.
+    """
+    if isinstance(column, pd.Series):
+        if not isinstance(column.array, OF_ARROW):
+            return column
+        column = pa.array(column)
+    else:
+        if column.dtype == nw.Object:
+            return pd.Series(column.to_numpy(), dtype=object)
+        if column.dtype in (nw.Int128, nw.UInt128):
+            column = column.cast(nw.Float64)
+        native = column.to_native()
+        column = native if isinstance(native, pa.ChunkedArray) else column.to_arrow()
+    if types.is_run_end_encoded(column.type):
+        column = compute.run_end_decode(column)
+    if types.is_dictionary(column.type) and not is_text(column.type.value_type):
+        raise ValueError(
+            f"column {name!r} is an Arrow dictionary of {column.type.value_type}, which has "
+            "levels only if they are text. Make it numbers, column.cast(pyarrow.float64()), or "
+            "levels, by a dictionary of strings."
+        )
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
 def coded_text(column: Any) -> DistinctValues | None:
-    """Return the texts that occur in a column of text, and where they stand.
+    """Return the texts that occur in a plain column of text, and where they stand.
 
     None for any other column.
     """
-    column = nw.to_native(column, pass_through=True)
     if isinstance(column, pd.Series):
         dtype = getattr(column.dtype, "categories", column).dtype
         if not isinstance(dtype, pd.StringDtype):
             return None
         codes, texts = column.factorize()
         return DistinctValues(tuple(texts.tolist()), codes)
-    if nw.dependencies.is_polars_series(column):
-        column = column.to_arrow()
-    if not isinstance(column, pa.Array | pa.ChunkedArray):
-        return None
-    if types.is_dictionary(column.type) and is_text(column.type.value_type):
+    if types.is_dictionary(column.type):
         column = column.cast(pa.large_string())  # not all texts may occur, and some twice
     if not is_text(column.type):
         return None
-    coded = column.dictionary_encode()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.combine_chunks()
+    coded = column.dictionary_encode().combine_chunks()
     codes = coded.indices.fill_null(-1).to_numpy()
     return DistinctValues(tuple(coded.dictionary.to_pylist()), codes)
-
-
-def with_plain_type(series: nw.Series) -> nw.Series:
-    """Return a column with wide integers as floats, and with runs of Arrow unpacked."""
-    if series.dtype in (nw.Int128, nw.UInt128):
-        return series.cast(nw.Float64)
-    column = series.to_native()
-    if isinstance(column, pd.Series) and isinstance(column.dtype, pd.ArrowDtype):
-        column = pa.chunked_array(pa.array(column))
-    if not isinstance(column, pa.ChunkedArray):
-        return series
-    if types.is_run_end_encoded(column.type):
-        column = compute.run_end_decode(column)
-    if types.is_dictionary(column.type) and not is_text(column.type.value_type):
-        raise ValueError(
-            f"column {series.name!r} is an Arrow dictionary of {column.type.value_type}, which has "
-            "levels only if they are text. Make it numbers, column.cast(pyarrow.float64()), or "
-            "levels, by a dictionary of strings."
-        )
-    return nw.from_native(column, series_only=True).alias(series.name)
 
 
 # Lists of words
@@ -289,8 +295,16 @@ def kind_of_type(dtype: Any) -> str:
             return kind
     if is_text(dtype):
         return "text"
-    is_list = types.is_list(dtype) or types.is_large_list(dtype)
-    return "words" if is_list and is_text(dtype.value_type) else ""
+    if not is_list(dtype):
+        return ""
+    words = dtype.value_type
+    is_words = is_text(words) or types.is_dictionary(words) or types.is_null(words)
+    return "words" if is_words else ""
+
+
+def is_list(dtype: Any) -> bool:
+    """Return whether a type of Arrow is one of lists."""
+    return types.is_list(dtype) or types.is_large_list(dtype) or types.is_fixed_size_list(dtype)
 
 
 def is_text(dtype: Any) -> bool:
@@ -471,7 +485,10 @@ def read_labels(y: Any) -> Any:
             )
         return y
     refuse_lazy(y, "y")
-    texts = coded_text(y)
+    if not nw.dependencies.is_into_series(y):
+        return y
+    column = y if isinstance(y, pd.Series) else nw.from_native(y, series_only=True)
+    texts = coded_text(plain_column("y", column))
     return y if texts is None else EncodedLabels(np.array(texts.values, object), texts.codes)
 
 

@@ -19,6 +19,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import types
 from scipy import sparse
 
 from bayesnb import numerics
@@ -32,13 +34,14 @@ from bayesnb.data.columns import (
     factorize,
     first_cell,
     floats,
-    is_missing,
+    is_list,
     kind_of_objects,
+    kind_of_type,
     lists_of_objects,
+    plain_column,
     refuse_lazy,
     time_error,
     to_native_order,
-    with_plain_type,
     words_of,
 )
 from bayesnb.numerics.threads import FEWEST, in_order
@@ -49,9 +52,8 @@ Places = Sequence[int]  # of columns in a table
 
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
-OF_LISTS = (nw.List, nw.Array)
+TYPES_OF_LEVELS = (pd.CategoricalDtype, pd.StringDtype)
 ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
-OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last: lists that are all empty
 
 
 DrawnColumns = tuple[Places, Any, Sequence[Sequence[Any]]]  # places, cells or codes, levels
@@ -401,14 +403,10 @@ class FrameTable(Table):
         """Names of the rows, those of an index of several levels as tuples."""
         return self.x.index.to_numpy() if self.is_pandas else super().index
 
-    @cached_property
-    def series(self) -> Callable[[int], nw.Series]:
-        """Function that returns a column, with a type that NumPy or pandas can hold."""
-        return cache(self._series)
-
-    def _series(self, column: int) -> nw.Series:
-        series = nw.from_native(self.x[self.columns[column]], series_only=True)
-        return with_plain_type(series)
+    def column(self, place: int) -> Any:
+        """Return a column of pandas or Arrow: see `plain_column`."""
+        name = self.columns[place]
+        return plain_column(name, self.x[name])
 
     @property
     def template(self) -> TableTemplate:
@@ -418,27 +416,27 @@ class FrameTable(Table):
 
     def kind(self, column: int) -> str:
         name = self.columns[column]
-        series = self.series(column)
-        dtype = series.dtype
-        if dtype == nw.Boolean:
-            return "flag"
-        if dtype.is_numeric():
-            return "number"
-        if dtype.is_temporal():
-            raise time_error(f"column {name!r}", type(dtype).__name__)
-        if isinstance(dtype, OF_LISTS):
-            return words_of(name, dtype.inner in OF_TEXTS)
-        if dtype in (nw.Object, nw.Unknown):
-            values = self.values(column)
-            kind = kind_of_objects(name, values)
-            if dtype == nw.Object or is_missing(values).all():
-                return kind if kind == "words" else "level"
-        if dtype in (nw.String, nw.Categorical, nw.Enum):
-            return "level"
-        raise ValueError(
-            f"column {name!r} holds {type_name(series)}, for which no family can be inferred: "
-            "declare one, or convert the column."
-        )
+        cells = self.column(column)
+        if isinstance(cells, pa.ChunkedArray):
+            dtype = cells.type
+        elif cells.dtype.kind == "O" and not isinstance(cells.dtype, TYPES_OF_LEVELS):
+            return "words" if kind_of_objects(name, cells.to_numpy()) == "words" else "level"
+        else:
+            try:
+                dtype = pa.array(cells.iloc[:0]).type
+            except pa.ArrowException:  # it has no sparse or complex numbers
+                dtype = pa.struct([])
+        if types.is_temporal(dtype):
+            raise time_error(f"column {name!r}", str(dtype).replace("timestamp", "datetime"))
+        kind = kind_of_type(dtype)
+        if is_list(dtype):
+            return words_of(name, kind == "words")
+        if not kind:
+            raise ValueError(
+                f"column {name!r} holds {self.x[name].dtype}, for which no family can be inferred: "
+                "declare one, or convert the column."
+            )
+        return {"integer": "number", "text": "level", "empty": "level"}.get(kind, kind)
 
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
@@ -454,63 +452,36 @@ class FrameTable(Table):
         is_narrow = not others and dtype in (np.float32, np.uint8)
         return Columns(parts, dtype if is_narrow else np.dtype(float))
 
-    def column_numbers(self, column: int) -> Array:
+    def column_numbers(self, place: int) -> Array:
         """Return a column as floats, or as narrower numbers where it has them."""
-        series = self.series(column)
-        has_gaps = series.dtype == nw.Boolean and series.null_count()
-        cells = cells_of(series.cast(nw.Float64) if has_gaps else series)
+        column = self.column(place)
+        if isinstance(column, pa.ChunkedArray):
+            kind = kind_of_type(column.type)
+            if types.is_decimal(column.type) or (kind == "flag" and column.null_count):
+                column = column.cast(pa.float64())
+        cells = column.to_numpy()
         if cells.dtype == bool:
             return cells.view(np.uint8)
-        return cells if cells.dtype.kind in "iuf" else floats(self.columns[column], cells)
+        return cells if cells.dtype.kind in "iuf" else floats(self.columns[place], cells)
 
     def _factorize(self, column: int) -> DistinctValues:
-        native = self.series(column).to_native()
-        if is_categorical(native):
-            codes = native.cat.codes.to_numpy()
-            return distinct(self.columns[column], codes, native.cat.categories)
-        text = coded_text(native)
+        cells = self.column(column)
+        if isinstance(cells, pd.Series) and isinstance(cells.dtype, pd.CategoricalDtype):
+            return distinct(self.columns[column], cells.cat.codes.to_numpy(), cells.cat.categories)
+        text = coded_text(cells)
         return super()._factorize(column) if text is None else text
 
     def values(self, column: int) -> Array:
-        series = self.series(column)
-        if isinstance(series.dtype, OF_LISTS):
-            return np.fromiter(series.to_list(), object, self.rows)
-        return cells_of(series)
+        cells = self.column(column)
+        if isinstance(cells, pa.ChunkedArray) and is_list(cells.type):
+            return np.fromiter(cells.to_pylist(), object, self.rows)
+        return cells.to_numpy()
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
-        series = self.series(column)
-        native = series.to_native()
-        if is_categorical(native):
-            return tuple(native.cat.categories.tolist())  # which need not be text
-        return tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
-
-
-def cells_of(series: nw.Series) -> Array:
-    """Return the cells of a column, or raise where its library has none for NumPy."""
-    column = series.to_native()
-    is_plain = isinstance(getattr(column, "dtype", None), np.dtype)
-    try:
-        cells = (column if is_plain else series).to_numpy()  # narwhals takes ten times as long
-        if cells.ndim == 1:
-            return cells
-        problem: Any = "its parts are no columns"
-    except Exception as error:  # every library has errors of its own
-        problem = error
-    raise TypeError(
-        f"column {series.name!r} holds {type_name(series)}, which cannot be read: {problem}. Make "
-        "it numbers or text."
-    )
-
-
-def type_name(series: nw.Series) -> Any:
-    """Return the type of a column as its library calls it."""
-    native = series.to_native()
-    return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
-
-
-def is_categorical(native: Any) -> bool:
-    """Return whether a column is one of pandas' categories."""
-    return isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
+        cells = self.x[self.columns[column]]
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            return tuple(cells.cat.categories.tolist())  # which need not be text
+        return tuple(cells.dtype.categories) if isinstance(cells.dtype, nw.Enum) else None
 
 
 # What a user passes as X
