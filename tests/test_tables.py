@@ -2,8 +2,10 @@
 memory.
 """
 
+import gc
 import math
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -375,3 +377,23 @@ def test_a_block_of_columns_in_another_order_keeps_that_order(container: Any) ->
         counts, [0, 1, 1]
     )
     assert model.posterior_[(2, 0, 1)].concentration.tolist() == [[10, 21, 32], [14, 24, 31]]
+
+
+@pytest.mark.parametrize("method", ["fit", "predict_proba", "loo_proba"])
+def test_a_table_is_not_kept_in_a_cycle_that_waits_for_the_garbage_collector(method: str) -> None:
+    rng = np.random.default_rng(0)
+    columns = {f"x{j}": rng.normal(size=5_000) for j in range(20)}  # read column by column
+    columns |= {"level": rng.choice(["a", "b"], 5_000), "flag": rng.random(5_000) < 0.5}
+    x = pd.DataFrame(columns)
+    y = np.arange(5_000) % 2
+    model = NaiveBayes(dependence=None, temper=None).fit(x, y)
+    table = x.copy()
+    alive = weakref.ref(table)
+    gc.collect()
+    gc.disable()
+    try:
+        getattr(model, method)(*([table] if method == "predict_proba" else [table, y]))
+        del table
+        assert alive() is None
+    finally:
+        gc.enable()

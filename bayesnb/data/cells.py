@@ -213,9 +213,9 @@ class UnseenCollector:
             warnings.simplefilter("always", UnseenLevelWarning)
             show = warnings.showwarning
 
-            def keep(message: Any, *where: Any) -> None:
+            def keep(message: Any, *where: Any, **options: Any) -> None:
                 if not isinstance(message, UnseenLevelWarning):
-                    show(message, *where)
+                    show(message, *where, **options)
                     return
                 for name, times in message.unseen.items():
                     self.levels[name] = dict(Counter(self.levels.get(name)) + times)

@@ -238,7 +238,7 @@ def check_numbers(cells: Sequence[str], times: Array) -> Suspicion | None:
     others = times[~like].sum()
     if others > MOST_INVALID * total:
         return None
-    example = repr(cells[like.argmin()])
+    example = repr(cells[int(like.argmin())])
     verb = "is not a number" if others == 1 else "are not numbers"
     problem = f"is read as levels, because {others:,} of its {total:,} cells {verb}"
     code = "pandas.to_numeric(COLUMN, errors='coerce')"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property, wraps
 from itertools import chain
 from typing import Any
 
@@ -133,6 +133,24 @@ def refuse_damaged(x: Any) -> None:
         ) from None
 
 
+def kept_by_column[Out](read: Callable[[Any, int], Out]) -> Callable[[Any, int], Out]:
+    """Let a table keep what a method has read of a column.
+
+    A `functools.cache` of the bound method would keep the table itself, in a cycle: memory of many
+    megabytes that waits for the garbage collector.
+    """
+    name = f"{read.__name__} by column"
+
+    @wraps(read)
+    def look_up(table: Any, column: int) -> Out:
+        known = vars(table).setdefault(name, {})
+        if column not in known:
+            known[column] = read(table, column)
+        return known[column]
+
+    return look_up
+
+
 class Table(ABC):
     """Rows and named columns.
 
@@ -187,24 +205,18 @@ class Table(ABC):
         values = self.values(column)
         return values.dtype == object and isinstance(first_cell(values), LISTS)
 
-    @cached_property
-    def lists(self) -> Callable[[int], Lists]:
-        """Function that returns the words of a column of lists, split once."""
-        return cache(self._split)
-
-    def _split(self, column: int) -> Lists:
+    @kept_by_column
+    def lists(self, column: int) -> Lists:
+        """Return the words of a column of lists."""
         return lists_of_objects(self.columns[column], self.values(column))
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         """Return the levels that a column's type declares, used or not."""
         return None
 
-    @cached_property
-    def distinct(self) -> Callable[[int], DistinctValues]:
-        """Function that returns the distinct values of a column and where they stand."""
-        return cache(self._factorize)
-
-    def _factorize(self, column: int) -> DistinctValues:
+    @kept_by_column
+    def distinct(self, column: int) -> DistinctValues:
+        """Return the distinct values of a column and where they stand."""
         return factorize(self.columns[column], self.values(column))
 
     def distinct_of(self, columns: Places) -> list[DistinctValues]:
@@ -330,7 +342,7 @@ def _as_array(x: Any) -> Array:
     if type(x) is np.ndarray and x.dtype == float:  # a shortcut: most tables are
         return x
     if isinstance(x, np.ma.MaskedArray):
-        x = x.astype(object if x.dtype.kind in "OUST" else float).filled(np.nan)
+        x = np.ma.filled(x.astype(object if x.dtype.kind in "OUST" else float), np.nan)
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -440,11 +452,10 @@ class FrameTable(Table):
 
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
-        if self.rows * len(columns) <= MAX_CELLS_AT_ONCE:  # one by one, columns would take longer
+        is_all = columns == range(self.width)
+        if is_all and self.rows * self.width <= MAX_CELLS_AT_ONCE:  # one by one would take longer
             with suppress(Exception):  # of types that NumPy does not have
-                is_all = columns == range(self.width)
-                part = self.x if is_all else self.x[[self.columns[place] for place in columns]]
-                array = part.to_numpy()
+                array = self.x.to_numpy()
                 if array.dtype in (*FLOATS, *INTEGERS):
                     return array
         parts = [self.column_numbers(column) for column in columns]
@@ -464,12 +475,13 @@ class FrameTable(Table):
             return cells.view(np.uint8)
         return cells if cells.dtype.kind in "iuf" else floats(self.columns[place], cells)
 
-    def _factorize(self, column: int) -> DistinctValues:
+    @kept_by_column
+    def distinct(self, column: int) -> DistinctValues:
         cells = self.column(column)
         if isinstance(cells, pd.Series) and isinstance(cells.dtype, pd.CategoricalDtype):
             return distinct(self.columns[column], cells.cat.codes.to_numpy(), cells.cat.categories)
         text = coded_text(cells)
-        return super()._factorize(column) if text is None else text
+        return super().distinct(column) if text is None else text
 
     def values(self, column: int) -> Array:
         cells = self.column(column)

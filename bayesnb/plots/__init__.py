@@ -7,9 +7,8 @@ from bayesnb.plots.boundary_plot import plot_boundary
 from bayesnb.plots.calibration_plot import plot_calibration
 from bayesnb.plots.column_plot import plot_column
 from bayesnb.plots.confusion_plot import plot_confusion
-from bayesnb.plots.dependence_plot import plot_dependence
+from bayesnb.plots.dependence_plot import plot_dependence, plot_relevance
 from bayesnb.plots.nomogram_plot import plot_nomogram
-from bayesnb.plots.relevance_plot import plot_relevance
 from bayesnb.plots.style import COLOURS
 from bayesnb.plots.uncertainty_plot import plot_uncertainty
 from bayesnb.plots.waterfall_plot import plot_waterfall

@@ -1,6 +1,10 @@
-"""The posterior predictive of a new cell of a column in each class: curves, bars or ellipses."""
+"""Columns one by one: what a class predicts of a new cell, and what cells add to the log-odds.
 
-from collections.abc import Hashable
+The posterior predictive is drawn as curves, bars or ellipses; the effect on the log-odds is the
+column's shape in an additive model.
+"""
+
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +14,13 @@ from scipy.special import fdtri, ndtr
 
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, percent
-from bayesnb.plots.column_data import MIN_ROWS, ColumnData, find_usual_range, read_column
+from bayesnb.plots.column_data import (
+    MIN_ROWS,
+    ColumnData,
+    choose_classes,
+    find_usual_range,
+    read_column,
+)
 from bayesnb.plots.style import (
     AXIS_LETTERS,
     COLOURS,
@@ -36,6 +46,7 @@ PEAK = ndtr(np.linspace(-3, 3, 61))  # quantiles at which a curve has points too
 MAX_ROWS_DRAWN = 600  # as points
 SHADE = 0.2
 LEAST_BEYOND = 0.001  # probability beyond the axis that is worth a line
+GROUPS = 20  # of equally many rows, whose means are joined by a line
 
 
 @styled
@@ -328,4 +339,57 @@ def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
         xlabel=x_name,
         ylabel=y_name,
     )
+    return ax
+
+
+@styled
+def plot_effect(
+    cells: Array, evidence: Array, counts: Array, levels: Sequence[object], name: str
+) -> Axes:
+    """Draw what cells say for each class, `(r,), (r, c)`, against the cells.
+
+    Of two classes it is the evidence for the second against the first, of several that against
+    their mean; `counts` are the rows of each. Numbers are dots, and a line joins their means.
+    Levels, of which cells are codes, have bars.
+    """
+    shown = choose_classes(counts)
+    effects = dict(enumerate((evidence - evidence.mean(axis=1, keepdims=True)).T[shown]))
+    if len(counts) == 2:
+        effects = {1: evidence[:, 1] - evidence[:, 0]}
+    if len(levels):
+        ax = _draw_level_effects(cells.astype(int), effects, levels)
+    else:
+        ax = _draw_number_effects(cells, effects)
+        ax.set_xlabel(name)
+    ax.set_title("Log-odds that the column adds")
+    return ax
+
+
+def _draw_number_effects(cells: Array, effects: dict[int, Array]) -> Axes:
+    ax = new_axes()
+    order = np.argsort(cells, kind="stable")
+    groups = np.array_split(order, min(GROUPS, len(order)))
+    for place, values in effects.items():
+        ax.plot(cells, values, ".", color=COLOURS[place], markersize=5, alpha=0.4, mew=0)
+        x = [cells[group].mean() for group in groups]
+        means = [values[group].mean() for group in groups]
+        ax.plot(x, means, **class_line(place))
+    ax.axhline(0, color=INK, linewidth=0.7)
+    ax.set_ylabel("log-odds")
+    ax.locator_params(axis="x", nbins=6)
+    return ax
+
+
+def _draw_level_effects(codes: Array, effects: dict[int, Array], levels: Sequence[object]) -> Axes:
+    distinct, times = np.unique(codes, return_counts=True)
+    frequent = np.sort(distinct[np.argsort(-times, kind="stable")[:MAX_LEVELS]])
+    names = [levels[code] if code < len(levels) else "new" for code in frequent]
+    ax = new_axes(0.6 + len(frequent) * (0.16 * len(effects) + 0.12))
+    for k, (place, values) in enumerate(effects.items()):
+        means = [values[codes == code].mean() for code in frequent]
+        shift, height = place_bar(k, len(effects))
+        ax.barh(np.arange(len(names)) + shift, means, height, color=COLOURS[place], alpha=0.7)
+    list_names(ax, list(map(short, names)))
+    ax.axvline(0, color=INK, linewidth=0.7)
+    ax.set_xlabel("log-odds")
     return ax

@@ -1,4 +1,8 @@
-"""Confusion matrices: shares of the rows of each class that got each label, with intervals."""
+"""Which labels are taken for which, and what a threshold of the probability gives up for what.
+
+Confusion matrices have the shares of the rows of each class that got each label, with intervals.
+Of two classes there are the ROC curve, precision against recall, and both against the threshold.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,14 +19,17 @@ from bayesnb.plots.style import (
     INK,
     PERCENT,
     check_most,
+    class_line,
     get_result,
     list_names,
+    mark_shares,
     new_axes,
     short,
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
 from bayesnb.selection.probability_scores import share_interval
+from bayesnb.selection.ranking_curves import RankingCurves
 
 MAX_LETTERS_UPRIGHT = 10  # of a label above its column
 MAX_CLASSES_WITH_INTERVALS = 6
@@ -30,6 +37,7 @@ CELL, SMALL_CELL = 0.85, 0.36  # inches
 MARGIN = 2.4  # inches for names and labels
 MAX_ERRORS = 20  # that are drawn where there are more than `most` classes
 CORRECT, ERROR = COLOURS[:2]
+CHANCE: Any = {"linewidth": 0.7, "dashes": (4, 3)}
 
 
 @styled
@@ -195,3 +203,57 @@ def _draw_errors(names: Sequence[str], counts: Array, shares: Array, ax: Axes | 
     )
     axes.xaxis.set_major_formatter(PERCENT)
     return axes
+
+
+@styled
+def plot_roc(curves: RankingCurves) -> Axes:
+    """Draw recall against the share of false alarms; the diagonal is a random order."""
+    ax = _new_share_axes("false alarms, of the negative rows", "recall")
+    ax.plot([0, 1], [0, 1], color=INK, **CHANCE)
+    ax.plot(np.append(0, curves.false_alarms), np.append(0, curves.recall), color=COLOURS[0])
+    ax.set_title(f"ROC curve, area {curves.area:.3f}")
+    return ax
+
+
+@styled
+def plot_precision_recall(curves: RankingCurves) -> Axes:
+    """Draw precision against recall; the dashed line is a random order."""
+    ax = _new_share_axes("recall", "precision")
+    ax.axhline(curves.total / curves.rows, **CHANCE)
+    ax.plot(curves.recall, curves.precision, color=COLOURS[0], drawstyle="steps-pre")
+    ax.set_title(f"Average precision {curves.average_precision:.3f}")
+    return ax
+
+
+@styled
+def plot_thresholds(curves: RankingCurves) -> Axes:
+    """Draw recall and precision against the threshold of the probability."""
+    ax = _new_share_axes("threshold", "share of rows")
+    shares = {"recall": curves.recall, "precision": curves.precision}
+    for k, (name, share) in enumerate(shares.items()):
+        ax.plot(
+            curves.threshold,
+            share,
+            drawstyle="steps-post",
+            label=name,
+            **class_line(k),
+        )
+    ax.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=2,
+        frameon=False,
+    )
+    return ax
+
+
+def _new_share_axes(xlabel: str, ylabel: str) -> Axes:
+    ax = new_axes(2.9, 3.65)  # a page shows as many side by side as it has room for
+    ax.set(
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+        xlabel=xlabel,
+        ylabel=ylabel,
+    )
+    mark_shares(ax)
+    return ax

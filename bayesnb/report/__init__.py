@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from bayesnb.plots.style import off_screen
-from bayesnb.report.assumptions import dependence, smoothing
-from bayesnb.report.card import card, made
 from bayesnb.report.checks import list_checks
-from bayesnb.report.columns import contributions, modelled, overview
+from bayesnb.report.columns import contributions, dependence, modelled, overview, smoothing
 from bayesnb.report.facts import About, Facts, gather
 from bayesnb.report.page import Page, Section, render_page, render_section
 from bayesnb.report.performance import confusion, has_two_classes, reliability, scores, thresholds
 from bayesnb.report.rows import rows_to_look_at, uncertainty
-from bayesnb.report.verdict import headline
+from bayesnb.report.verdict import card, headline, made
 from bayesnb.results.datasets import ci_prob as checked_ci_prob
 from bayesnb.stages import Stages
 
