@@ -658,8 +658,10 @@ class JsonReader(TableReader):
     def _table(self) -> Any:
         with named_errors(self.name), self.source.open(seekable=True) as stream:
             data = stream.read()
-            options = arrow_json.ReadOptions(block_size=len(data))  # so that errors say which row
-            return arrow_json.read_json(pa.BufferReader(data), options)
+            table = read_json(data)
+            dates = [field for field in table.schema if types.is_temporal(field.type)]
+            texts = [field.with_type(pa.string()) for field in dates]  # JSON has no dates
+            return read_json(data, texts) if texts else table
 
     @property
     def schema(self) -> Any:
@@ -667,6 +669,15 @@ class JsonReader(TableReader):
 
     def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         yield from self._table.select(names).to_batches()
+
+
+def read_json(data: Any, texts: Sequence[Any] = ()) -> Any:
+    """Return the rows of JSON lines, of which some columns are texts."""
+    return arrow_json.read_json(
+        pa.BufferReader(data),
+        arrow_json.ReadOptions(block_size=len(data)),  # so that errors say which row
+        arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
+    )
 
 
 def open_reader(
