@@ -154,7 +154,7 @@ def check_text(distinct: DistinctValues) -> Suspicion | None:
 
 def check_dates(cells: Sequence[str]) -> Suspicion | None:
     """Return that all cells are dates."""
-    problem = f"holds dates such as {cells[0]!r}, read as {len(cells):,} levels"
+    problem = f"holds dates, read as {len(cells):,} levels"
     order = hint = ""
     if not all(map(DATE.fullmatch, cells)):
         if not all(map(DAY_AND_MONTH.fullmatch, cells)):
@@ -165,6 +165,7 @@ def check_dates(cells: Sequence[str]) -> Suspicion | None:
             return None
         is_unclear = max(first, second) <= 12
         order = f", dayfirst={is_unclear or first > 12}"
+        problem = problem.replace("dates", f"dates such as {cells[0]!r}")
         if is_unclear:
             problem += "; the day or the month may come first"
             hint = ", with dayfirst=False if the month comes first"
