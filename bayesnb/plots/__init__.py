@@ -9,9 +9,8 @@ from bayesnb.plots.column_plot import plot_column
 from bayesnb.plots.confusion_plot import plot_confusion
 from bayesnb.plots.dependence_plot import plot_dependence, plot_relevance
 from bayesnb.plots.nomogram_plot import plot_nomogram
+from bayesnb.plots.row_plots import plot_uncertainty, plot_waterfall
 from bayesnb.plots.style import COLOURS
-from bayesnb.plots.uncertainty_plot import plot_uncertainty
-from bayesnb.plots.waterfall_plot import plot_waterfall
 from bayesnb.plots.words_plot import plot_words
 
 __all__ = [
