@@ -36,12 +36,12 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
 
 Four walks (file: function):
 
-    fit               estimators/learning.py: fit -> data/opening.py: open_table -> data/labels.py:
+    fit               estimators/learning.py: fit -> data/tables.py: open_table -> data/columns.py:
                       encode -> model/schema.py: learn -> model/shards.py: Shard.of ->
                       model/schema.py: read -> model/product.py: observe -> a family's Stats.of ->
                       model/shards.py: model_of, the prior; the posterior is derived:
                       prior.update(stats)
-    predict_proba     estimators/prediction.py: predict_proba -> data/opening.py: open_table ->
+    predict_proba     estimators/prediction.py: predict_proba -> data/tables.py: open_table ->
                       model/schema.py: read -> model/product.py: log_joint -> each belief's `score`
                       -> model/product.py: normalise
     predict_interval  estimators/uncertainty.py: predict_interval -> inference/intervals.py:
@@ -93,7 +93,7 @@ _NAMES = {
         "Poisson Histogram Beta Dirichlet Gamma NormalInverseGamma NormalInverseWishart "
         "AveragedHistogram"
     ),
-    "data.levels": "UnseenLevelWarning",
+    "data.cells": "UnseenLevelWarning",
     "data.checks": "ColumnWarning",
     "inference.posterior_draws": "DrawnWarning",
     "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
@@ -127,8 +127,8 @@ if TYPE_CHECKING:
     from bayesnb.criticism.tune import BoundaryWarning as BoundaryWarning
     from bayesnb.criticism.tune import RefusedWarning as RefusedWarning
     from bayesnb.criticism.tune import tune as tune
+    from bayesnb.data.cells import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.data.checks import ColumnWarning as ColumnWarning
-    from bayesnb.data.levels import UnseenLevelWarning as UnseenLevelWarning
     from bayesnb.estimators import BernoulliNB as BernoulliNB
     from bayesnb.estimators import CategoricalNB as CategoricalNB
     from bayesnb.estimators import GaussianNB as GaussianNB

@@ -253,6 +253,7 @@ def test_many_files_of_several_formats_are_one_table() -> None:
         write(frame[at * 150 : (at + 1) * 150].iloc[:, :: 1 if at % 2 else -1], f"all/{name}")
     write(frame[:0], "all/e.parquet")
     Path("all/_SUCCESS").touch()
+    Path("all/again").symlink_to(Path("all").resolve())  # a loop, which would have no end
     Path("all/notes.txt").write_text("no table")
     Path("all/empty.csv").touch()
     X, y = rows_of(frame.iloc[:, ::-1])

@@ -327,7 +327,6 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
     """
     from bayesnb import load
     from bayesnb.cli.tables import open_tables
-    from bayesnb.data.files import to_text
     from bayesnb.scale.files import as_learnt, kinds_of_columns, rows_at_once
 
     estimator = load(model)
@@ -340,7 +339,8 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
             raise ValueError(f"{table}: there is no row {row}. Rows are counted from 0.")
     X = as_learnt(estimator, batch.frame[row - batch.start :][:1], opened)
     shares = estimator.uncertainty(X)["probability"].to_pandas().rename_axis(None)
-    write_text("-", f"{to_text(shares)}\n\n{estimator.explain(X)}\n")
+    lines = shares.to_string(index=False, float_format=lambda value: f"{value:.4g}")
+    write_text("-", f"{lines}\n\n{estimator.explain(X)}\n")
 
 
 @cli.command(

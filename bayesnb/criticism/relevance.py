@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
-from bayesnb.data.levels import qualified_names
+from bayesnb.data.cells import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.base import check_is_fitted, without_links
 from bayesnb.estimators.cross_validation import refuse_stuck, scoring_rule

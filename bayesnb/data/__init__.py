@@ -3,30 +3,24 @@
 The only room that knows dataframes.
 """
 
-from bayesnb.data.columns import Lists, coded_text, factorize_labels, is_missing
+from bayesnb.data.columns import Lists, is_lazy, is_missing, refuse_lazy
 from bayesnb.data.files import Reading, TableReader, open_reader, read_file, read_text, write_frames
 from bayesnb.data.tables import (
-    DrawnColumns,
     SparseTable,
     Table,
     TableTemplate,
-    is_lazy,
     open_table,
-    refuse_lazy,
     table_of_columns,
     to_nested_dict,
 )
 
 __all__ = [
-    "DrawnColumns",
     "Lists",
     "Reading",
     "SparseTable",
     "Table",
     "TableReader",
     "TableTemplate",
-    "coded_text",
-    "factorize_labels",
     "is_lazy",
     "is_missing",
     "open_reader",

@@ -1,20 +1,26 @@
-"""The cells of a block of numbers, and what is wrong with them.
+"""The cells of a block as its family reads them: levels as codes, words as counts, numbers.
 
-Cells are not searched for bad ones beforehand: a bad one makes NaN of what comes of it, and only
-then is it looked for, and raises one error that says what, how many, where, and what to do.
+Levels of a column come from two parts of a table, or are integers that are codes; those that are
+not known are warned of. Numbers are not searched for bad ones beforehand: a bad one makes NaN of
+what comes of it, and only then is it looked for, and raises one error that says what, how many,
+where, and what to do.
 """
 
+import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.data import Lists, Table
-from bayesnb.data.levels import Levels
+from bayesnb.data.columns import mixed_levels
 from bayesnb.data.tables import Places
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
@@ -34,12 +40,272 @@ from bayesnb.numerics.views import (
     readable,
 )
 
-MOST_INTEGER = np.iinfo(np.int64).max
-MOST_LEVELS = 1 << 20  # integers that a column's table of codes may span
-# those of all columns of a block together, and more for each level
-MOST_SPANNED = 1 << 22
-PER_LEVEL = 8
 Names = Sequence[Hashable]
+Levels = Sequence[Any]  # a tuple, or a range: see `compact`
+MAX_CODES = 1 << 16  # that all have a place, whether they occur or not
+MAX_EMPTY = 16  # places for each code that occurs, beyond so many
+# integers that a column's table of codes may span, and more for each level
+MIN_SPAN, SPAN_OF_LEVEL = 1 << 12, 1 << 7
+MAX_INTEGER = np.iinfo(np.int64).max
+NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
+HERE = str(Path(__file__).parent.parent)
+Unseen = dict[Hashable, Counter]
+
+
+# Levels
+
+
+def compact(values: Sequence[Any]) -> Sequence[Any]:
+    """Return values as a range, to save memory, if they are consecutive integers; else a tuple."""
+    if len(values) == 0 or type(values[0]) is not int:
+        return tuple(values)
+    whole = range(values[0], values[0] + len(values))
+    if values == whole:  # a range is equal without a look at its members
+        return whole
+    is_whole = all(type(value) is int for value in values) and list(values) == list(whole)
+    return whole if is_whole else tuple(values)
+
+
+def is_prefix(levels: Levels, first: Levels) -> bool:
+    """Return whether the first of the levels are those of `first`."""
+    return tuple(levels[: len(first)]) == tuple(first)
+
+
+def extended(known: Levels, more: Levels) -> Levels:
+    """Return the known levels, and after them those of `more` that are not known."""
+    if is_prefix(more, known):
+        return more
+    return compact(tuple(dict.fromkeys((*known, *more))))
+
+
+def united_levels(name: Hashable, a: Levels, b: Levels) -> Levels:
+    """Return the levels of two parts, sorted, unless those of one begin like those of the other."""
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    if is_prefix(longer, shorter):
+        return longer
+    try:
+        return compact(sorted({*a, *b}))
+    except TypeError:
+        raise mixed_levels(name, (*a, *b)) from None
+
+
+def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Levels:
+    """Return 0, 1, ... up to the largest code; plain levels if no value is a whole number.
+
+    Where codes go beyond `MAX_CODES`, and few of those up to the largest occur, the levels are
+    those that occur and those below `least`: a table of all would be mostly empty.
+    """
+    old = (known[0], known[-1]) if isinstance(known, range) else known
+    levels = (*old, *sorted(set(values) - set(old)))
+    lowest = min(levels)
+    highest = max(levels)
+    if lowest < 0 or highest == np.inf:
+        raise ValueError(
+            "Negative values in data passed as codes, or infinite ones: column "
+            f"{name!r} holds {lowest if lowest < 0 else highest}."
+        )
+    broken = [value for value in levels if not (is_number(value) and float(value).is_integer())]
+    if len(broken) == len(levels):
+        return levels
+    if broken:
+        raise ValueError(
+            f"column {name!r} holds {broken[0]}: codes of categories are 0, 1, 2, ... "
+            "For any other levels use NaiveBayes(Categorical())."
+        )
+    size = max(int(highest) + 1, least)
+    if size > MAX_CODES and size > MAX_EMPTY * (len(known) + len(values)):
+        kept = known if len(known) else range(least)
+        return (*kept, *sorted({int(value) for value in values} - {*kept}))
+    return range(size)
+
+
+def qualified_names(names: Names, columns: Names) -> list[Hashable]:
+    """Return names of words.
+
+    Those that stand twice have their columns before them, as `column=word`.
+    """
+    times = Counter(names)
+    qualified = []
+    for name, owner in zip(names, columns, strict=True):
+        is_clear = times[name] == 1 or name == owner
+        qualified.append(name if is_clear else f"{owner}={name}")
+    return qualified
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+def places_among(
+    levels: Sequence[Levels], larger: Sequence[Levels], sizes: Sequence[int], reserve: bool
+) -> Array:
+    """Return where columns' levels stand among larger sets of them, end to end.
+
+    The reserved level is the last.
+    """
+    start = 0
+    places: list[int] = []
+    for few, many, size in zip(levels, larger, sizes, strict=True):
+        if is_prefix(many, few):
+            places += range(start, start + len(few))
+        else:
+            at = {level: start + place for place, level in enumerate(many)}
+            places += [at[level] for level in few]
+        start += size
+        if reserve or not few:  # a column without levels takes one place
+            places.append(start - 1)
+    return np.array(places)
+
+
+# Levels that are not known
+
+
+class UnseenLevelWarning(UserWarning):
+    """Cells hold levels or words that training never saw; they are left out for all classes.
+
+    One warning names all columns, levels and counts. ``Categorical(unseen="error")`` makes it an
+    error, and ``unseen="reserve"`` counts new levels as one more level.
+
+    Attributes
+    ----------
+    unseen : dict
+        How often each level occurs, column by column.
+
+    See Also
+    --------
+    Categorical : What happens to new levels is its ``unseen``.
+    """
+
+    unseen: Unseen
+
+    @classmethod
+    def of(cls, unseen: Unseen) -> Self:
+        """Return the warning that names these levels, column by column."""
+        warning = cls(f"{unseen_message(unseen)} These cells are left out, for all classes alike.")
+        warning.unseen = unseen
+        return warning
+
+
+def unseen_message(unseen: Unseen) -> str:
+    parts = []
+    for name, times in unseen.items():
+        shown = ", ".join(f"{level!r} ({count} times)" for level, count in times.most_common(5))
+        more = ", ..." if len(times) > 5 else ""
+        parts.append(f"column {name!r} has levels that the model does not know: {shown}{more}")
+    return "; ".join(parts) + "."
+
+
+def warn(unseen: Unseen) -> None:
+    """Warn once of all levels that were not seen, at the caller's line."""
+    warnings.warn(UnseenLevelWarning.of(unseen), skip_file_prefixes=(HERE,))
+
+
+@dataclass(eq=False)
+class UnseenCollector:
+    """Levels that were not seen, gathered from batches until one warning names them all."""
+
+    levels: dict[Any, dict[Any, int]] = field(default_factory=dict)  # and how often each occurs
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Keep warnings of levels that were not seen; all others are shown."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UnseenLevelWarning)
+            show = warnings.showwarning
+
+            def keep(message: Any, *where: Any, **options: Any) -> None:
+                if not isinstance(message, UnseenLevelWarning):
+                    show(message, *where, **options)
+                    return
+                for name, times in message.unseen.items():
+                    self.levels[name] = dict(Counter(self.levels.get(name)) + times)
+
+            warnings.showwarning = keep
+            yield
+
+    def warn(self) -> None:
+        """Warn once, if a level was not seen, at the caller's line."""
+        if self.levels:
+            warn({name: Counter(times) for name, times in self.levels.items()})
+
+
+# Levels and words as codes
+
+
+def encode_levels(
+    table: Table, places: Places, levels: Sequence[Levels], unknown: Array, whole: Lookup | None
+) -> Coded:
+    """Return columns of levels as codes, made of whatever integers stand for their values.
+
+    `whole` is how to look up integers, where the levels are such; see `integer_lookup`.
+    """
+    integers = None if whole is None else table.integers(places)
+    if whole is not None and integers is not None:
+        return Coded(integers, whole)
+    distinct = table.distinct_of(places)
+    codes = []
+    for known, seen in zip(levels, distinct, strict=True):
+        code_of = {level: code for code, level in enumerate(known)}
+        codes.append(np.array([-1, *(code_of.get(value, -2) for value in seen.values)]))
+    lookup = Lookup(np.full(len(places), -1), codes, unknown, [seen.values for seen in distinct])
+    return Coded(Columns([seen.codes for seen in distinct], np.dtype(np.int32)), lookup)
+
+
+def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
+    """Return how to look up integers among levels that are numbers.
+
+    None if there are others, or they lie too far apart: those of a file may be beyond every float.
+    """
+    least = []
+    tables: list[Array | range] = []
+    for known in levels:
+        if not all(isinstance(level, Real) for level in known):
+            return None
+        start = int(min(known, default=0))
+        span = int(max(known, default=-1)) + 1 - start
+        if span > MIN_SPAN + SPAN_OF_LEVEL * len(known) or abs(start) + span > MAX_INTEGER:
+            return None
+        least.append(start)
+        if isinstance(known, range):
+            tables.append(range(span))
+            continue
+        table = np.full(span, -2, np.int64)  # which is no level
+        for code, level in enumerate(known):
+            if float(level).is_integer():
+                table[int(level) - start] = code
+        tables.append(table)
+    return Lookup(np.array(least, np.int64), tables, unknown, None)
+
+
+def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts:
+    """Count each of `size` levels among each row's words; others count as `unknown`, or not at all.
+
+    No dense table is made.
+    """
+    code_of = {level: code for code, level in enumerate(levels)}
+    codes = np.array([code_of.get(word, unknown) for word in lists.words], np.int32)[lists.codes]
+    keep = codes >= 0
+    ends = np.append(0, np.cumsum(keep))[lists.ends]
+    shape = len(ends) - 1, size
+    counts = WordCounts((np.ones(ends[-1]), codes[keep], ends), shape=shape)
+    counts.sum_duplicates()
+    counts.unknown = Counter(lists.words[word] for word in lists.codes[codes == unknown].tolist())
+    return counts
+
+
+def sample_word_lists(drawn: Array, levels: Levels, rng: Any) -> Array:
+    """Return counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`.
+
+    Without nameless ones.
+    """
+    words = np.fromiter(levels, object, len(levels))
+    lists = np.empty((len(drawn), 1), object)
+    for row, counts in enumerate(drawn[:, : len(levels)]):
+        lists[row, 0] = rng.permutation(np.repeat(words, counts.astype(np.int64))).tolist()
+    return lists
+
+
+# Numbers
 
 
 def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Cells:
@@ -65,10 +331,12 @@ def are_within(family: Family, x: Any, n_jobs: int | None) -> bool:
 
     The cells that CSR does not store are.
     """
-    support = family.support
-    missing = family.missing
     x, parts = (x.data, pieces(x.nnz, 1)) if sparse.issparse(x) else (x, pieces_of(x))
-    return all(in_order(lambda part: support.holds(x[part], missing), parts, n_jobs))
+
+    def holds(part: slice) -> bool:
+        return family.support.holds(x[part], family.missing)
+
+    return all(in_order(holds, parts, n_jobs))
 
 
 def are_whole(x: Any) -> bool:
@@ -86,114 +354,29 @@ def are_whole(x: Any) -> bool:
 
 
 def check(family: Family, names: Names, cells: Cells) -> None:
-    """Raise if any cell is outside the family's support.
+    """Raise if any cell of an `(r, f)` array, view or CSR is outside the family's support.
 
     Asked only when something shows that one is, as NaN does.
     """
     x = cells.numbers if isinstance(cells, Flags) else cells
-    takes = f"{type(family).__name__} takes {family.support}."
     faults = family.support.faults
     for fault in faults if family.missing else (MISSING, *faults):
-        refuse(x, names, fault.invalid, fault.message, f"{takes} {fault.advice}")
-
-
-def encode_levels(
-    table: Table, places: Places, levels: Sequence[Levels], unknown: Array, whole: Lookup | None
-) -> Coded:
-    """Return columns of levels as codes, made of whatever integers stand for their values.
-
-    `whole` is how to look up integers, where the levels are such; see `integer_lookup`.
-    """
-    if whole is not None and (integers := table.integers(places)) is not None:
-        return Coded(integers, whole)
-    distinct = table.distinct_of(places)
-    codes = []
-    for known, seen in zip(levels, distinct, strict=True):
-        places_of = {level: code for code, level in enumerate(known)}
-        codes.append(np.array([-1, *(places_of.get(value, -2) for value in seen.values)]))
-    lookup = Lookup(np.full(len(places), -1), codes, unknown, [seen.values for seen in distinct])
-    return Coded(Columns([seen.codes for seen in distinct], np.dtype(np.int32)), lookup)
-
-
-def count_words(lists: Lists, levels: Levels, unknown: int, size: int) -> WordCounts:
-    """Count each of `size` levels among each row's words; others count as `unknown`, or not at all.
-
-    No dense table is made.
-    """
-    places = {level: code for code, level in enumerate(levels)}
-    ends = lists.ends
-    codes = np.array([places.get(word, unknown) for word in lists.words], np.int32)[lists.codes]
-    times = np.bincount(lists.codes, minlength=len(lists.words)).tolist()
-    pairs = zip(lists.words, times, strict=True)
-    unknown_words = Counter({word: count for word, count in pairs if word not in places})
-    if unknown_words and unknown < 0:
-        keep = codes >= 0
-        codes = codes[keep]
-        ends = np.append(0, np.cumsum(keep))[ends]
-    counts = WordCounts((np.ones(len(codes)), codes, ends), shape=(len(ends) - 1, size))
-    counts.sum_duplicates()
-    counts.unknown = unknown_words
-    return counts
-
-
-def sample_word_lists(drawn: Array, levels: Levels, rng: Any) -> Array:
-    """Return counts of levels as lists of them in a random order, `(r, k) -> (r, 1)`.
-
-    Without nameless ones.
-    """
-    words = np.fromiter(levels, object, len(levels))
-    lists = np.empty((len(drawn), 1), object)
-    for row, counts in enumerate(drawn[:, : len(levels)]):
-        lists[row, 0] = rng.permutation(np.repeat(words, counts.astype(np.int64))).tolist()
-    return lists
-
-
-def integer_lookup(levels: Sequence[Levels], unknown: Array) -> Lookup | None:
-    """Return how to look up integers among levels that are numbers.
-
-    None if there are others, or they lie too far apart: those of a file may be beyond every float.
-    """
-    if all(isinstance(known, range) and known.start == 0 for known in levels):
-        places = [range(len(known)) for known in levels]
-        return Lookup(np.zeros(len(levels), np.int64), places, unknown, None)
-    if not all(isinstance(level, Real) for known in levels for level in known):
-        return None
-    least = [int(min(known, default=0)) for known in levels]
-    ends = [int(max(known, default=-1)) + 1 for known in levels]
-    spans = [end - start for start, end in zip(least, ends, strict=True)]
-    limit = MOST_SPANNED + PER_LEVEL * sum(map(len, levels))
-    is_wide = max(spans) > MOST_LEVELS or sum(spans) > limit
-    if is_wide or min(least) < -MOST_INTEGER or max(ends) > MOST_INTEGER:
-        return None
-    tables = [_places(*each) for each in zip(levels, least, spans, strict=True)]
-    return Lookup(np.array(least, np.int64), tables, unknown, None)
-
-
-def _places(levels: Levels, least: int, span: int) -> Array:
-    """Return where each integer, from the least level on, stands among the levels.
-
-    -2 for one that is not a level.
-    """
-    places = np.full(span, -2, np.int64)
-    for code, level in enumerate(levels):
-        if float(level).is_integer():
-            places[int(level) - least] = code
-    return places
-
-
-def refuse(x: Any, names: Names, bad: Callable[[Array], Array], what: str, advice: str) -> None:
-    """Raise if any cell of an `(r, f)` array, view or CSR is bad."""
-    for rows in pieces_of(x):
-        part = sparse.coo_array(x[rows]) if sparse.issparse(x) else x[rows]
-        cells = part.data if sparse.issparse(part) else part
-        flagged = bad(cells)
-        if flagged.any():
-            at = tuple(np.argwhere(flagged)[0])
-            row, column = (part.row[at], part.col[at]) if sparse.issparse(part) else at
+        for rows in pieces_of(x):
+            part = sparse.coo_array(x[rows]) if sparse.issparse(x) else x[rows]
+            numbers = part.data if sparse.issparse(part) else part
+            invalid = fault.invalid(numbers)
+            if not invalid.any():
+                continue
+            first = int(invalid.argmax())
+            row, place = divmod(first, len(names))
+            if sparse.issparse(part):
+                row, place = part.row[first], part.col[first]
+            name = names[place]
             raise ValueError(
-                f"column {names[column]!r}: {what}, first at row {rows.start + row}: {cells[at]} "
-                f"({flagged.sum()} such cells in {part.shape[0]} rows). "
-                f"{advice.format(name=repr(names[column]))}"
+                f"column {name!r}: {fault.message}, first at row {rows.start + row}: "
+                f"{numbers.flat[first]} ({invalid.sum()} such cells in {part.shape[0]} rows). "
+                f"{type(family).__name__} takes {family.support}. "
+                f"{fault.advice.format(name=repr(name))}"
             )
 
 

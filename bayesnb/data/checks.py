@@ -11,15 +11,13 @@ numbers of a column. Nothing is observed about a column whose family is declared
 import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb.data.columns import DistinctValues
-from bayesnb.data.kinds import SAMPLE_ROWS
-from bayesnb.data.levels import HERE
+from bayesnb.data.cells import HERE
+from bayesnb.data.columns import SAMPLE_ROWS, DistinctValues
 from bayesnb.data.tables import FrameTable, Table
 
 SYMBOL = r"[$\u00a2-\u00a5\u20a0-\u20c0%\u2030]"
@@ -47,6 +45,7 @@ IDENTIFIERS = re.compile(r"ids?|uuid|guid|key|isbn|ean|sku|ssn|phone|index|rowna
 CODES = re.compile(r"zip(code)?|postcode|postal|plz|codes?")
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 NEGATIVE = "[(\u2212]"  # brackets, or a real minus sign
+DAYS = "- pandas.Timestamp('1970-01-01', tz='UTC')) / pandas.Timedelta(days=1)"
 
 Array = np.ndarray
 Remedy = Literal["drop", "levels", "words", "dates", "numbers", "missing"]
@@ -57,16 +56,13 @@ SPARSEST = 1.5  # numbers between the ends of an identifier for each row: some m
 MOST_INVALID = 0.1  # of a column's cells, for its numbers to be worth a warning
 
 
-@dataclass(frozen=True)
-class Suspicion:
+class Suspicion(NamedTuple):
     """What looks wrong about a column, as a sentence goes on after its name, and the remedy."""
 
     problem: str
-    remedy: Remedy
-    cell: str = ""  # one that shows it
-    plain: str = ""  # the number that this cell is
-    code: str = ""  # of pandas, which makes numbers of COLUMN
-    hint: str = ""  # what else to know, or to do
+    remedy: Remedy = "drop"
+    result: str = ""  # what becomes of a cell, or which cell is missing
+    code: str = ""  # of pandas, which changes COLUMN
 
 
 class ColumnWarning(UserWarning):
@@ -119,8 +115,11 @@ def warn_of_columns(table: Table, places: Iterable[int]) -> None:
     """Warn once, at the caller's line, of columns of a dataframe that look like something else."""
     if not isinstance(table, FrameTable):
         return
-    pairs = ((table.columns[place], find_suspicion(table, place)) for place in places)
-    suspicions = {name: each for name, each in pairs if each is not None}
+    suspicions = {}
+    for place in places:
+        suspicion = find_suspicion(table, place)
+        if suspicion is not None:
+            suspicions[table.columns[place]] = suspicion
     if suspicions:
         warnings.warn(ColumnWarning.of(suspicions, table.is_pandas), skip_file_prefixes=(HERE,))
 
@@ -148,32 +147,30 @@ def check_text(distinct: DistinctValues) -> Suspicion | None:
     return (
         check_dates(cells)
         or check_amounts(cells)
-        or check_numbers(cells, times, distinct.codes)
+        or check_numbers(cells, times)
         or check_free_text(cells, times)
     )
 
 
 def check_dates(cells: Sequence[str]) -> Suspicion | None:
     """Return that all cells are dates."""
-    read = f"read as {len(cells):,} levels"
-    if all(map(DATE.fullmatch, cells)):
-        start = "pandas.Timestamp('1970-01-01', tz='UTC')"
-        code = f"(pandas.to_datetime(COLUMN, utc=True) - {start}) / pandas.Timedelta(days=1)"
-        return Suspicion(f"holds dates, {read}", "dates", cells[0], code=code)
-    days = list(takewhile(bool, map(DAY_AND_MONTH.fullmatch, cells)))
-    if len(days) < len(cells):
-        return None
-    first, second = (max(int(each[name]) for each in days if each) for name in ("first", "second"))
-    if min(first, second) > 12 or max(first, second) > 31:
-        return None
-    is_unclear = max(first, second) <= 12
-    dates = f"pandas.to_datetime(COLUMN, dayfirst={is_unclear or first > 12})"
-    code = f"({dates} - pandas.Timestamp('1970-01-01')).dt.days"
-    problem = f"holds dates such as {cells[0]!r}, {read}"
-    if is_unclear:
-        problem += "; the day or the month may come first"
-        code += ", with dayfirst=False if the month comes first"
-    return Suspicion(problem, "dates", cells[0], code=code)
+    problem = f"holds dates, read as {len(cells):,} levels"
+    order = hint = ""
+    if not all(map(DATE.fullmatch, cells)):
+        if not all(map(DAY_AND_MONTH.fullmatch, cells)):
+            return None
+        numbers = np.array([re.findall(r"\d+", cell)[:2] for cell in cells], int)
+        first, second = numbers.max(axis=0).tolist()
+        if min(first, second) > 12 or max(first, second) > 31:
+            return None
+        is_unclear = max(first, second) <= 12
+        order = f", dayfirst={is_unclear or first > 12}"
+        problem = problem.replace("dates", f"dates such as {cells[0]!r}")
+        if is_unclear:
+            problem += "; the day or the month may come first"
+            hint = ", with dayfirst=False if the month comes first"
+    code = f"(pandas.to_datetime(COLUMN, utc=True{order}) {DAYS}{hint}"
+    return Suspicion(problem, "dates", "days since 1970", code)
 
 
 def check_amounts(cells: Sequence[str]) -> Suspicion | None:
@@ -188,16 +185,12 @@ def check_amounts(cells: Sequence[str]) -> Suspicion | None:
         return None
     decimal = "," if any(map(DECIMAL_COMMA.search, cells)) else "."
     if decimal == "." and any(map(UNCLEAR_MARK.fullmatch, cells)):
-        hint = f". With a decimal comma: {conversion(',', cells)}"
-    example = max(cells, key=count_marks)
-    return Suspicion(
-        f"holds {what}, such as {example!r}, read as levels",
-        "numbers",
-        example,
-        to_plain_number(example, decimal),
-        conversion(decimal, cells),
-        hint,
-    )
+        hint = f". With a decimal comma: {conversion(',')}"
+    example = next(cell for cell in cells if not cell.isdigit())
+    plain = re.sub(rf"[^\d{decimal}-]", "", re.sub(NEGATIVE, "-", example)).replace(",", ".")
+    problem = f"holds {what}, such as {example!r}, read as levels"
+    result = f"{plain} for {example!r}"
+    return Suspicion(problem, "numbers", result, conversion(decimal) + hint)
 
 
 def describe_format(cells: Sequence[re.Match[str]]) -> str:
@@ -221,53 +214,36 @@ def describe_format(cells: Sequence[re.Match[str]]) -> str:
     return "" if has_decimals or is_code else "numbers with marks between thousands"
 
 
-def count_marks(cell: str) -> int:
-    """Return how much a cell shows of how numbers are written."""
-    return len(re.sub(r"\d", "", cell))
-
-
-def to_plain_number(cell: str, decimal: str) -> str:
-    """Return a cell's number as a program writes it."""
-    digits = re.sub(rf"[^\d{decimal}-]", "", re.sub(NEGATIVE, "-", cell))
-    return digits.replace(",", ".")
-
-
-def conversion(decimal: str, cells: Sequence[str]) -> str:
-    """Return the expression of pandas that makes numbers of cells as `to_plain_number` does."""
-    is_negative = any(re.search(NEGATIVE, cell) for cell in cells)
-    text = f"COLUMN.str.replace('{NEGATIVE}', '-', regex=True)" if is_negative else "COLUMN"
-    text += rf".str.replace(r'[^\d{decimal}-]', '', regex=True)"
+def conversion(decimal: str) -> str:
+    """Return the expression of pandas that makes numbers of cells with this decimal mark."""
+    code = f"COLUMN.str.replace('{NEGATIVE}', '-', regex=True)"
+    code += rf".str.replace(r'[^\d{decimal}-]', '', regex=True)"
     if decimal == ",":
-        text += ".str.replace(',', '.')"
-    return f"{text}.astype(float)"
+        code += ".str.replace(',', '.')"
+    return f"{code}.astype(float)"
 
 
-def check_numbers(cells: Sequence[str], times: Array, codes: Array) -> Suspicion | None:
+def check_numbers(cells: Sequence[str], times: Array) -> Suspicion | None:
     """Return that cells are numbers, all of them or nearly all."""
-    first = cells[:SAMPLE_ROWS]
-    if 10 * sum(map(is_number, first)) < len(first):
+    if not any(map(NUMBER.fullmatch, cells[:SAMPLE_ROWS])):
         return None
-    like = np.array(list(map(is_number, cells)))
+    like = np.array([NUMBER.fullmatch(cell) is not None for cell in cells])
     if like.all():
         # digits may be codes that were made text on purpose
         if len(cells) <= FEWEST or all(map(str.isdigit, cells)):
             return None
         problem = f"holds numbers as text, such as {cells[0]!r}, read as levels"
-        return Suspicion(problem, "numbers", cells[0], cells[0], "COLUMN.astype(float)")
-    total = int(times.sum())
-    others = int(times[~like].sum())
+        result = f"{cells[0]} for {cells[0]!r}"
+        return Suspicion(problem, "numbers", result, "COLUMN.astype(float)")
+    total = times.sum()
+    others = times[~like].sum()
     if others > MOST_INVALID * total:
         return None
-    example = cells[codes[np.flatnonzero((codes >= 0) & ~like[codes])[0]]]
+    example = repr(cells[int(like.argmin())])
     verb = "is not a number" if others == 1 else "are not numbers"
     problem = f"is read as levels, because {others:,} of its {total:,} cells {verb}"
     code = "pandas.to_numeric(COLUMN, errors='coerce')"
-    return Suspicion(f"{problem}; the first is {example!r}", "missing", example, code=code)
-
-
-def is_number(cell: str) -> bool:
-    """Return whether a text is a plain number, and no code: 007, or a number of too many digits."""
-    return NUMBER.fullmatch(cell) is not None
+    return Suspicion(f"{problem}; the first is {example}", "missing", example, code)
 
 
 def check_free_text(cells: Sequence[str], times: Array) -> Suspicion | None:
@@ -278,14 +254,14 @@ def check_free_text(cells: Sequence[str], times: Array) -> Suspicion | None:
         return None
     if sum(cell.count(" ") + 1 for cell in cells) >= PHRASE * levels:
         problem = f"holds {levels:,} different texts of several words, read as levels"
-        return Suspicion(problem, "words", cells[0])
+        return Suspicion(problem, "words", code="COLUMN.str.split()")
     if levels == total:
-        problem = f"has a different value in each of its {total:,} rows, so it most likely"
-        return Suspicion(f"{problem} identifies them", "drop", cells[0])
+        problem = f"has a different value in each of its {total:,} rows"
+        return Suspicion(f"{problem}, so it most likely identifies them")
     if total < 2 * FEWEST:
         return None
     problem = f"has {levels:,} levels in {total:,} rows, {(times == 1).sum():,} of them in one row"
-    return Suspicion(f"{problem} only, of which little can be learnt", "drop", cells[0])
+    return Suspicion(f"{problem} only, of which little can be learnt")
 
 
 # Numbers
@@ -298,23 +274,22 @@ def check_integers(name: Hashable, x: Array) -> Suspicion | None:
     rows = len(x)
     span = int(x.max()) - int(x.min()) + 1
     if span == rows and (np.diff(x) == 1).all():
-        return Suspicion("goes up by one from row to row, as a row number does", "drop")
+        return Suspicion("goes up by one from row to row, as a row number does")
     word = (WORD.findall(str(name)) or [""])[-1].lower()
-    is_identifier = IDENTIFIERS.fullmatch(word)
     is_code = CODES.fullmatch(word)
+    is_named = is_code or IDENTIFIERS.fullmatch(word)
     is_dense = rows >= 2 * FEWEST and rows <= span <= SPARSEST * rows
-    if not (is_dense or is_identifier or is_code):
+    if not (is_dense or is_named):
         return None
     distinct = len(np.unique(x))
     if is_dense and distinct == rows:
         problem = "holds a different whole number in each row, with few left out"
-        return Suspicion(f"{problem}, as a row number does", "drop")
-    if distinct <= LEVELS or not (is_identifier or is_code):
+        return Suspicion(f"{problem}, as a row number does")
+    if distinct <= LEVELS or not is_named:
         return None
-    seen = f"to judge by its name, read as numbers: {distinct:,} different ones"
-    if is_identifier:
-        return Suspicion(f"holds identifiers, {seen}", "drop")
-    return Suspicion(f"holds codes, {seen}", "levels")
+    what = "codes" if is_code else "identifiers"
+    problem = f"holds {what}, to judge by its name, read as numbers: {distinct:,} different ones"
+    return Suspicion(problem, "levels" if is_code else "drop")
 
 
 # Labels
@@ -347,23 +322,20 @@ RANGES = (
 def advise(name: Hashable, suspicion: Suspicion, is_pandas: bool = True) -> str:
     """Return what to do about a column, as sentences."""
     column = f"table[{name!r}]"
+    code = f"{column} = {suspicion.code}".replace("COLUMN", column)
     match suspicion.remedy:
         case "drop":
             return f"{KEEP}."
         case "levels":
             return "Declare it categorical if these are codes, or drop it."
         case "words":
-            words = f": {column} = {column}.str.split()" if is_pandas else ""
+            words = f": {code}" if is_pandas else ""
             return f"{KEEP}; a text that is to be read word by word is split first{words}."
-    number = f"{suspicion.plain} for {suspicion.cell!r}" if suspicion.plain else ""
     if not is_pandas:
-        such = f", such as {number}" if number else ""
-        return f"{KEEP}; if it should be numbers, convert it first{such}."
-    code = f"{column} = {suspicion.code}{suspicion.hint}".replace("COLUMN", column)
+        return f"{KEEP}; if it should be numbers, convert it first."
     if suspicion.remedy == "missing":
         return (
-            f"If that means that the cell is missing, list {suspicion.cell!r} among the `missing` "
+            f"If that means that the cell is missing, list {suspicion.result} among the `missing` "
             f"texts, or with pandas: {code}."
         )
-    number = number or "days since 1970"
-    return f"{KEEP}; to make numbers of it with pandas, {number}: {code}."
+    return f"{KEEP}; to make numbers of it with pandas, {suspicion.result}: {code}."

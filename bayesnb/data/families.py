@@ -3,13 +3,13 @@
 import difflib
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from bayesnb.data import SparseTable, Table
+from bayesnb.data.cells import compact
 from bayesnb.data.tables import Places
 from bayesnb.families import (
     FAMILIES,
@@ -26,6 +26,7 @@ from bayesnb.families.family import Family
 from bayesnb.formatting import list_names
 from bayesnb.numerics.views import column
 
+Array = np.ndarray
 Names = Sequence[Hashable]
 AUTO = "auto"  # families are inferred
 Declared = Family | BestOf  # what a user says that columns are
@@ -33,7 +34,17 @@ FamilyColumns = list[tuple[Family, Places]]  # families, and the places of their
 DeclaredColumns = list[tuple[Any, Places]]  # the same; some families are yet to be chosen
 FEW = 20  # distinct whole numbers that may be levels
 NUMBERS = Histogram(), Gaussian()
-FLAGS, COUNTS = Bernoulli(threshold=0.5), Poisson(fractional=True)  # other numbers may come too
+COUNTS = Poisson(fractional=True)  # other numbers may come too
+FAMILY_OF_KIND = {
+    "flag": Bernoulli(),
+    "zero or one": Bernoulli(threshold=0.5),  # other numbers may come too
+    "level": BestOf(Categorical(), Categorical(Dirichlet("evidence", base="pooled"))),
+    "numbers": BestOf(*NUMBERS),
+    "counts": BestOf(*NUMBERS, COUNTS),
+    "few numbers": BestOf(*NUMBERS, Categorical()),
+    "few counts": BestOf(*NUMBERS, Categorical(), COUNTS),
+    "words": Multinomial(),
+}
 SYNONYMS = {
     "normal": "gaussian",
     "binary": "bernoulli",
@@ -45,7 +56,6 @@ SYNONYMS = {
     "ignore": "drop",
     "polyatree": "histogram",  # its name before version 1.0
 }
-LEVELS = BestOf(Categorical(), Categorical(Dirichlet("evidence", base="pooled")))
 
 
 def family_named(name: str) -> Family | None:
@@ -72,7 +82,7 @@ def no_family(name: str) -> str:
         known = " and ".join(shareable)
         return f"{problem}; there are {known}, which have one variance for all classes."
     priors = {each: getattr(FAMILIES[each].conjugate, "__name__", "") for each in FAMILIES}
-    users = [each for each, prior in priors.items() if prior and prior.lower() == word.lower()]
+    users = [each for each, prior in priors.items() if prior.lower() == word.lower()]
     if users:
         return f"{problem}: {priors[users[0]]} is a prior, of the family {' or '.join(users)}."
     words = {**{each: each for each in (*FAMILIES, "drop")}, **SYNONYMS}
@@ -112,20 +122,16 @@ def declared_families(families: Any, columns: Names) -> dict[Hashable, Any]:
     """Return the family of each column for which `families` declares one."""
     if not isinstance(families, Mapping):
         return {} if isinstance(families, str) else dict.fromkeys(columns, families)
-    known = set(columns)
     declared: dict[Hashable, Any] = {}
     for key, family in families.items():
-        names = known.intersection(names_of_key(key, known))
-        declared |= dict.fromkeys(names, family)
+        declared |= dict.fromkeys(names_of_key(key, columns), family)
     return declared
 
 
 def families_of(families: Any, table: Table) -> DeclaredColumns:
     """Return the blocks of columns that `families` means for a table."""
-    if isinstance(families, Family):
+    if isinstance(families, Declared):
         return list(split_word_columns([(families, range(table.width))], table))
-    if isinstance(families, BestOf):
-        return [(families, range(table.width))]
     if families is None:
         raise ValueError("families: 'drop', or None, for all columns leaves nothing to learn from.")
     if not isinstance(families, Mapping) and families != AUTO:
@@ -133,30 +139,29 @@ def families_of(families: Any, table: Table) -> DeclaredColumns:
             "families must be 'auto', a family such as Gaussian() or its name, or a mapping from "
             f"columns to families, got {families!r}."
         )
-    blocks = [block for block in places_of(families, table) if block[0] is not None]
+    blocks = [] if families == AUTO else declared_blocks(families, table.columns)
     blocks += infer_families(undeclared(families, table), table)
     return grouped(list(split_word_columns(blocks, table)))
 
 
-def places_of(families: Any, table: Table) -> DeclaredColumns:
+def declared_blocks(families: Mapping[Any, Any], columns: Names) -> DeclaredColumns:
     """Return the families that are declared, and the places of their columns; None drops them."""
-    if not isinstance(families, Mapping):
-        return []
-    at = {name: place for place, name in enumerate(table.columns)}
+    at = {name: place for place, name in enumerate(columns)}
     blocks: DeclaredColumns = []
     taken: Counter[Hashable] = Counter()
     for key, family in families.items():
         names = names_of_key(key, at)
-        for name in names:
-            if name not in at:
-                raise ValueError(f"families: {no_column(name, table.columns)}")
+        taken.update(names)
+        missing = [name for name in names if name not in at]
+        if missing:
+            raise ValueError(f"families: {no_column(missing[0], columns)}")
         if not isinstance(family, Declared | None):
             raise TypeError(
                 f"the family of {names} must be an instance such as Gaussian(), its name, or None "
                 f"to drop it, got {family!r}."
             )
-        taken.update(names)
-        blocks.append((family, [at[name] for name in names]))
+        if family is not None:
+            blocks.append((family, [at[name] for name in names]))
     twice = [name for name, times in taken.items() if times > 1]
     if twice:
         raise ValueError(
@@ -172,10 +177,8 @@ def names_of_key(key: Hashable, columns: Collection[Hashable]) -> list[Hashable]
 
 def undeclared(families: Any, table: Table) -> list[int]:
     """Return the places of the columns whose families are inferred."""
-    if families != AUTO and not isinstance(families, Mapping):
-        return []
-    taken = {place for _, places in places_of(families, table) for place in places}
-    return [place for place in range(table.width) if place not in taken]
+    declared = declared_families(families, table.columns)
+    return [place for place, name in enumerate(table.columns) if name not in declared]
 
 
 def split_word_columns(blocks: DeclaredColumns, table: Table) -> Iterator[tuple[Any, Places]]:
@@ -189,7 +192,7 @@ def split_word_columns(blocks: DeclaredColumns, table: Table) -> Iterator[tuple[
         if isinstance(family, Multinomial) and not isinstance(table, SparseTable):
             lists = [place for place in places if table.has_lists(place)]
         rest = [place for place in places if place not in lists] if lists else places
-        if rest and isinstance(family, Family) and family.listed:
+        if rest and getattr(family, "listed", False):
             raise ValueError(
                 f"column {table.columns[rest[0]]!r} does not hold lists of words, so it cannot "
                 "have declared `levels`. For columns of counts leave `levels` out; split a text "
@@ -202,51 +205,37 @@ def split_word_columns(blocks: DeclaredColumns, table: Table) -> Iterator[tuple[
 
 
 def infer_families(places: list[int], table: Table) -> DeclaredColumns:
-    """Infer families from the values of columns, those of numbers as `families_of_numbers` does."""
+    """Infer families from the values of columns."""
     if isinstance(table, SparseTable):
         return [(_sparse_family(places, table), places)] if places else []
-    of_kind: dict[str, list[int]] = {kind: [] for kind in ("flag", "level", "number", "words")}
-    for place in places:
-        of_kind[table.kind(place)].append(place)
-    flags, numeric = families_of_numbers(of_kind["number"], table)
-    blocks: DeclaredColumns = [
-        (Bernoulli(), of_kind["flag"]),
-        (FLAGS, flags),
-        (LEVELS, of_kind["level"]),
-        *numeric,
-        (Multinomial(), of_kind["words"]),
-    ]
-    return [block for block in blocks if block[1]]
+    kinds = {place: table.kind(place) for place in places}
+    numeric = [place for place, kind in kinds.items() if kind == "number"]
+    x = table.numbers(numeric) if numeric else None
+    for j, place in enumerate(numeric):
+        kinds[place] = kind_of_numbers(column(x, j))
+    of_kind: dict[str, list[int]] = {"flag": [], "zero or one": [], "level": []}
+    for place, kind in kinds.items():
+        of_kind.setdefault(kind, []).append(place)
+    return [(FAMILY_OF_KIND[kind], part) for kind, part in of_kind.items() if part]
 
 
-def families_of_numbers(places: list[int], table: Table) -> tuple[list[int], DeclaredColumns]:
-    """Return the columns of zeros and ones, and for other numbers candidates for their families.
+def kind_of_numbers(cells: Array) -> str:
+    """Return what the numbers of a column are.
 
     Few distinct whole numbers may be levels, and whole numbers of at least 0 may be counts of
     events.
     """
-    flags = []
-    blocks: dict[tuple[bool, bool], list[int]] = {}
-    x = table.numbers(places) if places else None
-    for j, place in enumerate(places):
-        cells = column(x, j)
-        cells = cells[~np.isnan(cells)]
-        is_whole = np.isfinite(cells).all() and (np.floor(cells) == cells).all()
-        distinct = pd.unique(cells) if is_whole else cells[:0]
-        if sorted(distinct[:3]) == [0, 1]:
-            flags.append(place)
-        else:
-            is_few = 0 < len(distinct) <= FEW
-            are_counts = len(distinct) > 0 and distinct.min() >= 0
-            blocks.setdefault((is_few, bool(are_counts)), []).append(place)
-    chosen: DeclaredColumns = []
-    for (few, counts), part in blocks.items():
-        chosen.append((BestOf(*NUMBERS, *[Categorical()] * few, *[COUNTS] * counts), part))
-    return flags, chosen
+    cells = cells[~np.isnan(cells)]
+    is_whole = np.isfinite(cells).all() and (np.floor(cells) == cells).all()
+    distinct = pd.unique(cells) if is_whole else cells[:0]
+    if sorted(distinct[:3]) == [0, 1]:
+        return "zero or one"
+    kind = "counts" if len(distinct) and distinct.min() >= 0 else "numbers"
+    return f"few {kind}" if 0 < len(distinct) <= FEW else kind
 
 
 def _sparse_family(places: list[int], table: SparseTable) -> Family:
-    counts = table.numbers(places).data
+    counts = table.numbers(compact(places)).data
     if (counts >= 0).all() and (counts == np.floor(counts)).all():
         return Multinomial()
     raise ValueError(
@@ -260,23 +249,9 @@ def grouped(blocks: DeclaredColumns) -> DeclaredColumns:
     """Join columns whose families are equal into one block: blocks, not columns, cost time."""
     groups: dict[Any, tuple[Any, list[int]]] = {}
     for position, (family, places) in enumerate(blocks):
-        key = _key(family)
-        groups.setdefault(position if key is None else key, (family, []))[1].extend(places)
+        key: Any = repr(family)
+        # joint families, and priors with arrays, are of certain columns in their order
+        if "[" in key or getattr(family, "multivariate", False):
+            key = position
+        groups.setdefault(key, (family, []))[1].extend(places)
     return list(groups.values())
-
-
-def _key(value: Any) -> Any:
-    """Return a value by which declarations compare; None for one of certain columns only.
-
-    Such are joint families, and priors with arrays, which are in the order of their columns.
-    """
-    if isinstance(value, np.ndarray):
-        return None if value.ndim else value.item()
-    if is_dataclass(value):
-        parts = [_key(getattr(value, field.name)) for field in fields(value)]
-        is_joint = isinstance(value, Family) and value.multivariate
-        return None if is_joint or None in parts else (type(value), *parts)
-    if isinstance(value, tuple):
-        parts = list(map(_key, value))
-        return None if None in parts else tuple(parts)
-    return repr(value)

@@ -18,21 +18,21 @@ import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, cast
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import compute, ipc, parquet
+from pyarrow import compute, ipc, parquet, types
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
-from bayesnb.data.kinds import DTYPES, Kinds, first_invalid, infer, kind_of_type, parse
+from bayesnb.data.columns import DTYPES, Kinds, first_invalid, infer, kind_of_type, parse
 from bayesnb.numerics.threads import in_order
 
 Names = Sequence[str]
@@ -51,8 +51,10 @@ FORMAT_OF_SUFFIX = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-FORMAT_OF_MAGIC = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
-UNSUPPORTED_MAGIC = {
+MAGIC = {  # a format, or what it is that is none
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
     b"PK\x03\x04": "a zip archive, such as a saved model or an Excel workbook: save a sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
     b"%PDF": "a PDF",
@@ -71,10 +73,10 @@ QUOTED_CELL = re.compile(r'(^|[,;\t|]) *"(?:[^"]|"")*"', re.M)
 TEXT_BLOCK = 1 << 23  # bytes of text that are split at once, in which each row has to fit
 END = "\0end of the table"  # the first cell of a row that is added to a text
 MAX_BATCH_ROWS = 1 << 16
-MAX_BATCH_CELLS = 1 << 20
-LARGE_FILE, COLUMN_BUFFER = 1 << 23, 1 << 16  # bytes; a buffer grows to what a damaged page says
+COLUMN_BUFFER = 1 << 16  # bytes of a column of Parquet that are read at once
 INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# what a spreadsheet runs; a number with a sign is none
+FORMULA = re.compile(r"^(?=[=@\t\r]|[+-](?!(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$|inf$))", re.I)
 ADVICE = "If the file is damaged, download or write it again."
 
 
@@ -135,11 +137,12 @@ class Source:
     @cached_property
     def _piped(self) -> bytes | None:
         """What comes through a pipe, which can be read only once; None for a file."""
-        if self.path == "-":
-            if sys.stdin is None:
-                raise OSError(errno.EBADF, "it is closed", self.name)
-            return sys.stdin.buffer.read()
-        return Path(self.path).read_bytes() if Path(self.path).is_fifo() else None
+        if self.path != "-":
+            path = Path(self.path)
+            return path.read_bytes() if path.is_fifo() else None
+        if sys.stdin is None:
+            raise OSError(errno.EBADF, "it is closed", self.name)
+        return sys.stdin.buffer.read()
 
     @property
     def size(self) -> int:
@@ -148,9 +151,8 @@ class Source:
 
     def open(self, *, counted: bool = True, seekable: bool = False) -> Any:
         """Return a stream of Arrow of the bytes from their beginning, unpacked."""
-        file: Any = io.BytesIO(self._piped or b"")
-        if self._piped is None:
-            file = io.FileIO(self.path)
+        piped = self._piped
+        file: Any = io.FileIO(self.path) if piped is None else io.BytesIO(piped)
         is_packed = file.read(2) == GZIP_MAGIC
         file.seek(0)
         if counted and self.watch is not None:
@@ -171,12 +173,11 @@ class Source:
         if self.reading.format is not None:
             return self.reading.format
         head = self.read_head()
-        for magic, kind in FORMAT_OF_MAGIC.items():
+        for magic, what in MAGIC.items():
             if head.startswith(magic):
-                return kind
-        for magic, what in UNSUPPORTED_MAGIC.items():
-            if head.startswith(magic):
-                raise ValueError(f"{self.name}: it is {what}.")
+                if " " in what:
+                    raise ValueError(f"{self.name}: it is {what}.")
+                return what
         if b"\0" in head and head[:2] not in UTF16_MAGIC and self.reading.encoding is None:
             raise ValueError(
                 f"{self.name}: it is not a table: neither text nor Parquet nor Arrow. Tables are "
@@ -241,11 +242,12 @@ class TableReader(ABC):
     guessed: Collection[str] = ()  # columns whose other rows are to look as the first ones
     folder: Mapping[str, str | None] = {}  # the columns beside it, by the names of its folders
 
-    def __init__(self, source: Source, use_threads: bool = True) -> None:
-        self.source, self.use_threads = source, use_threads
-        self.name, self.decimal = source.name, source.reading.decimal
-        missing = source.reading.missing
-        self.missing = missing or (MISSING if self.is_text and missing is None else ())
+    def __init__(self, source: Source, use_threads: bool = True, head: int | None = None) -> None:
+        self.source, self.use_threads, self.name = source, use_threads, source.name
+        self.head = head  # rows of text that decide what columns hold; None: all
+        self.missing = source.reading.missing
+        if self.missing is None:
+            self.missing = MISSING if self.is_text else ()
 
     @property
     @abstractmethod
@@ -253,16 +255,25 @@ class TableReader(ABC):
         """Names and types of the columns."""
 
     @abstractmethod
-    def _batches(self, names: Names) -> Iterator[Any]:
-        """Yield record batches of columns as the file has them."""
+    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
+        """Yield record batches of columns as the file has them, which may have `rows` rows."""
 
     @cached_property
     def columns(self) -> Names:
         """Names of the columns, each once; those beside the table are the last."""
         with named_errors(self.name):
-            names = [name for name in self.schema.names if name != INDEX_COLUMN]
-        check_names(self.name, [*names, *self.folder])
-        return [*names, *self.folder]
+            names = [*self.schema.names, *self.folder]
+        if "" in names:
+            raise ValueError(
+                f"{self.name}: column {names.index('') + 1} of {len(names)} has no name in the "
+                "header. Give it one, or write the table without its index."
+            )
+        column, times = Counter(names).most_common(1)[0]
+        if times > 1:
+            raise ValueError(
+                f"{self.name}: the header names the column {column!r} twice. Rename one of the two."
+            )
+        return names
 
     def reads_text(self, name: str) -> bool:
         """Return whether a column has no type, and so may be read as anything."""
@@ -271,36 +282,32 @@ class TableReader(ABC):
     @cached_property
     def kinds(self) -> Kinds:
         """What the columns hold."""
-        return {name: kind_of_type(self._type(name)) for name in self.columns}
-
-    def _type(self, name: str) -> Any:
-        """Return the type that a column has, or looks like."""
-        if name in self.folder:
-            return self._infer(pa.array([self.folder[name]], pa.string())).type
-        return self.schema.field(name).type
+        kinds = {field.name: kind_of_type(field.type) for field in self.schema}
+        for name, text in self.folder.items():
+            kinds[name] = kind_of_type(self._infer(pa.array([text], pa.string())).type)
+        return kinds
 
     @property
     def dates(self) -> Collection[str]:
         """Columns whose type is that of dates or times."""
-        return [field.name for field in self.schema if pa.types.is_temporal(field.type)]
+        return [field.name for field in self.schema if types.is_temporal(field.type)]
 
     def read(self, kinds: Kinds) -> pd.DataFrame:
         """Return all rows, with the columns of `kinds` in that order; raise if there is none."""
         with named_errors(self.name):
-            columns = self._read(kinds)
-        if not columns:
-            raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
-        return to_frame(columns)
+            table = self._whole(kinds)
+            if table is not None:
+                return self._frame(table, kinds, 0)
+        raise ValueError(f"{self.name}: it has a header but no rows; at least one is needed.")
 
-    def _read(self, kinds: Kinds) -> dict[str, Any]:
-        """Return all rows of columns of these kinds; no column if there is no row."""
-        table = next(self._tables(list(kinds), sys.maxsize), None)
-        return {} if table is None else self._convert_all(table, kinds, 0)
+    def _whole(self, kinds: Kinds) -> Any:
+        """Return all rows of some columns; None if there is none."""
+        return next(self._tables([*kinds], sys.maxsize), None)
 
     def _tables(self, names: Names, rows: int) -> Iterator[Any]:
         """Yield columns as the file and its folders have them, `rows` rows at a time."""
         in_file = [name for name in dict.fromkeys(names) if name not in self.folder]
-        for table in regroup(self._batches(in_file or self.columns[:1]), rows):
+        for table in regroup(self._batches(in_file or self.columns[:1], rows), rows):
             for name, text in self.folder.items():
                 cells = pa.repeat(pa.scalar(text, pa.string()), len(table))
                 table = table.append_column(name, cells)
@@ -313,22 +320,23 @@ class TableReader(ABC):
         """
         start = 0
         keep = keep or {}
-        missing = self.missing if self.is_text else None
         with named_errors(self.name):
             for table in self._tables([*kinds, *keep], rows):
-                frame = to_frame(self._convert_all(table, kinds, start))
-                kept = {name: widen(table[name], kind) for name, kind in keep.items()}
-                yield Batch(self.name, start, frame, to_frame(kept), missing)
+                frame = self._frame(table, kinds, start)
+                kept = to_frame({name: widen(table[name], keep[name]) for name in keep})
+                yield Batch(self.name, start, frame, kept, self.missing if self.is_text else None)
                 start += len(table)
 
-    def _convert_all(self, table: Any, kinds: Kinds, start: int) -> dict[str, Any]:
-        return {name: self._convert(name, table[name], kind, start) for name, kind in kinds.items()}
+    def _frame(self, table: Any, kinds: Kinds, start: int) -> pd.DataFrame:
+        return to_frame(
+            {name: self._convert(name, table[name], kinds[name], start) for name in kinds}
+        )
 
     def _convert(self, name: str, column: Any, kind: str, start: int) -> Any:
         """Return a column of a kind. An error names the row, of which `start` are before it."""
         present = kind_of_type(column.type)
-        is_other = "words" in (kind, present) and present not in (kind, "empty")
-        if not present or is_other:
+        is_list = "words" in (kind, present)
+        if not present or (is_list and present not in (kind, "empty")):
             raise ValueError(
                 f"{self.name}: column {name!r} holds {column.type}, which is not read as a column "
                 f"of this kind, {kind}; convert it to numbers or text, or leave it out."
@@ -339,7 +347,8 @@ class TableReader(ABC):
         if kind == "text":
             return self._clean(column)
         strict = name in self.guessed
-        read = partial(parse, kind=kind, decimal=self.decimal, strict=strict)
+        decimal = self.source.reading.decimal
+        read = partial(parse, kind=kind, decimal=decimal, strict=strict)
         try:
             return self._parse(column, read)
         except pa.ArrowInvalid:
@@ -362,7 +371,7 @@ class TableReader(ABC):
     def _infer(self, text: Any) -> Any:
         """Return a column of text as what all its cells look like."""
         try:
-            return self._parse(text, partial(infer, decimal=self.decimal))
+            return self._parse(text, partial(infer, decimal=self.source.reading.decimal))
         except pa.ArrowInvalid:
             return self._clean(text)
 
@@ -377,40 +386,24 @@ class TableReader(ABC):
         """Return cells without blanks around them if the file is text, null where missing."""
         if not (self.is_text or self.missing):
             return text
-        text = text.cast(pa.string())
-        cells = compute.utf8_trim_whitespace(text) if self.is_text else text
+        cells = text.cast(pa.string())
+        if self.is_text:
+            cells = compute.utf8_trim_whitespace(cells)
         is_missing = compute.is_in(cells, pa.array(self.missing, pa.string()))
-        return compute.if_else(is_missing, pa.scalar(None, pa.string()), cells)
-
-
-def check_names(name: str, columns: Names) -> None:
-    """Raise for columns without a name, and for names that stand twice."""
-    if "" in columns:
-        raise ValueError(
-            f"{name}: column {columns.index('') + 1} of {len(columns)} has no name in the header. "
-            "Give it one, or write the table without its index."
-        )
-    column, times = Counter(columns).most_common(1)[0]
-    if times > 1:
-        raise ValueError(
-            f"{name}: the header names the column {column!r} twice. Rename one of the two."
-        )
+        return compute.if_else(is_missing, None, cells)
 
 
 def regroup(batches: Iterable[Any], rows: int) -> Iterator[Any]:
     """Yield tables of `rows` rows, of which the last may have fewer."""
-    waiting: list[Any] = []
+    table: Any = None
     for batch in batches:
-        waiting.append(batch)
-        if sum(map(len, waiting)) < rows:
-            continue
-        table = pa.Table.from_batches(waiting)
-        full = len(table) // rows * rows
-        for start in range(0, full, rows):
-            yield table.slice(start, rows)
-        waiting = table.slice(full).to_batches()
-    if any(map(len, waiting)):
-        yield pa.Table.from_batches(waiting)
+        part = pa.Table.from_batches([batch])
+        table = part if table is None else pa.concat_tables([table, part])
+        while len(table) >= rows:
+            yield table.slice(0, rows)
+            table = table.slice(rows)
+    if table is not None and len(table):
+        yield table
 
 
 def widen(column: Any, kind: str) -> Any:
@@ -418,7 +411,6 @@ def widen(column: Any, kind: str) -> Any:
 
     One of nothing is of the kind, and so are integers that are to be real numbers.
     """
-    types = pa.types
     dtype = column.type
     if types.is_null(dtype) or (types.is_integer(dtype) and kind == "number"):
         return column.cast(DTYPES[kind], safe=False)
@@ -450,46 +442,37 @@ class EndedText(io.RawIOBase):
     """A text and one more row: it stands alone, unless a quote before it is not closed."""
 
     def __init__(self, stream: Any, end: str) -> None:
-        self.stream, self.end = stream, end.encode()
+        self.parts = [stream, io.BytesIO(end.encode())]
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data = self.stream.read(size)
-        if not data:
-            data, self.end = self.end, b""
-        return data
+        return self.parts[0].read(size) or self.parts[1].read(size)
 
 
 class TextReader(TableReader):
     """CSV and TSV: the first line names the columns; blanks around a cell mean nothing."""
 
     is_text = True
-
-    def __init__(self, source: Source, use_threads: bool, head: int | None) -> None:
-        super().__init__(source, use_threads)
-        self.head = head  # rows that decide what columns hold; None: all
-        self.blank_rows = 0  # in what was read, which are skipped
-        self.invalid_row: Any = None
+    blank_rows = 0  # in what was read, which are skipped
+    invalid_row: Any = None
 
     @cached_property
     def encoding(self) -> str:
         """Name of the encoding, by the first bytes if the user does not say."""
         default = "utf-16" if self.source.read_head()[:2] in UTF16_MAGIC else "utf-8"
-        asked = self.source.reading.encoding or default
-        try:
-            name = codecs.lookup(asked).name
-        except LookupError:
-            raise ValueError(
-                f"the encoding {asked!r} is not known; try --encoding latin-1 or cp1252."
-            ) from None
-        return "utf-8-sig" if name == "utf-8" else name
+        return self.source.reading.encoding or default
 
     @cached_property
     def _layout(self) -> tuple[str, int, list[str]]:
         """Delimiter, number of blank lines before the header, and names of the columns."""
-        head = self.source.read_head().decode(self.encoding, "replace")
+        try:
+            head = self.source.read_head().decode(self.encoding, "replace").removeprefix("\ufeff")
+        except LookupError:
+            raise ValueError(
+                f"the encoding {self.encoding!r} is not known; try --encoding latin-1 or cp1252."
+            ) from None
         lines = io.StringIO(head, newline="").readlines()
         blank = next((at for at, line in enumerate(lines) if line.strip()), None)
         if blank is None:
@@ -521,30 +504,27 @@ class TextReader(TableReader):
         columns = in_order(self._infer, self._head.columns, n_jobs)
         return dict(zip(self._head.column_names, columns, strict=True))
 
-    def _type(self, name: str) -> Any:
-        return self._looks[name].type
+    @cached_property
+    def kinds(self) -> Kinds:
+        return {name: kind_of_type(column.type) for name, column in self._looks.items()}
 
-    def _read(self, kinds: Kinds) -> dict[str, Any]:
-        columns: dict[str, Any] = {}
+    def _whole(self, kinds: Kinds) -> Any:
         if self._head is None:
-            return columns
-        for name, kind in kinds.items():
-            if self.kinds[name] == kind:
-                columns[name] = widen(self._looks[name], kind)
-            else:
-                columns[name] = self._convert(name, self._head[name], kind, 0)
-        return columns
+            return None
+        columns = {}
+        for name, kind in kinds.items():  # most are parsed already
+            columns[name] = (self._looks if self.kinds[name] == kind else self._head)[name]
+        return pa.table(columns)
 
-    def _batches(self, names: Names) -> Iterator[Any]:
+    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         delimiter, blank, columns = self._layout
         names = list(dict.fromkeys([columns[0], *names]))
         end = f"\n{END}{delimiter * (len(columns) - 1)}\n"
         self.blank_rows = 0
-        last: Any = None
         with self._named_rows(), self.source.open() as stream:
-            if self.encoding != "utf-8-sig":
+            if self.encoding != "utf-8":
                 stream = pa.transcoding_input_stream(stream, self.encoding, "utf-8")
-            for batch in arrow_csv.open_csv(
+            batches = arrow_csv.open_csv(
                 pa.PythonFile(EndedText(stream, end), "r"),
                 arrow_csv.ReadOptions(
                     use_threads=False,
@@ -561,16 +541,16 @@ class TextReader(TableReader):
                 arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()), include_columns=names
                 ),
-            ):
-                if last is not None:
-                    yield last
-                last = batch
-        if str(last[0][-1]) != END:
+            )
+            for batch, after in pairwise(chain(batches, [None])):
+                if after is not None:
+                    yield batch
+        if str(batch[0][-1]) != END:
             raise ValueError(
                 f'{self.name}: in the last row a quote (") opens and is not closed. Close it, or '
                 "double it if it is part of a cell."
             )
-        yield last[:-1]
+        yield batch[:-1]
 
     def _judge_row(self, row: Any) -> str:
         """Return what Arrow is to do with a row that has too many or too few fields."""
@@ -588,9 +568,9 @@ class TextReader(TableReader):
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             message = str(error).splitlines()[0]
             delimiter, blank, columns = self._layout
-            place = ""
-            if number := re.search(r"Row #(\d+)", message):
-                place = f", row {int(number[1]) - blank - self.blank_rows - 2}"
+            number = re.search(r"Row #(\d+)", message)
+            row = int(number[1]) - blank - self.blank_rows - 2 if number else 0
+            place = f", row {row}" if number else ""
             if self.invalid_row is not None:
                 size = self.invalid_row.actual_columns
                 mark = DELIMITERS.get(delimiter, delimiter)
@@ -601,7 +581,7 @@ class TextReader(TableReader):
                 )
             elif isinstance(error, UnicodeDecodeError) or "UTF8" in message:
                 message = (
-                    f"it is not {self.encoding.upper().removesuffix('-SIG')}. Name the encoding: "
+                    f"it is not {self.encoding.upper()}. Name the encoding: "
                     "--encoding cp1252 (Windows), latin-1, utf-16, ..."
                 )
             raise ValueError(f"{self.name}{place}: {message}") from None
@@ -613,8 +593,8 @@ def sniff_delimiter(head: str) -> str:
     lines = [line for line in plain.splitlines() if line.strip()][:SNIFFED_LINES]
 
     def rank(mark: str) -> tuple[bool, int]:
-        first, *others = (line.count(mark) for line in lines or [""])
-        return first > 0 and set(others) <= {first}, first
+        counts = [line.count(mark) for line in lines] or [0]
+        return 0 < min(counts) == max(counts), counts[0]
 
     return max(DELIMITERS, key=rank)
 
@@ -635,9 +615,11 @@ class TypedReader(TableReader):
 
     def _open(self, stream: Any) -> Any:
         if self.source.format == "parquet":
-            size = COLUMN_BUFFER if self.source.size > LARGE_FILE else 0
             return parquet.ParquetFile(
-                stream, buffer_size=size, pre_buffer=False, page_checksum_verification=True
+                stream,
+                buffer_size=COLUMN_BUFFER,
+                pre_buffer=False,
+                page_checksum_verification=True,
             )
         magic = stream.read(6)
         stream.seek(0)
@@ -647,14 +629,16 @@ class TypedReader(TableReader):
     def schema(self) -> Any:
         with named_errors(self.name), self.source.open(counted=False, seekable=True) as stream:
             file = self._open(stream)
-            return getattr(file, "schema_arrow", None) or file.schema
+            schema = getattr(file, "schema_arrow", None) or file.schema
+            place = schema.get_field_index(INDEX_COLUMN)
+            return schema.remove(place) if place >= 0 else schema
 
-    def _batches(self, names: Names) -> Iterator[Any]:
+    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         with self.source.open(seekable=True) as stream:
             file = self._open(stream)
             batches: Iterable[Any] = file
             if isinstance(file, parquet.ParquetFile):
-                rows = max(min(MAX_BATCH_CELLS // max(len(names), 1), MAX_BATCH_ROWS), 1)
+                rows = min(rows, MAX_BATCH_ROWS)
                 batches = file.iter_batches(rows, columns=names, use_threads=self.use_threads)
             elif isinstance(file, ipc.RecordBatchFileReader):
                 batches = map(file.get_batch, range(file.num_record_batches))
@@ -673,26 +657,27 @@ class JsonReader(TableReader):
     @cached_property
     def _table(self) -> Any:
         with named_errors(self.name), self.source.open(seekable=True) as stream:
-            return read_json(pa.py_buffer(stream.read()))
+            data = stream.read()
+            table = read_json(data)
+            dates = [field for field in table.schema if types.is_temporal(field.type)]
+            texts = [field.with_type(pa.string()) for field in dates]  # JSON has no dates
+            return read_json(data, texts) if texts else table
 
     @property
     def schema(self) -> Any:
         return self._table.schema
 
-    def _batches(self, names: Names) -> Iterator[Any]:
+    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
         yield from self._table.select(names).to_batches()
 
 
 def read_json(data: Any, texts: Sequence[Any] = ()) -> Any:
-    """Return the rows of JSON lines, of which some columns are texts: JSON has no dates."""
-    table = arrow_json.read_json(
+    """Return the rows of JSON lines, of which some columns are texts."""
+    return arrow_json.read_json(
         pa.BufferReader(data),
-        arrow_json.ReadOptions(block_size=max(len(data), 1)),  # so that errors say which row
+        arrow_json.ReadOptions(block_size=len(data)),  # so that errors say which row
         arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
     )
-    is_date = pa.types.is_temporal
-    dates = [field.with_type(pa.string()) for field in table.schema if is_date(field.type)]
-    return read_json(data, dates) if dates else table
 
 
 def open_reader(
@@ -714,11 +699,8 @@ def open_reader(
     head : rows of text that say what columns hold; None: all
     """
     source = Source(str(path), reading, watch)
-    if source.format == "jsonl":
-        return JsonReader(source, use_threads)
-    if source.format in ("csv", "tsv"):
-        return TextReader(source, use_threads, head)
-    return TypedReader(source, use_threads)
+    readers: dict[str, Any] = {"csv": TextReader, "tsv": TextReader, "jsonl": JsonReader}
+    return readers.get(source.format, TypedReader)(source, use_threads, head)
 
 
 def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -> pd.DataFrame:
@@ -761,19 +743,17 @@ def write_frames(
     if kind not in TEXT_FORMATS:
         return write_typed(frames, stream, kind)
     rows = 0
-    pack = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) if packed else None
-    text = io.TextIOWrapper(cast(BinaryIO, pack or stream), encoding="utf-8", newline="")
-    for frame in frames:
-        if kind == "jsonl":
-            text.writelines(json_lines(frame))
-        else:
-            mark = "\t" if kind == "tsv" else ","
-            plain = quote_formulas(frame)
-            plain.to_csv(text, sep=mark, index=False, header=not rows, lineterminator="\n")
-        rows += len(frame)
-    text.detach()
-    if pack is not None:
-        pack.close()
+    pack = gzip.GzipFile(fileobj=stream, mode="wb", mtime=0) if packed else nullcontext(stream)
+    with pack as file:
+        for frame in frames:
+            if kind == "jsonl":
+                text = "".join(json_lines(frame))
+            else:
+                mark = "\t" if kind == "tsv" else ","
+                plain = quote_formulas(frame)
+                text = plain.to_csv(sep=mark, index=False, header=not rows, lineterminator="\n")
+            file.write(text.encode())
+            rows += len(frame)
     return rows
 
 
@@ -787,15 +767,14 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
     if first is None:
         return 0
     schema = first.schema.remove_metadata()
-    rows = 0
     for place, field in enumerate(schema):
-        if pa.types.is_null(field.type):  # texts of which none is there, to pandas 2
+        if types.is_null(field.type):  # texts of which none is there, to pandas 2
             schema = schema.set(place, field.with_type(pa.string()))
+    rows = 0
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
         for table in chain([first], tables):
-            columns = list(map(cast_like, schema, table.columns))
-            file.write_table(pa.table(columns, schema))
+            file.write_table(pa.table(list(map(cast_like, schema, table.columns)), schema))
             rows += len(table)
     return rows
 
@@ -819,12 +798,7 @@ def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
 
 def quote_formula(cell: Any) -> Any:
     """Return a cell, with an apostrophe before a text that a spreadsheet takes for a formula."""
-    if isinstance(cell, str) and cell.startswith(FORMULA_STARTS):
-        try:
-            float(cell)
-        except ValueError:
-            return f"'{cell}"
-    return cell
+    return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 def json_lines(frame: pd.DataFrame) -> Iterator[str]:
@@ -838,8 +812,3 @@ def json_lines(frame: pd.DataFrame) -> Iterator[str]:
 
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
         yield json.dumps(row, ensure_ascii=False, default=to_json) + "\n"
-
-
-def to_text(frame: pd.DataFrame) -> str:
-    """Return a table as text with aligned columns."""
-    return frame.to_string(index=False, float_format=lambda value: f"{value:.4g}")

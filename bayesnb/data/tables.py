@@ -14,11 +14,13 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import types
 from scipy import sparse
 
 from bayesnb import numerics
@@ -30,14 +32,16 @@ from bayesnb.data.columns import (
     coded_text,
     distinct,
     factorize,
-    first_list,
+    first_cell,
     floats,
-    kind_of_lists,
+    is_list,
     kind_of_objects,
+    kind_of_type,
     lists_of_objects,
-    refuse_times,
+    plain_column,
+    refuse_lazy,
     time_error,
-    with_plain_type,
+    to_native_order,
     words_of,
 )
 from bayesnb.numerics.threads import FEWEST, in_order
@@ -46,30 +50,13 @@ from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, integers, pieces_o
 Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
 
-UNSIGNED = {np.dtype(np.int32): np.uint32, np.dtype(np.int64): np.uint64}
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
-HAVE_LEVELS = (nw.String, nw.Object, nw.Categorical, nw.Enum)
-OF_LISTS = (nw.List, nw.Array)
+TYPES_OF_LEVELS = (pd.CategoricalDtype, pd.StringDtype)
 ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
-OF_TEXTS = (nw.String, nw.Categorical, nw.Enum, nw.Unknown)  # the last: lists that are all empty
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnColumns:
-    """Columns that were drawn together, `(r, f)` or CSR: numbers, or codes of each one's levels."""
-
-    places: Places
-    cells: Any
-    levels: Sequence[Sequence[Any]] = ()
-
-    def column(self, j: int) -> Array:
-        """Return the values of a column; the code -1 is a missing cell."""
-        cells = self.cells[:, j]
-        if not self.levels:
-            return cells
-        values = [*self.levels[j], None]
-        return pd.Series([values[code] for code in cells.tolist()]).to_numpy()
+DrawnColumns = tuple[Places, Any, Sequence[Sequence[Any]]]  # places, cells or codes, levels
 
 
 @dataclass(frozen=True)
@@ -87,16 +74,24 @@ class TableTemplate:
         return sparse.csr_array(cells) if self.container == "sparse" else cells
 
     def fill(self, names: Sequence[Hashable], parts: Sequence[DrawnColumns]) -> Any:
-        """Return the table of these columns; those that no part has are absent."""
+        """Return the table of these columns; those that no part has are absent.
+
+        A part are the places of columns, their numbers, `(r, f)` or CSR, and their levels; where
+        they have some, the numbers are codes of them, -1 for a missing cell.
+        """
         if self.container == "sparse":
-            order = np.argsort(np.concatenate([part.places for part in parts]))
-            return sparse.hstack([part.cells for part in parts], format="csr")[:, order]
+            order = np.argsort(np.concatenate([places for places, *_ in parts]))
+            return sparse.hstack([cells for _, cells, _ in parts], format="csr")[:, order]
         columns = {}
-        for part in parts:
-            for j, place in enumerate(part.places):
-                column = part.column(j)
-                is_number = column.dtype == bool and place not in self.flags
-                columns[place] = column.astype(np.int64) if is_number else column
+        for places, cells, levels in parts:
+            for j, place in enumerate(places):
+                column = cells[:, j]
+                if levels:
+                    values = [*levels[j], None]
+                    column = pd.Series([values[code] for code in column.tolist()]).to_numpy()
+                if column.dtype == bool and place not in self.flags:
+                    column = column.astype(np.int64)
+                columns[place] = column
         frame = pd.DataFrame(columns)[sorted(columns)]
         if self.container == "documents":
             return frame[0].tolist()
@@ -112,15 +107,14 @@ def is_sound(x: Any) -> bool:
         return False
     starts = x.indptr
     places = x.indices
-    for indices in (starts, places):
-        if not (type(indices) is np.ndarray and indices.ndim == 1 and indices.dtype in UNSIGNED):
-            return False
-    if len(starts) != x.shape[0] + 1 or starts[0] != 0 or x.data.shape != places.shape:
+    if {(array.ndim, array.dtype.kind) for array in (starts, places)} != {(1, "i")}:
         return False
-    if starts[-1] != len(places) or (len(starts) > 2 and (starts[1:] < starts[:-1]).any()):
+    if len(starts) != x.shape[0] + 1 or starts[0] != 0 or (starts[1:] < starts[:-1]).any():
         return False
-    unsigned = places.view(UNSIGNED[places.dtype])  # negative ones are the largest there
-    return bool(np.maximum.reduce(unsigned, initial=0) < x.shape[1])
+    if starts[-1] != len(places) or x.data.shape != places.shape:
+        return False
+    unsigned = places.view(f"u{places.itemsize}")  # negative ones are the largest there
+    return bool(unsigned.max(initial=0) < x.shape[1])
 
 
 def refuse_damaged(x: Any) -> None:
@@ -163,7 +157,6 @@ class Table(ABC):
     A column has a kind, `"flag"`, `"level"`, `"number"` or `"words"`, its lists' own.
     """
 
-    container: ClassVar[str] = "array"  # see `TableTemplate`
     x: Any
     native: Any  # what scikit-learn is to see
     rows: int
@@ -185,22 +178,15 @@ class Table(ABC):
         """Names of the rows; positions, where they have none."""
         return np.arange(self.rows)
 
-    def take(self, keep: Array) -> Self:
+    def take(self, keep: Array) -> "Table":
         """Return the rows where `keep` is true."""
         rows = getattr(self.x, "iloc", self.x)  # pandas' brackets take columns
-        taken = type(self)(rows[np.flatnonzero(keep)])
-        taken.n_jobs = self.n_jobs
-        return taken
+        return open_table(rows[np.flatnonzero(keep)], self.n_jobs)
 
     @property
-    def flags(self) -> Places:
-        """Places of the columns of true and false."""
-        return ()
-
-    @property
+    @abstractmethod
     def template(self) -> TableTemplate:
         """What to keep of the table to make others like it."""
-        return TableTemplate(self.container, tuple(self.flags))
 
     @abstractmethod
     def kind(self, column: int) -> str:
@@ -216,7 +202,8 @@ class Table(ABC):
 
     def has_lists(self, column: int) -> bool:
         """Return whether the cells of a column are lists of words."""
-        return first_list(self.values(column)) is not None
+        values = self.values(column)
+        return values.dtype == object and isinstance(first_cell(values), LISTS)
 
     @kept_by_column
     def lists(self, column: int) -> Lists:
@@ -259,119 +246,90 @@ class ArrayTable(Table):
         self.rows, self.width = self.x.shape
 
     @property
-    def flags(self) -> Places:
-        if self.x.dtype.kind != "O":
-            return range(self.width) if self.x.dtype == bool else ()
+    def template(self) -> TableTemplate:
         kinds = map(pd.api.types.infer_dtype, self.x.T)
-        return [place for place, kind in enumerate(kinds) if kind == "boolean"]
+        flags = [place for place, kind in enumerate(kinds) if kind == "boolean"]
+        is_words = self.width == 1 and self.has_lists(0)
+        return TableTemplate("documents" if is_words else "array", tuple(flags))
 
     def kind(self, column: int) -> str:
-        if self.x.dtype.kind == "O":
-            cells = self.x[:, column]
-            return kind_of_lists(column, cells) or kind_of_objects(column, cells)
-        return "flag" if self.x.dtype == bool else "number" if self.is_numeric else "level"
+        kind = self.x.dtype.kind
+        if kind == "O":
+            return kind_of_objects(column, self.x[:, column])
+        return "flag" if kind == "b" else "number" if kind in "iuf" else "level"
 
     def numbers(self, columns: Places) -> Any:
-        if not self.is_numeric:
+        if self.x.dtype.kind not in "biuf":
             return np.column_stack([floats(column, self.x[:, column]) for column in columns])
-        if is_all_columns(columns, self.width):
+        if columns == range(self.width):
             return self.x
         return Columns([self.x[:, place] for place in columns], self.x.dtype)
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether cells are numbers or flags, as their type says."""
-        return self.x.dtype.kind in "biuf"
-
-    def has_lists(self, column: int) -> bool:
-        return self.x.dtype.kind == "O" and super().has_lists(column)
 
     def values(self, column: int) -> Array:
         return self.x[:, column]
 
-    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
-        if self._occurring is None:
-            return super().distinct_values(columns)
-        return [tuple(self._occurring[column].tolist()) for column in columns]
-
     def integers(self, columns: Places) -> Any:
-        return self.numbers(columns) if self.has_integers else None
-
-    @property
-    def has_integers(self) -> bool:
-        """Whether all cells are integers that 64 bits hold."""
-        return self.x.dtype.kind in "iu" and self.x.dtype != np.uint64
+        return None if self._extents is None else self.numbers(columns)
 
     def extent(self, column: int) -> tuple[int, int] | None:
-        if not self.has_integers:
+        if self._extents is None:
             return None
         least, most = self._extents
         return int(least[column]), int(most[column])
 
     @cached_property
-    def _extents(self) -> tuple[Array, Array]:
-        """The least and the largest integer of each column."""
+    def _extents(self) -> tuple[Array, Array] | None:
+        """The least and the largest integer of each column; None if 64 bits may not hold cells."""
+        if self.x.dtype.kind not in "iu" or self.x.dtype == np.uint64:
+            return None
         least = np.array(self.x[0], np.int64)
         most = least.copy()
         for rows in pieces_of(self.x):
             numerics.level_kernels.extent(integers(self.x, rows), least, most)
         return least, most
 
-    @cached_property
-    def _occurring(self) -> list[Array] | None:
-        """The integers that occur in each column; None if not all have few candidates."""
-        if not self.has_integers:
-            return None
-        least, most = self._extents
-        sizes = most - least + 1
-        if (sizes < 1).any() or (sizes > MOST_LEVELS).any():
-            return None
+    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
+        """Return the distinct values of some columns; integers that lie close are marked."""
+        if self._extents is None:
+            return super().distinct_values(columns)
+        least, most = (ends[list(columns)] for ends in self._extents)
+        sizes = most - least + 1  # below 1 where they overflow
+        if sizes.min() < 1 or sizes.max() > MOST_LEVELS:
+            return super().distinct_values(columns)
+        x = self.numbers(columns)
         starts = np.cumsum(sizes) - sizes
         seen = np.zeros(int(sizes.sum()), bool)
-        for rows in pieces_of(self.x):
-            numerics.level_kernels.mark(integers(self.x, rows), least, starts, seen)
-        parts = np.split(seen, starts[1:])
-        return [np.flatnonzero(part) + low for part, low in zip(parts, least, strict=True)]
-
-
-class DocumentTable(ArrayTable):
-    """Lists of words, one a row. The only column is named by its position, 0."""
-
-    container = "documents"
-
-    def __init__(self, x: Any) -> None:
-        if not (isinstance(x, np.ndarray) and x.ndim == 2):
-            x = np.fromiter(x, object, len(x))[:, None]
-        super().__init__(x)
+        for rows in pieces_of(x):
+            numerics.level_kernels.mark(integers(x, rows), least, starts, seen)
+        parts = zip(np.split(seen, starts[1:]), least, strict=True)
+        return [tuple((np.flatnonzero(part) + low).tolist()) for part, low in parts]
 
 
 class SparseTable(Table):
     """SciPy sparse, matrix or array, any format. A cell that is not stored is zero."""
-
-    container = "sparse"
 
     def __init__(self, x: Any) -> None:
         if x.dtype.kind == "c":
             raise ValueError("Complex data not supported\n")
         refuse_invalid_shape(x.shape)
         refuse_damaged(x)
-        self.x = (x.astype(float) if x.dtype.kind == "O" else x).tocsr()  # itself, if it is CSR
-        if self.x is not x:
-            refuse_damaged(self.x)
-        data = to_native_order(self.x.data)
-        if data is not self.x.data:
-            self.x = sparse.csr_array((data, self.x.indices, self.x.indptr), shape=x.shape)
+        is_unusual = x.dtype.char in "Oeg" or not x.dtype.isnative
+        self.x = (x.astype(float) if is_unusual else x).tocsr()  # itself, if it is CSR
         if not self.x.has_canonical_format:
             self.x = self.x.copy()  # the user's arrays stay as they are
             self.x.sum_duplicates()
         self.native = self.x
         self.rows, self.width = self.x.shape
 
+    @property
+    def template(self) -> TableTemplate:
+        return TableTemplate("sparse")
+
     def kind(self, column: int) -> str:
         return "number"
 
     def numbers(self, columns: Places) -> sparse.csr_array:
-        return self.x if is_all_columns(columns, self.width) else self.x[:, columns]
+        return self.x if columns == range(self.width) else self.x[:, columns]
 
     def values(self, column: int) -> Array:
         raise TypeError(
@@ -380,21 +338,11 @@ class SparseTable(Table):
         )
 
 
-def is_all_columns(columns: Places, width: int) -> bool:
-    """Return whether columns are all that there are, in their order."""
-    return columns == range(width) or (
-        len(columns) == width and list(columns) == list(range(width))
-    )
-
-
 def _as_array(x: Any) -> Array:
     if type(x) is np.ndarray and x.dtype == float:  # a shortcut: most tables are
         return x
     if isinstance(x, np.ma.MaskedArray):
-        is_object = x.dtype.kind in "OUST"
-        gone = np.ma.getmaskarray(x)
-        x = x.data.astype(object if is_object else float)
-        x[gone] = None if is_object else np.nan
+        x = np.ma.filled(x.astype(object if x.dtype.kind in "OUST" else float), np.nan)
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -419,24 +367,17 @@ def _as_array(x: Any) -> Array:
     return to_native_order(array)
 
 
-def to_native_order(array: Array) -> Array:
-    """Return numbers in this machine's byte order, in single or double precision."""
-    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
-        return array.astype(float)
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
 def refuse_invalid_shape(shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array instead (shape={shape}). Reshape your "
             "data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row."
         )
-    for size, what in zip(shape, ("sample", "feature"), strict=True):
-        if size == 0:
-            raise ValueError(
-                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
-            )
+    if 0 in shape:
+        what = "sample" if shape[0] == 0 else "feature"
+        raise ValueError(
+            f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+        )
 
 
 def are_texts(cells: Any) -> bool:
@@ -454,7 +395,6 @@ def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Seri
 class FrameTable(Table):
     """A dataframe of pandas, or any other as narwhals sees it. Columns are named by label."""
 
-    container = "frame"
     unnamed = False
 
     def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
@@ -475,47 +415,47 @@ class FrameTable(Table):
         """Names of the rows, those of an index of several levels as tuples."""
         return self.x.index.to_numpy() if self.is_pandas else super().index
 
-    @kept_by_column
-    def series(self, column: int) -> nw.Series:
-        """Return a column, with a type that NumPy or pandas can hold."""
-        series = nw.from_native(self.x[self.columns[column]], series_only=True)
-        return with_plain_type(series)
+    def column(self, place: int) -> Any:
+        """Return a column of pandas or Arrow: see `plain_column`."""
+        name = self.columns[place]
+        return plain_column(name, self.x[name])
 
     @property
-    def flags(self) -> Places:
+    def template(self) -> TableTemplate:
         schema = nw.from_native(self.x).schema
-        return [place for place, dtype in enumerate(schema.values()) if dtype == nw.Boolean]
+        flags = [place for place, dtype in enumerate(schema.values()) if dtype == nw.Boolean]
+        return TableTemplate("frame", tuple(flags))
 
     def kind(self, column: int) -> str:
         name = self.columns[column]
-        series = self.series(column)
-        dtype = series.dtype
-        if dtype == nw.Boolean:
-            return "flag"
-        if dtype.is_numeric():
-            return "number"
-        if dtype == nw.Unknown and series.null_count() == self.rows:
-            return "level"  # as a column of None in pandas
-        if dtype.is_temporal():
-            raise time_error(f"column {name!r}", type(dtype).__name__)
-        if isinstance(dtype, OF_LISTS):
-            return words_of(name, dtype.inner in OF_TEXTS)
-        if dtype in (nw.Object, nw.Unknown):
-            refuse_times(name, self.values(column))
-        if dtype not in HAVE_LEVELS:
+        cells = self.column(column)
+        if isinstance(cells, pa.ChunkedArray):
+            dtype = cells.type
+        elif cells.dtype.kind == "O" and not isinstance(cells.dtype, TYPES_OF_LEVELS):
+            return "words" if kind_of_objects(name, cells.to_numpy()) == "words" else "level"
+        else:
+            try:
+                dtype = pa.array(cells.iloc[:0]).type
+            except pa.ArrowException:  # it has no sparse or complex numbers
+                dtype = pa.struct([])
+        if types.is_temporal(dtype):
+            raise time_error(f"column {name!r}", str(dtype).replace("timestamp", "datetime"))
+        kind = kind_of_type(dtype)
+        if is_list(dtype):
+            return words_of(name, kind == "words")
+        if not kind:
             raise ValueError(
-                f"column {name!r} holds {type_name(series)}, for which no family can be inferred: "
+                f"column {name!r} holds {self.x[name].dtype}, for which no family can be inferred: "
                 "declare one, or convert the column."
             )
-        return (dtype == nw.Object and kind_of_lists(name, self.values(column))) or "level"
+        return {"integer": "number", "text": "level", "empty": "level"}.get(kind, kind)
 
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
-        if self.rows * len(columns) <= MAX_CELLS_AT_ONCE:  # one by one, columns would take longer
+        is_all = columns == range(self.width)
+        if is_all and self.rows * self.width <= MAX_CELLS_AT_ONCE:  # one by one would take longer
             with suppress(Exception):  # of types that NumPy does not have
-                is_all = is_all_columns(columns, self.width)
-                part = self.x if is_all else self.x[[self.columns[place] for place in columns]]
-                array = part.to_numpy()
+                array = self.x.to_numpy()
                 if array.dtype in (*FLOATS, *INTEGERS):
                     return array
         parts = [self.column_numbers(column) for column in columns]
@@ -523,67 +463,37 @@ class FrameTable(Table):
         is_narrow = not others and dtype in (np.float32, np.uint8)
         return Columns(parts, dtype if is_narrow else np.dtype(float))
 
-    def column_numbers(self, column: int) -> Array:
+    def column_numbers(self, place: int) -> Array:
         """Return a column as floats, or as narrower numbers where it has them."""
-        series = self.series(column)
-        has_gaps = series.dtype == nw.Boolean and series.null_count()
-        cells = cells_of(series.cast(nw.Float64) if has_gaps else series)
+        column = self.column(place)
+        if isinstance(column, pa.ChunkedArray):
+            kind = kind_of_type(column.type)
+            if types.is_decimal(column.type) or (kind == "flag" and column.null_count):
+                column = column.cast(pa.float64())
+        cells = column.to_numpy()
         if cells.dtype == bool:
             return cells.view(np.uint8)
-        return cells if cells.dtype.kind in "iuf" else floats(self.columns[column], cells)
+        return cells if cells.dtype.kind in "iuf" else floats(self.columns[place], cells)
 
     @kept_by_column
     def distinct(self, column: int) -> DistinctValues:
-        native = self.series(column).to_native()
-        if is_categorical(native):
-            codes = native.cat.codes.to_numpy()
-            return distinct(self.columns[column], codes, native.cat.categories)
-        text = coded_text(native)
+        cells = self.column(column)
+        if isinstance(cells, pd.Series) and isinstance(cells.dtype, pd.CategoricalDtype):
+            return distinct(self.columns[column], cells.cat.codes.to_numpy(), cells.cat.categories)
+        text = coded_text(cells)
         return super().distinct(column) if text is None else text
 
     def values(self, column: int) -> Array:
-        series = self.series(column)
-        if isinstance(series.dtype, OF_LISTS):
-            return np.fromiter(series.to_list(), object, self.rows)
-        if series.dtype in (nw.Categorical, nw.Enum) and not is_categorical(series.to_native()):
-            series = series.cast(nw.String)  # arrow's dictionaries lose missing cells on the way
-        return cells_of(series)
+        cells = self.column(column)
+        if isinstance(cells, pa.ChunkedArray) and is_list(cells.type):
+            return np.fromiter(cells.to_pylist(), object, self.rows)
+        return cells.to_numpy()
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
-        series = self.series(column)
-        native = series.to_native()
-        if is_categorical(native):
-            return tuple(native.cat.categories.tolist())  # which need not be text
-        return tuple(series.dtype.categories) if isinstance(series.dtype, nw.Enum) else None
-
-
-def cells_of(series: nw.Series) -> Array:
-    """Return the cells of a column, or raise where its library has none for NumPy."""
-    problem: Any = "its parts are no columns"
-    column = series.to_native()
-    if not (isinstance(column, pd.Series) and isinstance(column.dtype, np.dtype)):
-        column = series  # which takes ten times as long
-    try:
-        cells = column.to_numpy()
-        if cells.ndim == 1:
-            return cells
-    except Exception as error:  # every library has errors of its own
-        problem = error
-    raise TypeError(
-        f"column {series.name!r} holds {type_name(series)}, which cannot be read: {problem}. Make "
-        "it numbers or text."
-    )
-
-
-def type_name(series: nw.Series) -> Any:
-    """Return the type of a column as its library calls it."""
-    native = series.to_native()
-    return getattr(native, "dtype", None) or getattr(native, "type", series.dtype)
-
-
-def is_categorical(native: Any) -> bool:
-    """Return whether a column is one of pandas' categories."""
-    return isinstance(getattr(native, "dtype", None), pd.CategoricalDtype)
+        cells = self.x[self.columns[column]]
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            return tuple(cells.cat.categories.tolist())  # which need not be text
+        return tuple(cells.dtype.categories) if isinstance(cells.dtype, nw.Enum) else None
 
 
 # What a user passes as X
@@ -607,23 +517,17 @@ def _table_of(x: Any, documents: bool) -> Table:
         return x
     if isinstance(x, pd.DataFrame):
         return FrameTable(x)
-    if hasattr(type(x), "to_scipy_sparse"):  # PyData's
-        x = x.to_scipy_sparse()
     if sparse.issparse(x):
         return SparseTable(x)
-    has_names = not are_plain_rows(x)
-    if has_names:
+    # a list of lists or arrays, in which no column has a name
+    is_plain = type(x) in (list, tuple) and len(x) > 0 and type(x[0]) in LISTS
+    if not is_plain:
         refuse_lazy(x, "X")
         x = cells_of_series(x)
     if are_documents(x, documents):
-        return DocumentTable(x)
-    frame = frame_of(x) if has_names else None
+        return ArrayTable(np.fromiter(x, object, len(x))[:, None])
+    frame = None if is_plain else frame_of(x)
     return ArrayTable(x) if frame is None else FrameTable(frame)
-
-
-def are_plain_rows(x: Any) -> bool:
-    """Return whether rows are a list of lists or arrays, in which no column has a name."""
-    return type(x) in (list, tuple) and len(x) > 0 and type(x[0]) in LISTS
 
 
 def cells_of_series(x: Any) -> Any:
@@ -636,7 +540,7 @@ def cells_of_series(x: Any) -> Any:
             "X is a series of records. Make its fields columns: X.struct.unnest() in polars."
         )
     cells = series.to_list()
-    if first_list(cells) is None and not are_texts(cells):
+    if not isinstance(first_cell(cells), LISTS) and not are_texts(cells):
         raise ValueError(
             f"Expected 2D array, got 1D array instead: a {type(x).__name__} of {len(cells)} cells. "
             f"{ONE_ROW}; for one column, X[['name']]."
@@ -651,9 +555,7 @@ def are_documents(x: Any, declared: bool) -> bool:
     one list.
     """
     is_flat = isinstance(x, (list, tuple)) or (isinstance(x, np.ndarray) and x.ndim == 1)
-    if not (
-        is_flat and len(x) and all(isinstance(row, LISTS) and getattr(row, "ndim", 1) for row in x)
-    ):
+    if not (is_flat and len(x) and all(isinstance(row, LISTS) for row in x)):
         return False
     return begins_with_text(chain.from_iterable(x)) and (declared or len(set(map(len, x))) > 1)
 
@@ -685,32 +587,12 @@ def frame_of(x: Any) -> Any:
     return None
 
 
-def is_lazy(x: Any) -> bool:
-    """Return whether a table is a collection of Dask, whose rows are not there yet."""
-    kind = type(x)
-    return hasattr(kind, "__dask_graph__") and (
-        kind.__module__.startswith("dask.") or x.__dask_graph__() is not None
-    )
-
-
-def refuse_lazy(x: Any, name: str) -> None:
-    """Raise for a collection of Dask where rows are needed."""
-    if is_lazy(x):
-        raise TypeError(
-            f"{name} is a lazy collection of Dask. An estimator's fit, partial_fit, predict, "
-            "predict_proba, predict_log_proba, predict_joint_log_proba and score, and scale.shard, "
-            "take such an X as it is, with y and sample_weight lazy or not. Everything else needs "
-            f"rows in memory: {name}.compute(), of some rows if there are too many."
-        )
-
-
 def refuse_lost_names(x: Any) -> None:
     """Raise for rows or columns whose names would be lost."""
     first = x[0] if isinstance(x, list | tuple) and len(x) else x
     for each in (x, first):
-        has_names = isinstance(each, Mapping) or hasattr(each, "_fields")
-        has_names |= getattr(getattr(each, "dtype", None), "names", None) is not None
-        if has_names or nw.dependencies.is_into_series(each):
+        names = getattr(getattr(each, "dtype", None), "names", None) or hasattr(each, "_fields")
+        if names or isinstance(each, Mapping) or nw.dependencies.is_into_series(each):
             of = "" if each is x else f" of {type(each).__name__}"
             raise TypeError(
                 f"X is a {type(x).__name__}{of}, whose column names would be lost. Give "

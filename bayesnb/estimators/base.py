@@ -14,15 +14,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, is_missing, open_table
-from bayesnb.data.families import declared_families, near_columns
-from bayesnb.data.labels import (
+from bayesnb.data.columns import (
     EncodedLabels,
     Labels,
-    distinct,
+    distinct_labels,
     read_labels,
     united_labels,
     weights,
 )
+from bayesnb.data.families import declared_families, near_columns
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
@@ -247,13 +247,13 @@ def known_classes(y: Labels, before: Fitted | None, declared: Any, grow: bool = 
     if declared is not None:
         parts.append(declared_classes(declared))
     if grow or not parts:
-        parts.append(distinct(y))
+        parts.append(distinct_labels(y))
     return reduce(united_labels, parts)
 
 
 def declared_classes(classes: Any) -> Array:
     """Return declared classes, sorted; an error where one stands twice."""
-    known = distinct(classes)
+    known = distinct_labels(classes)
     if len(known) < len(classes):
         twice = [label for label in known.tolist() if list(classes).count(label) > 1]
         raise ValueError(f"classes: {twice} are listed more than once. List each class once.")
@@ -274,7 +274,7 @@ def check_labels(y: Any, rows: int) -> Labels:
         check_consistent_length(range(rows), y)
     if isinstance(y, EncodedLabels):
         refuse_missing(y.codes < 0)
-        classes = distinct(y)
+        classes = distinct_labels(y)
         if not isinstance(classes[0], str):
             # twice each: labels that differ in most rows would be taken for a regression's
             check_classification_targets(classes.repeat(2))

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb import results
-from bayesnb.data.labels import encode
+from bayesnb.data.columns import encode
 from bayesnb.estimators.base import ModelHolder, label_rows, read_rows
 from bayesnb.estimators.prediction import ProbabilisticClassifier, check_choice
 from bayesnb.families.base import Array, Rng

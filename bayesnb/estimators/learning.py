@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data import Table, is_lazy
+from bayesnb.data.cells import NEVER_LEARNT
 from bayesnb.data.checks import warn_of_columns
+from bayesnb.data.columns import DECLARE, encode
 from bayesnb.data.families import families_of, undeclared
-from bayesnb.data.labels import DECLARE, encode
-from bayesnb.data.levels import NEVER_LEARNT
 from bayesnb.estimators.base import (
     COLUMNS,
     LOO,

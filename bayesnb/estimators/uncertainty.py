@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.data import Table, is_lazy
-from bayesnb.data.labels import encode
+from bayesnb.data.columns import encode
 from bayesnb.estimators.base import ModelHolder, check_labels, predictor, read_rows
 from bayesnb.estimators.prediction import check_choice, dask_room
 from bayesnb.families.base import Array, Cells, Rng

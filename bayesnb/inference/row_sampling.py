@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bayesnb.data import DrawnColumns, is_missing
-from bayesnb.data.labels import encode
+from bayesnb.data import is_missing
+from bayesnb.data.columns import encode
 from bayesnb.families import Poisson
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.poisson import PoissonStats
@@ -85,10 +85,7 @@ def draw_cells(
 def fill_table(schema: Schema, cells: Sequence[Cells]) -> Any:
     """Fill a table of the kind that was learnt from."""
     pairs = zip(schema.columns_alone.blocks, cells, strict=True)
-    parts = [
-        DrawnColumns(block.places, x, () if block.family.listed else block.levels)
-        for block, x in pairs
-    ]
+    parts = [(block.places, x, () if block.family.listed else block.levels) for block, x in pairs]
     return schema.template.fill(schema.columns, parts)
 
 

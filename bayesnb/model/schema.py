@@ -15,31 +15,29 @@ from scipy import sparse
 
 from bayesnb.data import Table, TableTemplate
 from bayesnb.data.cells import (
-    are_whole,
-    as_cells,
-    check,
-    count_words,
-    encode_levels,
-    integer_lookup,
-    read_numbers,
-    refuse_extremes,
-    sample_word_lists,
-)
-from bayesnb.data.families import FamilyColumns
-from bayesnb.data.levels import (
-    MOST_SPANNED,
+    MAX_CODES,
     NEVER_LEARNT,
     Levels,
     Unseen,
+    are_whole,
+    as_cells,
+    check,
     codes_up_to,
     compact,
+    count_words,
+    encode_levels,
     extended,
+    integer_lookup,
     is_number,
     places_among,
+    read_numbers,
+    refuse_extremes,
+    sample_word_lists,
     united_levels,
     unseen_message,
     warn,
 )
+from bayesnb.data.families import FamilyColumns
 from bayesnb.families import Choice, Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
@@ -206,7 +204,7 @@ class Block:
             return [table.lists(place).words for place in self.places]
         if isinstance(self.family.levels, Codes):
             extents = [table.extent(place) for place in self.places]
-            if all(extent is not None and extent[1] < MOST_SPANNED for extent in extents):
+            if all(extent is not None and extent[1] < MAX_CODES for extent in extents):
                 return extents
         return table.distinct_values(self.places)
 

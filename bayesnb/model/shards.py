@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.data import Table
-from bayesnb.data.labels import united_labels
+from bayesnb.data.columns import united_labels
 from bayesnb.families.base import Array, Belief, Stats
 from bayesnb.families.levels import TableStats
 from bayesnb.families.removal import rounding_of, slack

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.data import open_table
-from bayesnb.data.labels import encode
+from bayesnb.data.columns import encode
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.family import Family
 from bayesnb.families.joint import JointDirichlet

@@ -14,6 +14,7 @@ from scipy.special import gammaln
 
 from bayesnb.criticism.tune import describe_boundaries
 from bayesnb.data import open_table
+from bayesnb.data.cells import UnseenLevelWarning
 from bayesnb.data.checks import (
     RANGES,
     advise,
@@ -21,7 +22,6 @@ from bayesnb.data.checks import (
     describe_numeric_labels,
     find_suspicion,
 )
-from bayesnb.data.levels import UnseenLevelWarning
 from bayesnb.data.tables import FrameTable
 from bayesnb.estimators.base import LOO
 from bayesnb.families.base import Array

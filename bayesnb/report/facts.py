@@ -16,7 +16,7 @@ from bayesnb.criticism.dependence import dependence
 from bayesnb.criticism.fitted_rows import fit_rows
 from bayesnb.criticism.relevance import importance
 from bayesnb.data import open_table
-from bayesnb.data.labels import encode
+from bayesnb.data.columns import encode
 from bayesnb.estimators.cross_validation import leave_rows_out
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names, shorten

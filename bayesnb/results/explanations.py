@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesnb.data.levels import qualified_names
+from bayesnb.data.cells import qualified_names
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import plus_minus, shorten
 from bayesnb.inference.explanation import Explanation

@@ -11,8 +11,9 @@ from time import monotonic
 from typing import Any
 
 from bayesnb import __version__
+from bayesnb.data.cells import UnseenCollector
+from bayesnb.data.columns import Kinds
 from bayesnb.data.files import (
-    MAX_BATCH_CELLS,
     MAX_BATCH_ROWS,
     PLAIN,
     Batch,
@@ -22,8 +23,6 @@ from bayesnb.data.files import (
     refuse_missing_labels,
     write_frames,
 )
-from bayesnb.data.kinds import Kinds
-from bayesnb.data.levels import UnseenCollector
 from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import check_is_fitted, list_families
 from bayesnb.estimators.learning import count_shard, learn_shard
@@ -36,6 +35,7 @@ from bayesnb.progress import bar
 from bayesnb.safe_output import replacing, visible
 from bayesnb.scale.many_files import TableFiles, kind_of_levels, kinds_to_learn
 
+MAX_BATCH_CELLS = 1 << 20
 MIN_BATCH_ROWS = 1 << 8
 MAX_INTERVAL_ROWS = 1 << 12  # that are predicted at once with intervals
 

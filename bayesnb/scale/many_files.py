@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from bayesnb.data.columns import KINDS, Kinds, are_contrary, join_kinds
 from bayesnb.data.families import no_column
 from bayesnb.data.files import (
     Batch,
@@ -20,7 +21,6 @@ from bayesnb.data.files import (
     open_reader,
     stack_frames,
 )
-from bayesnb.data.kinds import KINDS, Kinds, are_contrary, join_kinds
 from bayesnb.families import BestOf, Codes
 from bayesnb.formatting import list_names, quote
 from bayesnb.numerics.threads import threads_of
@@ -69,9 +69,11 @@ def files_at(path: Path) -> tuple[Path, list[Path]]:
     """
     if path.is_dir():
         root = path
-        names = glob("**/*", root_dir=path, recursive=True)
-        tables = [name for name in names if format_of_name(name) and "/_" not in f"/{name}"]
-        matches = sorted(path / name for name in tables)
+        matches = []
+        for file in sorted(path.rglob("*")):  # does not follow links to folders, as glob would
+            is_hidden = any(part[0] in "._" for part in file.relative_to(path).parts)
+            if format_of_name(file.name) and not is_hidden:
+                matches.append(file)
     else:
         root = Path(*takewhile(lambda part: not has_magic(part), path.parent.parts))
         matches = [path] if path.exists() else sorted(map(Path, glob(str(path), recursive=True)))
