@@ -146,6 +146,7 @@ TABLE_REFUSALS = [
     ),
     (NaiveBayes(), pd.DataFrame({"when": DAYS - DAYS[0]}), "one unit, such as days or seconds"),
     (NaiveBayes(), pl.DataFrame({"when": DAYS.time}), "hours since midnight"),
+    (NaiveBayes("gaussian"), pd.DataFrame({"when": DAYS.tz_localize("UTC")}), "days since a date"),
     (NaiveBayes(), DAYS.to_numpy()[:, None], "days since a date.*month"),
     (
         NaiveBayes(),

@@ -125,9 +125,10 @@ def species_of(value: Any) -> str:
 
 def time_error(what: str, kind: str) -> ValueError:
     """Return an error that says what to do with dates, times and durations."""
-    if "timedelta" in kind.lower() or "duration" in kind.lower():
+    name = kind.lower()
+    if "timedelta" in name or "duration" in name:
         advice = "Make it a number of one unit, such as days or seconds"
-    elif kind.lower().startswith("time"):
+    elif name.startswith("time") and name != "timestamp":
         advice = "Make it a number, such as hours since midnight, or a level, such as morning"
     else:
         advice = "Make it a number, such as days since a date, or a level, such as the month"
