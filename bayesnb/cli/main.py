@@ -338,8 +338,8 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
         else:
             raise ValueError(f"{table}: there is no row {row}. Rows are counted from 0.")
     X = as_learnt(estimator, batch.frame[row - batch.start :][:1], opened)
-    shares = estimator.uncertainty(X)["probability"].to_pandas().rename_axis(None)
-    lines = shares.to_string(index=False, float_format=lambda value: f"{value:.4g}")
+    shares = estimator.uncertainty(X)["probability"].to_pandas()
+    lines = shares.to_string(index=False, float_format="{:.4g}".format)
     write_text("-", f"{lines}\n\n{estimator.explain(X)}\n")
 
 

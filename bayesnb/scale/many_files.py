@@ -7,6 +7,7 @@ from glob import glob, has_magic
 from itertools import takewhile
 from os import PathLike
 from pathlib import Path
+from re import search
 from typing import Any
 from urllib.parse import unquote
 
@@ -71,8 +72,8 @@ def files_at(path: Path) -> tuple[Path, list[Path]]:
         root = path
         matches = []
         for file in sorted(path.rglob("*")):  # does not follow links to folders, as glob would
-            is_hidden = any(part[0] in "._" for part in file.relative_to(path).parts)
-            if format_of_name(file.name) and not is_hidden:
+            name = file.relative_to(path).as_posix()
+            if format_of_name(name) and not search("(^|/)[._]", name):
                 matches.append(file)
     else:
         root = Path(*takewhile(lambda part: not has_magic(part), path.parent.parts))
