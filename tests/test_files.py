@@ -233,6 +233,7 @@ REFUSED = {
     gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:-9]: "cannot be read: Truncated",
     gzip.compress(b"a\n1\n" * 100, mtime=0)[:-6] + b"123456": "cannot be read: .*incorrect data",
     b'{"a": 1}\n{"a": 1\n': "cannot be read: .* in row 1",
+    b"\n{}": "it has no columns",
     b'{"a": 1}\n[1]\n': "changed from object to array in row 1",
     b'[\n  {"a": 1}\n]\n': "one JSON array. Write JSON lines",
     b'{"a": [1]}\n{"a": [2]}\n': r"column 'a' holds list<item: int64>",

@@ -263,16 +263,19 @@ class TableReader(ABC):
         """Names of the columns, each once; those beside the table are the last."""
         with named_errors(self.name):
             names = [*self.schema.names, *self.folder]
+        if not names:
+            raise ValueError(f"{self.name}: it has no columns; at least one is needed.")
         if "" in names:
             raise ValueError(
                 f"{self.name}: column {names.index('') + 1} of {len(names)} has no name in the "
                 "header. Give it one, or write the table without its index."
             )
-        column, times = Counter(names).most_common(1)[0]
-        if times > 1:
-            raise ValueError(
-                f"{self.name}: the header names the column {column!r} twice. Rename one of the two."
-            )
+        for column, times in Counter(names).items():
+            if times > 1:
+                raise ValueError(
+                    f"{self.name}: the header names the column {column!r} twice. Rename one of the "
+                    "two."
+                )
         return names
 
     def reads_text(self, name: str) -> bool:
