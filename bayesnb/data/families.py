@@ -177,6 +177,8 @@ def names_of_key(key: Hashable, columns: Collection[Hashable]) -> list[Hashable]
 
 def undeclared(families: Any, table: Table) -> list[int]:
     """Return the places of the columns whose families are inferred."""
+    if not isinstance(families, str | Mapping):  # one for all: no list of a million words
+        return []
     declared = declared_families(families, table.columns)
     return [place for place, name in enumerate(table.columns) if name not in declared]
 
