@@ -162,8 +162,8 @@ class ModelHolder(PredictionMixin):
                 f"estimate must be one of {', '.join(ESTIMATES)}, got {self.estimate!r}."
             )
         temper = self.temper
-        is_exponent = isinstance(temper, Real) and 0 < float(temper) < np.inf
-        if not (temper is None or is_exponent or str(temper) in (AUTO, COLUMNS, LOO, NONE)):
+        is_exponent = temper is None or (isinstance(temper, Real) and 0 < float(temper) < np.inf)
+        if not (is_exponent or str(temper) in (AUTO, COLUMNS, LOO, NONE)):
             raise ValueError(
                 "temper must be 'auto', 'columns', 'loo', 'none', None or a positive number, got "
                 f"{temper!r}."
@@ -178,7 +178,9 @@ class ModelHolder(PredictionMixin):
                 f"dependence={dependence!r} needs estimate='predictive': the tables of links have "
                 "no other estimate."
             )
-        if not (self.n_jobs is None or (isinstance(self.n_jobs, Integral) and self.n_jobs != 0)):
+        if not (
+            self.n_jobs is None or (isinstance(self.n_jobs, (int, Integral)) and self.n_jobs != 0)
+        ):
             raise ValueError(f"n_jobs must be None or a number of threads, got {self.n_jobs!r}.")
 
 
