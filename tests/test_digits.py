@@ -28,6 +28,7 @@ from bayesnb import (
     NormalInverseGamma,
     PoissonNB,
 )
+from bayesnb.numerics.special import accurate_log1p
 
 Array = np.ndarray
 
@@ -293,3 +294,16 @@ def test_no_table_is_copied(kind: str, layout: str) -> None:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 3 * y.nbytes + x.data.nbytes / 5 + 2**24  # probabilities, pieces of the table
+
+
+@pytest.mark.parametrize("size", [1e-18, 1e-9, 1e-3, 0.5, 1.0, 30.0, 1e100])
+def test_the_complex_log1p_has_the_digits_of_exact_arithmetic(size: float) -> None:
+    """Either part, around 0 too, and left of -1, where an arctangent of the ratio is not enough."""
+    rng = np.random.default_rng(0)
+    z = size * (rng.normal(size=50) + 1j * rng.normal(size=50))
+    for some in (z, z[z.real > -1]):  # which take different ways
+        with mpmath.workdps(250):
+            exact = [mpmath.log(1 + mpmath.mpc(each)) for each in some.tolist()]
+            expected = np.array([complex(each) for each in exact])
+        assert_allclose(accurate_log1p(some), expected, rtol=2e-15)
+        assert_allclose(accurate_log1p(some).imag, expected.imag, rtol=2e-15)

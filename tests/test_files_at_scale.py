@@ -253,6 +253,9 @@ def test_many_files_of_several_formats_are_one_table() -> None:
         write(frame[at * 150 : (at + 1) * 150].iloc[:, :: 1 if at % 2 else -1], f"all/{name}")
     write(frame[:0], "all/e.parquet")
     Path("all/_SUCCESS").touch()
+    for hidden in ("all/_temporary", "all/.part"):
+        Path(hidden).mkdir()
+        write(frame, f"{hidden}/rows.parquet")
     Path("all/notes.txt").write_text("no table")
     Path("all/empty.csv").touch()
     X, y = rows_of(frame.iloc[:, ::-1])
