@@ -614,3 +614,21 @@ def test_a_hierarchy_is_what_a_grid_of_concentrations_says(
     joint = die[:, None] * np.einsum("g,gck->ck", weight, np.exp(gain))
     assert hierarchy.temper_ == 0.5
     assert_allclose(hierarchy.predict_proba(levels), (joint / joint.sum(axis=0)).T, atol=0.01)
+
+
+def test_what_fails_after_the_sampler_leaves_the_model_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few = {"draws": 10, "tune": 10, "chains": 1, "sampler": "pymc", "sampling": {"cores": 1}}
+    x = np.array([[0.1], [0.3], [2.0], [2.4]])
+    model = mcmc.fit(NaiveBayes("gaussian"), x, list("abab"), rng=1, **few)
+    before = model.predict_proba(x)
+
+    def fail(*args: Any) -> None:
+        raise MemoryError("no room for the draws")
+
+    monkeypatch.setattr("bayesnb.results.drawn_trees.sampled_tree", fail)
+    with pytest.raises(MemoryError):
+        model.fit(x + 5, list("cdcd"))
+    assert model.classes_.tolist() == ["a", "b"]
+    assert_allclose(model.predict_proba(x), before)

@@ -5,6 +5,7 @@ draws of closed forms.
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -159,8 +160,10 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         traces = sample(model, self, rng, builder.start(model))
         ensemble = builder.make_ensemble(traces, theta)
         seed = int(rng.integers(1 << 31))
-        self._answer_by(builder.estimator, ensemble, traces["posterior"].sizes["chain"], seed)
-        self.datatree_ = self._datatree(traces, builder)
+        sampled = copy(self)  # what fails from here on leaves the estimator as it was
+        sampled._answer_by(builder.estimator, ensemble, traces["posterior"].sizes["chain"], seed)
+        sampled.datatree_ = sampled._datatree(traces, builder)
+        self.__dict__ = sampled.__dict__
         return self
 
     @property

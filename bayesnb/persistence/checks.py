@@ -102,7 +102,8 @@ def check_exponents(temper: Temper, features: int) -> None:
     size = len(matrix)
     check_numbers(matrix, (size, size), "covariances of exponents", least=-LARGEST)
     check_numbers(np.diag(matrix), (size,), "variances of exponents")
-    require(np.allclose(matrix, matrix.T, 1e-6), "the covariance of exponents is none")
+    rounding = 1e-12 * np.abs(matrix).max(initial=0.0)
+    require(np.allclose(matrix, matrix.T, 1e-6, rounding), "the covariance of exponents is none")
     is_group = group.dtype == np.int64 and group.shape == (features,)
     require(
         is_group and are_below(group, size) and size <= features,
