@@ -445,3 +445,11 @@ def test_the_checksums_of_a_parquet_file_are_checked() -> None:
     data[data.index(np.float64(500.0).tobytes())] = 1
     with pytest.raises(ValueError, match=r"a\.parquet: it cannot be read: .*CRC checksum"):
         read_file(write("a.parquet", bytes(data)))
+
+
+def test_levels_of_a_dictionary_are_read_as_numbers_with_a_decimal_comma() -> None:
+    pd.DataFrame({"n": pd.Categorical(["1,5", "2", "1,5"])}).to_parquet("levels.parquet")
+    frame = read_file("levels.parquet", Reading(decimal=","), kinds={"n": "number"})
+    assert cells(frame) == {"n": [1.5, 2.0, 1.5]}
+    with pytest.raises(ValueError, match="row 0, column 'n': '1,5' is neither true nor false"):
+        read_file("levels.parquet", Reading(decimal=","), kinds={"n": "flag"})

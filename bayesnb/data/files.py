@@ -349,6 +349,7 @@ class TableReader(ABC):
             return column.cast(pa.string()) if kind == "text" else column
         if kind == "text":
             return self._clean(column)
+        column = column.cast(pa.string())  # also the levels of a dictionary
         strict = name in self.guessed
         decimal = self.source.reading.decimal
         read = partial(parse, kind=kind, decimal=decimal, strict=strict)
