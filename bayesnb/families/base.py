@@ -53,7 +53,7 @@ from bayesnb.families.weight import Weight, hard, one_hot
 from bayesnb.numerics import special
 from bayesnb.numerics.threads import blocks, in_order, pieces
 
-MOMENTS = 1 << 14  # of cells at places of a transform that are computed at once
+MOMENTS = 1 << 16  # of cells at places of a transform that are computed at once
 ORDER = 4  # cumulants are summed up to this one
 
 

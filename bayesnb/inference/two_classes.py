@@ -8,7 +8,7 @@ a characteristic function: the error of the sum is at most the probability that 
 `width` from x, which Chernoff's bound makes as small as one likes. A row that is itself evidence
 has the mixture of two such transforms.
 
-The window of a row is as narrow as its distribution allows, so that some 32 places are enough of
+The window of a row is as narrow as its distribution allows, so that some 20 places are enough of
 one that is nearly normal, whatever its standard deviation.
 """
 
@@ -29,7 +29,7 @@ TERM_TOLERANCE = 1e-9
 WIDTH_FACTOR = 2.0**0.25
 # the same of histograms: a transform of all their bins takes longer than the rows that share it
 HISTOGRAM_WIDTH_FACTOR = 4.0
-FIRST_PLACES = 32
+FIRST_PLACES = 20  # enough of a normal variable in its window
 MAX_PLACES = 1 << 17  # of a transform: a row that needs more is drawn
 # a mean is taken from the density in a window up to this width, which costs places**2, so up to so
 # many of them; else from a transform of its own, in a window with room for the logistic function
@@ -156,7 +156,9 @@ def chernoff(log_moment: Callable[[Array], Array], spread: Array) -> tuple[Array
     """
     reach = -np.log(TAIL_PROBABILITY)
     best = np.sqrt(2 * reach) / np.maximum(spread, 1e-4)  # of a normal variable
-    s = 2.0 ** np.arange(np.log2(best.min()) - 1, np.log2(best.max()) + 1.5, 0.5)
+    # whole powers of root 2, so that a row's window is the same whatever rows come with it
+    first, last = np.log2([best.min() / 2, best.max() * 2])
+    s = 2.0 ** (np.arange(np.floor(2 * first), 2 * last + 1) / 2)
     ends = np.full((2, *spread.shape), np.inf)
     while np.isinf(ends).any():
         if s[-1] < 1e-100:
