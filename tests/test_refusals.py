@@ -148,11 +148,6 @@ TABLE_REFUSALS = [
     (NaiveBayes(), pl.DataFrame({"when": DAYS.time}), "hours since midnight"),
     (NaiveBayes("gaussian"), pd.DataFrame({"when": DAYS.tz_localize("UTC")}), "days since a date"),
     (NaiveBayes(), DAYS.to_numpy()[:, None], "days since a date.*month"),
-    (
-        NaiveBayes(),
-        pa.table({"x": pa.array([1, 2, 1, 2]).dictionary_encode()}),
-        "Arrow dictionary of",
-    ),
     # what is no table
     (NaiveBayes(), pd.DataFrame([[1, 2]] * 4, columns=["a", "a"]), "same name.*\n?.*'a'"),
     (NaiveBayes(), pd.DataFrame.sparse.from_spmatrix(sparse.eye(4)), "no family can be inferred"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date, time, timedelta
 from itertools import chain
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -189,33 +189,7 @@ def plain_column(name: Hashable, column: Any) -> Any:
         column = native if isinstance(native, pa.ChunkedArray) else column.to_arrow()
     if types.is_run_end_encoded(column.type):
         column = compute.run_end_decode(column)
-    if types.is_dictionary(column.type) and not is_text(column.type.value_type):
-        raise ValueError(
-            f"column {name!r} is an Arrow dictionary of {column.type.value_type}, which has "
-            "levels only if they are text. Make it numbers, column.cast(pyarrow.float64()), or "
-            "levels, by a dictionary of strings."
-        )
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-
-
-def coded_text(column: Any) -> DistinctValues | None:
-    """Return the texts that occur in a plain column of text, and where they stand.
-
-    None for any other column.
-    """
-    if isinstance(column, pd.Series):
-        dtype = getattr(column.dtype, "categories", column).dtype
-        if not isinstance(dtype, pd.StringDtype):
-            return None
-        codes, texts = column.factorize()
-        return DistinctValues(tuple(texts.tolist()), codes)
-    if types.is_dictionary(column.type):
-        column = column.cast(pa.large_string())  # not all texts may occur, and some twice
-    if not is_text(column.type):
-        return None
-    coded = column.dictionary_encode().combine_chunks()
-    codes = coded.indices.fill_null(-1).to_numpy()
-    return DistinctValues(tuple(coded.dictionary.to_pylist()), codes)
 
 
 # Lists of words
@@ -447,61 +421,12 @@ def one_type() -> Iterator[None]:
         ) from None
 
 
-@dataclass(frozen=True, eq=False)
-class EncodedLabels:
-    """Labels that are not plain numbers: the distinct ones, and where each row's stands.
-
-    -1 if it is missing.
-    """
-
-    values: Array
-    codes: Array
-
-    @classmethod
-    @one_type()
-    def of(cls, y: Array) -> Self:
-        """Return the labels of an array."""
-        codes, values = pd.factorize(y.astype(object) if y.dtype.kind in "UST" else y)
-        return cls(np.asarray(values).astype(y.dtype), codes)
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, keep: Array) -> Self:
-        return type(self)(self.values, self.codes[keep])
-
-
-Labels = Array | EncodedLabels
-
-
-def read_labels(y: Any) -> Any:
-    """Return the labels of a dataframe's column of text, anything else as it is.
-
-    Lazy and masked ones are errors.
-    """
-    if isinstance(y, np.ndarray):
-        if np.ma.is_masked(y):
-            raise ValueError(
-                "Input y contains NaN: some labels are masked, missing. Drop those rows."
-            )
-        return y
-    refuse_lazy(y, "y")
-    if not nw.dependencies.is_into_series(y):
-        return y
-    column = y if isinstance(y, pd.Series) else nw.from_native(y, series_only=True)
-    texts = coded_text(plain_column("y", column))
-    return y if texts is None else EncodedLabels(np.array(texts.values, object), texts.codes)
-
-
 @one_type()
 def distinct_labels(labels: Any) -> Array:
     """Return the classes among labels, sorted."""
-    if isinstance(labels, EncodedLabels):
-        times = np.bincount(labels.codes, minlength=len(labels.values))
-        return np.unique(labels.values[times > 0])
     labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels).reshape(-1)
     if labels.dtype.kind in "OUST":
-        return np.unique(EncodedLabels.of(labels).values)
+        return np.unique(pd.unique(labels.astype(object))).astype(labels.dtype)
     return np.unique(pd.unique(to_native_order(labels)))
 
 
@@ -523,15 +448,12 @@ def united_labels(a: Array, b: Array) -> Array:
     return a if known.issuperset(b.tolist()) else distinct_labels(np.concatenate([a, b]))
 
 
-def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
+def encode(y: Array, classes: Array, advice: str = DECLARE) -> Array:
     """Return the place of each label among the classes.
 
     An error with advice for labels that are not there.
     """
-    if isinstance(y, EncodedLabels):
-        places = {label: place for place, label in enumerate(classes.tolist())}
-        codes = np.array([places.get(label, -1) for label in y.values.tolist()], int)[y.codes]
-    elif y.dtype == classes.dtype and y.dtype.kind in "biuf":
+    if y.dtype == classes.dtype and y.dtype.kind in "biuf":
         # fifty microseconds less than pandas takes for a batch of few rows
         codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         codes[classes[codes] != y] = -1

@@ -9,7 +9,6 @@ to do.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -29,12 +28,12 @@ from bayesnb.data.columns import (
     DistinctValues,
     Lists,
     begins_with_text,
-    coded_text,
     distinct,
     factorize,
     first_cell,
     floats,
     is_list,
+    is_text,
     kind_of_objects,
     kind_of_type,
     lists_of_objects,
@@ -45,13 +44,12 @@ from bayesnb.data.columns import (
     words_of,
 )
 from bayesnb.numerics.threads import FEWEST, in_order
-from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, integers, pieces_of
+from bayesnb.numerics.views import Columns, integers, pieces_of
 
 Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
 
 MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
-MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
 TYPES_OF_LEVELS = (pd.CategoricalDtype, pd.StringDtype)
 ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 
@@ -456,12 +454,6 @@ class FrameTable(Table):
 
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
-        is_all = columns == range(self.width)
-        if is_all and self.rows * self.width <= MAX_CELLS_AT_ONCE:  # one by one would take longer
-            with suppress(Exception):  # of types that NumPy does not have
-                array = self.x.to_numpy()
-                if array.dtype in (*FLOATS, *INTEGERS):
-                    return array
         parts = [self.column_numbers(column) for column in columns]
         (dtype, *others) = {part.dtype for part in parts}
         is_narrow = not others and dtype in (np.float32, np.uint8)
@@ -471,6 +463,8 @@ class FrameTable(Table):
         """Return a column as floats, or as narrower numbers where it has them."""
         column = self.column(place)
         if isinstance(column, pa.ChunkedArray):
+            if types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
             kind = kind_of_type(column.type)
             if types.is_decimal(column.type) or (kind == "flag" and column.null_count):
                 column = column.cast(pa.float64())
@@ -481,11 +475,21 @@ class FrameTable(Table):
 
     @kept_by_column
     def distinct(self, column: int) -> DistinctValues:
+        name = self.columns[column]
         cells = self.column(column)
-        if isinstance(cells, pd.Series) and isinstance(cells.dtype, pd.CategoricalDtype):
-            return distinct(self.columns[column], cells.cat.codes.to_numpy(), cells.cat.categories)
-        text = coded_text(cells)
-        return super().distinct(column) if text is None else text
+        if isinstance(cells, pa.ChunkedArray):
+            if types.is_dictionary(cells.type):
+                cells = cells.cast(cells.type.value_type)  # not all may occur, and some twice
+            if is_text(cells.type):
+                coded = cells.dictionary_encode().combine_chunks()
+                codes = coded.indices.fill_null(-1).to_numpy()
+                return DistinctValues(tuple(coded.dictionary.to_pylist()), codes)
+            return factorize(name, cells.to_numpy())
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            return distinct(name, cells.cat.codes.to_numpy(), cells.cat.categories)
+        if isinstance(cells.dtype, pd.StringDtype):
+            return factorize(name, cells.array)
+        return super().distinct(column)
 
     def values(self, column: int) -> Array:
         cells = self.column(column)
