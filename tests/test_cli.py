@@ -380,7 +380,7 @@ FAILURES = """
 2 | small | fit t.csv --target y -o goal --famly x | Did you mean '--family'?
 2 | small | fit - - --target y -o goal | standard input can be read only once
 2 | small | fit t.csv --target y -o goal --family a=normal | did you mean 'gaussian'?
-2 | small | fit t.csv --target y -o goal --family a=poisson:shared | there are gaussian:shared and
+2 | small | fit t.csv --target y -o goal --family a=poisson:shared | 'gaussian:shared', 'multiv
 2 | small | fit t.csv --target y -o goal --family a=drop --family a=poisson | column 'a' twice
 2 | small | fit t.csv --target y -o goal --prior -1 | -1.0 is not in the range x>=0
 2 | small | fit t.csv --target y -o goal --prior 'Gauss(1)' | rate=0.5); there are Dirichlet

@@ -615,9 +615,14 @@ def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> N
 
 
 class TypedReader(TableReader):
-    """Parquet, and Arrow's two formats, of which one is Feather: they say what columns hold."""
+    """Parquet, Arrow's two formats, of which one is Feather, and JSON lines: cells have types.
+
+    JSON lines are one object a line, whose keys are the columns. A key that is left out is missing.
+    """
 
     def _open(self, stream: Any) -> Any:
+        if self.source.format == "jsonl":
+            return read_json(stream.read())
         if self.source.format == "parquet":
             return parquet.ParquetFile(
                 stream,
@@ -646,42 +651,27 @@ class TypedReader(TableReader):
                 batches = file.iter_batches(rows, columns=names, use_threads=self.use_threads)
             elif isinstance(file, ipc.RecordBatchFileReader):
                 batches = map(file.get_batch, range(file.num_record_batches))
+            elif isinstance(file, pa.Table):
+                batches = file.to_batches()
             for batch in batches:
                 columns = batch.select(names)
                 columns.validate(full=True)  # a wrong offset would end the process
                 yield columns
 
 
-class JsonReader(TableReader):
-    """JSON lines: one object a line, whose keys are the columns.
-
-    A key that is left out is missing.
-    """
-
-    @cached_property
-    def _table(self) -> Any:
-        with named_errors(self.name), self.source.open(seekable=True) as stream:
-            data = stream.read()
-            table = read_json(data)
-            dates = [field for field in table.schema if types.is_temporal(field.type)]
-            texts = [field.with_type(pa.string()) for field in dates]  # JSON has no dates
-            return read_json(data, texts) if texts else table
-
-    @property
-    def schema(self) -> Any:
-        return self._table.schema
-
-    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
-        yield from self._table.select(names).to_batches()
-
-
-def read_json(data: Any, texts: Sequence[Any] = ()) -> Any:
-    """Return the rows of JSON lines, of which some columns are texts."""
-    return arrow_json.read_json(
-        pa.BufferReader(data),
-        arrow_json.ReadOptions(block_size=len(data)),  # so that errors say which row
-        arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
-    )
+def read_json(data: bytes) -> Any:
+    """Return the rows of JSON lines as a table of Arrow; JSON has no dates, which stay texts."""
+    texts: list[Any] = []
+    while True:
+        table = arrow_json.read_json(
+            pa.BufferReader(data),
+            arrow_json.ReadOptions(block_size=len(data)),  # so that errors say which row
+            arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
+        )
+        dates = [field for field in table.schema if types.is_temporal(field.type)]
+        if not dates:
+            return table
+        texts = [field.with_type(pa.string()) for field in dates]
 
 
 def open_reader(
@@ -703,8 +693,8 @@ def open_reader(
     head : rows of text that say what columns hold; None: all
     """
     source = Source(str(path), reading, watch)
-    readers: dict[str, Any] = {"csv": TextReader, "tsv": TextReader, "jsonl": JsonReader}
-    return readers.get(source.format, TypedReader)(source, use_threads, head)
+    reader = TextReader if source.format in ("csv", "tsv") else TypedReader
+    return reader(source, use_threads, head)
 
 
 def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -> pd.DataFrame:
