@@ -8,10 +8,10 @@ to do.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -49,7 +49,6 @@ from bayesnb.numerics.views import Columns, integers, pieces_of
 Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
 
-MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
 TYPES_OF_LEVELS = (pd.CategoricalDtype, pd.StringDtype)
 ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 
@@ -61,7 +60,7 @@ DrawnColumns = tuple[Places, Any, Sequence[Sequence[Any]]]  # places, cells or c
 class TableTemplate:
     """What is kept of a table to make others like it: its container, and which columns are flags.
 
-    The container is "frame", "array", "sparse" or "documents", a list of lists of words.
+    The container is "frame", "array" or "sparse".
     """
 
     container: str
@@ -91,8 +90,6 @@ class TableTemplate:
                     column = column.astype(np.int64)
                 columns[place] = column
         frame = pd.DataFrame(columns)[sorted(columns)]
-        if self.container == "documents":
-            return frame[0].tolist()
         if self.container == "array":
             return frame.to_numpy()
         frame.columns = pd.Index([names[place] for place in frame], dtype=object)
@@ -135,24 +132,6 @@ def refuse_damaged(x: Any) -> None:
         ) from None
 
 
-def kept_by_column[Out](read: Callable[[Any, int], Out]) -> Callable[[Any, int], Out]:
-    """Let a table keep what a method has read of a column.
-
-    A `functools.cache` of the bound method would keep the table itself, in a cycle: memory of many
-    megabytes that waits for the garbage collector.
-    """
-    name = f"{read.__name__} by column"
-
-    @wraps(read)
-    def look_up(table: Any, column: int) -> Out:
-        known = vars(table).setdefault(name, {})
-        if column not in known:
-            known[column] = read(table, column)
-        return known[column]
-
-    return look_up
-
-
 class Table(ABC):
     """Rows and named columns.
 
@@ -166,9 +145,14 @@ class Table(ABC):
     unnamed: bool = True  # whether columns have no names but their positions
     n_jobs: int | None = 1  # threads that may read it
 
-    @abstractmethod
-    def __init__(self, x: Any) -> None:
-        """Take what the user has; it is read when it is asked for."""
+    # what was read of columns: a cache of bound methods would keep the table in a cycle
+    @cached_property
+    def _lists(self) -> dict[int, Lists]:
+        return {}
+
+    @cached_property
+    def _distinct(self) -> dict[int, DistinctValues]:
+        return {}
 
     @cached_property
     def columns(self) -> Sequence[Hashable]:
@@ -207,28 +191,30 @@ class Table(ABC):
         values = self.values(column)
         return values.dtype == object and isinstance(first_cell(values), LISTS)
 
-    @kept_by_column
     def lists(self, column: int) -> Lists:
         """Return the words of a column of lists."""
-        return lists_of_objects(self.columns[column], self.values(column))
+        if column not in self._lists:
+            self._lists[column] = lists_of_objects(self.columns[column], self.values(column))
+        return self._lists[column]
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         """Return the levels that a column's type declares, used or not."""
         return None
 
-    @kept_by_column
     def distinct(self, column: int) -> DistinctValues:
         """Return the distinct values of a column and where they stand."""
+        if column not in self._distinct:
+            self._distinct[column] = self.factorize(column)
+        return self._distinct[column]
+
+    def factorize(self, column: int) -> DistinctValues:
+        """Find the distinct values of a column and where they stand."""
         return factorize(self.columns[column], self.values(column))
 
     def distinct_of(self, columns: Places) -> list[DistinctValues]:
         """Return the distinct values of some columns and where they stand, by several threads."""
         n_jobs = self.n_jobs if self.rows * len(columns) > FEWEST else 1
         return list(in_order(self.distinct, columns, n_jobs))
-
-    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
-        """Return the distinct values of some columns."""
-        return [seen.values for seen in self.distinct_of(columns)]
 
     def integers(self, columns: Places) -> Any:
         """Return some columns as an `(r, f)` array, if they are integers; else None."""
@@ -251,8 +237,7 @@ class ArrayTable(Table):
     def template(self) -> TableTemplate:
         kinds = map(pd.api.types.infer_dtype, self.x.T)
         flags = [place for place, kind in enumerate(kinds) if kind == "boolean"]
-        is_words = self.width == 1 and self.has_lists(0)
-        return TableTemplate("documents" if is_words else "array", tuple(flags))
+        return TableTemplate("array", tuple(flags))
 
     def kind(self, column: int) -> str:
         kind = self.x.dtype.kind
@@ -289,22 +274,6 @@ class ArrayTable(Table):
         for rows in pieces_of(self.x):
             numerics.level_kernels.extent(integers(self.x, rows), least, most)
         return least, most
-
-    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
-        """Return the distinct values of some columns; integers that lie close are marked."""
-        if self._extents is None:
-            return super().distinct_values(columns)
-        least, most = (ends[list(columns)] for ends in self._extents)
-        sizes = most - least + 1  # below 1 where they overflow
-        if sizes.min() < 1 or sizes.max() > MOST_LEVELS:
-            return super().distinct_values(columns)
-        x = self.numbers(columns)
-        starts = np.cumsum(sizes) - sizes
-        seen = np.zeros(int(sizes.sum()), bool)
-        for rows in pieces_of(x):
-            numerics.level_kernels.mark(integers(x, rows), least, starts, seen)
-        parts = zip(np.split(seen, starts[1:]), least, strict=True)
-        return [tuple((np.flatnonzero(part) + low).tolist()) for part, low in parts]
 
 
 class SparseTable(Table):
@@ -473,8 +442,7 @@ class FrameTable(Table):
             return cells.view(np.uint8)
         return cells if cells.dtype.kind in "iuf" else floats(self.columns[place], cells)
 
-    @kept_by_column
-    def distinct(self, column: int) -> DistinctValues:
+    def factorize(self, column: int) -> DistinctValues:
         name = self.columns[column]
         cells = self.column(column)
         if isinstance(cells, pa.ChunkedArray):
@@ -489,7 +457,7 @@ class FrameTable(Table):
             return distinct(name, cells.cat.codes.to_numpy(), cells.cat.categories)
         if isinstance(cells.dtype, pd.StringDtype):
             return factorize(name, cells.array)
-        return super().distinct(column)
+        return super().factorize(column)
 
     def values(self, column: int) -> Array:
         cells = self.column(column)
