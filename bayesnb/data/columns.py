@@ -48,7 +48,6 @@ DTYPES = {
     "empty": pa.float64(),
 }
 DECLARE = "Declare all of them as `classes`."
-SPECIES = {"str": "text", "number": "numbers", "bool": "booleans"}
 KIND_OF_TYPE: dict[Callable[[Any], bool], str] = {
     types.is_dictionary: "text",  # its values are levels, whatever they are
     types.is_integer: "integer",
@@ -125,14 +124,11 @@ def species_of(value: Any) -> str:
 
 def time_error(what: str, kind: str) -> ValueError:
     """Return an error that says what to do with dates, times and durations."""
-    name = kind.lower()
-    if "timedelta" in name or "duration" in name:
-        advice = "Make it a number of one unit, such as days or seconds"
-    elif name.startswith("time") and name != "timestamp":
-        advice = "Make it a number, such as hours since midnight, or a level, such as morning"
-    else:
-        advice = "Make it a number, such as days since a date, or a level, such as the month"
-    return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop its column.")
+    return ValueError(
+        f"{what} holds dates or times ({kind}). Make it a number, such as days since a date, hours "
+        "since midnight or the seconds that something took, or a level, such as the month; or "
+        "drop its column."
+    )
 
 
 def floats(name: Hashable, values: Array) -> Array:
@@ -206,30 +202,23 @@ class Lists(NamedTuple):
 def lists_of_objects(name: Hashable, cells: Array) -> Lists:
     """Return the words of cells that are lists; a ValueError where one is not."""
     for row, cell in enumerate(cells):
-        if isinstance(cell, LISTS):
-            continue
-        advice = "Give every row a list of words."
-        if isinstance(cell, str):
-            advice = (
-                "Split a text into its words, text.split(), or count them with scikit-learn's "
-                "CountVectorizer."
+        if not isinstance(cell, LISTS):
+            raise ValueError(
+                f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
+                f"({type(cell).__name__}). Split a text into its words, text.split(), or count "
+                "them with scikit-learn's CountVectorizer; drop the row of a text that is missing, "
+                "or use [] for one without words."
             )
-        elif is_missing(cell):
-            advice = "A text that is missing: drop the row, or use [] for a text without words."
-        raise ValueError(
-            f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
-            f"({type(cell).__name__}). {advice}"
-        )
     lengths = np.fromiter(map(len, cells), np.int64, len(cells))
     flat = np.fromiter(chain.from_iterable(cells), object, int(lengths.sum()))
     distinct = factorize(name, flat)
     ends = np.append(0, np.cumsum(lengths))
-    missing = distinct.codes < 0
-    if missing.any():
+    missing = np.flatnonzero(distinct.codes < 0)
+    if len(missing):
+        row = np.searchsorted(ends, missing[0], "right") - 1
         raise ValueError(
-            f"column {name!r}: a word is missing (None, NaN), first at row "
-            f"{np.searchsorted(ends, missing.argmax(), 'right') - 1} ({missing.sum()} such "
-            "words). Leave such words out."
+            f"column {name!r}: a word is missing (None, NaN), first at row {row} ({len(missing)} "
+            "such words). Leave such words out."
         )
     return Lists(distinct.values, distinct.codes, ends)
 
@@ -434,14 +423,11 @@ def united_labels(a: Array, b: Array) -> Array:
     """Return the classes of two parts of a table, sorted."""
     if np.array_equal(a, b):
         return a
-    kinds = []
-    for labels in (a, b):
-        species = species_of(labels.tolist()[0])
-        kinds.append(SPECIES.get(species, species))
-    if kinds[0] != kinds[1]:
-        one, other = (list_names(labels.tolist(), 3, quote) for labels in (a, b))
+    one, other = (species_of(labels.tolist()[0]) for labels in (a, b))
+    if one != other:
+        shown = " and ".join(list_names(labels.tolist(), 3, quote) for labels in (a, b))
         raise ValueError(
-            f"labels are {' in one part and '.join(kinds)} in another: {one} and {other}. Convert "
+            f"labels are of the type {one} in one part and {other} in another: {shown}. Convert "
             "them to one type."
         )
     known = set(a.tolist())

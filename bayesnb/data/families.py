@@ -23,7 +23,7 @@ from bayesnb.families import (
     Poisson,
 )
 from bayesnb.families.family import Family
-from bayesnb.formatting import list_names
+from bayesnb.formatting import no_column
 from bayesnb.numerics.views import column
 
 Array = np.ndarray
@@ -87,20 +87,6 @@ def no_family(name: str) -> str:
     if near and ":" not in name:
         return f"there is no family {name!r}; did you mean {meant[near[0]]!r}?"
     return f"there is no family {name!r}; there are {', '.join(map(repr, words))}."
-
-
-def no_column(name: Hashable, columns: Names, table: str = "the table") -> str:
-    """Return the message about a name that no column has: which is meant, or which there are."""
-    near = near_columns(name, columns)
-    advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(columns, 20, repr)}."
-    return f"{table} has no column {name!r}; {advice}"
-
-
-def near_columns(name: Hashable, columns: Names) -> list[Any]:
-    """Return the column whose name is nearest to a name, in a list; none where no name is near."""
-    texts = {column.casefold(): column for column in columns if isinstance(column, str)}
-    near = difflib.get_close_matches(str(name).casefold(), texts, 1)
-    return [texts[near[0]]] if near else []
 
 
 def resolve_names(families: Any) -> Any:

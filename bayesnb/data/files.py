@@ -34,6 +34,7 @@ from pyarrow import json as arrow_json
 
 from bayesnb.data.columns import DTYPES, Kinds, first_invalid, infer, kind_of_type, parse
 from bayesnb.numerics.threads import in_order
+from bayesnb.safe_output import quote_formula
 
 Names = Sequence[str]
 MISSING = ("", "NA", "NaN", "?")
@@ -75,8 +76,6 @@ END = "\0end of the table"  # the first cell of a row that is added to a text
 MAX_BATCH_ROWS = 1 << 16
 COLUMN_BUFFER = 1 << 16  # bytes of a column of Parquet that are read at once
 INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
-# what a spreadsheet runs; a number with a sign is none
-FORMULA = re.compile(r"^(?=[=@\t\r]|[+-](?!(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$|inf$))", re.I)
 ADVICE = "If the file is damaged, download or write it again."
 
 
@@ -788,11 +787,6 @@ def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with an apostrophe before each text or name that a spreadsheet would run."""
     texts = frame.select_dtypes(exclude=["number", "bool"])
     return frame.assign(**texts.map(quote_formula)).rename(columns=quote_formula)
-
-
-def quote_formula(cell: Any) -> Any:
-    """Return a cell, with an apostrophe before a text that a spreadsheet takes for a formula."""
-    return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 def json_lines(frame: pd.DataFrame) -> Iterator[str]:

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb.data import Table, is_missing, open_table, refuse_lazy
 from bayesnb.data.columns import distinct_labels, united_labels, weights
-from bayesnb.data.families import declared_families, near_columns
+from bayesnb.data.families import declared_families
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
-from bayesnb.formatting import quote
+from bayesnb.formatting import near_columns, quote
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 from bayesnb.model.product import Joint, Model
