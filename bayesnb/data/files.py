@@ -360,9 +360,7 @@ class TableReader(ABC):
         cell = column[at].as_py()
         problem = "is neither true nor false" if kind == "flag" else "is not a number"
         if strict:
-            advice = (
-                f", unlike the first rows. Name the kind of the column: kinds={{{name!r}: 'text'}}"
-            )
+            advice = f", unlike the first rows. Read the column as text: kinds={{{name!r}: 'text'}}"
         elif re.fullmatch(r"[+-]?\d*,\d+", cell):
             advice = ". If that is a decimal comma, say that the decimal mark is ','"
         else:
