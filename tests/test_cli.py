@@ -202,7 +202,9 @@ def test_a_decimal_comma_is_read_where_the_command_says_so(capsys: pytest.Captur
     X = pd.DataFrame({"a": np.arange(10) + 0.5, "b": range(10)})
     assert predict("t.csv", "--decimal", ",")["predicted"].tolist() == model.predict(X).tolist()
     assert main(["predict", "model.bnb", "t.csv"]) == 1
-    assert "row 0, column 'a': '0,5' is not a number. If that is" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "row 0, column 'a': '0,5' is not a number." in error
+    assert "if it has a decimal comma, say that the decimal mark is ','" in error
 
 
 def test_predictions_and_their_intervals_are_those_of_python() -> None:

@@ -161,7 +161,7 @@ TABLE_REFUSALS = [
     (NaiveBayes(), HOUSES.to_dict("list"), r"Give pandas\.DataFrame\(X\)"),
     (NaiveBayes(), HOUSES.to_records(index=False), r"Give pandas\.DataFrame\(X\)"),
     (NaiveBayes(), [row for _, row in HOUSES.iterrows()], r"Give pandas\.DataFrame\(X\)"),
-    (NaiveBayes(), pl.from_pandas(NUMBERS).to_struct("rows"), r"X\.struct\.unnest\(\)"),
+    (NaiveBayes(), pl.from_pandas(NUMBERS).to_struct("rows"), "1D array instead: a Series of"),
     (NaiveBayes(), NUMBERS.to_xarray().expand_dims("twice"), "2 dimensions"),
     # a sparse table that would read or write outside of its memory
     (

@@ -122,7 +122,7 @@ def read_labelled(
 
 def match_columns(flag: str, columns: Sequence[str], options: Sequence[ColumnOption]) -> Matches:
     """Return columns and their options: first those for `ALL`, then by pattern, then by name."""
-    ranks: tuple[Matches, ...] = ([], [], [])
+    ranks: list[Matches] = [[], [], []]
     for option in options:
         for pattern in option.names:
             is_name = pattern in columns

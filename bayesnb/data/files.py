@@ -59,14 +59,13 @@ MAGIC = {  # a format, or what it is that is none
     b"PK\x03\x04": "a zip archive, such as a saved model or an Excel workbook: save a sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
     b"%PDF": "a PDF",
-    b"FEA1": "Feather of the first version, which is obsolete: convert it to Parquet",
     b"BZh": "compressed by bzip2: decompress it, or use gzip",
     b"\x28\xb5\x2f\xfd": "compressed by zstd: decompress it, or use gzip",
     b"\xfd7zXZ": "compressed by xz: decompress it, or use gzip",
 }
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MAGIC = b"\xff\xfe", b"\xfe\xff"
-DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+DELIMITERS = ",;\t|"
 HEAD_BYTES = 1 << 20  # of a file, by which its format and columns are known
 SNIFFED_CHARACTERS = 1 << 16
 SNIFFED_LINES = 50
@@ -284,10 +283,15 @@ class TableReader(ABC):
     @cached_property
     def kinds(self) -> Kinds:
         """What the columns hold."""
-        kinds = {field.name: kind_of_type(field.type) for field in self.schema}
+        return {name: kind_of_type(column.type) for name, column in self._looks.items()}
+
+    @cached_property
+    def _looks(self) -> dict[str, Any]:
+        """Columns of the first rows as what all their cells look like."""
+        looks = {field.name: pa.nulls(0, field.type) for field in self.schema}
         for name, text in self.folder.items():
-            kinds[name] = kind_of_type(self._infer(pa.array([text], pa.string())).type)
-        return kinds
+            looks[name] = self._infer(pa.array([text], pa.string()))
+        return looks
 
     @property
     def dates(self) -> Collection[str]:
@@ -359,12 +363,12 @@ class TableReader(ABC):
             at = first_invalid(column, read)
         cell = column[at].as_py()
         problem = "is neither true nor false" if kind == "flag" else "is not a number"
+        advice = (
+            ". If that means that the cell is missing, list it among the `missing` texts; if it "
+            "has a decimal comma, say that the decimal mark is ','"
+        )
         if strict:
             advice = f", unlike the first rows. Read the column as text: kinds={{{name!r}: 'text'}}"
-        elif re.fullmatch(r"[+-]?\d*,\d+", cell):
-            advice = ". If that is a decimal comma, say that the decimal mark is ','"
-        else:
-            advice = ". If that means that the cell is missing, list it among the `missing` texts"
         raise ValueError(
             f"{self.name}, row {start + at}, column {name!r}: {cell!r} {problem}{advice}."
         )
@@ -498,16 +502,11 @@ class TextReader(TableReader):
 
     @cached_property
     def _looks(self) -> dict[str, Any]:
-        """Columns of the first rows as what all their cells look like."""
         if self._head is None:
             return dict.fromkeys(self.columns, pa.nulls(0))
         n_jobs = None if self.use_threads else 1
         columns = in_order(self._infer, self._head.columns, n_jobs)
         return dict(zip(self._head.column_names, columns, strict=True))
-
-    @cached_property
-    def kinds(self) -> Kinds:
-        return {name: kind_of_type(column.type) for name, column in self._looks.items()}
 
     def _whole(self, kinds: Kinds) -> Any:
         if self._head is None:
@@ -574,11 +573,11 @@ class TextReader(TableReader):
             place = f", row {row}" if number else ""
             if self.invalid_row is not None:
                 size = self.invalid_row.actual_columns
-                mark = DELIMITERS.get(delimiter, delimiter)
                 message = (
                     f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
-                    f"(separated by {mark}). A field that contains {mark} needs quotes; or else a "
-                    'quote (") is not closed, or the separator is another: --delimiter.'
+                    f"(separated by {delimiter!r}). A field that contains {delimiter!r} needs "
+                    'quotes; or else a quote (") is not closed, or the separator is another: '
+                    "--delimiter."
                 )
             elif isinstance(error, UnicodeDecodeError) or "UTF8" in message:
                 message = (

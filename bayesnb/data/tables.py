@@ -489,10 +489,6 @@ def cells_of_series(x: Any) -> Any:
     if not nw.dependencies.is_into_series(x):
         return x
     series = nw.from_native(x, series_only=True)
-    if series.dtype == nw.Struct:
-        raise TypeError(
-            "X is a series of records. Make its fields columns: X.struct.unnest() in polars."
-        )
     cells = series.to_list()
     if not isinstance(first_cell(cells), LISTS) and not are_texts(cells):
         raise ValueError(
@@ -552,22 +548,3 @@ def refuse_lost_names(x: Any) -> None:
                 f"X is a {type(x).__name__}{of}, whose column names would be lost. Give "
                 f"pandas.DataFrame(X). {ONE_ROW}."
             )
-
-
-def to_nested_dict(x: Any) -> Any:
-    """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
-    if not nw.dependencies.is_into_dataframe(x):
-        return x
-    if not isinstance(x, pd.DataFrame):
-        raise TypeError(
-            f"a {type(x).__name__} has no row names: use a pandas frame with an index, or a "
-            "mapping."
-        )
-    if not (x.index.is_unique and x.columns.is_unique):
-        raise ValueError("the frame has the same row name or column name twice.")
-    return x.to_dict()
-
-
-def table_of_columns(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
-    """Return a table of these columns, by name or position."""
-    return pd.DataFrame(columns)
