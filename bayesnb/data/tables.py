@@ -60,7 +60,7 @@ DrawnColumns = tuple[Places, Any, Sequence[Sequence[Any]]]  # places, cells or c
 class TableTemplate:
     """What is kept of a table to make others like it: its container, and which columns are flags.
 
-    The container is "frame", "array" or "sparse".
+    The container is "frame", "array", "sparse" or "documents", a list of lists of words.
     """
 
     container: str
@@ -90,6 +90,8 @@ class TableTemplate:
                     column = column.astype(np.int64)
                 columns[place] = column
         frame = pd.DataFrame(columns)[sorted(columns)]
+        if self.container == "documents":
+            return frame[0].tolist()
         if self.container == "array":
             return frame.to_numpy()
         frame.columns = pd.Index([names[place] for place in frame], dtype=object)
@@ -120,7 +122,6 @@ class Table(ABC):
     native: Any  # what scikit-learn is to see
     rows: int
     width: int  # how many columns
-    unnamed: bool = True  # whether columns have no names but their positions
     n_jobs: int | None = 1  # threads that may read it
 
     # what was read of columns: a cache of bound methods would keep the table in a cycle
@@ -215,7 +216,8 @@ class ArrayTable(Table):
     def template(self) -> TableTemplate:
         kinds = map(pd.api.types.infer_dtype, self.x.T)
         flags = [place for place, kind in enumerate(kinds) if kind == "boolean"]
-        return TableTemplate("array", tuple(flags))
+        is_words = self.width == 1 and self.has_lists(0)
+        return TableTemplate("documents" if is_words else "array", tuple(flags))
 
     def kind(self, column: int) -> str:
         kind = self.x.dtype.kind
@@ -344,7 +346,6 @@ def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Seri
 class FrameTable(Table):
     """A dataframe of pandas, or any other as narwhals sees it. Columns are named by label."""
 
-    unnamed = False
 
     def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
         self.x, self.native = x, nw.to_native(x, pass_through=True)
