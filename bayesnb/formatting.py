@@ -1,6 +1,7 @@
 """Numbers and names as a reader would write them: on pages, in plots, in tables and in messages."""
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Hashable, Sequence
 from math import floor, isfinite, isnan, log10
 from typing import Any
 
@@ -134,3 +135,17 @@ def list_names(names: Sequence[Any], most: int = 5, to_text: Callable[[Any], str
     """Join the first names, and say how many more there are."""
     rest = len(names) - most
     return ", ".join(map(to_text, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def no_column(name: Hashable, columns: Sequence[Any], table: str = "the table") -> str:
+    """Return the message about a name that no column has: which is meant, or which there are."""
+    near = near_columns(name, columns)
+    advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(columns, 20, repr)}."
+    return f"{table} has no column {name!r}; {advice}"
+
+
+def near_columns(name: Hashable, columns: Sequence[Any]) -> list[Any]:
+    """Return the column whose name is nearest to a name, in a list; none where no name is near."""
+    texts = {column.casefold(): column for column in columns if isinstance(column, str)}
+    near = difflib.get_close_matches(str(name).casefold(), texts, 1)
+    return [texts[near[0]]] if near else []

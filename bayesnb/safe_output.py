@@ -1,4 +1,4 @@
-"""Safe output: files written atomically, and text without characters that a terminal would obey."""
+"""Safe output: files written atomically, text that no terminal obeys and no spreadsheet runs."""
 
 import os
 import re
@@ -15,12 +15,19 @@ from typing import Any, BinaryIO, cast
 CONTROLS = re.compile(
     "[\\x00-\\x08\\n-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
 )
+# what a spreadsheet runs; a number with a sign is none
+FORMULA = re.compile(r"^(?=[=@\t\r]|[+-](?!(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$|inf$))", re.I)
 IN_MEMORY = 1 << 26  # bytes that wait in memory until all are there, more of them on disk
 
 
 def visible(text: str) -> str:
     """Return the text with control characters as escapes, as `\\x1b`: names come from files."""
     return CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def quote_formula(cell: Any) -> Any:
+    """Return a cell, with an apostrophe before a text that a spreadsheet takes for a formula."""
+    return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 @contextmanager

@@ -294,7 +294,7 @@ COUPLES: dict[str, tuple[Any, Any, str]] = {
     "labels": (
         BernoulliNB().fit(FLAGS, Y),
         BernoulliNB().fit(FLAGS, CODES[:, 0]),
-        "labels are text in one part and numbers in another",
+        "labels are of the type str in one part and number in another",
     ),
     "types of levels": (
         NaiveBayes(Categorical()).fit(CODES, Y),

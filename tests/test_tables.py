@@ -233,6 +233,22 @@ def test_a_level_that_is_not_known_is_told_beside_a_column_without_any_cell(fami
         assert_array_equal(model.predict_proba(row), [[0.5, 0.5]])
 
 
+def test_a_dictionary_of_arrow_has_levels_whatever_they_are() -> None:
+    codes = pa.array([0, 1, 0, 1, None, 1])
+    table = pa.table(
+        {"a": pa.DictionaryArray.from_arrays(codes, pa.array([7, 9])), "b": np.arange(6.0)}
+    )
+    for families in ("auto", {"a": "gaussian", "b": "gaussian"}):
+        model = NaiveBayes(families).fit(table, list("ababab"))
+        of_pandas = NaiveBayes(families).fit(table.to_pandas(), list("ababab"))
+        assert list(map(str, model.families_.values())) == list(
+            map(str, of_pandas.families_.values())
+        )
+        assert_allclose(
+            model.predict_proba(table), of_pandas.predict_proba(table.to_pandas()), rtol=1e-12
+        )
+
+
 def test_a_column_without_any_cell_says_nothing() -> None:
     expected = NaiveBayes(PLAIN).fit(pandas_frame(), CLASSES).predict_proba(pandas_frame())
     for empty in (None, np.nan, pd.NA):

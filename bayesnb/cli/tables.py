@@ -15,11 +15,12 @@ from bayesnb.cli.options import ALL, ColumnOption
 from bayesnb.cli.output import Console
 from bayesnb.data import open_table
 from bayesnb.data.checks import describe_numeric_labels
-from bayesnb.data.families import families_of, no_column
+from bayesnb.data.families import families_of
 from bayesnb.data.files import Reading, open_reader, refuse_missing_labels
 from bayesnb.estimators import NaiveBayes
 from bayesnb.estimators.cross_validation import describe_selection
 from bayesnb.families.base import Array
+from bayesnb.formatting import no_column
 from bayesnb.progress import bar
 from bayesnb.scale.files import as_learnt, kinds_of_columns
 from bayesnb.scale.many_files import TableFiles, kind_of_levels, kinds_to_learn
@@ -121,7 +122,7 @@ def read_labelled(
 
 def match_columns(flag: str, columns: Sequence[str], options: Sequence[ColumnOption]) -> Matches:
     """Return columns and their options: first those for `ALL`, then by pattern, then by name."""
-    ranks: tuple[Matches, ...] = ([], [], [])
+    ranks: list[Matches] = [[], [], []]
     for option in options:
         for pattern in option.names:
             is_name = pattern in columns

@@ -10,8 +10,6 @@ from bayesnb.data.tables import (
     Table,
     TableTemplate,
     open_table,
-    table_of_columns,
-    to_nested_dict,
 )
 
 __all__ = [
@@ -28,7 +26,5 @@ __all__ = [
     "read_file",
     "read_text",
     "refuse_lazy",
-    "table_of_columns",
-    "to_nested_dict",
     "write_frames",
 ]

@@ -8,9 +8,8 @@ where, and what to do.
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -195,38 +194,25 @@ def unseen_message(unseen: Unseen) -> str:
     return "; ".join(parts) + "."
 
 
-def warn(unseen: Unseen) -> None:
-    """Warn once of all levels that were not seen, at the caller's line."""
-    warnings.warn(UnseenLevelWarning.of(unseen), skip_file_prefixes=(HERE,))
+def warn(unseen: Mapping[Hashable, Mapping[Any, int]]) -> None:
+    """Warn once of all levels that were not seen, if there are any, at the caller's line."""
+    if unseen:
+        counted = {name: Counter(times) for name, times in unseen.items()}
+        warnings.warn(UnseenLevelWarning.of(counted), skip_file_prefixes=(HERE,))
 
 
-@dataclass(eq=False)
-class UnseenCollector:
-    """Levels that were not seen, gathered from batches until one warning names them all."""
-
-    levels: dict[Any, dict[Any, int]] = field(default_factory=dict)  # and how often each occurs
-
-    @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Keep warnings of levels that were not seen; all others are shown."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", UnseenLevelWarning)
-            show = warnings.showwarning
-
-            def keep(message: Any, *where: Any, **options: Any) -> None:
-                if not isinstance(message, UnseenLevelWarning):
-                    show(message, *where, **options)
-                    return
-                for name, times in message.unseen.items():
-                    self.levels[name] = dict(Counter(self.levels.get(name)) + times)
-
-            warnings.showwarning = keep
-            yield
-
-    def warn(self) -> None:
-        """Warn once, if a level was not seen, at the caller's line."""
-        if self.levels:
-            warn({name: Counter(times) for name, times in self.levels.items()})
+@contextmanager
+def gathering_unseen(unseen: dict[Hashable, dict[Any, int]]) -> Iterator[None]:
+    """Add levels that were not seen to those of batches before; other warnings are shown."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnseenLevelWarning)
+        yield
+    for each in caught:
+        if isinstance(each.message, UnseenLevelWarning):
+            for name, times in each.message.unseen.items():
+                unseen[name] = dict(Counter(unseen.get(name)) + times)
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 # Levels and words as codes

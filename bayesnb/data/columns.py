@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import date, time, timedelta
 from itertools import chain
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -48,7 +48,6 @@ DTYPES = {
     "empty": pa.float64(),
 }
 DECLARE = "Declare all of them as `classes`."
-SPECIES = {"str": "text", "number": "numbers", "bool": "booleans"}
 KIND_OF_TYPE: dict[Callable[[Any], bool], str] = {
     types.is_dictionary: "text",  # its values are levels, whatever they are
     types.is_integer: "integer",
@@ -125,14 +124,11 @@ def species_of(value: Any) -> str:
 
 def time_error(what: str, kind: str) -> ValueError:
     """Return an error that says what to do with dates, times and durations."""
-    name = kind.lower()
-    if "timedelta" in name or "duration" in name:
-        advice = "Make it a number of one unit, such as days or seconds"
-    elif name.startswith("time") and name != "timestamp":
-        advice = "Make it a number, such as hours since midnight, or a level, such as morning"
-    else:
-        advice = "Make it a number, such as days since a date, or a level, such as the month"
-    return ValueError(f"{what} holds dates or times ({kind}). {advice}; or drop its column.")
+    return ValueError(
+        f"{what} holds dates or times ({kind}). Make it a number, such as days since a date, hours "
+        "since midnight or the seconds that something took, or a level, such as the month; or "
+        "drop its column."
+    )
 
 
 def floats(name: Hashable, values: Array) -> Array:
@@ -189,33 +185,7 @@ def plain_column(name: Hashable, column: Any) -> Any:
         column = native if isinstance(native, pa.ChunkedArray) else column.to_arrow()
     if types.is_run_end_encoded(column.type):
         column = compute.run_end_decode(column)
-    if types.is_dictionary(column.type) and not is_text(column.type.value_type):
-        raise ValueError(
-            f"column {name!r} is an Arrow dictionary of {column.type.value_type}, which has "
-            "levels only if they are text. Make it numbers, column.cast(pyarrow.float64()), or "
-            "levels, by a dictionary of strings."
-        )
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-
-
-def coded_text(column: Any) -> DistinctValues | None:
-    """Return the texts that occur in a plain column of text, and where they stand.
-
-    None for any other column.
-    """
-    if isinstance(column, pd.Series):
-        dtype = getattr(column.dtype, "categories", column).dtype
-        if not isinstance(dtype, pd.StringDtype):
-            return None
-        codes, texts = column.factorize()
-        return DistinctValues(tuple(texts.tolist()), codes)
-    if types.is_dictionary(column.type):
-        column = column.cast(pa.large_string())  # not all texts may occur, and some twice
-    if not is_text(column.type):
-        return None
-    coded = column.dictionary_encode().combine_chunks()
-    codes = coded.indices.fill_null(-1).to_numpy()
-    return DistinctValues(tuple(coded.dictionary.to_pylist()), codes)
 
 
 # Lists of words
@@ -232,30 +202,23 @@ class Lists(NamedTuple):
 def lists_of_objects(name: Hashable, cells: Array) -> Lists:
     """Return the words of cells that are lists; a ValueError where one is not."""
     for row, cell in enumerate(cells):
-        if isinstance(cell, LISTS):
-            continue
-        advice = "Give every row a list of words."
-        if isinstance(cell, str):
-            advice = (
-                "Split a text into its words, text.split(), or count them with scikit-learn's "
-                "CountVectorizer."
+        if not isinstance(cell, LISTS):
+            raise ValueError(
+                f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
+                f"({type(cell).__name__}). Split a text into its words, text.split(), or count "
+                "them with scikit-learn's CountVectorizer; drop the row of a text that is missing, "
+                "or use [] for one without words."
             )
-        elif is_missing(cell):
-            advice = "A text that is missing: drop the row, or use [] for a text without words."
-        raise ValueError(
-            f"column {name!r} holds lists of words, but row {row} holds {cell!r:.60} "
-            f"({type(cell).__name__}). {advice}"
-        )
     lengths = np.fromiter(map(len, cells), np.int64, len(cells))
     flat = np.fromiter(chain.from_iterable(cells), object, int(lengths.sum()))
     distinct = factorize(name, flat)
     ends = np.append(0, np.cumsum(lengths))
-    missing = distinct.codes < 0
-    if missing.any():
+    missing = np.flatnonzero(distinct.codes < 0)
+    if len(missing):
+        row = np.searchsorted(ends, missing[0], "right") - 1
         raise ValueError(
-            f"column {name!r}: a word is missing (None, NaN), first at row "
-            f"{np.searchsorted(ends, missing.argmax(), 'right') - 1} ({missing.sum()} such "
-            "words). Leave such words out."
+            f"column {name!r}: a word is missing (None, NaN), first at row {row} ({len(missing)} "
+            "such words). Leave such words out."
         )
     return Lists(distinct.values, distinct.codes, ends)
 
@@ -447,61 +410,12 @@ def one_type() -> Iterator[None]:
         ) from None
 
 
-@dataclass(frozen=True, eq=False)
-class EncodedLabels:
-    """Labels that are not plain numbers: the distinct ones, and where each row's stands.
-
-    -1 if it is missing.
-    """
-
-    values: Array
-    codes: Array
-
-    @classmethod
-    @one_type()
-    def of(cls, y: Array) -> Self:
-        """Return the labels of an array."""
-        codes, values = pd.factorize(y.astype(object) if y.dtype.kind in "UST" else y)
-        return cls(np.asarray(values).astype(y.dtype), codes)
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, keep: Array) -> Self:
-        return type(self)(self.values, self.codes[keep])
-
-
-Labels = Array | EncodedLabels
-
-
-def read_labels(y: Any) -> Any:
-    """Return the labels of a dataframe's column of text, anything else as it is.
-
-    Lazy and masked ones are errors.
-    """
-    if isinstance(y, np.ndarray):
-        if np.ma.is_masked(y):
-            raise ValueError(
-                "Input y contains NaN: some labels are masked, missing. Drop those rows."
-            )
-        return y
-    refuse_lazy(y, "y")
-    if not nw.dependencies.is_into_series(y):
-        return y
-    column = y if isinstance(y, pd.Series) else nw.from_native(y, series_only=True)
-    texts = coded_text(plain_column("y", column))
-    return y if texts is None else EncodedLabels(np.array(texts.values, object), texts.codes)
-
-
 @one_type()
 def distinct_labels(labels: Any) -> Array:
     """Return the classes among labels, sorted."""
-    if isinstance(labels, EncodedLabels):
-        times = np.bincount(labels.codes, minlength=len(labels.values))
-        return np.unique(labels.values[times > 0])
     labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels).reshape(-1)
     if labels.dtype.kind in "OUST":
-        return np.unique(EncodedLabels.of(labels).values)
+        return np.unique(pd.unique(labels.astype(object))).astype(labels.dtype)
     return np.unique(pd.unique(to_native_order(labels)))
 
 
@@ -509,34 +423,23 @@ def united_labels(a: Array, b: Array) -> Array:
     """Return the classes of two parts of a table, sorted."""
     if np.array_equal(a, b):
         return a
-    kinds = []
-    for labels in (a, b):
-        species = species_of(labels.tolist()[0])
-        kinds.append(SPECIES.get(species, species))
-    if kinds[0] != kinds[1]:
-        one, other = (list_names(labels.tolist(), 3, quote) for labels in (a, b))
+    one, other = (species_of(labels.tolist()[0]) for labels in (a, b))
+    if one != other:
+        shown = " and ".join(list_names(labels.tolist(), 3, quote) for labels in (a, b))
         raise ValueError(
-            f"labels are {' in one part and '.join(kinds)} in another: {one} and {other}. Convert "
+            f"labels are of the type {one} in one part and {other} in another: {shown}. Convert "
             "them to one type."
         )
     known = set(a.tolist())
     return a if known.issuperset(b.tolist()) else distinct_labels(np.concatenate([a, b]))
 
 
-def encode(y: Labels, classes: Array, advice: str = DECLARE) -> Array:
+def encode(y: Array, classes: Array, advice: str = DECLARE) -> Array:
     """Return the place of each label among the classes.
 
     An error with advice for labels that are not there.
     """
-    if isinstance(y, EncodedLabels):
-        places = {label: place for place, label in enumerate(classes.tolist())}
-        codes = np.array([places.get(label, -1) for label in y.values.tolist()], int)[y.codes]
-    elif y.dtype == classes.dtype and y.dtype.kind in "biuf":
-        # fifty microseconds less than pandas takes for a batch of few rows
-        codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        codes[classes[codes] != y] = -1
-    else:
-        codes = pd.Index(classes).get_indexer(to_native_order(y))
+    codes = pd.Index(classes).get_indexer(to_native_order(y))
     if (codes < 0).any():
         unknown = distinct_labels(y[codes < 0]).tolist()
         raise ValueError(

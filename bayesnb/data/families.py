@@ -23,7 +23,7 @@ from bayesnb.families import (
     Poisson,
 )
 from bayesnb.families.family import Family
-from bayesnb.formatting import list_names
+from bayesnb.formatting import no_column
 from bayesnb.numerics.views import column
 
 Array = np.ndarray
@@ -55,6 +55,11 @@ SYNONYMS = {
     "levels": "categorical",
     "ignore": "drop",
     "polyatree": "histogram",  # its name before version 1.0
+    "dirichlet": "categorical",  # the prior of a family
+    "beta": "bernoulli",
+    "gamma": "poisson",
+    "normalinversegamma": "gaussian",
+    "normalinversewishart": "multivariate",
 }
 
 
@@ -75,35 +80,13 @@ def family_named(name: str) -> Family | None:
 
 def no_family(name: str) -> str:
     """Return the message about a name that no family has: which is meant, or which there are."""
-    word, colon, _ = name.partition(":")
-    problem = f"there is no family {name!r}"
-    if colon and word in FAMILIES:
-        shareable = [f"{each}:shared" for each, family in FAMILIES.items() if family.shareable()]
-        known = " and ".join(shareable)
-        return f"{problem}; there are {known}, which have one variance for all classes."
-    priors = {each: getattr(FAMILIES[each].conjugate, "__name__", "") for each in FAMILIES}
-    users = [each for each, prior in priors.items() if prior.lower() == word.lower()]
-    if users:
-        return f"{problem}: {priors[users[0]]} is a prior, of the family {' or '.join(users)}."
-    words = {**{each: each for each in (*FAMILIES, "drop")}, **SYNONYMS}
-    near = difflib.get_close_matches(word.lower(), words, 1, cutoff=0.65)
-    if near:
-        return f"{problem}; did you mean {words[near[0]]!r}?"
-    return f"{problem}; there are {', '.join(map(repr, FAMILIES))}, and 'drop'."
-
-
-def no_column(name: Hashable, columns: Names, table: str = "the table") -> str:
-    """Return the message about a name that no column has: which is meant, or which there are."""
-    near = near_columns(name, columns)
-    advice = f"did you mean {near[0]!r}?" if near else f"it has {list_names(columns, 20, repr)}."
-    return f"{table} has no column {name!r}; {advice}"
-
-
-def near_columns(name: Hashable, columns: Names) -> list[Any]:
-    """Return the column whose name is nearest to a name, in a list; none where no name is near."""
-    texts = {column.casefold(): column for column in columns if isinstance(column, str)}
-    near = difflib.get_close_matches(str(name).casefold(), texts, 1)
-    return [texts[near[0]]] if near else []
+    shared = [f"{each}:shared" for each, family in FAMILIES.items() if family.shareable()]
+    words = {each: each for each in (*FAMILIES, *shared, "drop")}
+    meant = words | SYNONYMS
+    near = difflib.get_close_matches(name.lower(), meant, 1, cutoff=0.65)
+    if near and ":" not in name:
+        return f"there is no family {name!r}; did you mean {meant[near[0]]!r}?"
+    return f"there is no family {name!r}; there are {', '.join(map(repr, words))}."
 
 
 def resolve_names(families: Any) -> Any:

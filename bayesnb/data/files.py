@@ -34,6 +34,7 @@ from pyarrow import json as arrow_json
 
 from bayesnb.data.columns import DTYPES, Kinds, first_invalid, infer, kind_of_type, parse
 from bayesnb.numerics.threads import in_order
+from bayesnb.safe_output import quote_formula
 
 Names = Sequence[str]
 MISSING = ("", "NA", "NaN", "?")
@@ -58,14 +59,13 @@ MAGIC = {  # a format, or what it is that is none
     b"PK\x03\x04": "a zip archive, such as a saved model or an Excel workbook: save a sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook: save the sheet as CSV",
     b"%PDF": "a PDF",
-    b"FEA1": "Feather of the first version, which is obsolete: convert it to Parquet",
     b"BZh": "compressed by bzip2: decompress it, or use gzip",
     b"\x28\xb5\x2f\xfd": "compressed by zstd: decompress it, or use gzip",
     b"\xfd7zXZ": "compressed by xz: decompress it, or use gzip",
 }
 GZIP_MAGIC = b"\x1f\x8b"
 UTF16_MAGIC = b"\xff\xfe", b"\xfe\xff"
-DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+DELIMITERS = ",;\t|"
 HEAD_BYTES = 1 << 20  # of a file, by which its format and columns are known
 SNIFFED_CHARACTERS = 1 << 16
 SNIFFED_LINES = 50
@@ -75,8 +75,6 @@ END = "\0end of the table"  # the first cell of a row that is added to a text
 MAX_BATCH_ROWS = 1 << 16
 COLUMN_BUFFER = 1 << 16  # bytes of a column of Parquet that are read at once
 INDEX_COLUMN = "__index_level_0__"  # an index without a name, as pandas writes it
-# what a spreadsheet runs; a number with a sign is none
-FORMULA = re.compile(r"^(?=[=@\t\r]|[+-](?!(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$|inf$))", re.I)
 ADVICE = "If the file is damaged, download or write it again."
 
 
@@ -285,10 +283,15 @@ class TableReader(ABC):
     @cached_property
     def kinds(self) -> Kinds:
         """What the columns hold."""
-        kinds = {field.name: kind_of_type(field.type) for field in self.schema}
+        return {name: kind_of_type(column.type) for name, column in self._looks.items()}
+
+    @cached_property
+    def _looks(self) -> dict[str, Any]:
+        """Columns of the first rows as what all their cells look like."""
+        looks = {field.name: pa.nulls(0, field.type) for field in self.schema}
         for name, text in self.folder.items():
-            kinds[name] = kind_of_type(self._infer(pa.array([text], pa.string())).type)
-        return kinds
+            looks[name] = self._infer(pa.array([text], pa.string()))
+        return looks
 
     @property
     def dates(self) -> Collection[str]:
@@ -360,14 +363,12 @@ class TableReader(ABC):
             at = first_invalid(column, read)
         cell = column[at].as_py()
         problem = "is neither true nor false" if kind == "flag" else "is not a number"
+        advice = (
+            ". If that means that the cell is missing, list it among the `missing` texts; if it "
+            "has a decimal comma, say that the decimal mark is ','"
+        )
         if strict:
-            advice = (
-                f", unlike the first rows. Name the kind of the column: kinds={{{name!r}: 'text'}}"
-            )
-        elif re.fullmatch(r"[+-]?\d*,\d+", cell):
-            advice = ". If that is a decimal comma, say that the decimal mark is ','"
-        else:
-            advice = ". If that means that the cell is missing, list it among the `missing` texts"
+            advice = f", unlike the first rows. Read the column as text: kinds={{{name!r}: 'text'}}"
         raise ValueError(
             f"{self.name}, row {start + at}, column {name!r}: {cell!r} {problem}{advice}."
         )
@@ -501,16 +502,11 @@ class TextReader(TableReader):
 
     @cached_property
     def _looks(self) -> dict[str, Any]:
-        """Columns of the first rows as what all their cells look like."""
         if self._head is None:
             return dict.fromkeys(self.columns, pa.nulls(0))
         n_jobs = None if self.use_threads else 1
         columns = in_order(self._infer, self._head.columns, n_jobs)
         return dict(zip(self._head.column_names, columns, strict=True))
-
-    @cached_property
-    def kinds(self) -> Kinds:
-        return {name: kind_of_type(column.type) for name, column in self._looks.items()}
 
     def _whole(self, kinds: Kinds) -> Any:
         if self._head is None:
@@ -577,11 +573,11 @@ class TextReader(TableReader):
             place = f", row {row}" if number else ""
             if self.invalid_row is not None:
                 size = self.invalid_row.actual_columns
-                mark = DELIMITERS.get(delimiter, delimiter)
                 message = (
                     f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
-                    f"(separated by {mark}). A field that contains {mark} needs quotes; or else a "
-                    'quote (") is not closed, or the separator is another: --delimiter.'
+                    f"(separated by {delimiter!r}). A field that contains {delimiter!r} needs "
+                    'quotes; or else a quote (") is not closed, or the separator is another: '
+                    "--delimiter."
                 )
             elif isinstance(error, UnicodeDecodeError) or "UTF8" in message:
                 message = (
@@ -615,9 +611,14 @@ def refuse_missing_labels(name: str, labels: pd.Series, first_row: int = 0) -> N
 
 
 class TypedReader(TableReader):
-    """Parquet, and Arrow's two formats, of which one is Feather: they say what columns hold."""
+    """Parquet, Arrow's two formats, of which one is Feather, and JSON lines: cells have types.
+
+    JSON lines are one object a line, whose keys are the columns. A key that is left out is missing.
+    """
 
     def _open(self, stream: Any) -> Any:
+        if self.source.format == "jsonl":
+            return read_json(stream.read())
         if self.source.format == "parquet":
             return parquet.ParquetFile(
                 stream,
@@ -646,42 +647,27 @@ class TypedReader(TableReader):
                 batches = file.iter_batches(rows, columns=names, use_threads=self.use_threads)
             elif isinstance(file, ipc.RecordBatchFileReader):
                 batches = map(file.get_batch, range(file.num_record_batches))
+            elif isinstance(file, pa.Table):
+                batches = file.to_batches()
             for batch in batches:
                 columns = batch.select(names)
                 columns.validate(full=True)  # a wrong offset would end the process
                 yield columns
 
 
-class JsonReader(TableReader):
-    """JSON lines: one object a line, whose keys are the columns.
-
-    A key that is left out is missing.
-    """
-
-    @cached_property
-    def _table(self) -> Any:
-        with named_errors(self.name), self.source.open(seekable=True) as stream:
-            data = stream.read()
-            table = read_json(data)
-            dates = [field for field in table.schema if types.is_temporal(field.type)]
-            texts = [field.with_type(pa.string()) for field in dates]  # JSON has no dates
-            return read_json(data, texts) if texts else table
-
-    @property
-    def schema(self) -> Any:
-        return self._table.schema
-
-    def _batches(self, names: Names, rows: int) -> Iterator[Any]:
-        yield from self._table.select(names).to_batches()
-
-
-def read_json(data: Any, texts: Sequence[Any] = ()) -> Any:
-    """Return the rows of JSON lines, of which some columns are texts."""
-    return arrow_json.read_json(
-        pa.BufferReader(data),
-        arrow_json.ReadOptions(block_size=len(data)),  # so that errors say which row
-        arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
-    )
+def read_json(data: bytes) -> Any:
+    """Return the rows of JSON lines as a table of Arrow; JSON has no dates, which stay texts."""
+    texts: list[Any] = []
+    while True:
+        table = arrow_json.read_json(
+            pa.BufferReader(data),
+            arrow_json.ReadOptions(block_size=len(data)),  # so that errors say which row
+            arrow_json.ParseOptions(explicit_schema=pa.schema(texts)),
+        )
+        dates = [field for field in table.schema if types.is_temporal(field.type)]
+        if not dates:
+            return table
+        texts = [field.with_type(pa.string()) for field in dates]
 
 
 def open_reader(
@@ -703,8 +689,8 @@ def open_reader(
     head : rows of text that say what columns hold; None: all
     """
     source = Source(str(path), reading, watch)
-    readers: dict[str, Any] = {"csv": TextReader, "tsv": TextReader, "jsonl": JsonReader}
-    return readers.get(source.format, TypedReader)(source, use_threads, head)
+    reader = TextReader if source.format in ("csv", "tsv") else TypedReader
+    return reader(source, use_threads, head)
 
 
 def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -> pd.DataFrame:
@@ -798,11 +784,6 @@ def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with an apostrophe before each text or name that a spreadsheet would run."""
     texts = frame.select_dtypes(exclude=["number", "bool"])
     return frame.assign(**texts.map(quote_formula)).rename(columns=quote_formula)
-
-
-def quote_formula(cell: Any) -> Any:
-    """Return a cell, with an apostrophe before a text that a spreadsheet takes for a formula."""
-    return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
 def json_lines(frame: pd.DataFrame) -> Iterator[str]:

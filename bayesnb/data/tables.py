@@ -8,11 +8,10 @@ to do.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -29,12 +28,12 @@ from bayesnb.data.columns import (
     DistinctValues,
     Lists,
     begins_with_text,
-    coded_text,
     distinct,
     factorize,
     first_cell,
     floats,
     is_list,
+    is_text,
     kind_of_objects,
     kind_of_type,
     lists_of_objects,
@@ -45,13 +44,11 @@ from bayesnb.data.columns import (
     words_of,
 )
 from bayesnb.numerics.threads import FEWEST, in_order
-from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, integers, pieces_of
+from bayesnb.numerics.views import Columns, integers, pieces_of
 
 Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
 
-MOST_LEVELS = 1 << 20  # candidates among which a column's integers are marked
-MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
 TYPES_OF_LEVELS = (pd.CategoricalDtype, pd.StringDtype)
 ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 
@@ -101,30 +98,8 @@ class TableTemplate:
         return frame
 
 
-UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by the bytes of an integer
-
-
-def is_sound(x: Any) -> bool:
-    """Return whether a table is CSR whose arrays agree: SciPy takes ten times as long to see it."""
-    if x.format != "csr":
-        return False
-    starts = x.indptr
-    places = x.indices
-    # single rows are asked for one by one: no reduction that says nothing of them
-    if starts.ndim != 1 or places.ndim != 1 or starts.dtype.kind + places.dtype.kind != "ii":
-        return False
-    if len(starts) != x.shape[0] + 1 or starts[0] != 0 or x.data.shape != places.shape:
-        return False
-    if starts[-1] != len(places) or (len(starts) > 2 and (starts[1:] < starts[:-1]).any()):
-        return False
-    unsigned = places.view(UNSIGNED[places.itemsize])  # negative ones are the largest there
-    return bool(np.maximum.reduce(unsigned, initial=0) < x.shape[1])
-
-
 def refuse_damaged(x: Any) -> None:
     """Raise if the arrays of a SciPy sparse table contradict each other or its shape."""
-    if is_sound(x):
-        return
     try:
         if x.format == "coo":
             sparse.coo_array((x.data, (x.row, x.col)), shape=x.shape)  # which checks them
@@ -137,24 +112,6 @@ def refuse_damaged(x: Any) -> None:
         ) from None
 
 
-def kept_by_column[Out](read: Callable[[Any, int], Out]) -> Callable[[Any, int], Out]:
-    """Let a table keep what a method has read of a column.
-
-    A `functools.cache` of the bound method would keep the table itself, in a cycle: memory of many
-    megabytes that waits for the garbage collector.
-    """
-    name = f"{read.__name__} by column"
-
-    @wraps(read)
-    def look_up(table: Any, column: int) -> Out:
-        known = vars(table).setdefault(name, {})
-        if column not in known:
-            known[column] = read(table, column)
-        return known[column]
-
-    return look_up
-
-
 class Table(ABC):
     """Rows and named columns.
 
@@ -165,12 +122,16 @@ class Table(ABC):
     native: Any  # what scikit-learn is to see
     rows: int
     width: int  # how many columns
-    unnamed: bool = True  # whether columns have no names but their positions
     n_jobs: int | None = 1  # threads that may read it
 
-    @abstractmethod
-    def __init__(self, x: Any) -> None:
-        """Take what the user has; it is read when it is asked for."""
+    # what was read of columns: a cache of bound methods would keep the table in a cycle
+    @cached_property
+    def _lists(self) -> dict[int, Lists]:
+        return {}
+
+    @cached_property
+    def _distinct(self) -> dict[int, DistinctValues]:
+        return {}
 
     @cached_property
     def columns(self) -> Sequence[Hashable]:
@@ -209,28 +170,30 @@ class Table(ABC):
         values = self.values(column)
         return values.dtype == object and isinstance(first_cell(values), LISTS)
 
-    @kept_by_column
     def lists(self, column: int) -> Lists:
         """Return the words of a column of lists."""
-        return lists_of_objects(self.columns[column], self.values(column))
+        if column not in self._lists:
+            self._lists[column] = lists_of_objects(self.columns[column], self.values(column))
+        return self._lists[column]
 
     def declared(self, column: int) -> tuple[Any, ...] | None:
         """Return the levels that a column's type declares, used or not."""
         return None
 
-    @kept_by_column
     def distinct(self, column: int) -> DistinctValues:
         """Return the distinct values of a column and where they stand."""
+        if column not in self._distinct:
+            self._distinct[column] = self.factorize(column)
+        return self._distinct[column]
+
+    def factorize(self, column: int) -> DistinctValues:
+        """Find the distinct values of a column and where they stand."""
         return factorize(self.columns[column], self.values(column))
 
     def distinct_of(self, columns: Places) -> list[DistinctValues]:
         """Return the distinct values of some columns and where they stand, by several threads."""
         n_jobs = self.n_jobs if self.rows * len(columns) > FEWEST else 1
         return list(in_order(self.distinct, columns, n_jobs))
-
-    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
-        """Return the distinct values of some columns."""
-        return [seen.values for seen in self.distinct_of(columns)]
 
     def integers(self, columns: Places) -> Any:
         """Return some columns as an `(r, f)` array, if they are integers; else None."""
@@ -291,22 +254,6 @@ class ArrayTable(Table):
         for rows in pieces_of(self.x):
             numerics.level_kernels.extent(integers(self.x, rows), least, most)
         return least, most
-
-    def distinct_values(self, columns: Places) -> list[tuple[Any, ...]]:
-        """Return the distinct values of some columns; integers that lie close are marked."""
-        if self._extents is None:
-            return super().distinct_values(columns)
-        least, most = (ends[list(columns)] for ends in self._extents)
-        sizes = most - least + 1  # below 1 where they overflow
-        if sizes.min() < 1 or sizes.max() > MOST_LEVELS:
-            return super().distinct_values(columns)
-        x = self.numbers(columns)
-        starts = np.cumsum(sizes) - sizes
-        seen = np.zeros(int(sizes.sum()), bool)
-        for rows in pieces_of(x):
-            numerics.level_kernels.mark(integers(x, rows), least, starts, seen)
-        parts = zip(np.split(seen, starts[1:]), least, strict=True)
-        return [tuple((np.flatnonzero(part) + low).tolist()) for part, low in parts]
 
 
 class SparseTable(Table):
@@ -399,7 +346,6 @@ def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Seri
 class FrameTable(Table):
     """A dataframe of pandas, or any other as narwhals sees it. Columns are named by label."""
 
-    unnamed = False
 
     def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
         self.x, self.native = x, nw.to_native(x, pass_through=True)
@@ -456,12 +402,6 @@ class FrameTable(Table):
 
     def numbers(self, columns: Places) -> Any:
         """Return columns as they lie, bytes where all are booleans."""
-        is_all = columns == range(self.width)
-        if is_all and self.rows * self.width <= MAX_CELLS_AT_ONCE:  # one by one would take longer
-            with suppress(Exception):  # of types that NumPy does not have
-                array = self.x.to_numpy()
-                if array.dtype in (*FLOATS, *INTEGERS):
-                    return array
         parts = [self.column_numbers(column) for column in columns]
         (dtype, *others) = {part.dtype for part in parts}
         is_narrow = not others and dtype in (np.float32, np.uint8)
@@ -471,6 +411,8 @@ class FrameTable(Table):
         """Return a column as floats, or as narrower numbers where it has them."""
         column = self.column(place)
         if isinstance(column, pa.ChunkedArray):
+            if types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
             kind = kind_of_type(column.type)
             if types.is_decimal(column.type) or (kind == "flag" and column.null_count):
                 column = column.cast(pa.float64())
@@ -479,13 +421,22 @@ class FrameTable(Table):
             return cells.view(np.uint8)
         return cells if cells.dtype.kind in "iuf" else floats(self.columns[place], cells)
 
-    @kept_by_column
-    def distinct(self, column: int) -> DistinctValues:
+    def factorize(self, column: int) -> DistinctValues:
+        name = self.columns[column]
         cells = self.column(column)
-        if isinstance(cells, pd.Series) and isinstance(cells.dtype, pd.CategoricalDtype):
-            return distinct(self.columns[column], cells.cat.codes.to_numpy(), cells.cat.categories)
-        text = coded_text(cells)
-        return super().distinct(column) if text is None else text
+        if isinstance(cells, pa.ChunkedArray):
+            if types.is_dictionary(cells.type):
+                cells = cells.cast(cells.type.value_type)  # not all may occur, and some twice
+            if is_text(cells.type):
+                coded = cells.dictionary_encode().combine_chunks()
+                codes = coded.indices.fill_null(-1).to_numpy()
+                return DistinctValues(tuple(coded.dictionary.to_pylist()), codes)
+            return factorize(name, cells.to_numpy())
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            return distinct(name, cells.cat.codes.to_numpy(), cells.cat.categories)
+        if isinstance(cells.dtype, pd.StringDtype):
+            return factorize(name, cells.array)
+        return super().factorize(column)
 
     def values(self, column: int) -> Array:
         cells = self.column(column)
@@ -539,10 +490,6 @@ def cells_of_series(x: Any) -> Any:
     if not nw.dependencies.is_into_series(x):
         return x
     series = nw.from_native(x, series_only=True)
-    if series.dtype == nw.Struct:
-        raise TypeError(
-            "X is a series of records. Make its fields columns: X.struct.unnest() in polars."
-        )
     cells = series.to_list()
     if not isinstance(first_cell(cells), LISTS) and not are_texts(cells):
         raise ValueError(
@@ -602,22 +549,3 @@ def refuse_lost_names(x: Any) -> None:
                 f"X is a {type(x).__name__}{of}, whose column names would be lost. Give "
                 f"pandas.DataFrame(X). {ONE_ROW}."
             )
-
-
-def to_nested_dict(x: Any) -> Any:
-    """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
-    if not nw.dependencies.is_into_dataframe(x):
-        return x
-    if not isinstance(x, pd.DataFrame):
-        raise TypeError(
-            f"a {type(x).__name__} has no row names: use a pandas frame with an index, or a "
-            "mapping."
-        )
-    if not (x.index.is_unique and x.columns.is_unique):
-        raise ValueError("the frame has the same row name or column name twice.")
-    return x.to_dict()
-
-
-def table_of_columns(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
-    """Return a table of these columns, by name or position."""
-    return pd.DataFrame(columns)

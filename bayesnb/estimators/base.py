@@ -13,20 +13,13 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bayesnb.data import Table, is_missing, open_table
-from bayesnb.data.columns import (
-    EncodedLabels,
-    Labels,
-    distinct_labels,
-    read_labels,
-    united_labels,
-    weights,
-)
-from bayesnb.data.families import declared_families, near_columns
+from bayesnb.data import Table, is_missing, open_table, refuse_lazy
+from bayesnb.data.columns import distinct_labels, united_labels, weights
+from bayesnb.data.families import declared_families
 from bayesnb.estimators.prediction import PredictionMixin
 from bayesnb.families import Multinomial
 from bayesnb.families.base import Array, Cells
-from bayesnb.formatting import quote
+from bayesnb.formatting import near_columns, quote
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 from bayesnb.model.product import Joint, Model
@@ -221,7 +214,7 @@ def read_rows(estimator: Any, X: Any) -> tuple[Table, list[Cells]]:
 
 def label_rows(
     table: Table, y: Any, sample_weight: Any, keep_all: bool = False
-) -> tuple[Table, Labels, Array | None]:
+) -> tuple[Table, Array, Array | None]:
     """Return rows with their labels and weights; those of weight zero only where all are kept.
 
     None for the weights where all rows count alike.
@@ -241,7 +234,7 @@ def label_rows(
 # Labels
 
 
-def known_classes(y: Labels, before: Fitted | None, declared: Any, grow: bool = False) -> Array:
+def known_classes(y: Array, before: Fitted | None, declared: Any, grow: bool = False) -> Array:
     """Return the classes known before, those declared and, if they `grow`, those of the labels."""
     if before and not grow:
         return before.classes
@@ -262,20 +255,19 @@ def declared_classes(classes: Any) -> Array:
     return known
 
 
-def check_labels(y: Any, rows: int) -> Labels:
+def check_labels(y: Any, rows: int) -> Array:
     """Return one label for each row; an error where one is missing."""
     if y is None:
         raise ValueError("a classifier requires y to be passed, but the target y is None.")
-    y = read_labels(y)
-    if not isinstance(y, EncodedLabels):
-        if type(y) is not np.ndarray or y.ndim != 1:
-            y = column_or_1d(np.asarray(y), warn=True)
-        if y.dtype.kind in "OUST":
-            y = EncodedLabels.of(y)
+    refuse_lazy(y, "y")
+    if np.ma.is_masked(y):
+        raise ValueError("Input y contains NaN: some labels are masked, missing. Drop those rows.")
+    if type(y) is not np.ndarray or y.ndim != 1:
+        y = column_or_1d(np.asarray(y), warn=True)
     if len(y) != rows:
         check_consistent_length(range(rows), y)
-    if isinstance(y, EncodedLabels):
-        refuse_missing(y.codes < 0)
+    if y.dtype.kind in "OUST":
+        refuse_missing(is_missing(y))
         classes = distinct_labels(y)
         if not isinstance(classes[0], str):
             # twice each: labels that differ in most rows would be taken for a regression's

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import results
-from bayesnb.data import Table, is_lazy, to_nested_dict
+from bayesnb.data import Table, is_lazy
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
 from bayesnb.inference.decision import Losses, check_abstain, decide
@@ -255,7 +255,7 @@ class PredictionMixin(ABC):
         """
         self._check_fitted()
         table = self._table(X)
-        losses = Losses.of(to_nested_dict(loss), self.classes_.tolist())
+        losses = Losses.of(results.tables.to_nested_dict(loss), self.classes_.tolist())
         cost = check_abstain(abstain)
         choices = decide(self.predict_proba(table.native), losses.loss, cost)
         return results.datasets.decisions(table.index, losses.actions, choices, cost)

@@ -206,7 +206,7 @@ class Block:
             extents = [table.extent(place) for place in self.places]
             if all(extent is not None and extent[1] < MAX_CODES for extent in extents):
                 return extents
-        return table.distinct_values(self.places)
+        return [distinct.values for distinct in table.distinct_of(self.places)]
 
     def _add_levels(self, table: Table, j: int, known: Levels, values: Any) -> Levels:
         levels = self.family.levels

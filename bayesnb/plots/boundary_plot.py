@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from scipy.special import logit, ndtri
 
-from bayesnb.data import table_of_columns
 from bayesnb.families.base import Array, Rng
 from bayesnb.formatting import list_names, quote
 from bayesnb.inference.posterior_draws import DrawnWarning
@@ -29,6 +28,7 @@ from bayesnb.plots.style import (
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
+from bayesnb.results.tables import table_of_columns
 
 SHADE = 0.16
 BAND = to_rgba(INK, 0.24)

@@ -1,6 +1,6 @@
 """Results that show themselves as tables: a title, a frame as pandas prints it, a note."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -42,6 +42,22 @@ SUMMARY_FORMATS: Formats = {
     "missing": number,
     **dict.fromkeys(TEXTS, partial(shorten, most=400)),
 }
+
+
+def table_of_columns(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
+    """Return a table of these columns, by name or position."""
+    return pd.DataFrame(columns)
+
+
+def to_nested_dict(x: Any) -> Any:
+    """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
+    if not hasattr(x, "columns"):
+        return x
+    if not isinstance(x, pd.DataFrame):
+        raise TypeError("loss: the frame has no row names. Use one of pandas, or a mapping.")
+    if not (x.index.is_unique and x.columns.is_unique):
+        raise ValueError("the frame has the same row name or column name twice.")
+    return x.to_dict()
 
 
 def show_text(title: str, frame: pd.DataFrame, formats: Formats, note: str = "") -> str:

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from bayesnb import __version__
-from bayesnb.data.cells import UnseenCollector
+from bayesnb.data.cells import gathering_unseen, warn
 from bayesnb.data.columns import Kinds
 from bayesnb.data.files import (
     MAX_BATCH_ROWS,
@@ -168,8 +168,7 @@ def fit_files(
             "reading": vars(reading),
             "batch_rows": rows,
         }
-        unseen = UnseenCollector()
-        total, done = resume(checkpoint, identity, unseen)
+        total, done, unseen = resume(checkpoint, identity)
         next_checkpoint = 0.0
         shown.start(tables.size, TableFiles(tables.readers[:done]).size)
         for place, reader in enumerate(tables.readers[done:], done + 1):
@@ -181,7 +180,7 @@ def fit_files(
                             make_whole(batch.frame, target)
                         total = count_more(model, batch.frame, names, others, total)
             if checkpoint is not None and total is not None and monotonic() > next_checkpoint:
-                note = {"identity": identity, "done": place, "unseen": unseen.levels}
+                note = {"identity": identity, "done": place, "unseen": unseen}
                 write_shard(total, checkpoint, note)
                 next_checkpoint = monotonic() + checkpoint_seconds
     if total is None:
@@ -190,7 +189,7 @@ def fit_files(
     model.target_name_ = target
     if checkpoint is not None:
         Path(checkpoint).unlink(missing_ok=True)
-    unseen.warn()
+    warn(unseen)
     return model
 
 
@@ -256,12 +255,10 @@ def count_more(
 # A fit that was interrupted: its checkpoint has the stats of the files that are done
 
 
-def resume(
-    checkpoint: Any, identity: Mapping[str, Any], unseen: UnseenCollector
-) -> tuple[Shard | None, int]:
-    """Return what was counted before, and in how many files, if there is such a checkpoint."""
+def resume(checkpoint: Any, identity: Mapping[str, Any]) -> tuple[Shard | None, int, Any]:
+    """Return what was counted before, in how many files, and levels that were not seen."""
     if checkpoint is None or not Path(checkpoint).exists():
-        return None, 0
+        return None, 0, {}
     total, note = read_shard(checkpoint)
     before = note["identity"] if isinstance(note, dict) else {}
     for name, value in identity.items():
@@ -273,8 +270,7 @@ def resume(
                 f"{str(checkpoint)!r} is the checkpoint of another fit: {change}. Go on with what "
                 "that fit had, give another name, or delete the file to begin anew."
             )
-    unseen.levels = note["unseen"]
-    return total, note["done"]
+    return total, note["done"], note["unseen"]
 
 
 def stamp(path: str) -> list[Any]:
@@ -400,7 +396,7 @@ def predict_tables(
     rows = rows_at_once(len(kinds), batch_rows)
     if ci_prob is not None:
         rows = min(rows, MAX_INTERVAL_ROWS)
-    unseen = UnseenCollector()
+    unseen: dict[Any, Any] = {}
     is_empty = True
     with read_ahead(model, tables.batches(kinds, rows, needed)) as batches:
         for batch in batches:
@@ -424,7 +420,7 @@ def predict_tables(
             is_empty = False
     if is_empty:
         raise ValueError(f"{tables.name}: there is no row to predict.")
-    unseen.warn()
+    warn(unseen)
 
 
 def kinds_of_columns(model: Any, tables: TableFiles) -> dict[str, str]:
@@ -486,10 +482,10 @@ def read_ahead(model: Any, batches: Iterator[Batch]) -> Any:
 
 
 @contextmanager
-def working_on(batch: Batch, unseen: UnseenCollector) -> Iterator[None]:
+def working_on(batch: Batch, unseen: dict[Any, Any]) -> Iterator[None]:
     """Make errors say which rows they are about, and gather levels that were not seen."""
     try:
-        with unseen.collected():
+        with gathering_unseen(unseen):
             yield
     except ValueError as error:
         raise ValueError(f"{batch.where}: {error}") from error

@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import unquote
 
 from bayesnb.data.columns import KINDS, Kinds, are_contrary, join_kinds
-from bayesnb.data.families import no_column
 from bayesnb.data.files import (
     Batch,
     Names,
@@ -23,7 +22,7 @@ from bayesnb.data.files import (
     stack_frames,
 )
 from bayesnb.families import BestOf, Codes
-from bayesnb.formatting import list_names, quote
+from bayesnb.formatting import list_names, no_column, quote
 from bayesnb.numerics.threads import threads_of
 from bayesnb.progress import Bar
 
