@@ -56,7 +56,10 @@ TERMS = (
     ),
 )
 CONCLUSIONS = {
-    verdict.UNEVEN: "The probabilities are not well calibrated: too high or too low for some rows.",
+    verdict.UNEVEN: (
+        "As far as {rows} can tell, the probabilities are not well calibrated: too high or too low "
+        "for some of them."
+    ),
     verdict.TOO_SURE: "The model is overconfident, or its probabilities are too close to 0.",
     verdict.TOO_CAUTIOUS: (
         "The model is underconfident: it is right more often than its probabilities say."
