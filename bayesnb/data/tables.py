@@ -346,7 +346,6 @@ def series_by_key(values: Array, keys: Sequence[Hashable], name: str) -> pd.Seri
 class FrameTable(Table):
     """A dataframe of pandas, or any other as narwhals sees it. Columns are named by label."""
 
-
     def __init__(self, x: pd.DataFrame | nw.DataFrame) -> None:
         self.x, self.native = x, nw.to_native(x, pass_through=True)
         refuse_invalid_shape(x.shape)

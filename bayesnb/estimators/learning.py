@@ -472,13 +472,11 @@ def count_shard(
     declared: Any = None,
     known: Schema | None = None,
     first: int | None = None,
-    bound: int | None = None,
 ) -> Shard | None:
     """Return the stats of rows, to be learnt with those of other shards; None for no row.
 
     Families and grids are those of a schema that is `known`, if one is, so that the stats can
-    be added up. `first` is the number of rows before these, and `bound` the largest key of
-    those that stay, where they are known.
+    be added up. `first` is the number of rows before these, where it is known.
     """
     estimator._check_arguments()
     X, y, sample_weight = rows
@@ -493,7 +491,7 @@ def count_shard(
     shard, read = estimator._count(table, y, sample_weight, of_part, None, classes)
     if estimator._temper_rule not in (COLUMNS, LOO):
         return shard
-    kept = KeptRows.of(shard.schema, len(shard.classes), read, first, bound)
+    kept = KeptRows.of(shard.schema, len(shard.classes), read, first)
     return replace(shard, kept=kept)
 
 

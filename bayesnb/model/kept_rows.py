@@ -66,29 +66,21 @@ class KeptRows:
     rows: int
 
     @classmethod
-    def of(
-        cls, schema: Schema, classes: int, rows: Rows, first: int | None, bound: int | None = None
-    ) -> Self:
+    def of(cls, schema: Schema, classes: int, rows: Rows, first: int | None) -> Self:
         """Keep rows of a part of a table.
 
         `first` is the place of its first row, where that is known.
 
         Where it is not, the part's first cells stand for it, so that parts are sampled
-        independently. No row whose key is above a `bound`, that of rows before these, would stay
-        beside them.
+        independently.
         """
         place = _place_of(rows) if first is None else first
         keys = np.random.PCG64(SEED).advance(place).random_raw(len(rows.codes))
         every = cls(tuple(rows.cells), rows.codes, rows.counts, keys, len(keys))
-        return every._smallest(schema, classes, bound)
+        return every._smallest(schema, classes)
 
     def __len__(self) -> int:
         return len(self.codes)
-
-    @property
-    def bound(self) -> int | None:
-        """The largest key that a row may have to stay beside these; None where any may."""
-        return int(self.keys[-1]) if self.rows > len(self) else None
 
     def joined(self, other: Self, schema: Schema, classes: int) -> Self:
         """Keep what stays of two parts, both read by the same schema.
@@ -122,8 +114,8 @@ class KeptRows:
         rows = Rows(schema.observers, self.cells, self.codes, self.weight)
         return rows if self.rows == len(self) else rows.where(evenly(self.codes, ROWS_SCORED))
 
-    def _smallest(self, schema: Schema, classes: int, bound: int | None = None) -> Self:
-        """Keep the rows of the smallest keys, up to a bound, as many as there may be.
+    def _smallest(self, schema: Schema, classes: int) -> Self:
+        """Keep the rows of the smallest keys, as many as there may be.
 
         That depends on the numbers of classes and columns, and not on that of rows.
         """
@@ -131,9 +123,9 @@ class KeptRows:
         width = sum(1 if sparse.issparse(x) else x.shape[1] for x in self.cells)
         size = min(MAX_ROWS, most_scored(classes, columns), max(MAX_NUMBERS // width, MIN_ROWS))
         keys = self.keys
-        low = np.arange(len(keys)) if bound is None else np.flatnonzero(keys <= np.uint64(bound))
+        low = np.arange(len(keys))
         if size < len(low):  # much quicker than to sort all of them
-            low = low[np.argpartition(keys[low], size - 1)[:size]]
+            low = np.argpartition(keys, size - 1)[:size]
         order = low[np.argsort(keys[low], kind="stable")]
         cells = tuple(_plain(x[order]) for x in self.cells)
         return type(self)(cells, self.codes[order], self.weight[order], keys[order], self.rows)

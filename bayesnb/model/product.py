@@ -16,7 +16,6 @@ from operator import add, itemgetter, mul
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Density, Stats
@@ -27,7 +26,6 @@ from bayesnb.families.removal import SLACK
 from bayesnb.families.weight import Weight, one_hot
 from bayesnb.model.powers import Exponents, LengthPower, is_silent, of_blocks, of_rows
 from bayesnb.numerics.threads import MOST, in_order, pieces
-from bayesnb.numerics.views import EVERY
 
 Observer = Callable[[Cells, Weight, int | None], Stats]
 
@@ -225,16 +223,6 @@ def feature_scores(blocks: Sequence[Any], cells: Sequence[Cells], power: Exponen
         share = exponent.shares(x) if isinstance(exponent, LengthPower) else 1.0
         parts.append(block.score(x, share)[:, :, None])
     return np.concatenate(parts, axis=2)
-
-
-def column_of(x: Cells) -> Callable[[int], Array]:
-    """Return each column of a block as an array, `(r, 1)`."""
-    cells = x[EVERY]
-    if sparse.issparse(cells):
-        by_column = cells.tocsc()
-        return lambda j: by_column[:, [j]].toarray()
-    by_column = np.ascontiguousarray(cells.T)
-    return lambda j: by_column[j][:, None]
 
 
 @dataclass(frozen=True, eq=False)

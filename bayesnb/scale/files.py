@@ -247,8 +247,8 @@ def count_more(
     rows = X, frame[others["target"]], frame.get(others.get("sample_weight"))
     if total is None:
         return count_shard(model, rows, first=0)
-    first, bound = (total.kept.rows, total.kept.bound) if total.kept else (None, None)
-    more = count_shard(model, rows, known=total.schema, first=first, bound=bound)
+    first = total.kept.rows if total.kept else None
+    more = count_shard(model, rows, known=total.schema, first=first)
     return add_shards((total, more))
 
 
