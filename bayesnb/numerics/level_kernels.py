@@ -164,6 +164,18 @@ def add_to_levels(places: Array, labels: Array, weight: Array, counts: Array) ->
 
 
 @compiled
+def add_to_classes(x: Array, labels: Array, weight: Array, total: Array) -> None:
+    """Add each row, times its weight, to the sums of its class, `(r, f), (r,), (r,) -> (c, f)`."""
+    for i in range(len(x)):
+        add_times(total[labels[i]], weight[i], x[i])
+
+
+@add_to_classes.defined(CHEAP)
+def add_to_classes_by_definition(x: Array, labels: Array, weight: Array, total: Array) -> None:
+    np.add.at(total, labels, weight[:, None] * x)
+
+
+@compiled
 def sizes_of(starts: Array) -> Array:
     """Number of levels of each column, unsigned: a negative code read as unsigned is larger than
     any of them.

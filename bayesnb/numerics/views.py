@@ -70,26 +70,22 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Flags(View):
-    """Numbers of which those above a threshold are ones.
-
-    Without a threshold they are zeros and ones already.
-    """
+    """Numbers of which those above a threshold are ones."""
 
     dtype = np.dtype(float)
     numbers: Any  # an array, a view or CSR
-    threshold: float | None
+    threshold: float
 
     def __getitem__(self, index: Any) -> Any:
         part = self.numbers[index]
-        if sparse.issparse(part):
-            return sparse.csr_array(
-                (self._ones(part.data), part.indices, part.indptr), shape=part.shape
-            )
-        return self._ones(part)
-
-    def _ones(self, x: Array) -> Array:
-        x = np.asarray(x, float)
-        return x if self.threshold is None else np.where(np.isnan(x), np.nan, x > self.threshold)
+        cells = part.data if sparse.issparse(part) else np.asarray(part)
+        flags = cells > self.threshold
+        known = np.isfinite(cells)
+        if not known.all():  # neither a missing cell nor an infinite one is a flag
+            flags = np.where(known, flags, cells)
+        if not sparse.issparse(part):
+            return flags
+        return sparse.csr_array((flags, part.indices, part.indptr), part.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,10 +287,12 @@ def as_it_is(x: Any) -> bool:
     return x.data.dtype in COUNTS and x.data.flags.writeable and x.indices.flags.writeable
 
 
-def pieces_of(x: Any) -> list[slice]:
-    """Blocks of a table's rows, dense or CSR, to hand to threads."""
+def pieces_of(x: Any, least: int = 1) -> list[slice]:
+    """Blocks of a table's rows, dense or CSR, to hand to threads, with `least` cells in each."""
     rows, width = x.shape
-    return pieces(rows, _stored_width(x) if rows > 1 and sparse.issparse(x) else width)
+    cells = x.numbers if isinstance(x, Flags) else x
+    width = _stored_width(cells) if rows > 1 and sparse.issparse(cells) else width
+    return pieces(rows, width, least // max(width, 1))
 
 
 def sweeps_of(x: Any) -> list[slice]:
