@@ -21,8 +21,6 @@ from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
 from bayesnb.families.dirichlet import (
     CONCENTRATION,
     Dirichlet,
-    log_level_moment,
-    log_share_cumulants,
 )
 from bayesnb.families.family import (
     Family,
@@ -338,13 +336,16 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         each = xp.log_gamma_ratio(self.a, stats.ones) + xp.log_gamma_ratio(self.b, stats.zeros)
         return each - xp.log_gamma_ratio(self.a + self.b, stats.ones + stats.zeros)
 
+    @property
+    def pair(self) -> Dirichlet:
+        """The same belief about the levels 0 and 1, on the last axis."""
+        return Dirichlet(np.stack(np.broadcast_arrays(self.b, self.a), axis=-1))
+
     def log_moment(self, x: Array, s: Any) -> Array:
-        side = np.where(np.equal(x, 1), self.a, self.b)
-        return log_level_moment(side, self.a + self.b, np.isnan(x), s)
+        return self.pair.log_moment(x, s)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        side = np.where(np.equal(x, 1), self.a, self.b)
-        return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
+        return self.pair.cumulants(x, order, tilt)
 
     @property
     def log_sides(self) -> tuple[Array, Array]:
@@ -412,7 +413,7 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
 
     def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
         """The expected probabilities of 0 and 1, `(..., 2)`, and the ends of their intervals."""
-        return Dirichlet(np.stack([self.b, self.a], axis=-1)).level_intervals(prob)
+        return self.pair.level_intervals(prob)
 
     def predictive(self) -> Any:
         from scipy.stats import bernoulli

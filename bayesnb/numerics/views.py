@@ -94,8 +94,7 @@ class Lookup:
     missing.
 
     What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what
-    column j's integers stand for; None if for themselves. Places that are 0, 1, ... may be a range,
-    of which no table is made if all are.
+    column j's integers stand for; None if for themselves. Places that are 0, 1, ... may be a range.
     """
 
     least: Array
@@ -104,11 +103,11 @@ class Lookup:
     values: Sequence[tuple[Any, ...]] | None
 
     @cached_property
-    def table(self) -> tuple[Array, Array, Array, Array, Array]:
+    def table(self) -> tuple[Array, Array, Array, Array]:
         """Arguments of the kernel `translate`, the columns' places end to end."""
         sizes = self.sizes
         places = [np.asarray(place) for place in self.places]
-        return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places), self.unknown
+        return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places)
 
     @cached_property
     def sizes(self) -> Array:
@@ -127,13 +126,6 @@ class Lookup:
             for place in self.places
         )
         return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
-
-    @cached_property
-    def known(self) -> tuple[Array, Array, Array, Array]:
-        """Arguments of the kernel `any_unknown`: no places where all are ranges."""
-        if any(not isinstance(place, range) for place in self.places):
-            return self.table[:4]
-        return self.least, self.sizes, np.zeros_like(self.sizes), np.empty(0, np.int64)
 
     def unknown_in(self, j: int, column: Array) -> Counter:
         """Levels in a column that have no place, and how often each occurs."""
@@ -161,9 +153,12 @@ class Coded(View):
         return self.lookup.plain
 
     def __getitem__(self, index: Any) -> Array:
+        return self._translate(index, self.lookup.unknown)
+
+    def _translate(self, index: Any, unknown: Array) -> Array:
         x = readable(self.integers[index], INTEGERS)
         codes = np.empty(x.shape, np.int32)
-        numerics.level_kernels.translate(x, *self.lookup.table, codes)
+        numerics.level_kernels.translate(x, *self.lookup.table, unknown, codes)
         return codes
 
     def unknown_levels(self, n_jobs: int | None = 1) -> list[Counter]:
@@ -171,8 +166,7 @@ class Coded(View):
         lookup = self.lookup
 
         def has_unknown(rows: slice) -> bool:
-            x = readable(self.integers[rows], INTEGERS)
-            return numerics.level_kernels.any_unknown(x, *lookup.known)
+            return bool((self._translate(rows, np.full_like(lookup.unknown, -2)) == -2).any())
 
         # by the distinct values, or by one pass over integers as they are
         if lookup.values is not None:
