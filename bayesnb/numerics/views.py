@@ -24,7 +24,7 @@ COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
 EVERY = slice(None)
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
-SWEEP = 1 << 24  # cells
+SWEEP = 1 << 21  # cells, which may be copied
 TABLE = 1 << 21  # entries of a table for some classes
 
 
@@ -248,12 +248,9 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     """
     if sparse.issparse(x):
         starts = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
-        data = x.data
-        indices = x.indices
-        if as_it_is(x):
-            return data, indices, readable(starts, INTEGERS)
         span = slice(starts[0], starts[-1])
-        return readable(data[span], COUNTS), np.array(indices[span]), starts - starts[0]
+        cells = readable(x.data[span], COUNTS), readable(x.indices[span], INTEGERS)
+        return *cells, starts - starts[0]
     part = np.ascontiguousarray(x[rows])
     features = np.arange(part.shape[1], dtype=np.int32)
     ends = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]
@@ -276,32 +273,22 @@ def column(x: Any, feature: int) -> Array:
     ).astype(float)[:, 0]
 
 
-def as_it_is(x: Any) -> bool:
-    """Whether kernels can read a CSR's own arrays."""
-    return x.data.dtype in COUNTS and x.data.flags.writeable and x.indices.flags.writeable
+def width_of(x: Any) -> int:
+    """Cells of a row, of a sparse table the cells that are stored, on average."""
+    rows, width = x.shape
+    cells = x.numbers if isinstance(x, Flags) else x
+    return -(-cells.nnz // rows) if rows > 1 and sparse.issparse(cells) else width
 
 
 def pieces_of(x: Any, least: int = 1) -> list[slice]:
     """Blocks of a table's rows, dense or CSR, to hand to threads, with `least` cells in each."""
-    rows, width = x.shape
-    cells = x.numbers if isinstance(x, Flags) else x
-    width = _stored_width(cells) if rows > 1 and sparse.issparse(cells) else width
-    return pieces(rows, width, least // max(width, 1))
+    width = width_of(x)
+    return pieces(x.shape[0], width, least // max(width, 1))
 
 
 def sweeps_of(x: Any) -> list[slice]:
-    """Blocks of rows that several threads go through at once, each for other classes.
-
-    They are smaller where they are copied.
-    """
-    if not (sparse.issparse(x) and as_it_is(x)):
-        return pieces_of(x)
-    return blocks(x.shape[0], max(SWEEP // max(_stored_width(x), 1), 1))
-
-
-def _stored_width(x: sparse.csr_array) -> int:
-    """Return how many cells of a row are stored, on average."""
-    return -(-x.nnz // max(x.shape[0], 1))
+    """Blocks of rows that several threads go through at once, each for other classes."""
+    return blocks(x.shape[0], max(SWEEP // max(width_of(x), 1), 1))
 
 
 def lanes(table: Array) -> Array:
