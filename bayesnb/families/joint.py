@@ -26,7 +26,6 @@ from bayesnb.families.dirichlet import (
     DirichletFamily,
     EmpiricalDirichlet,
     log_level_moment,
-    log_share_cumulants,
     simplex,
     tally,
 )
@@ -37,6 +36,7 @@ from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight
+from bayesnb.numerics.special import log_gamma_cumulants
 
 
 def flatten(x: Array) -> tuple[Array, Array]:
@@ -221,8 +221,10 @@ class JointDirichlet(Combined, DirichletBelief):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         concentration, missing = self.concentrations(x)
-        total = self.levels.sums(self.concentration)
-        return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
+        total = np.broadcast_to(self.levels.sums(self.concentration), concentration.shape)
+        level = log_gamma_cumulants(concentration + tilt, order)
+        with np.errstate(invalid="ignore"):
+            return silent(missing, level - log_gamma_cumulants(total + tilt, order))
 
     def score_left_out(self, stats: JointStats, rows: RowsLeftOut) -> Array:
         wide, stats = self.aligned(stats)

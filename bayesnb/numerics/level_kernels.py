@@ -102,7 +102,10 @@ def tally_by_definition(
     codes: Array, starts: Array, labels: Array, weight: Array, counts: Array
 ) -> int:
     places, unusual = places_of(codes, starts)
-    add_to_levels(places, labels, weight, counts)
+    kept = places >= 0
+    rows = np.nonzero(kept)[0]
+    # in order: blocks of rows make no difference
+    np.add.at(counts, (places[kept], labels[rows]), weight[rows])
     return unusual
 
 
@@ -116,18 +119,6 @@ def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
     unusual = int(missing.any()) + 2 * int(beyond.any())
     places = starts[:-1] + codes
     return (np.where(missing | beyond, -1, places) if unusual else places), unusual
-
-
-def add_to_levels(places: Array, labels: Array, weight: Array, counts: Array) -> None:
-    """Add each row's weight to its class's counts at its places, `(r, f), (r,), (r,) -> (k, c)`.
-
-    A place of -1 is none.
-    """
-    kept = places >= 0
-    flat = places * counts.shape[1] + labels[:, None]
-    weights = np.broadcast_to(weight[:, None], places.shape)
-    # in order: blocks of rows make no difference
-    np.add.at(counts.reshape(-1, copy=False), flat[kept], weights[kept])
 
 
 @compiled
