@@ -371,7 +371,7 @@ class BernoulliNB(SmoothedPreset):
     @property
     def feature_log_prob_(self) -> Array:
         """Log probability of a one that is plugged in, ``(c, f)``."""
-        return np.array(self._plugged_in().blocks[0].logs[0])
+        return np.array(self._plugged_in().blocks[0].log_sides[1])
 
     def _families(self) -> Bernoulli:
         return Bernoulli(Beta(self._alpha, self._alpha), threshold=self.binarize)

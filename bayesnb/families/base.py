@@ -194,9 +194,7 @@ class RowScores(Record):
 
     def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
         """Scores with the exponent 1, or with one for each feature, `(f,)`."""
-        return by_rows(
-            lambda rows: self.defined_score(x[rows], power), x.shape, len(self), out, n_jobs
-        )
+        return by_rows(lambda rows: self.defined_score(x[rows], power), x, len(self), out, n_jobs)
 
     @abstractmethod
     def log_score(self, x: Array) -> Array:

@@ -8,19 +8,20 @@ is never taken from p, which has no digits left when p is nearly 1.
 
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from math import floor, isinf
 from operator import add
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import betaln
 
-from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.dirichlet import CONCENTRATION, log_level_moment, log_share_cumulants
+from bayesnb.families.categorical import CategoricalStats, ColumnDirichlets
+from bayesnb.families.dirichlet import (
+    CONCENTRATION,
+    Dirichlet,
+)
 from bayesnb.families.family import (
     Family,
     Hyperparameters,
@@ -42,8 +43,8 @@ from bayesnb.families.record import (
     raised,
     silent,
 )
-from bayesnb.families.removal import RowsLeftOut, log_shares_left
-from bayesnb.families.sums import KernelTables, made_at, nodes
+from bayesnb.families.removal import RowsLeftOut
+from bayesnb.families.sums import KernelTables, by_rows, made_at, nodes
 from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
 from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight, grouped_sum
@@ -57,147 +58,100 @@ from bayesnb.numerics.special import (
     trigamma,
     trigamma_fall,
 )
-from bayesnb.numerics.threads import in_order, pieces
+from bayesnb.numerics.threads import in_order
 from bayesnb.numerics.views import EVERY, Flags, pieces_of
 
-BYTE = 256  # combinations of eight flags
-# groups of eight features times classes for which there is a table of all bytes
+# groups of eight features times classes for which there is a table of the sums of all bytes
 MOST_BYTES = 1 << 11
-GATHER = np.uint64(0x0102040810204080)
-ONE_AND_ZERO = np.array([[1.0], [0.0]])
-BITS = np.arange(BYTE)[:, None] >> np.arange(8) & 1  # of each byte
+BITS = np.arange(256)[:, None] >> np.arange(8) & 1  # of each byte
 
 
-class FlagRows(NamedTuple):
-    """Ones and missing cells of rows, `missing` being None where there are none.
+def read_flags(x: Cells, rows: slice = EVERY) -> tuple[Any, Any]:
+    """Ones of rows, and which cells are missing, None for none; arrays, or CSR of the cells stored.
 
-    Of an array they are booleans, and of a sparse table CSR of 0.0 and 1.0.
+    A cell that is neither 0, 1 nor missing is NaN among the ones.
     """
-
-    ones: Any
-    missing: Any
-    is_valid: bool  # without a threshold a cell is 0, 1 or missing, and with one it is not infinite
-
-    @property
-    def can_be_packed(self) -> bool:
-        return isinstance(self.ones, np.ndarray) and self.missing is None
-
-
-def read_flags(x: Cells, rows: slice = EVERY) -> FlagRows:
-    """Read rows of flags, or of an array of them."""
-    numbers, threshold = (x.numbers, x.threshold) if isinstance(x, Flags) else (x, None)
-    part = slice_rows(numbers, rows)
+    part = x[rows]
     cells = part.data if sparse.issparse(part) else np.asarray(part)
-    is_number = cells.dtype.kind == "f"
-    if threshold is None:
-        ones = cells == 1
-        known = np.count_nonzero(ones) + np.count_nonzero(cells == 0)
-    else:  # small integers stay what they are
-        exact = is_number or isinf(threshold)
-        ones = cells > (np.float64(threshold) if exact else floor(threshold))
-        known = np.count_nonzero(np.isfinite(cells))
-    missing = np.isnan(cells) if known < cells.size and is_number else None
-    is_valid = known + (0 if missing is None else np.count_nonzero(missing)) == cells.size
-    if missing is not None and not missing.any():
-        missing = None
+    if cells.dtype == bool:
+        return part, None
+    ones = cells == 1
+    if np.count_nonzero(ones) + np.count_nonzero(cells == 0) == cells.size:
+        return part, None
+    missing = np.isnan(cells)
+    ones = np.where(ones | missing | (cells == 0), ones, np.nan)
     if not sparse.issparse(part):
-        return FlagRows(ones, missing, is_valid)
-
-    def lay_out(flags: Array) -> sparse.csr_array:
-        return sparse.csr_array((flags.astype(float), part.indices, part.indptr), part.shape)
-
-    return FlagRows(lay_out(ones), None if missing is None else lay_out(missing), is_valid)
+        return ones, missing
+    place = part.indices, part.indptr
+    return tuple(sparse.csr_array((each, *place), part.shape) for each in (ones, missing))
 
 
-def slice_rows(x: Any, rows: slice) -> Any:
-    """Return some rows of an array or of CSR, without the copy that SciPy would make."""
-    if not sparse.issparse(x):
-        return x[rows]
-    start, stop, _ = rows.indices(x.shape[0])
-    starts = x.indptr[start : stop + 1]
-    span = slice(starts[0], starts[-1])
-    parts = x.data[span], x.indices[span], starts - starts[0]
-    return sparse.csr_array(parts, (stop - start, x.shape[1]))
-
-
-def pack(flags: Array) -> Array:
-    """Code eight flags as one byte, `(r, f) -> (r, groups)`: as columns of levels they are looked
-    up at once.
-    """
-    rows, features = flags.shape
-    padded = np.zeros((rows, 8 * -(-features // 8)), bool)
-    padded[:, :features] = flags
-    # The product gathers the lowest bits of eight bytes in its highest byte: twice as fast as
-    # np.packbits.
-    return (padded.view("<u8") * GATHER >> np.uint64(56)).astype(np.int32)
-
-
-def bounds_of_bytes(features: int, lanes: int) -> Array | None:
-    """Where the levels of each group of eight features start, and the last end; None for many."""
-    groups = -(-features // 8)
-    return BYTE * np.arange(groups + 1) if groups * lanes <= MOST_BYTES else None
+def end_to_end(zero: Array, one: Array) -> Array:
+    """Numbers for zeros and ones as those of columns of two levels, 2 of `(k, f) -> (k, 2 f)`."""
+    return np.stack([zero, one], axis=-1).reshape(len(zero), -1)
 
 
 class FlagSums:
-    """Sums over features of numbers for ones and for zeros, real or complex, 2 of `(k, f)`.
+    """Sums over features of numbers for zeros and for ones, real or complex, `(k, 2 f)`.
 
     Numbers may be minus infinity: a row with such a cell is impossible.
     """
 
-    def __init__(self, one: Array, zero: Array) -> None:
-        never = np.stack([one.real, zero.real]) == -np.inf
-        self.never = FlagSums(*never.astype(float)) if never.any() else None
-        self.sides = one, zero
-        one, zero = np.where(never, 0.0, self.sides)
+    def __init__(self, table: Array) -> None:
+        self.levels = table.reshape(len(table), -1, 2)
+        never = table.real == -np.inf
+        self.never = FlagSums(never.astype(float)) if never.any() else None
+        zero, one = np.moveaxis(np.where(never, 0.0, table).reshape(self.levels.shape), -1, 0)
         self.zero, self.base = zero.T, zero.sum(axis=1)
         self.gain = np.ascontiguousarray((one - zero).T)  # what a one adds to a row of zeros
-        self.bounds = bounds_of_bytes(one.shape[1], len(one))
 
     @cached_property
-    def of_bytes(self) -> KernelTables:
-        """Sums for every byte of eight features, `(groups * 256, lanes)`."""
-        k, features = self.sides[0].shape
-        padded = np.zeros((2, k, 8 * -(-features // 8)))
-        padded[:, :, :features] = self.sides
-        one, zero = padded.reshape(2, k, -1, 1, 8)
-        return tables_of(np.where(BITS, one, zero).sum(axis=-1).reshape(k, -1))
+    def of_bytes(self) -> tuple[Array, KernelTables] | None:
+        """Sums for each byte of eight features, laid out as levels of a column; None for many."""
+        k, features, _ = self.levels.shape
+        groups = -(-features // 8)
+        if k * groups > MOST_BYTES:
+            return None
+        padded = np.zeros((k, 8 * groups, 2))
+        padded[:, :features] = self.levels
+        zero, one = np.moveaxis(padded.reshape(k, groups, 1, 8, 2), -1, 0)
+        sums = np.where(BITS, one, zero).sum(axis=-1)
+        return len(BITS) * np.arange(groups + 1), tables_of(sums.reshape(k, -1))
 
-    def add_up(self, flags: FlagRows) -> Array:
-        """`(r, f) -> (r, k)`."""
-        total = flags.ones @ self.gain + self.base
-        if flags.missing is not None:
-            total -= flags.missing @ self.zero
+    def add_up(self, ones: Any, missing: Any) -> Array:
+        """The sums of rows, `(r, f) -> (r, k)`, by a product of matrices."""
+        total = ones @ self.gain + self.base
+        if missing is not None:
+            total -= missing @ self.zero
         if self.never is not None:
-            total[self.never.add_up(flags) > 0.5] = -np.inf
+            total[self.never.add_up(ones, missing) > 0.5] = -np.inf
         return total
 
-    def score(self, x: Cells, out: Array | None = None, n_jobs: int | None = 1) -> Array:
-        """Add up blocks of rows; NaN where a cell is not valid."""
-        numbers = x.numbers if isinstance(x, Flags) else x
-        out = np.zeros((x.shape[0], len(self.base))) if out is None else out
-
-        def add_rows(rows: slice) -> None:
-            flags = read_flags(x, rows)
-            if not flags.is_valid:
-                out[rows] = np.nan
-            elif self.bounds is not None and flags.can_be_packed:
-                add_entries(self.bounds, pack(flags.ones), self.of_bytes, out[rows])
-            else:
-                out[rows] += self.add_up(flags)
-
-        list(in_order(add_rows, pieces_of(numbers), n_jobs))
-        return out
+    def score(self, ones: Any, missing: Any) -> Array:
+        """The same sums of real numbers, of an array without missing cells by looking up bytes."""
+        if missing is not None or sparse.issparse(ones) or self.of_bytes is None:
+            return self.add_up(ones, missing)
+        bounds, tables = self.of_bytes
+        bytes_of_rows = np.packbits(ones != 0, axis=1, bitorder="little").astype(np.int32)
+        return add_entries(bounds, bytes_of_rows, tables, np.zeros((len(ones), len(self.base))))
 
 
-def sum_sides(x: Cells, one: Array, zero: Array) -> Array:
-    """Sum cumulants or moments of ones and zeros, real or complex.
-
-    Shapes: `(r, f), 2 of (n, c, f) -> (r, c, n)`.
-    """
-    n, classes, features = one.shape
-    sides = (each.swapaxes(0, 1).reshape(-1, features) for each in (one, zero))
+def sum_flags(x: Cells, tables: Array) -> Array:
+    """Sum cumulants or moments of zeros and ones, `(r, f), (n, c, 2 f) -> (r, c, n)`."""
+    n, classes, levels = tables.shape
     with np.errstate(invalid="ignore"):  # of moments that do not exist
-        return FlagSums(*sides).add_up(read_flags(x)).reshape(-1, classes, n)
+        sums = FlagSums(tables.swapaxes(0, 1).reshape(-1, levels))
+        return sums.add_up(*read_flags(x)).reshape(-1, classes, n)
+
+
+def score_flags(record: Any, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
+    """Sum the log density, or log predictive, of flags, times exponents of the features."""
+
+    def make_sums(power: Any) -> FlagSums:
+        return FlagSums(end_to_end(*(raised(power, side) for side in record.log_sides)))
+
+    sums = made_at(record, power, make_sums)
+    return by_rows(lambda rows: sums.score(*read_flags(x, rows)), x, len(record), out, n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,21 +163,14 @@ class BernoulliStats(Stats):
 
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None) -> Self:
-        (rows, features), cells = x.shape, x.numbers if isinstance(x, Flags) else x
-        is_sparse = sparse.issparse(cells)
-        stored = cells.nnz // max(rows, 1) + 1 if is_sparse else features
-
         def count_rows(rows: slice) -> tuple[Array, Any]:
             """Ones and missing cells of each class, `(c, f)`; NaN where a cell is not valid."""
             part = Weight(weight.codes[rows], weight.counts[rows], weight.classes)
-            flags = read_flags(x, rows)
-            ones = sum_by_class(flags.ones, part, n_jobs)
-            missing = 0.0 if flags.missing is None else sum_by_class(flags.missing, part, n_jobs)
-            return ones if flags.is_valid else ones * np.nan, missing
+            ones, missing = read_flags(x, rows)
+            return sum_by_class(part, ones), 0.0 if missing is None else sum_by_class(part, missing)
 
-        # sums are small beside the rows; of sparse ones threads share the classes, as of words
-        parts = pieces(rows, stored, 4 * weight.classes * features // stored)
-        counts = zip(*in_order(count_rows, parts, 1 if is_sparse else n_jobs), strict=True)
+        parts = pieces_of(x, 4 * weight.classes * x.shape[1])
+        counts = zip(*in_order(count_rows, parts, n_jobs), strict=True)
         ones, missing = (reduce(add, each) for each in counts)
         return cls(ones, weight.rest(ones + missing))
 
@@ -235,6 +182,11 @@ class BernoulliStats(Stats):
         """The columns with a cell outside the support."""
         return np.flatnonzero(np.isnan(self.ones).any(axis=0))
 
+    @property
+    def sides(self) -> CategoricalStats:
+        """The same counts of columns of the two levels 0 and 1."""
+        return CategoricalStats(end_to_end(self.zeros, self.ones), (2,) * self.ones.shape[1])
+
     def about(self, name: str) -> Array:
         """Zeros are what ones leave of all."""
         return self.cells
@@ -245,17 +197,11 @@ class BernoulliStats(Stats):
         return BernoulliDensity(ratio(self.ones, total) + never, ratio(self.zeros, total) + never)
 
 
-def sum_by_class(flags: Any, weight: Weight, n_jobs: int | None) -> Array:
+def sum_by_class(weight: Weight, flags: Any) -> Array:
     """Weighted sums of the rows of each class, `(r, f) -> (c, f)`."""
     if sparse.issparse(flags):
-        return MultinomialStats.counted(flags, weight, n_jobs).counts[:, 0]
-    bounds = bounds_of_bytes(flags.shape[1], weight.classes)
-    if bounds is None:
-        return grouped_sum(weight, flags.astype(float))
-    counts = np.zeros((bounds[-1], weight.classes))
-    numerics.level_kernels.tally(pack(flags), bounds, weight.codes, weight.counts, counts)
-    by_bit = BITS.T @ counts.reshape(-1, BYTE, weight.classes)
-    return by_bit.reshape(-1, weight.classes)[: flags.shape[1]].T
+        return MultinomialStats.counted(flags, weight, 1).counts[:, 0]
+    return grouped_sum(weight, flags)
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,24 +210,26 @@ class BernoulliDensity(Density):
     complement: Array
 
     theta: ClassVar[str] = "probability"
-    kept: ClassVar[str] = "logs"
+    kept: ClassVar[str] = "log_sides"
+    add_scores = score_flags
 
     @classmethod
-    def of_logs(cls, one: Array, zero: Array) -> Self:
+    def of_logs(cls, zero: Array, one: Array) -> Self:
         """Probabilities of both sides whose logs are kept: small ones underflow."""
         density = cls(np.exp(one), np.exp(zero))
-        density.__dict__["logs"] = one, zero
+        density.__dict__["log_sides"] = zero, one
         return density
 
     @cached_property
-    def logs(self) -> tuple[Array, Array]:
-        return log(self.probability), log(self.complement)
+    def log_sides(self) -> tuple[Array, Array]:
+        """Log probabilities of a zero and of a one."""
+        return log(self.complement), log(self.probability)
 
     def parts(self) -> Parts:
         return {("theta{}", None): self.probability}
 
     def log_density(self, x: Array) -> Array:
-        return silent(np.isnan(x), np.where(np.equal(x, 1), *self.logs))
+        return silent(np.isnan(x), np.where(np.equal(x, 0), *self.log_sides))
 
     def log_likelihood(self, stats: BernoulliStats, xp: Any = np) -> Any:
         up = stats.ones * xp.log(xp.where(stats.ones > 0, self.probability, 1.0))
@@ -302,14 +250,8 @@ class BernoulliDensity(Density):
     def sample(self, rng: Rng) -> Array:
         return np.random.default_rng(rng).binomial(1, self.probability).astype(float)
 
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        return made_at(self, power, self._sums).score(x, out, n_jobs)
-
-    def _sums(self, power: Any) -> FlagSums:
-        return FlagSums(*(raised(power, side) for side in self.logs))
-
     def linear(self) -> Linear:
-        one, zero = self.logs
+        zero, one = self.log_sides
         return Linear(one - zero, zero.sum(axis=-1))
 
 
@@ -342,6 +284,7 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
 
     symbols: ClassVar[dict[str, str]] = {"a": "theta{}_a", "b": "theta{}_b"}
     is_linear: ClassVar[bool] = True
+    add_scores = score_flags
     a: Parameter
     b: Parameter
 
@@ -393,79 +336,71 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         each = xp.log_gamma_ratio(self.a, stats.ones) + xp.log_gamma_ratio(self.b, stats.zeros)
         return each - xp.log_gamma_ratio(self.a + self.b, stats.ones + stats.zeros)
 
+    @property
+    def pair(self) -> Dirichlet:
+        """The same belief about the levels 0 and 1, on the last axis."""
+        return Dirichlet(np.stack(np.broadcast_arrays(self.b, self.a), axis=-1))
+
     def log_moment(self, x: Array, s: Any) -> Array:
-        side = np.where(np.equal(x, 1), self.a, self.b)
-        return log_level_moment(side, self.a + self.b, np.isnan(x), s)
+        return self.pair.log_moment(x, s)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
-        side = np.where(np.equal(x, 1), self.a, self.b)
-        return silent(np.isnan(x), log_share_cumulants(side + tilt, self.a + self.b + tilt, order))
+        return self.pair.cumulants(x, order, tilt)
 
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        return made_at(self, power, self._sums).score(x, out, n_jobs)
+    @property
+    def log_sides(self) -> tuple[Array, Array]:
+        """Log predictives of a zero and of a one."""
+        total = self.a + self.b
+        return log(ratio(self.b, total)), log(ratio(self.a, total))
 
-    def _sums(self, power: Any) -> FlagSums:
-        """Scores of ones and zeros, times exponents of the features."""
-        return FlagSums(*(raised(power, self.log_predictive(side)) for side in ONE_AND_ZERO))
+    @cached_property
+    def sides(self) -> ColumnDirichlets:
+        """The same belief about columns of the two levels 0 and 1."""
+        return ColumnDirichlets(end_to_end(self.b, self.a), (2,) * self.a.shape[1])
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
-        each = (self.cumulants(side, ORDER, tilt * power) for side in ONE_AND_ZERO)
-        sides = (of_powers(cumulants, power) for cumulants in each)
-        return np.moveaxis(sum_sides(x, *sides), -1, 0)
+        tables = self.sides.level_cumulants(ORDER, tilt * power)
+        tables = of_powers(tables, self.sides.levels.per_level(power))
+        return np.moveaxis(sum_flags(x, tables), -1, 0)
 
     def score_transform(self, x: Cells, s: Array, power: Power = 1.0) -> Array:
-        return sum_sides(x, *(self.log_moment(side, nodes(s) * power) for side in ONE_AND_ZERO))
+        return sum_flags(x, self.sides.level_log_moment(nodes(s) * power))
 
     def score_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
-        one, zero = self._sides_left_out(stats, rows)
-        # by products of matrices, as a sparse table's zeros are many
-        if rows.alike and not np.isnan(one).any():
-            return FlagSums(one, zero).score(rows.x)[:, 0]
+        if rows.alike:
+            table = self.sides.levels_left_out(stats.sides, rows.each, rows.kind)
+            if not np.isnan(table).any():
+                return FlagSums(table[None]).add_up(*read_flags(rows.x))[:, 0]
         return self.cells_left_out(stats, rows).sum(axis=1)
 
     def cells_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
-        cells, (one, zero) = _numbers(rows.x), self._sides_left_out(stats, rows)
-        return silent(np.isnan(cells), np.where(cells == 1, one, zero))
-
-    def _sides_left_out(self, stats: BernoulliStats, rows: RowsLeftOut) -> Array:
-        """Scores of a one and of a zero that leaves, `(2, 1, f)` or `(2, r, f)`."""
-        prior = np.concatenate([self.a, self.b])
-        counts = np.concatenate([stats.ones, stats.zeros])
-        sides = np.arange(2)[:, None]
-        return log_shares_left(
-            prior, counts, lambda each: each.sum(axis=0), rows.each, rows.kind, sides
-        )
+        cells = replace(rows, x=self.broadcast(rows.x)[:, 0])
+        return self.sides.cells_left_out(stats.sides, cells)
 
     def linear_variance(self, against: int | None = None) -> Linear:
         offset = trigamma_fall(self.b, self.a).sum(axis=-1)
         return independent_variances(trigamma(self.a) + trigamma(self.b), offset, against)
 
-    @property
-    def sides(self) -> ColumnDirichlets:
-        """The same belief about columns of the two levels 0 and 1."""
-        sides = np.stack([self.b, self.a], axis=-1)
-        return ColumnDirichlets(sides.reshape(len(sides), -1), (2,) * sides.shape[1])
-
     def units(self, x: Cells) -> list[LevelUnit]:
         """Flags with an even prior and both values: of a constant flag, a table would know one
         level only.
         """
-        flags = _numbers(x)
+        flags = self.broadcast(x)[:, 0]
         both = (flags == 0).any(axis=0) & (flags == 1).any(axis=0)
         return [unit for unit in self.sides.units(flags) if both[unit.places[0]]]
 
     def level_columns(self, x: Cells, columns: Any) -> tuple[Array, ColumnDirichlets]:
-        return self.sides.level_columns(_numbers(x), columns)
+        return self.sides.level_columns(self.broadcast(x)[:, 0], columns)
 
     def sample(self, rng: Rng, size: Any = None) -> BernoulliDensity:
         rng = np.random.default_rng(rng)
         one = draw_log_gamma(self.a, rng, size)
         zero = draw_log_gamma(self.b, rng, size)
         total = np.logaddexp(one, zero)
-        return BernoulliDensity.of_logs(one - total, zero - total)
+        return BernoulliDensity.of_logs(zero - total, one - total)
 
     def log_density(self, theta: BernoulliDensity) -> Parts:
-        one, zero = theta.logs
+        zero, one = theta.log_sides
         return {
             ("theta{}", None): times(self.a - 1, one)
             + times(self.b - 1, zero)
@@ -478,11 +413,7 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
 
     def level_intervals(self, prob: float) -> tuple[Array, Array, Array]:
         """The expected probabilities of 0 and 1, `(..., 2)`, and the ends of their intervals."""
-        lower, upper = self.interval(prob)
-        mean = self.mean()
-        ends = ((1 - mean, mean), (1 - upper, lower), (1 - lower, upper))
-        first, low, high = (np.stack(pair, axis=-1) for pair in ends)
-        return first, low, high
+        return self.pair.level_intervals(prob)
 
     def predictive(self) -> Any:
         from scipy.stats import bernoulli
@@ -498,11 +429,6 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
     def variables(self, pm: Any, names: VariableNames) -> BernoulliDensity:
         probability = pm.Beta(**names("theta{}"), alpha=self.a, beta=self.b)
         return BernoulliDensity(probability, 1 - probability)
-
-
-def _numbers(x: Cells) -> Array:
-    cells = x[:]
-    return np.asarray(cells.toarray() if sparse.issparse(cells) else cells, float)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -560,14 +486,14 @@ class Bernoulli(Family[BernoulliStats]):
     def belief(self, stats: BernoulliStats) -> Beta:
         return shaped("Bernoulli", self.prior, stats.ones.shape)  # type: ignore[arg-type]
 
-    def read(self, x: Any) -> Flags:
+    def read(self, x: Any) -> Cells:
         if sparse.issparse(x) and self.threshold is not None and self.threshold < 0:
             raise ValueError(
                 f"Bernoulli: a threshold of {self.threshold} makes ones of a sparse table's empty "
                 "cells; "
                 "give a dense table."
             )
-        return Flags(x, self.threshold)
+        return x if self.threshold is None else Flags(x, self.threshold)
 
     def written(self, drawn: Array) -> Array:
         """Cells above the threshold for ones, and at most at it for zeros."""
@@ -594,9 +520,9 @@ class Bernoulli(Family[BernoulliStats]):
     def seen(self, stats: BernoulliStats) -> Seen:
         unit = self.smoothed(stats, 1.0, "mean").belief(stats)
         columns = np.arange(stats.ones.shape[1])
-        sides = np.hstack([stats.zeros, stats.ones]), np.hstack([unit.b, unit.a])
-        return Seen(*sides, np.tile(columns, 2), np.repeat([0, 1], len(columns)))
+        level = np.tile([0, 1], len(columns))
+        concentration = end_to_end(unit.b, unit.a)
+        return Seen(stats.sides.counts, concentration, np.repeat(columns, 2), level)
 
     def of_levels(self, concentration: Any, stats: BernoulliStats) -> Beta:
-        half = stats.ones.shape[1]
-        return Beta.raw(concentration[:, half:], concentration[:, :half])
+        return Beta.raw(concentration[:, 1::2], concentration[:, ::2])

@@ -20,7 +20,6 @@ from bayesnb.families.dirichlet import (
     DirichletFamily,
     EmpiricalDirichlet,
     LearnedLevels,
-    are_equal,
     simplex,
 )
 from bayesnb.families.family import Seen, unless_alike
@@ -37,6 +36,8 @@ from bayesnb.families.removal import log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.units import LevelUnit
 from bayesnb.numerics.views import EVERY
+
+EQUAL = 1e-12  # how far equal concentrations may differ, relatively
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,7 @@ class ColumnDirichlets(DirichletBelief, LevelBelief):
         codes = as_level(np.asarray(x[:]))
         units = []
         for j, part in enumerate(self.levels.split(self.concentration)):
-            if are_equal(part.T).all():
+            if (np.ptp(part, axis=1) <= EQUAL * part[:, 0]).all():
                 units.append(
                     LevelUnit((j,), codes[:, [j]], self.sizes[j : j + 1], part.sum(axis=1))
                 )

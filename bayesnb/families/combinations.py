@@ -58,6 +58,16 @@ class Combinations(Layout):
             return np.concatenate([values, np.zeros((*values.shape[:-1], 1))], axis=-1)
         return values @ np.eye(len(self.codes), len(self.codes) + 1)
 
+    def lump_logs(self, logs: Array) -> Array:
+        """Lump numbers whose logs are given."""
+        return logs + np.log(self._times) if self.others else logs[..., :-1]
+
+    def spread_logs(self, logs: Array) -> Array:
+        """The inverse of `lump_logs`."""
+        if self.others:
+            return logs - np.log(self._times)
+        return np.concatenate([logs, np.full_like(logs[..., :1], -np.inf)], axis=-1)
+
     def places(self, codes: Array) -> Array:
         """Entry of each row's combination, `(r, f) -> (r,)`; -1, the last one, without its own."""
         known, keys = keys_of(self.sizes, self.codes, codes)

@@ -57,7 +57,6 @@ from bayesnb.numerics.special import (
 from bayesnb.numerics.views import EVERY
 
 FEWEST = 2.0  # rows that a concentration found by evidence, with a pooled base, is worth
-EQUAL = 1e-12  # how far equal concentrations may differ, relatively
 FEW = 40  # levels of a distribution that a sampler moves on the simplex itself
 
 
@@ -79,15 +78,6 @@ def simplex(pm: Any, named: dict[str, Any], concentration: Any) -> Any:
         f"{named['name']}_variate", alpha=concentration, beta=1.0, dims=named["dims"]
     )
     return pm.Deterministic(**named, var=variates / variates.sum(axis=-1, keepdims=True))
-
-
-def log_share_cumulants(a: Array, total: Array, order: int) -> Array:
-    """Cumulants of the log of a Beta(a, total - a) variate: those of two logs of Gamma variates,
-    subtracted.
-    """
-    pairs = zip(log_gamma_cumulants(a, order), log_gamma_cumulants(total, order), strict=True)
-    with np.errstate(invalid="ignore"):
-        return np.stack([one - whole for one, whole in pairs])
 
 
 class DirichletBelief(Belief):
@@ -210,11 +200,6 @@ class DirichletBelief(Belief):
         from scipy.stats import dirichlet_multinomial
 
         return dirichlet_multinomial(self.concentration, 1)
-
-
-def are_equal(concentrations: Array) -> Array:
-    """Whether concentrations are equal but for rounding, `(k, ...) -> (...)`."""
-    return np.ptp(concentrations, axis=0) <= EQUAL * concentrations[0]
 
 
 def log_level_moment(concentration: Array, total: Array, missing: Array, s: Any) -> Array:

@@ -197,7 +197,7 @@ class GaussianDensity(Density):
             terms = (np.array(self.mean), power / self.variance / 2, height)
         define = partial(self.defined_score, power=power)
         score = partial(kernel_scores, numerics.gaussian_kernels.normal, terms, define)
-        return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
+        return by_rows(lambda rows: score(numbers(x, rows)), x, len(self), out, n_jobs)
 
     def linear(self) -> Linear | None:
         """Linear where all classes have one variance: the square of a cell is then worth the same
@@ -432,7 +432,7 @@ class NormalInverseGamma(StudentBelief):
         terms = made_at(self, power, lambda power: self._student(1.0, power))
         define = partial(self.defined_score, power=power)
         score = partial(kernel_scores, numerics.gaussian_kernels.student, terms, define)
-        return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
+        return by_rows(lambda rows: score(numbers(x, rows)), x, len(self), out, n_jobs)
 
     def row_log_moment(self, x: Cells, s: Any) -> Array:
         if np.ndim(s) > 1:

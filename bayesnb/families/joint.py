@@ -26,7 +26,6 @@ from bayesnb.families.dirichlet import (
     DirichletFamily,
     EmpiricalDirichlet,
     log_level_moment,
-    log_share_cumulants,
     simplex,
     tally,
 )
@@ -37,6 +36,7 @@ from bayesnb.families.removal import RowsLeftOut, log_shares_left
 from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight
+from bayesnb.numerics.special import log_gamma_cumulants
 
 
 def flatten(x: Array) -> tuple[Array, Array]:
@@ -143,19 +143,6 @@ class JointDensity(Combined, LevelDensity):
         probability = like.levels.spread(parts["theta{}", None])[..., None, :]
         return cls(probability, *like.layout_values)
 
-    def opened(self, combinations: Array, shares: Array) -> Self:
-        """The density with entries for more combinations, which have these shares, as logs, of what
-        others had.
-
-        The last share is that of all that still have none, `(..., m + 1)`.
-        """
-        wide = self.having(combinations)
-        rest = np.log(self.levels.others) + self.log_theta[..., -1:]
-        logs = wide.log_theta.copy()
-        logs[..., wide.levels.places(combinations)] = rest + shares[..., :-1]
-        logs[..., -1:] = rest + shares[..., -1:] - np.log(wide.levels.others or 1.0)
-        return type(self).of_logs(logs, *wide.layout_values)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JointDirichlet(Combined, DirichletBelief):
@@ -234,8 +221,10 @@ class JointDirichlet(Combined, DirichletBelief):
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         concentration, missing = self.concentrations(x)
-        total = self.levels.sums(self.concentration)
-        return silent(missing, log_share_cumulants(concentration + tilt, total + tilt, order))
+        total = np.broadcast_to(self.levels.sums(self.concentration), concentration.shape)
+        level = log_gamma_cumulants(concentration + tilt, order)
+        with np.errstate(invalid="ignore"):
+            return silent(missing, level - log_gamma_cumulants(total + tilt, order))
 
     def score_left_out(self, stats: JointStats, rows: RowsLeftOut) -> Array:
         wide, stats = self.aligned(stats)
@@ -246,30 +235,23 @@ class JointDirichlet(Combined, DirichletBelief):
 
     def sample(self, rng: Rng, size: Any = None) -> JointDensity:
         logs = self.entries.sample(rng, size).log_theta
-        last = np.full_like(logs[..., :1], -np.inf)
-        if self.levels.others:
-            last = logs[..., -1:] - np.log(self.levels.others)
-        logs = np.concatenate([logs[..., : len(self.combinations)], last], axis=-1)
-        return JointDensity.of_logs(logs, *self.layout_values)
+        return JointDensity.of_logs(self.levels.spread_logs(logs), *self.layout_values)
 
     def opened(self, theta: JointDensity, x: Cells, rng: Rng) -> JointDensity:
+        """The theta with entries for the rows' combinations, which share what all others had."""
         new = theta.levels.unseen(x)
-        return theta.opened(new, self.shares(theta, len(new), rng)) if len(new) else theta
-
-    def shares(self, theta: JointDensity, several: int, rng: Rng) -> Array:
-        """Draw how combinations without an entry share what all those have: `several`, and the
-        rest, `(s, 1, m + 1)`.
-
-        As logs, of as many draws as theta has.
-        """
+        if not len(new):
+            return theta
+        wide = theta.having(new)
+        last = wide.levels.others
         each = np.tile(self.concentration[..., -1:], (len(theta) // len(self), 1, 1))
-        rest = theta.levels.others - several
-        a = np.repeat(each, several, axis=-1)
-        if rest:
-            return Dirichlet(np.concatenate([a, each * rest], axis=-1)).sample(rng).log_theta
-        return np.concatenate(
-            [Dirichlet(a).sample(rng).log_theta, np.full_like(each, -np.inf)], axis=-1
-        )
+        shares = [np.repeat(each, len(new), axis=-1), each * last][: 1 + bool(last)]
+        drawn = Dirichlet(np.concatenate(shares, axis=-1)).sample(rng).log_theta
+        drawn = drawn + np.log(theta.levels.others) + theta.log_theta[..., -1:]
+        logs = wide.log_theta.copy()
+        logs[..., wide.levels.places(new)] = drawn[..., : len(new)]
+        logs[..., -1] = drawn[..., -1] - np.log(last) if last else -np.inf
+        return JointDensity.of_logs(logs, *wide.layout_values)
 
     def parts(self) -> Parts:
         """The last entry is that of all other combinations together."""
@@ -277,13 +259,7 @@ class JointDirichlet(Combined, DirichletBelief):
 
     def log_density(self, theta: JointDensity) -> Parts:
         wide, theta = self.aligned(theta)
-        logs = theta.log_theta
-        if theta.levels.others:
-            logs = np.concatenate(
-                [logs[..., :-1], logs[..., -1:] + np.log(theta.levels.others)], axis=-1
-            )
-        else:
-            logs = logs[..., :-1]
+        logs = theta.levels.lump_logs(theta.log_theta)
         density = wide.entries.dirichlet_log_density(DirichletDensity.of_logs(logs))
         return {("theta{}", None): density[..., 0]}
 

@@ -53,8 +53,6 @@ class Layout(ABC):
     def normalise(self, values: Array) -> Array:
         """Each level's part of its column's sum; all alike where the sum is 0."""
         total = self.totals(values)
-        if (total > 0).all():
-            return np.divide(values, total, out=total if total.shape == values.shape else None)
         return np.where(total > 0, ratio(values, total), 1 / self.totals(np.ones_like(values)))
 
 

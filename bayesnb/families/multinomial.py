@@ -72,7 +72,6 @@ from bayesnb.numerics.special import (
     ratio,
     times,
 )
-from bayesnb.numerics.threads import in_order
 from bayesnb.numerics.views import EVERY, entries, lanes, pieces_of, sweeps_of
 
 
@@ -169,15 +168,6 @@ class CountScores(RowScores):
             return np.zeros_like(counts)
         size = counts.sum(axis=-1, keepdims=True)
         return ratio(counts, size) * gammaln(size + 1) - gammaln(counts + 1)
-
-    def add_scores(self, x: Cells, power: Any, out: Array | None, n_jobs: int | None) -> Array:
-        total = np.zeros((x.shape[0], len(self))) if out is None else out
-
-        def add(rows: slice) -> None:
-            total[rows] += self.defined_score(x[rows], power)
-
-        list(in_order(add, pieces_of(x), n_jobs))
-        return total
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from scipy import sparse
 from bayesnb import numerics
 from bayesnb.families.record import Array, Cells, Power, is_one
 from bayesnb.numerics.row_kernels import sums_of_entries
-from bayesnb.numerics.threads import blocks, in_order, pieces, threads_of
+from bayesnb.numerics.threads import blocks, in_order, threads_of
 from bayesnb.numerics.views import LANES, MOST_LANES, TABLE, pieces_of
 
 EVERY = slice(None)
@@ -27,17 +27,17 @@ MOST_COUNTED = 4096  # counts up to this one have a place each in a table, other
 
 def by_rows(
     score: Callable[[slice], Array],
-    shape: tuple[int, int],
+    x: Cells,
     classes: int,
     out: Array | None,
     n_jobs: int | None,
 ) -> Array:
     """Scores of blocks of rows, each computed apart, as one `(r, c)` array, or added to one."""
-    parts = pieces(shape[0], max(shape[1], classes))
+    parts = pieces_of(x)
     if len(parts) == 1:
         total = score(EVERY)
         return total if out is None else np.add(out, total, out=out)
-    out = np.zeros((shape[0], classes)) if out is None else out
+    out = np.zeros((x.shape[0], classes)) if out is None else out
 
     def add_rows(rows: slice) -> None:
         out[rows] += score(rows)

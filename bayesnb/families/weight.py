@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bayesnb import numerics
 from bayesnb.numerics.views import FLOATS, LABELS, readable
 
 Array = np.ndarray
@@ -75,5 +76,9 @@ def grouped_sum(weight: Weight, x: Any) -> Array:
     """Weighted sums over the rows of each class, `(r, c), (r, f) -> (c, f)`, in float64 whatever x
     is.
     """
-    total = weight.matrix.T @ x
-    return total.toarray() if sparse.issparse(total) else np.asarray(total, float)
+    if sparse.issparse(x):
+        return (weight.matrix.T @ x).toarray()
+    total = np.zeros((weight.classes, x.shape[1]))
+    cells = readable(x, FLOATS)
+    numerics.level_kernels.add_to_classes(cells, weight.codes, weight.counts, total)
+    return total

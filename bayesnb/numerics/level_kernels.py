@@ -32,43 +32,10 @@ def translate(
 def translate_by_definition(
     x: Array, least: Array, size: Array, starts: Array, table: Array, unknown: Array, codes: Array
 ) -> None:
-    code = codes_of_integers(x, least, size, starts, table)
+    at = x - least
+    places = np.where((at >= 0) & (at < size), starts + at, -1)
+    code = np.append(table, -2)[places]
     codes[:] = np.where(code == -2, unknown, code)
-
-
-def codes_of_integers(x: Array, least: Array, size: Array, starts: Array, table: Array) -> Array:
-    """Codes of integers by table, `(r, f), 3 of (f,), (k,) -> (r, f)`; -2 beyond the table."""
-    at = x - least
-    return np.append(table, -2)[np.where((at >= 0) & (at < size), starts + at, -1)]
-
-
-@compiled
-def any_unknown(x: Array, least: Array, size: Array, starts: Array, table: Array) -> bool:
-    """Return whether an integer has no code in the table, `(r, f), 3 of (f,), (k,)`.
-
-    In an empty array, all have one.
-    """
-    for i in range(x.shape[0]):
-        beyond = False
-        # no way out of this loop, so that several columns are compared at once
-        for j in range(x.shape[1]):
-            beyond |= bool(np.uint64(np.int64(x[i, j]) - least[j]) >= np.uint64(size[j]))
-        if beyond:
-            return True
-        if len(table):
-            for j in range(x.shape[1]):
-                if table[starts[j] + np.int64(x[i, j]) - least[j]] == -2:
-                    return True
-    return False
-
-
-@any_unknown.defined(CHEAP)
-def any_unknown_by_definition(
-    x: Array, least: Array, size: Array, starts: Array, table: Array
-) -> bool:
-    at = x - least
-    beyond = bool(((at < 0) | (at >= size)).any())
-    return beyond or (len(table) > 0 and bool((table[starts + at] == -2).any()))
 
 
 @compiled
@@ -135,7 +102,10 @@ def tally_by_definition(
     codes: Array, starts: Array, labels: Array, weight: Array, counts: Array
 ) -> int:
     places, unusual = places_of(codes, starts)
-    add_to_levels(places, labels, weight, counts)
+    kept = places >= 0
+    rows = np.nonzero(kept)[0]
+    # in order: blocks of rows make no difference
+    np.add.at(counts, (places[kept], labels[rows]), weight[rows])
     return unusual
 
 
@@ -151,16 +121,16 @@ def places_of(codes: Array, starts: Array) -> tuple[Array, int]:
     return (np.where(missing | beyond, -1, places) if unusual else places), unusual
 
 
-def add_to_levels(places: Array, labels: Array, weight: Array, counts: Array) -> None:
-    """Add each row's weight to its class's counts at its places, `(r, f), (r,), (r,) -> (k, c)`.
+@compiled
+def add_to_classes(x: Array, labels: Array, weight: Array, total: Array) -> None:
+    """Add each row, times its weight, to the sums of its class, `(r, f), (r,), (r,) -> (c, f)`."""
+    for i in range(len(x)):
+        add_times(total[labels[i]], weight[i], x[i])
 
-    A place of -1 is none.
-    """
-    kept = places >= 0
-    flat = places * counts.shape[1] + labels[:, None]
-    weights = np.broadcast_to(weight[:, None], places.shape)
-    # in order: blocks of rows make no difference
-    np.add.at(counts.reshape(-1, copy=False), flat[kept], weights[kept])
+
+@add_to_classes.defined(CHEAP)
+def add_to_classes_by_definition(x: Array, labels: Array, weight: Array, total: Array) -> None:
+    np.add.at(total, labels, weight[:, None] * x)
 
 
 @compiled

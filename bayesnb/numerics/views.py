@@ -24,7 +24,7 @@ COUNTS = (np.dtype(np.float64), np.dtype(np.int64))
 EVERY = slice(None)
 LANES = 8  # numbers in a line of a cache
 MOST_LANES = 64
-SWEEP = 1 << 24  # cells
+SWEEP = 1 << 21  # cells, which may be copied
 TABLE = 1 << 21  # entries of a table for some classes
 
 
@@ -70,26 +70,22 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Flags(View):
-    """Numbers of which those above a threshold are ones.
-
-    Without a threshold they are zeros and ones already.
-    """
+    """Numbers of which those above a threshold are ones."""
 
     dtype = np.dtype(float)
     numbers: Any  # an array, a view or CSR
-    threshold: float | None
+    threshold: float
 
     def __getitem__(self, index: Any) -> Any:
         part = self.numbers[index]
-        if sparse.issparse(part):
-            return sparse.csr_array(
-                (self._ones(part.data), part.indices, part.indptr), shape=part.shape
-            )
-        return self._ones(part)
-
-    def _ones(self, x: Array) -> Array:
-        x = np.asarray(x, float)
-        return x if self.threshold is None else np.where(np.isnan(x), np.nan, x > self.threshold)
+        cells = part.data if sparse.issparse(part) else np.asarray(part)
+        flags = cells > self.threshold
+        known = np.isfinite(cells)
+        if not known.all():  # neither a missing cell nor an infinite one is a flag
+            flags = np.where(known, flags, cells)
+        if not sparse.issparse(part):
+            return flags
+        return sparse.csr_array((flags, part.indices, part.indptr), part.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +94,7 @@ class Lookup:
     missing.
 
     What has no place, or -2 for one, is unknown, and coded as `unknown[j]`. `values[j]` are what
-    column j's integers stand for; None if for themselves. Places that are 0, 1, ... may be a range,
-    of which no table is made if all are.
+    column j's integers stand for; None if for themselves. Places that are 0, 1, ... may be a range.
     """
 
     least: Array
@@ -108,11 +103,11 @@ class Lookup:
     values: Sequence[tuple[Any, ...]] | None
 
     @cached_property
-    def table(self) -> tuple[Array, Array, Array, Array, Array]:
+    def table(self) -> tuple[Array, Array, Array, Array]:
         """Arguments of the kernel `translate`, the columns' places end to end."""
         sizes = self.sizes
         places = [np.asarray(place) for place in self.places]
-        return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places), self.unknown
+        return self.least, sizes, np.cumsum(sizes) - sizes, np.concatenate(places)
 
     @cached_property
     def sizes(self) -> Array:
@@ -131,13 +126,6 @@ class Lookup:
             for place in self.places
         )
         return same and bool((self.least == -skip).all() and (self.unknown < 0).all())
-
-    @cached_property
-    def known(self) -> tuple[Array, Array, Array, Array]:
-        """Arguments of the kernel `any_unknown`: no places where all are ranges."""
-        if any(not isinstance(place, range) for place in self.places):
-            return self.table[:4]
-        return self.least, self.sizes, np.zeros_like(self.sizes), np.empty(0, np.int64)
 
     def unknown_in(self, j: int, column: Array) -> Counter:
         """Levels in a column that have no place, and how often each occurs."""
@@ -165,9 +153,12 @@ class Coded(View):
         return self.lookup.plain
 
     def __getitem__(self, index: Any) -> Array:
+        return self._translate(index, self.lookup.unknown)
+
+    def _translate(self, index: Any, unknown: Array) -> Array:
         x = readable(self.integers[index], INTEGERS)
         codes = np.empty(x.shape, np.int32)
-        numerics.level_kernels.translate(x, *self.lookup.table, codes)
+        numerics.level_kernels.translate(x, *self.lookup.table, unknown, codes)
         return codes
 
     def unknown_levels(self, n_jobs: int | None = 1) -> list[Counter]:
@@ -175,8 +166,7 @@ class Coded(View):
         lookup = self.lookup
 
         def has_unknown(rows: slice) -> bool:
-            x = readable(self.integers[rows], INTEGERS)
-            return numerics.level_kernels.any_unknown(x, *lookup.known)
+            return bool((self._translate(rows, np.full_like(lookup.unknown, -2)) == -2).any())
 
         # by the distinct values, or by one pass over integers as they are
         if lookup.values is not None:
@@ -258,12 +248,9 @@ def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     """
     if sparse.issparse(x):
         starts = x.indptr[rows.start : None if rows.stop is None else rows.stop + 1]
-        data = x.data
-        indices = x.indices
-        if as_it_is(x):
-            return data, indices, readable(starts, INTEGERS)
         span = slice(starts[0], starts[-1])
-        return readable(data[span], COUNTS), np.array(indices[span]), starts - starts[0]
+        cells = readable(x.data[span], COUNTS), readable(x.indices[span], INTEGERS)
+        return *cells, starts - starts[0]
     part = np.ascontiguousarray(x[rows])
     features = np.arange(part.shape[1], dtype=np.int32)
     ends = np.arange(len(part) + 1, dtype=np.int32) * part.shape[1]
@@ -286,30 +273,22 @@ def column(x: Any, feature: int) -> Array:
     ).astype(float)[:, 0]
 
 
-def as_it_is(x: Any) -> bool:
-    """Whether kernels can read a CSR's own arrays."""
-    return x.data.dtype in COUNTS and x.data.flags.writeable and x.indices.flags.writeable
-
-
-def pieces_of(x: Any) -> list[slice]:
-    """Blocks of a table's rows, dense or CSR, to hand to threads."""
+def width_of(x: Any) -> int:
+    """Cells of a row, of a sparse table the cells that are stored, on average."""
     rows, width = x.shape
-    return pieces(rows, _stored_width(x) if rows > 1 and sparse.issparse(x) else width)
+    cells = x.numbers if isinstance(x, Flags) else x
+    return -(-cells.nnz // rows) if rows > 1 and sparse.issparse(cells) else width
+
+
+def pieces_of(x: Any, least: int = 1) -> list[slice]:
+    """Blocks of a table's rows, dense or CSR, to hand to threads, with `least` cells in each."""
+    width = width_of(x)
+    return pieces(x.shape[0], width, least // max(width, 1))
 
 
 def sweeps_of(x: Any) -> list[slice]:
-    """Blocks of rows that several threads go through at once, each for other classes.
-
-    They are smaller where they are copied.
-    """
-    if not (sparse.issparse(x) and as_it_is(x)):
-        return pieces_of(x)
-    return blocks(x.shape[0], max(SWEEP // max(_stored_width(x), 1), 1))
-
-
-def _stored_width(x: sparse.csr_array) -> int:
-    """Return how many cells of a row are stored, on average."""
-    return -(-x.nnz // max(x.shape[0], 1))
+    """Blocks of rows that several threads go through at once, each for other classes."""
+    return blocks(x.shape[0], max(SWEEP // max(width_of(x), 1), 1))
 
 
 def lanes(table: Array) -> Array:
