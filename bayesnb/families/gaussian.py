@@ -69,14 +69,9 @@ class GaussianStats(Stats):
         rows, features = x.shape
 
         def count_rows(rows: slice) -> Array:
-            labels = (weight.codes[rows], weight.counts[rows])
             total = np.zeros((4, weight.classes, features))
-            part = numbers(x, rows)
-            block = np.empty((5, weight.classes, features))
-            spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
-            if not numerics.moment_kernels.moments(part, *labels, None, *spare, total):
-                total[:] = 0.0
-                numerics.moment_kernels.moments(part, *labels, True, *spare, total)
+            labels = weight.codes[rows], weight.counts[rows]
+            numerics.moment_kernels.moments(numbers(x, rows), *labels, total)
             return total
 
         parts = iter(in_order(count_rows, pieces(rows, features, 4 * weight.classes), n_jobs))
