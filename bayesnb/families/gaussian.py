@@ -46,6 +46,7 @@ from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
 ROUNDED = 8 * float(np.finfo(float).eps)
+FEW = 1 << 14  # cells, times classes: NumPy takes milliseconds, and nothing is compiled
 MOST_SETTLED = 1e12  # rows about a variance for each about its mean
 
 
@@ -449,6 +450,8 @@ class NormalInverseGamma(StudentBelief):
         return np.array(self.location), width, exponent, height, alike
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        if x.shape[0] * self.shape.size < FEW:
+            return super().score_cumulants(x, tilt, power)
         cells = numbers(x, EVERY)
         w = by_feature(power, self.shape.shape[1])
         fields = self.location, w / (2 * self.scale), w / self.count, self.shape + tilt * w / 2
