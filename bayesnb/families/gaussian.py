@@ -195,17 +195,14 @@ class GaussianDensity(Density):
         score = partial(kernel_scores, numerics.gaussian_kernels.normal, terms, define)
         return by_rows(lambda rows: score(numbers(x, rows)), x.shape, len(self), out, n_jobs)
 
-    def linear(self) -> Linear | None:
+    def linear_against(self, place: int) -> Linear | None:
+        """Far from zero the means' squares have no digit left for their difference."""
+        return self.linear(self.mean[place])
+
+    def linear(self, other: Any = 0.0) -> Linear | None:
         """Linear where all classes have one variance: the square of a cell is then worth the same
         to each of them.
         """
-        return self._linear(0.0)
-
-    def linear_against(self, place: int) -> Linear | None:
-        """Far from zero the means' squares have no digit left for their difference."""
-        return self._linear(self.mean[place])
-
-    def _linear(self, other: Any) -> Linear | None:
         if not self.proper.all() or (self.variance != self.variance[:1]).any():
             return None
         weights = (self.mean - other) / self.variance
@@ -486,12 +483,8 @@ class NormalInverseGamma(StudentBelief):
         cells = np.asarray(numbers(x, EVERY), float)
         units = []
         for j in range(cells.shape[1]):
-            one = self.only(j)
-            column = cells[:, [j]]
-            scale = one.matrix[..., None]
-            units.append(
-                NumberUnit((j,), column, one.count[:, 0], one.shape[:, 0], one.location, scale)
-            )
+            prior = self.count[:, j], self.shape[:, j], self.location[:, [j]]
+            units.append(NumberUnit((j,), cells[:, [j]], *prior, self.matrix[:, [j], None]))
         return units
 
     # PyMC

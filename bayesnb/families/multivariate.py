@@ -218,17 +218,14 @@ class VectorDensity(Density):
 
         return by_pattern(x, complete)
 
-    def linear(self) -> Linear | None:
+    def linear_against(self, place: int) -> Linear | None:
+        """Far from zero the means' squares have no digit left for their difference."""
+        return self.linear(self.mean[place])
+
+    def linear(self, other: Any = 0.0) -> Linear | None:
         """Linear where all classes have one covariance: squares and products then cancel between
         classes.
         """
-        return self._linear(0.0)
-
-    def linear_against(self, place: int) -> Linear | None:
-        """Far from zero the means' squares have no digit left for their difference."""
-        return self._linear(self.mean[place])
-
-    def _linear(self, other: Any) -> Linear | None:
         if not self.proper.all() or (self.covariance != self.covariance[:1]).any():
             return None
         whitening = self.root.whitening

@@ -13,6 +13,7 @@ vectorises.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -76,15 +77,23 @@ def student(
 def student_by_definition(
     x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array
 ) -> bool:
+    return add_cells(x, mean, lambda gap: height - exponent * np.log1p(width * gap * gap), out)
+
+
+def add_cells(x: Array, mean: Array, value: Callable[[Array], Array], out: Array) -> bool:
+    """Add the values of cells, as functions of their distance from the mean, and sum features.
+
+    A missing cell adds nothing. Return whether all sums are finite.
+    """
     finite = True
     with np.errstate(all="ignore"):
         for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
             gap = x[rows, None] - mean
-            value = height - exponent * np.log1p(width * gap * gap)
-            total = np.add.reduce(value, axis=2)
+            each = value(gap)
+            total = np.add.reduce(each, axis=2)
             # one number tells whether any is missing or infinite: a row is answered in microseconds
             if not math.isfinite(np.add.reduce(total, axis=None)):
-                total = np.where(np.isnan(gap), 0.0, value).sum(axis=2)
+                total = np.where(np.isnan(gap), 0.0, each).sum(axis=2)
                 finite = finite and bool(np.isfinite(total).all())
             out[rows] += total
     return finite
@@ -120,13 +129,7 @@ def normal(x: Array, mean: Array, weight: Array, height: Array, out: Array) -> b
 
 @normal.defined(LITTLE)
 def normal_by_definition(x: Array, mean: Array, weight: Array, height: Array, out: Array) -> bool:
-    with np.errstate(all="ignore"):
-        for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
-            gap = x[rows, None] - mean
-            value = height - weight * gap * gap
-            value[np.isnan(gap)] = 0.0
-            out[rows] += value.sum(axis=2)
-    return bool(np.isfinite(out).all())
+    return add_cells(x, mean, lambda gap: height - weight * gap * gap, out)
 
 
 @compiled
