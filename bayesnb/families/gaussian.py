@@ -327,7 +327,9 @@ class NormalInverseGamma(StudentBelief):
         half, surprise, widened = map(self.pooled, terms)
         shape = self.per_model(self.shape)
         scale = self.per_model(self.scale)
-        return log_evidence_of_variance(shape, scale, half, surprise, widened, xp)
+        # ratios of normalizers, written so that a row keeps its digits after 1e12 others
+        gain = xp.log_gamma_ratio(shape, half) - shape * xp.log1p(surprise / scale)
+        return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
     def log_predictive(self, x: Array) -> Array:
         # Student's t with 2 * shape degrees of freedom, also where a distance is infinite; an
@@ -511,18 +513,6 @@ class NormalInverseGamma(StudentBelief):
             variance = pm.InverseGamma(**named, alpha=self.shape, beta=self.scale)
         mean = pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5)
         return GaussianDensity(mean, variance)
-
-
-def log_evidence_of_variance(
-    shape: Any, scale: Any, half: Any, surprise: Any, widened: Any, xp: Any = special
-) -> Any:
-    """The log evidence of rows that say of one variance half their number, what they add to the
-    scale, and log(k_n/k).
-
-    Ratios of normalizers, written so that a row keeps its digits after 1e12 others.
-    """
-    gain = xp.log_gamma_ratio(shape, half) - shape * xp.log1p(surprise / scale)
-    return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
 
 def kernel_scores(

@@ -61,7 +61,7 @@ def moments_in_one_block(x: Array, codes: Array, weight: Array, total: Array) ->
             count = w.sum(axis=1)
             mean = ratio((w * np.where(known, cells, 0.0)).sum(axis=1), count)
             deviation = np.where(known, cells - mean[:, None], 0.0)
-            exact = list(map(math.sumprod, w.tolist(), deviation.tolist()))
+            exact = np.array(list(map(math.sumprod, w.tolist(), deviation.tolist())))
             slip = ratio(exact, count)
             ssd = (w * deviation * deviation).sum(axis=1) - count * slip * slip
             total[:, c] = count, mean, slip, np.maximum(ssd, 0.0)

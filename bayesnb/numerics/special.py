@@ -174,14 +174,11 @@ def trigamma_fall(a: Array, s: Array) -> Array:
     far = np.maximum(a, STIRLING_FROM)
     end = far + s
     leading = s / far / end * (1 + (1 / far + 1 / end) / 2)
-    value = np.asarray(leading + _trigamma_tail(far) - _trigamma_tail(end))
+    value = np.asarray(
+        leading + _tail(far, TRIGAMMA_STIRLING) / far - _tail(end, TRIGAMMA_STIRLING) / end
+    )
     value[near] = trigamma(a[near]) - trigamma(a[near] + s[near])
     return value
-
-
-def _trigamma_tail(z: Array) -> Array:
-    """psi'(z) - 1 / z - 1 / (2 z**2) for large z."""
-    return _tail(z, TRIGAMMA_STIRLING) / z
 
 
 def log_rising_binomial(a: Array, x: Array) -> Array:
