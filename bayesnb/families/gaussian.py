@@ -113,10 +113,9 @@ class GaussianStats(Stats):
         one = (rounding == 0) & (rest.count == 1)
         size = self._size()
         moved = np.abs(part.mean - self.mean) > SLACK * size
-        # by rows that left earlier
-        before = np.where(part.count > 0, ROUNDED * self.count * size**2, 0.0)
-        equal = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2)
-        wide = np.abs(rest.ssd) > equal + before + self.slip(part, rest).ssd
+        # what rounding left when the rows came, or others left
+        equal = SLACK * self.ssd + ROUNDED * self.count * size**2
+        wide = np.abs(rest.ssd) > equal + self.slip(part, rest).ssd
         spread = wide & ((rest.ssd < 0) | none | one)
         return (rest.count < -about) | (every[:, None] & ~none) | spread | (none & moved)
 

@@ -122,9 +122,9 @@ class VectorStats(Stats):
         direction.
         """
         rest = self - part
-        alone = self.columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
         columns = self.columns
-        slip = self.columns.slip(part.columns, rest.columns).ssd
+        alone = columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
+        slip = columns.slip(part.columns, rest.columns).ssd
         unit = np.sqrt(columns.ssd + slip)
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.nan_to_num(rest.scatter[:, 0] / outer(unit), posinf=0.0, neginf=0.0)

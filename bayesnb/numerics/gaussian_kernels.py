@@ -158,14 +158,6 @@ def transpose(part: Array, tile: Array) -> None:
 
 
 @compiled
-def times(q: float, x: float, mean: float, width: float) -> float:
-    """(1 + q) * (1 + width * (x - mean)**2) - 1, which keeps its digits when all are small."""
-    d = x - mean
-    u = width * d * d
-    return q + (u + q * u)
-
-
-@compiled
 def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) -> None:
     """Add the log of each lane's product over features, taken whenever one gets LARGE."""
     clear(q)
@@ -174,7 +166,9 @@ def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) 
         w = width[j]
         large = 0
         for i in range(LANES):
-            q[i] = times(q[i], tile[j, i], m, w)
+            d = tile[j, i] - m
+            u = w * d * d
+            q[i] = q[i] + (u + q[i] * u)
             large |= q[i] > LARGE
         if large != 0:
             take_logs(q, total)
