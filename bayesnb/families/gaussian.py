@@ -46,6 +46,7 @@ from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import EVERY, numbers
 
 ROUNDED = 8 * float(np.finfo(float).eps)
+FEW = 1 << 14  # cells, times classes: NumPy takes milliseconds, and nothing is compiled
 MOST_SETTLED = 1e12  # rows about a variance for each about its mean
 
 
@@ -69,14 +70,9 @@ class GaussianStats(Stats):
         rows, features = x.shape
 
         def count_rows(rows: slice) -> Array:
-            labels = (weight.codes[rows], weight.counts[rows])
             total = np.zeros((4, weight.classes, features))
-            part = numbers(x, rows)
-            block = np.empty((5, weight.classes, features))
-            spare = np.empty(len(part), np.int64), np.empty(weight.classes + 1, np.int64), block
-            if not numerics.moment_kernels.moments(part, *labels, None, *spare, total):
-                total[:] = 0.0
-                numerics.moment_kernels.moments(part, *labels, True, *spare, total)
+            labels = weight.codes[rows], weight.counts[rows]
+            numerics.moment_kernels.moments(numbers(x, rows), *labels, total)
             return total
 
         parts = iter(in_order(count_rows, pieces(rows, features, 4 * weight.classes), n_jobs))
@@ -117,10 +113,9 @@ class GaussianStats(Stats):
         one = (rounding == 0) & (rest.count == 1)
         size = self._size()
         moved = np.abs(part.mean - self.mean) > SLACK * size
-        # by rows that left earlier
-        before = np.where(part.count > 0, ROUNDED * self.count * size**2, 0.0)
-        equal = SLACK * (self.ssd + self.count * (SLACK * self.mean) ** 2)
-        wide = np.abs(rest.ssd) > equal + before + self.slip(part, rest).ssd
+        # what rounding left when the rows came, or others left
+        equal = SLACK * self.ssd + ROUNDED * self.count * size**2
+        wide = np.abs(rest.ssd) > equal + self.slip(part, rest).ssd
         spread = wide & ((rest.ssd < 0) | none | one)
         return (rest.count < -about) | (every[:, None] & ~none) | spread | (none & moved)
 
@@ -199,17 +194,14 @@ class GaussianDensity(Density):
         score = partial(kernel_scores, numerics.gaussian_kernels.normal, terms, define)
         return by_rows(lambda rows: score(numbers(x, rows)), x, len(self), out, n_jobs)
 
-    def linear(self) -> Linear | None:
+    def linear_against(self, place: int) -> Linear | None:
+        """Far from zero the means' squares have no digit left for their difference."""
+        return self.linear(self.mean[place])
+
+    def linear(self, other: Any = 0.0) -> Linear | None:
         """Linear where all classes have one variance: the square of a cell is then worth the same
         to each of them.
         """
-        return self._linear(0.0)
-
-    def linear_against(self, place: int) -> Linear | None:
-        """Far from zero the means' squares have no digit left for their difference."""
-        return self._linear(self.mean[place])
-
-    def _linear(self, other: Any) -> Linear | None:
         if not self.proper.all() or (self.variance != self.variance[:1]).any():
             return None
         weights = (self.mean - other) / self.variance
@@ -334,7 +326,9 @@ class NormalInverseGamma(StudentBelief):
         half, surprise, widened = map(self.pooled, terms)
         shape = self.per_model(self.shape)
         scale = self.per_model(self.scale)
-        return log_evidence_of_variance(shape, scale, half, surprise, widened, xp)
+        # ratios of normalizers, written so that a row keeps its digits after 1e12 others
+        gain = xp.log_gamma_ratio(shape, half) - shape * xp.log1p(surprise / scale)
+        return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
     def log_predictive(self, x: Array) -> Array:
         # Student's t with 2 * shape degrees of freedom, also where a distance is infinite; an
@@ -454,6 +448,8 @@ class NormalInverseGamma(StudentBelief):
         return np.array(self.location), width, exponent, height, alike
 
     def score_cumulants(self, x: Cells, tilt: float = 0.0, power: Power = 1.0) -> Array:
+        if x.shape[0] * self.shape.size < FEW:
+            return super().score_cumulants(x, tilt, power)
         cells = numbers(x, EVERY)
         w = by_feature(power, self.shape.shape[1])
         fields = self.location, w / (2 * self.scale), w / self.count, self.shape + tilt * w / 2
@@ -488,12 +484,8 @@ class NormalInverseGamma(StudentBelief):
         cells = np.asarray(numbers(x, EVERY), float)
         units = []
         for j in range(cells.shape[1]):
-            one = self.only(j)
-            column = cells[:, [j]]
-            scale = one.matrix[..., None]
-            units.append(
-                NumberUnit((j,), column, one.count[:, 0], one.shape[:, 0], one.location, scale)
-            )
+            prior = self.count[:, j], self.shape[:, j], self.location[:, [j]]
+            units.append(NumberUnit((j,), cells[:, [j]], *prior, self.matrix[:, [j], None]))
         return units
 
     # PyMC
@@ -520,18 +512,6 @@ class NormalInverseGamma(StudentBelief):
             variance = pm.InverseGamma(**named, alpha=self.shape, beta=self.scale)
         mean = pm.Normal(**names("mu"), mu=self.location, sigma=(variance / self.count) ** 0.5)
         return GaussianDensity(mean, variance)
-
-
-def log_evidence_of_variance(
-    shape: Any, scale: Any, half: Any, surprise: Any, widened: Any, xp: Any = special
-) -> Any:
-    """The log evidence of rows that say of one variance half their number, what they add to the
-    scale, and log(k_n/k).
-
-    Ratios of normalizers, written so that a row keeps its digits after 1e12 others.
-    """
-    gain = xp.log_gamma_ratio(shape, half) - shape * xp.log1p(surprise / scale)
-    return gain - half * (LOG_2PI + xp.log(scale + surprise)) - widened / 2
 
 
 def kernel_scores(

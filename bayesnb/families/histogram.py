@@ -454,16 +454,12 @@ class AveragedHistogram(LevelBelief):
         if kind == "map":
             table = np.stack([posterior._log_modes_left_out(weight) for weight in weights])
         else:
-            table = posterior._log_means_left_out(weights)
+
+            def answer(bins: Any, columns: Array) -> Array:
+                return np.stack([numerics.histogram.log_left_out(bins, each) for each in weights])
+
+            table = posterior._tables(answer, len(weights))[:, 0]
         return table[which.reshape(np.shape(w)), places]
-
-    def _log_means_left_out(self, weights: Array) -> Array:
-        """The score of each level of one class without a row of each weight, `(n,) -> (n, k)`."""
-
-        def answer(bins: Any, columns: Array) -> Array:
-            return np.stack([numerics.histogram.log_left_out(bins, weight) for weight in weights])
-
-        return self._tables(answer, len(weights))[:, 0]
 
     def _log_modes_left_out(self, weight: float) -> Array:
         """The score of each level at the mode, which is sought anew without a row there, `(k,)`."""

@@ -122,9 +122,9 @@ class VectorStats(Stats):
         direction.
         """
         rest = self - part
-        alone = self.columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
         columns = self.columns
-        slip = self.columns.slip(part.columns, rest.columns).ssd
+        alone = columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
+        slip = columns.slip(part.columns, rest.columns).ssd
         unit = np.sqrt(columns.ssd + slip)
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.nan_to_num(rest.scatter[:, 0] / outer(unit), posinf=0.0, neginf=0.0)
@@ -218,17 +218,14 @@ class VectorDensity(Density):
 
         return by_pattern(x, complete)
 
-    def linear(self) -> Linear | None:
+    def linear_against(self, place: int) -> Linear | None:
+        """Far from zero the means' squares have no digit left for their difference."""
+        return self.linear(self.mean[place])
+
+    def linear(self, other: Any = 0.0) -> Linear | None:
         """Linear where all classes have one covariance: squares and products then cancel between
         classes.
         """
-        return self._linear(0.0)
-
-    def linear_against(self, place: int) -> Linear | None:
-        """Far from zero the means' squares have no digit left for their difference."""
-        return self._linear(self.mean[place])
-
-    def _linear(self, other: Any) -> Linear | None:
         if not self.proper.all() or (self.covariance != self.covariance[:1]).any():
             return None
         whitening = self.root.whitening

@@ -9,6 +9,7 @@ the error of the sum is at most the probability outside a window of width 2 pi /
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -20,7 +21,7 @@ Array = np.ndarray
 STEPS = 60
 BLOCK = 32  # nodes: exp(-i x t) is a product, of one for the block and one for the place in it
 CELLS = 1 << 17  # transforms of rows that are searched at once
-type Distribution = Callable[[Array], tuple[Array, Array]]
+type Distribution = Callable[[Array], Any]  # P(X <= x), and the density at x
 
 
 def search(
@@ -33,7 +34,7 @@ def search(
     t = (np.arange(phi.shape[1]) + 0.5) * step
     found = np.empty_like(guess)
     for rows in blocks(len(phi), max(CELLS // len(t), 1)):
-        part = ends[:, rows], guess[:, rows], level
+        part = np.repeat(ends[:, rows, None], len(level), axis=-1), guess[:, rows].T, level
         if below is None:
             found[:, rows] = find_quantiles(of_transform(phi[rows], step, t), *part, 1e-12)
         else:  # sinh and cosh magnify the rounding of the sums
@@ -45,13 +46,13 @@ def search(
 def find_quantiles(
     distribution: Distribution, ends: Array, guess: Array, level: Array, slack: float
 ) -> Array:
-    """Quantiles of rows by Newton's steps within brackets, `(2, r), (q, r), (q,) -> (q, r)`.
+    """Quantiles of rows by Newton's steps within brackets, `(2, r, q), (r, q), (q,) -> (q, r)`.
 
     The distribution takes `(r, q)`. A step that leaves its bracket, as one from a flat tail does,
     is replaced by halving.
     """
-    low, high = np.repeat(ends[..., None], len(level), axis=-1)
-    x = np.clip(guess.T, low, high)
+    low, high = ends
+    x = np.clip(guess, low, high)
     going = np.ones(x.shape, bool)
     for _ in range(STEPS):
         share, density = distribution(x)

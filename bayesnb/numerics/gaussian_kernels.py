@@ -9,10 +9,11 @@ q = prod (1 + u_j): q + u + q u keeps the digits of small u, which the plain pro
 away beside 1 (1e-12 wrong at the end, against 3e-16).
 
 Rows are the lanes of a transposed tile, so that the innermost loop runs over LANES rows and
-vectorises; with many features they are the lanes themselves, and nothing is transposed.
+vectorises.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from bayesnb.numerics.threads import blocks
 # doubles: eight vectors of AVX-512, which hide the latency of a product, and a tile that stays in
 # cache
 LANES = 64
-WIDE = 96  # features from which they are the lanes: half of a second LANES is then in use
 # product whose logarithm is taken: the next factor may be 1e248 before it overflows
 LARGE = 1e60
 # numbers: rows x classes x features, some 5e5 logarithms at most, take a few milliseconds
@@ -32,7 +32,6 @@ LITTLE = 1 << 15
 # of rows, classes and features at once in a definition, which stay in a core's cache
 CELLS = 1 << 14
 SMALL_FALL = 0.29  # below -0.29 1 + u < sqrt(1/2), where the series ends on the other side
-LARGE_LANE = 1e4  # factor up to which the product of all LANES lanes fits a double, 1e256
 
 
 @compiled
@@ -78,15 +77,23 @@ def student(
 def student_by_definition(
     x: Array, mean: Array, width: Array, exponent: Array, height: Array, alike: bool, out: Array
 ) -> bool:
+    return add_cells(x, mean, lambda gap: height - exponent * np.log1p(width * gap * gap), out)
+
+
+def add_cells(x: Array, mean: Array, value: Callable[[Array], Array], out: Array) -> bool:
+    """Add the values of cells, as functions of their distance from the mean, and sum features.
+
+    A missing cell adds nothing. Return whether all sums are finite.
+    """
     finite = True
     with np.errstate(all="ignore"):
         for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
             gap = x[rows, None] - mean
-            value = height - exponent * np.log1p(width * gap * gap)
-            total = np.add.reduce(value, axis=2)
+            each = value(gap)
+            total = np.add.reduce(each, axis=2)
             # one number tells whether any is missing or infinite: a row is answered in microseconds
             if not math.isfinite(np.add.reduce(total, axis=None)):
-                total = np.where(np.isnan(gap), 0.0, value).sum(axis=2)
+                total = np.where(np.isnan(gap), 0.0, each).sum(axis=2)
                 finite = finite and bool(np.isfinite(total).all())
             out[rows] += total
     return finite
@@ -122,13 +129,7 @@ def normal(x: Array, mean: Array, weight: Array, height: Array, out: Array) -> b
 
 @normal.defined(LITTLE)
 def normal_by_definition(x: Array, mean: Array, weight: Array, height: Array, out: Array) -> bool:
-    with np.errstate(all="ignore"):
-        for rows in blocks(len(x), CELLS // max(mean.size, 1) + 1):
-            gap = x[rows, None] - mean
-            value = height - weight * gap * gap
-            value[np.isnan(gap)] = 0.0
-            out[rows] += value.sum(axis=2)
-    return bool(np.isfinite(out).all())
+    return add_cells(x, mean, lambda gap: height - weight * gap * gap, out)
 
 
 @compiled
@@ -136,13 +137,13 @@ def logs_of_tile(
     part: Array, mean: Array, width: Array, tile: Array, q: Array, total: Array
 ) -> None:
     """Sums of log1p over features, `(LANES, f), (c, f), (c, f) -> (c, LANES)`."""
-    if part.shape[1] >= WIDE:
-        for i in range(len(part)):
-            log_products_of_row(part[i], mean, width, q, total[:, i])
-    else:
-        transpose(part, tile)
+    total[:] = 0.0
+    for first in range(0, part.shape[1], LANES):  # features whose tile stays in the nearest cache
+        features = part[:, first : first + LANES]
+        some = tile[: features.shape[1]]
+        transpose(features, some)
         for c in range(len(mean)):
-            log_product(tile, mean[c], width[c], q, total[c])
+            log_product(some, mean[c, first:], width[c, first:], q, total[c])
 
 
 @compiled
@@ -157,24 +158,17 @@ def transpose(part: Array, tile: Array) -> None:
 
 
 @compiled
-def times(q: float, x: float, mean: float, width: float) -> float:
-    """(1 + q) * (1 + width * (x - mean)**2) - 1, which keeps its digits when all are small."""
-    d = x - mean
-    u = width * d * d
-    return q + (u + q * u)
-
-
-@compiled
 def log_product(tile: Array, mean: Array, width: Array, q: Array, total: Array) -> None:
-    """Log of the product over features of each lane, taken whenever a lane's product gets LARGE."""
+    """Add the log of each lane's product over features, taken whenever one gets LARGE."""
     clear(q)
-    clear(total)
     for j in range(len(tile)):
         m = mean[j]
         w = width[j]
         large = 0
         for i in range(LANES):
-            q[i] = times(q[i], tile[j, i], m, w)
+            d = tile[j, i] - m
+            u = w * d * d
+            q[i] = q[i] + (u + q[i] * u)
             large |= q[i] > LARGE
         if large != 0:
             take_logs(q, total)
@@ -187,46 +181,6 @@ def take_logs(q: Array, total: Array) -> None:
     for i in range(LANES):
         total[i] += log1p(q[i])
         q[i] = 0.0
-
-
-@compiled
-def log_products_of_row(x: Array, mean: Array, width: Array, q: Array, out: Array) -> None:
-    """Log of the product over one row's features for each class.
-
-    Feature j goes into lane j modulo LANES.
-    """
-    tail = len(x) % LANES
-    whole = len(x) - tail
-    for c in range(len(mean)):
-        clear(q)
-        for start in range(0, whole, LANES):
-            for i in range(LANES):
-                q[i] = times(q[i], x[start + i], mean[c, start + i], width[c, start + i])
-        for i in range(tail):
-            q[i] = times(q[i], x[whole + i], mean[c, whole + i], width[c, whole + i])
-        out[c] = log_of_lanes(q)
-
-
-@compiled
-def log_of_lanes(q: Array) -> float:
-    """Log of the product of all lanes: one logarithm, unless a lane is large.
-
-    The lanes are multiplied in pairs.
-    """
-    large = 0
-    for i in range(LANES):
-        large |= q[i] > LARGE_LANE
-    if large != 0:
-        total = 0.0
-        for i in range(LANES):
-            total += log1p(q[i])
-        return total
-    half = LANES // 2
-    while half > 0:
-        for i in range(half):
-            q[i] = q[i] + (q[i + half] + q[i] * q[i + half])
-        half //= 2
-    return log1p(q[0])
 
 
 @compiled

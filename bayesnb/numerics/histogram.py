@@ -27,6 +27,7 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebpts1
 from scipy.special import betainc, gammaln, log_expit
 
+from bayesnb.numerics.cornish_fisher import mixture
 from bayesnb.numerics.special import (
     STIRLING_FROM,
     less,
@@ -246,23 +247,15 @@ def cumulants(bins: Bins, tilt: Array, *, between: bool = False) -> Array:
             here = (..., slice(level + 1))
             pair = np.stack([by_first[here], logs[..., ends]], axis=-1)
             by_first[here] = np.logaddexp(by_first[here], logs[..., ends])
-            mixed[here] = mixture(pair, np.stack([mixed[here], each[..., ends]], axis=-1))
-            out[..., level] = mixture(by_first[here], mixed[here])
+            mixed[here] = mixture(shares(pair), np.stack([mixed[here], each[..., ends]], axis=-1))
+            out[..., level] = mixture(shares(by_first[here]), mixed[here])
     return out
 
 
-def mixture(logs: Array, cumulants: Array) -> Array:
-    """Four cumulants of mixtures, from log weights and cumulants, `(..., n), (4, ..., n)`."""
+def shares(logs: Array) -> Array:
+    """Weights on the last axis, from their logs."""
     weight = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    weight /= weight.sum(axis=-1, keepdims=True)
-    first, second, third, fourth = np.where(weight == 0, 0.0, cumulants)  # which may be infinite
-    mean = (weight * first).sum(axis=-1)
-    d = np.where(weight == 0, 0.0, first - mean[..., None])
-    square = d * d
-    variance = (weight * (second + square)).sum(axis=-1)
-    skew = (weight * (third + d * (3 * second + square))).sum(axis=-1)
-    tail = fourth + 3 * second * second + d * (4 * third + d * (6 * second + square))
-    return np.stack([mean, variance, skew, (weight * tail).sum(axis=-1) - 3 * variance * variance])
+    return weight / weight.sum(axis=-1, keepdims=True)
 
 
 def log_modes(bins: Bins) -> Array:

@@ -5,13 +5,11 @@ Raw sums of squares lose all digits of columns such as 1e8 +- 1. So a block's me
 then sums of deviations from it, whose mean corrects the first, rounded one; blocks are merged by
 Chan, Golub and LeVeque (1979).
 
-Working memory comes from the caller: `total` and `block` hold the count, the mean, the low part of
-the mean, and the summed squared deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth
-part for what a sum rounded away.
+`total` and `block` hold the count, the mean, the low part of the mean, and the summed squared
+deviation (ssd) of each class, `(4, c, f)`; `block` has a fifth part for what a sum rounded away.
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -28,94 +26,45 @@ TINY = 2e-20
 
 
 @compiled
-def moments(
-    x: Array,
-    codes: Array,
-    weight: Array,
-    holes: bool | None,
-    order: Array,
-    starts: Array,
-    block: Array,
-    total: Array,
-) -> bool:
-    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to the total.
+def moments(x: Array, codes: Array, weight: Array, total: Array) -> None:
+    """Add the rows `(r, f)` of classes `(r,)`, which count by their weights, to `(4, c, f)` zeros.
 
-    Shape: `(4, c, f)`.
-
-    Missing cells are left out one by one if there are `holes`: the second pass reads a copy of the
-    block, with the class's mean in place of a missing cell, which so deviates by nothing. If
-    `holes` is None (of a False Numba would compile both branches), return whether no cell is
-    missing or infinite: at the first block with one it stops, which with those behind it is not in
-    the total.
+    Missing cells are left out one by one: they deviate from the class's mean by nothing.
     """
     rows, features = x.shape
-    step = max(BLOCK // features, 4 * total.shape[1])
-    copy = np.empty((0 if holes is None else min(step, rows), features))
+    classes = total.shape[1]
+    step = max(BLOCK // features, 4 * classes)
+    order = np.empty(min(step, rows), np.int64)
+    starts = np.empty(classes + 1, np.int64)
+    block = np.empty((5, classes, features))
     for start in range(0, rows, step):
-        stop = min(start + step, rows)
-        part = x[start:stop]
-        labels = codes[start:stop]
-        w = weight[start:stop]
+        part = x[start : start + step]
+        labels = codes[start : start + step]
+        w = weight[start : start + step]
         group(labels, order, starts)
         block[:] = 0.0
-        if holes is None:
-            if not means(part, w, labels, order, starts, block):
-                return False
-            spread(part, w, order, starts, block)
-        else:
-            whole = copy[: stop - start]
-            means_with_holes(part, labels, w, block, whole)
-            spread(whole, w, order, starts, block)
+        if not means(part, w, labels, order, starts, block):
+            block[:] = 0.0
+            means_of_known(part, w, labels, block)
+        spread(part, w, order, starts, block)
         merge(total, block)
-    return True
 
 
 @moments.defined(LITTLE)
-def moments_in_one_block(
-    x: Array,
-    codes: Array,
-    weight: Array,
-    holes: bool | None,
-    order: Array,
-    starts: Array,
-    block: Array,
-    total: Array,
-) -> bool:
-    order[:] = np.argsort(codes, kind="stable")
-    starts[:] = np.searchsorted(codes, np.arange(len(starts)), sorter=order)
-    block[:] = 0.0
-    count, mean, slip, ssd, _ = block
-    missing = np.zeros(x.shape, bool) if holes is None else np.isnan(x)
-    w = np.where(missing, 0.0, weight[:, None])
-    cells = np.where(missing, 0.0, x)
-    with np.errstate(all="ignore"):
-        np.add.at(count, codes, w)
-        for c, j, of_rows in columns_of_classes(order, starts, count):
-            mean[c, j] = (
-                math.sumprod(w[of_rows, j].tolist(), cells[of_rows, j].tolist()) / count[c, j]
-            )
-        if holes is None and not np.isfinite(mean).all():
-            return False
-        # what rounding left of the means
-        for c, j, of_rows in columns_of_classes(order, starts, count):
-            weights = w[of_rows, j].tolist()
-            numbers = cells[of_rows, j].tolist()
-            # not the count, which is rounded, times the mean
-            means = [-float(mean[c, j])] * len(weights)
-            slip[c, j] = math.sumprod(weights + weights, numbers + means) / count[c, j]
-        deviation = np.where(missing, 0.0, x - mean[codes])
-        np.add.at(ssd, codes, w * deviation * deviation)
-        ssd[:] = np.where(count > 0, np.maximum(ssd - count * slip * slip, 0.0), ssd)
-        merge(total, block)
-    return True
-
-
-def columns_of_classes(
-    order: Array, starts: Array, count: Array
-) -> Iterator[tuple[int, int, Array]]:
-    """Yield each class and column that has cells, with the class's rows."""
-    for c, j in np.argwhere(count > 0.0).tolist():
-        yield c, j, order[starts[c] : starts[c + 1]]
+def moments_in_one_block(x: Array, codes: Array, weight: Array, total: Array) -> None:
+    for c in np.unique(codes):
+        of_class = codes == c
+        cells = np.ascontiguousarray(x[of_class].T)  # sums over the last axis are pairwise
+        known = ~np.isnan(cells)
+        w = np.where(known, weight[of_class], 0.0)
+        with np.errstate(all="ignore"):
+            count = w.sum(axis=1)
+            mean = ratio((w * np.where(known, cells, 0.0)).sum(axis=1), count)
+            deviation = np.where(known, cells - mean[:, None], 0.0)
+            exact = np.array(list(map(math.sumprod, w.tolist(), deviation.tolist())))
+            slip = ratio(exact, count)
+            ssd = (w * deviation * deviation).sum(axis=1) - count * slip * slip
+            total[:, c] = count, mean, slip, np.maximum(ssd, 0.0)
 
 
 @compiled
@@ -139,18 +88,6 @@ def merge(total: Array, new: Array) -> None:
                 total[SSD, c, j] += new[SSD, c, j] + before * share * gap * gap
                 total[SLIP, c, j] += share * gap
                 total[COUNT, c, j] = both
-
-
-@merge.defined(LITTLE)
-def merge_by_definition(total: Array, new: Array) -> None:
-    before, mean, slip, ssd = total
-    first = (before == 0.0) & (new[COUNT] > 0.0)
-    mean[first], slip[first] = new[MEAN][first], new[SLIP][first]
-    gap = np.where(first, 0.0, (new[MEAN] - mean) + (new[SLIP] - slip))
-    share = ratio(new[COUNT], before + new[COUNT])
-    ssd += np.where(new[COUNT] > 0.0, new[SSD] + before * share * gap * gap, 0.0)
-    slip += np.where(new[COUNT] > 0.0, share * gap, 0.0)
-    before += new[COUNT]
 
 
 @compiled
@@ -199,10 +136,10 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
             r = order[e + 2]
             t = order[e + 3]
             for j in range(len(mean)):
-                a = x[p, j] - mean[j]
-                b = x[q, j] - mean[j]
-                d = x[r, j] - mean[j]
-                f = x[t, j] - mean[j]
+                a = known_or_zero(x[p, j] - mean[j])
+                b = known_or_zero(x[q, j] - mean[j])
+                d = known_or_zero(x[r, j] - mean[j])
+                f = known_or_zero(x[t, j] - mean[j])
                 wa = w[p] * a
                 wb = w[q] * b
                 wd = w[r] * d
@@ -216,7 +153,7 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
             row = order[e]
             w_row = w[order[e]]
             for j in range(len(mean)):
-                d = x[row, j] - mean[j]
+                d = known_or_zero(x[row, j] - mean[j])
                 old = slip[j]
                 new = w_row * d
                 slip[j] = old + new
@@ -229,37 +166,26 @@ def spread(x: Array, w: Array, order: Array, starts: Array, block: Array) -> Non
 
 
 @compiled
-def means_with_holes(x: Array, codes: Array, weight: Array, block: Array, copy: Array) -> None:
-    """Write a block's counts and means, missing cells left out, and a copy with the means in place
-    of these.
-    """
+def means_of_known(x: Array, weight: Array, codes: Array, block: Array) -> None:
+    """Write a block's counts and means, missing cells left out."""
     for i in range(len(x)):
-        add_seen(block[COUNT, codes[i]], block[MEAN, codes[i]], x[i], weight[i])
+        count = block[COUNT, codes[i]]
+        total = block[MEAN, codes[i]]
+        for j in range(len(count)):
+            cell = x[i, j]
+            known = cell == cell
+            count[j] += weight[i] if known else 0.0
+            total[j] += weight[i] * (cell if known else 0.0)
     for c in range(block.shape[1]):
         for j in range(block.shape[2]):
             if block[COUNT, c, j] > 0.0:
                 block[MEAN, c, j] /= block[COUNT, c, j]
-    for i in range(len(x)):
-        fill_holes(x[i], block[MEAN, codes[i]], copy[i])
 
 
 @compiled
-def fill_holes(row: Array, mean: Array, out: Array) -> None:
-    """Write a row with means in place of missing cells."""
-    for j in range(len(out)):
-        cell = row[j]
-        m = mean[j]
-        out[j] = cell if cell == cell else m
-
-
-@compiled
-def add_seen(count: Array, total: Array, row: Array, w: float) -> None:
-    """Add a row's cells that are not missing, and their weight."""
-    for j in range(len(count)):
-        cell = row[j]
-        seen = cell == cell
-        count[j] += w if seen else 0.0
-        total[j] += w * (cell if seen else 0.0)
+def known_or_zero(deviation: float) -> float:
+    """A cell's deviation; 0 of a missing one."""
+    return deviation if deviation == deviation else 0.0
 
 
 @compiled

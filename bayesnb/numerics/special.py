@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, loggamma, polygamma, psi, zeta
+from scipy.special import gammaln, loggamma, polygamma, psi
 
 Array = np.ndarray
 LOG_PI = float(np.log(np.pi))
@@ -159,11 +159,7 @@ def psi_rise(a: Array, s: Array) -> Array:
 
 def trigamma(z: Array) -> Array:
     """psi'(z), the variance of the log of a Gamma(z) variate, z >= 0."""
-    z = np.asarray(z, float)
-    far = np.maximum(z, STIRLING_FROM)
-    value = np.asarray(1 / far + 1 / (2 * far**2) + _trigamma_tail(far))
-    value[z < STIRLING_FROM] = zeta(2, z[z < STIRLING_FROM])
-    return value
+    return polygamma(1, z)
 
 
 def trigamma_fall(a: Array, s: Array) -> Array:
@@ -178,14 +174,11 @@ def trigamma_fall(a: Array, s: Array) -> Array:
     far = np.maximum(a, STIRLING_FROM)
     end = far + s
     leading = s / far / end * (1 + (1 / far + 1 / end) / 2)
-    value = np.asarray(leading + _trigamma_tail(far) - _trigamma_tail(end))
+    value = np.asarray(
+        leading + _tail(far, TRIGAMMA_STIRLING) / far - _tail(end, TRIGAMMA_STIRLING) / end
+    )
     value[near] = trigamma(a[near]) - trigamma(a[near] + s[near])
     return value
-
-
-def _trigamma_tail(z: Array) -> Array:
-    """psi'(z) - 1 / z - 1 / (2 z**2) for large z."""
-    return _tail(z, TRIGAMMA_STIRLING) / z
 
 
 def log_rising_binomial(a: Array, x: Array) -> Array:

@@ -19,13 +19,6 @@ from bayesnb.numerics.elementary import log1p
 from bayesnb.numerics.gaussian_kernels import LANES, transpose
 from bayesnb.numerics.row_kernels import any_infinite_or_missing
 
-# logarithms of a column's cells at all places: a definition takes some milliseconds longer
-FEW = 1 << 19
-# numbers, in and out: a definition takes up to 5 milliseconds longer, of many classes most
-FEW_CUMULANTS = 3 << 14
-# size of a product whose logarithm is taken: its square, and a factor up to 1e54 more, is a double
-LARGE = 1e100
-
 
 @compiled
 def student_cumulants(
@@ -52,61 +45,17 @@ def student_cumulants(
             sums[:] = 0.0
             for j in range(features):
                 w = power[j]
-                if tilt == 0.0:
-                    add_terms(
-                        tile[j],
-                        location[c, j],
-                        width[c, j],
-                        spread[c, j],
-                        shape[c, j],
-                        w,
-                        None,
-                        sums,
-                    )
-                else:
-                    add_terms(
-                        tile[j],
-                        location[c, j],
-                        width[c, j],
-                        spread[c, j],
-                        shape[c, j],
-                        w,
-                        tilt,
-                        sums,
-                    )
-                    # four factors up to 1e77 fit a double
-                    if j % 4 == 3 or j == features - 1 or power[j + 1] != w:
-                        for i in range(LANES):
-                            sums[i] -= 0.5 * w * log1p(sums[4 * LANES + i])
-                            sums[4 * LANES + i] = 0.0
+                terms = location[c, j], width[c, j], spread[c, j], shape[c, j], w, tilt
+                add_terms(tile[j], *terms, sums)
+                # four factors up to 1e77 fit a double
+                if j % 4 == 3 or j == features - 1 or power[j + 1] != w:
+                    for i in range(LANES):
+                        sums[i] -= 0.5 * w * log1p(sums[4 * LANES + i])
+                        sums[4 * LANES + i] = 0.0
             for n in range(4):
                 for i in range(len(part)):
                     out[n, start + i, c] = still[n, c] + sums[n * LANES + i]
     return incomplete
-
-
-@student_cumulants.defined(FEW_CUMULANTS)
-def student_cumulants_by_definition(
-    x: Array, location: Array, width: Array, spread: Array, shape: Array, power: Array,
-    tilt: float, still: Array,
-    out: Array,
-) -> bool:  # fmt: skip
-    missing = np.isnan(x)
-    with np.errstate(all="ignore"):
-        for c in range(len(location)):
-            d = np.where(missing, 0.0, x - location[c])
-            rho = spread[c] + width[c] * d * d
-            logs = 0.0
-            if tilt != 0.0:
-                logs = 0.5 * power * np.log1p(tilt * rho)
-                rho /= 1.0 + tilt * rho
-            y = shape[c] * rho
-            square = rho * rho
-            out[0, :, c] = still[0, c] - (y + logs).sum(axis=1)
-            out[1, :, c] = still[1, c] + (rho * (y - power)).sum(axis=1)
-            out[2, :, c] = still[2, c] - (square * (2.0 * y - 1.5 * power)).sum(axis=1)
-            out[3, :, c] = still[3, c] + (square * rho * (6.0 * y - 4.0 * power)).sum(axis=1)
-    return not bool(np.isfinite(x).all())
 
 
 @compiled
@@ -117,15 +66,15 @@ def add_terms(
     spread: float,
     shape: float,
     w: float,
-    tilt: float | None,
+    tilt: float,
     sums: Array,
 ) -> None:
     """Add one feature's four terms in each lane.
 
     They are in one array, or LLVM would not see that they do not overlap.
 
-    At a tilt, 1 + rho tilt is also multiplied into a fifth part of `sums`: half of that product's
-    logarithm is still to be subtracted from the first cumulant.
+    1 + rho tilt is multiplied into a fifth part of `sums`: half of its logarithm is still to be
+    subtracted from the first cumulant.
     """
     three = 1.5 * w
     four = 4.0 * w
@@ -133,11 +82,10 @@ def add_terms(
         d = x[i] - location
         d = d if d == d else 0.0
         rho = spread + width * d * d
-        if tilt is not None:
-            u = tilt * rho
-            q = sums[4 * LANES + i]
-            sums[4 * LANES + i] = q + (u + q * u)
-            rho /= 1.0 + u
+        u = tilt * rho
+        q = sums[4 * LANES + i]
+        sums[4 * LANES + i] = q + (u + q * u)
+        rho /= 1.0 + u
         y = shape * rho
         square = rho * rho
         sums[i] -= y
