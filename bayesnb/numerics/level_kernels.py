@@ -62,19 +62,6 @@ def extent_by_definition(x: Array, least: Array, most: Array) -> None:
 
 
 @compiled
-def mark(x: Array, least: Array, starts: Array, seen: Array) -> None:
-    """Mark the integers that occur in each column, `(r, f), 2 of (f,) -> (k,)`."""
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            seen[starts[j] + x[i, j] - least[j]] = True
-
-
-@mark.defined(CHEAP)
-def mark_by_definition(x: Array, least: Array, starts: Array, seen: Array) -> None:
-    seen[starts + (x - least)] = True
-
-
-@compiled
 def tally(codes: Array, starts: Array, labels: Array, weight: Array, counts: Array) -> int:
     """Add each row's weight to its class's count of each of its levels.
 
