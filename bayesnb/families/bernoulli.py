@@ -59,7 +59,7 @@ from bayesnb.numerics.special import (
     trigamma_fall,
 )
 from bayesnb.numerics.threads import in_order
-from bayesnb.numerics.views import EVERY, Flags, pieces_of
+from bayesnb.numerics.views import EVERY, Flags, pieces_of, rows_of
 
 # groups of eight features times classes for which there is a table of the sums of all bytes
 MOST_BYTES = 1 << 11
@@ -71,7 +71,7 @@ def read_flags(x: Cells, rows: slice = EVERY) -> tuple[Any, Any]:
 
     A cell that is neither 0, 1 nor missing is NaN among the ones.
     """
-    part = x[rows]
+    part = rows_of(x, rows)
     cells = part.data if sparse.issparse(part) else np.asarray(part)
     if cells.dtype == bool:
         return part, None

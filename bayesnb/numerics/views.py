@@ -77,7 +77,7 @@ class Flags(View):
     threshold: float
 
     def __getitem__(self, index: Any) -> Any:
-        part = self.numbers[index]
+        part = rows_of(self.numbers, index)
         cells = part.data if sparse.issparse(part) else np.asarray(part)
         flags = cells > self.threshold
         known = np.isfinite(cells)
@@ -271,6 +271,18 @@ def column(x: Any, feature: int) -> Array:
     return np.concatenate(
         [part.toarray() if sparse.issparse(part) else part for part in parts]
     ).astype(float)[:, 0]
+
+
+def rows_of(x: Any, rows: Any) -> Any:
+    """Some rows of a table, of CSR without the copy that SciPy makes of a slice."""
+    if not (sparse.issparse(x) and isinstance(rows, slice)):
+        return x[rows]
+    first, end, _ = rows.indices(x.shape[0])
+    start, stop = x.indptr[[first, end]]
+    starts = x.indptr[first : end + 1] - start
+    return sparse.csr_array(
+        (x.data[start:stop], x.indices[start:stop], starts), shape=(end - first, x.shape[1])
+    )
 
 
 def width_of(x: Any) -> int:
