@@ -1,6 +1,7 @@
 """Numbers and names as a reader would write them: on pages, in plots, in tables and in messages."""
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from math import floor, isfinite, isnan, log10
 from typing import Any
@@ -135,6 +136,19 @@ def list_names(names: Sequence[Any], most: int = 5, to_text: Callable[[Any], str
     """Join the first names, and say how many more there are."""
     rest = len(names) - most
     return ", ".join(map(to_text, names[:most])) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def qualified_names(names: Sequence[Hashable], columns: Sequence[Hashable]) -> list[Hashable]:
+    """Return names of words.
+
+    Those that stand twice have their columns before them, as `column=word`.
+    """
+    times = Counter(names)
+    qualified = []
+    for name, owner in zip(names, columns, strict=True):
+        is_clear = times[name] == 1 or name == owner
+        qualified.append(name if is_clear else f"{owner}={name}")
+    return qualified
 
 
 def no_column(name: Hashable, columns: Sequence[Any], table: str = "the table") -> str:

@@ -22,7 +22,7 @@ from bayesnb.selection.leave_one_out import Pointwise
 from bayesnb.selection.smoothing import ESTIMATES, Outcome, Setting, differences_from_best
 from bayesnb.stages import PATIENCE
 
-PLOTS = "bayesnb.plots.smoothing_plot"  # by name, as it stands above
+PLOTS = "bayesnb.plots.performance_plots"  # by name, as it stands above
 FIXED = (
     "The class prior, the exponents (temper_) and links between columns are those of the "
     "estimator, whatever the smoothing."

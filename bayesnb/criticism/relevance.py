@@ -17,12 +17,12 @@ from scipy.special import expit, logit
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import FittedRows, fit_rows
-from bayesnb.data.cells import qualified_names
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.base import check_is_fitted, without_links
 from bayesnb.estimators.cross_validation import refuse_stuck, scoring_rule
 from bayesnb.estimators.inspection import name_feature
 from bayesnb.families.base import Array
+from bayesnb.formatting import qualified_names
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.product import normalise_log

@@ -56,13 +56,13 @@ Unseen = dict[Hashable, Counter]
 
 def compact(values: Sequence[Any]) -> Sequence[Any]:
     """Return values as a range, to save memory, if they are consecutive integers; else a tuple."""
-    if len(values) == 0 or type(values[0]) is not int:
-        return tuple(values)
-    whole = range(values[0], values[0] + len(values))
-    if values == whole:  # a range is equal without a look at its members
-        return whole
-    is_whole = all(type(value) is int for value in values) and list(values) == list(whole)
-    return whole if is_whole else tuple(values)
+    if isinstance(values, range) and values.step == 1:
+        return values
+    if len(values) and all(type(value) is int for value in values):
+        whole = range(values[0], values[0] + len(values))
+        if list(values) == list(whole):
+            return whole
+    return tuple(values)
 
 
 def is_prefix(levels: Levels, first: Levels) -> bool:
@@ -116,19 +116,6 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
         kept = known if len(known) else range(least)
         return (*kept, *sorted({int(value) for value in values} - {*kept}))
     return range(size)
-
-
-def qualified_names(names: Names, columns: Names) -> list[Hashable]:
-    """Return names of words.
-
-    Those that stand twice have their columns before them, as `column=word`.
-    """
-    times = Counter(names)
-    qualified = []
-    for name, owner in zip(names, columns, strict=True):
-        is_clear = times[name] == 1 or name == owner
-        qualified.append(name if is_clear else f"{owner}={name}")
-    return qualified
 
 
 def is_number(value: Any) -> bool:

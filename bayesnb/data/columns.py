@@ -11,8 +11,8 @@ as telephone numbers have (+491234; +7 is a number). Flags are true and false.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from itertools import chain
@@ -398,25 +398,18 @@ def refuse_lazy(x: Any, name: str) -> None:
         )
 
 
-@contextmanager
-def one_type() -> Iterator[None]:
-    """Raise a ValueError for labels of several types, which cannot be compared or sorted."""
+def distinct_labels(labels: Any) -> Array:
+    """Return the classes among labels, sorted."""
+    labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels).reshape(-1)
+    if labels.dtype.kind not in "OUST":
+        return np.unique(pd.unique(to_native_order(labels)))
     try:
-        yield
-    except TypeError:
+        return np.unique(pd.unique(labels.astype(object))).astype(labels.dtype)
+    except TypeError:  # they cannot be compared
         raise ValueError(
             "Unknown label type: labels of several types. Convert them to one type, such as "
             "strings."
         ) from None
-
-
-@one_type()
-def distinct_labels(labels: Any) -> Array:
-    """Return the classes among labels, sorted."""
-    labels = np.asarray(list(labels) if isinstance(labels, set | frozenset) else labels).reshape(-1)
-    if labels.dtype.kind in "OUST":
-        return np.unique(pd.unique(labels.astype(object))).astype(labels.dtype)
-    return np.unique(pd.unique(to_native_order(labels)))
 
 
 def united_labels(a: Array, b: Array) -> Array:

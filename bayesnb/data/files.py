@@ -461,7 +461,7 @@ class TextReader(TableReader):
 
     is_text = True
     blank_rows = 0  # in what was read, which are skipped
-    invalid_row: Any = None
+    wrong_size = ""  # what is wrong with a row of too many or too few fields
 
     @cached_property
     def encoding(self) -> str:
@@ -557,7 +557,13 @@ class TextReader(TableReader):
         if not row.text.strip():
             self.blank_rows += 1
             return "skip"
-        self.invalid_row = row
+        delimiter, _, columns = self._layout
+        size = row.actual_columns
+        self.wrong_size = (
+            f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
+            f"(separated by {delimiter!r}). A field that contains {delimiter!r} needs "
+            'quotes; or else a quote (") is not closed, or the separator is another: --delimiter.'
+        )
         return "error"
 
     @contextmanager
@@ -567,24 +573,16 @@ class TextReader(TableReader):
             yield
         except (pa.ArrowInvalid, UnicodeDecodeError) as error:
             message = str(error).splitlines()[0]
-            delimiter, blank, columns = self._layout
             number = re.search(r"Row #(\d+)", message)
-            row = int(number[1]) - blank - self.blank_rows - 2 if number else 0
-            place = f", row {row}" if number else ""
-            if self.invalid_row is not None:
-                size = self.invalid_row.actual_columns
-                message = (
-                    f"it has {size} field{'s' * (size != 1)}, but the header has {len(columns)} "
-                    f"(separated by {delimiter!r}). A field that contains {delimiter!r} needs "
-                    'quotes; or else a quote (") is not closed, or the separator is another: '
-                    "--delimiter."
-                )
-            elif isinstance(error, UnicodeDecodeError) or "UTF8" in message:
+            place = ""
+            if number is not None:
+                place = f", row {int(number[1]) - self._layout[1] - self.blank_rows - 2}"
+            if isinstance(error, UnicodeDecodeError) or "UTF8" in message:
                 message = (
                     f"it is not {self.encoding.upper()}. Name the encoding: "
                     "--encoding cp1252 (Windows), latin-1, utf-16, ..."
                 )
-            raise ValueError(f"{self.name}{place}: {message}") from None
+            raise ValueError(f"{self.name}{place}: {self.wrong_size or message}") from None
 
 
 def sniff_delimiter(head: str) -> str:
@@ -752,32 +750,21 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
 
     The first says the types.
     """
-    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
-    first = next(tables, None)
+    frames = iter(frames)
+    first = next(frames, None)
     if first is None:
         return 0
-    schema = first.schema.remove_metadata()
+    schema = pa.Schema.from_pandas(first, preserve_index=False).remove_metadata()
     for place, field in enumerate(schema):
         if types.is_null(field.type):  # texts of which none is there, to pandas 2
             schema = schema.set(place, field.with_type(pa.string()))
     rows = 0
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
-        for table in chain([first], tables):
-            file.write_table(pa.table(list(map(cast_like, schema, table.columns)), schema))
-            rows += len(table)
+        for frame in chain([first], frames):
+            file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
+            rows += len(frame)
     return rows
-
-
-def cast_like(field: Any, column: Any) -> Any:
-    """Return a column with the type that it has in the first table."""
-    try:
-        return column.cast(field.type)
-    except pa.ArrowInvalid as error:
-        raise ValueError(
-            f"each column of a file needs one type, but {field.name!r} is {field.type}, and later "
-            f"{column.type}: {error}."
-        ) from error
 
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:

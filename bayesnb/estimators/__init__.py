@@ -4,12 +4,12 @@ The only room that knows it.
 """
 
 from bayesnb.estimators.base import check_estimator as check_estimator
-from bayesnb.estimators.naive_bayes import NaiveBayes
-from bayesnb.estimators.presets import (
+from bayesnb.estimators.naive_bayes import (
     BernoulliNB,
     CategoricalNB,
     GaussianNB,
     MultinomialNB,
+    NaiveBayes,
     PoissonNB,
 )
 

@@ -4,11 +4,10 @@ A function that is given no `ax` makes a new figure of pyplot, which a notebook 
 """
 
 from bayesnb.plots.boundary_plot import plot_boundary
-from bayesnb.plots.calibration_plot import plot_calibration
 from bayesnb.plots.column_plot import plot_column
-from bayesnb.plots.confusion_plot import plot_confusion
 from bayesnb.plots.dependence_plot import plot_dependence, plot_relevance
 from bayesnb.plots.nomogram_plot import plot_nomogram
+from bayesnb.plots.performance_plots import plot_calibration, plot_confusion
 from bayesnb.plots.row_plots import plot_uncertainty, plot_waterfall
 from bayesnb.plots.style import COLOURS
 from bayesnb.plots.words_plot import plot_words

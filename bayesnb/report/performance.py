@@ -12,7 +12,7 @@ from bayesnb.estimators.cross_validation import (
 )
 from bayesnb.families.base import Array
 from bayesnb.formatting import count, fixed, percent
-from bayesnb.plots.confusion_plot import plot_precision_recall, plot_roc, plot_thresholds
+from bayesnb.plots.performance_plots import plot_precision_recall, plot_roc, plot_thresholds
 from bayesnb.report.checks import TEMPER, WARNING, advise_temper, find_impossible_labels
 from bayesnb.report.facts import Facts, attempt
 from bayesnb.report.page import (

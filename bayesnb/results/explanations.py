@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesnb.data.cells import qualified_names
 from bayesnb.families.base import Array, Cells
-from bayesnb.formatting import plus_minus, shorten
+from bayesnb.formatting import plus_minus, qualified_names, shorten
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
 from bayesnb.model.powers import Numbers, feature_exponents
