@@ -8,25 +8,23 @@ where, and what to do.
 
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from bayesnb import numerics
 from bayesnb.data import Lists, Table
 from bayesnb.data.columns import mixed_levels
 from bayesnb.data.tables import Places
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.family import Family
-from bayesnb.families.support import MISSING
+from bayesnb.families.support import MISSING, Support
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import (
-    COUNTS,
     Coded,
     Columns,
     Dense,
@@ -34,9 +32,7 @@ from bayesnb.numerics.views import (
     Lookup,
     WordCounts,
     column,
-    entries,
     pieces_of,
-    readable,
 )
 
 Names = Sequence[Hashable]
@@ -48,7 +44,7 @@ MIN_SPAN, SPAN_OF_LEVEL = 1 << 12, 1 << 7
 MAX_INTEGER = np.iinfo(np.int64).max
 NEVER_LEARNT = "They were never learnt, so they cannot be forgotten."
 HERE = str(Path(__file__).parent.parent)
-Unseen = dict[Hashable, Counter]
+Unseen = dict[Hashable, dict[Any, int]]
 
 
 # Levels
@@ -72,8 +68,6 @@ def is_prefix(levels: Levels, first: Levels) -> bool:
 
 def extended(known: Levels, more: Levels) -> Levels:
     """Return the known levels, and after them those of `more` that are not known."""
-    if is_prefix(more, known):
-        return more
     return compact(tuple(dict.fromkeys((*known, *more))))
 
 
@@ -94,8 +88,7 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
     Where codes go beyond `MAX_CODES`, and few of those up to the largest occur, the levels are
     those that occur and those below `least`: a table of all would be mostly empty.
     """
-    old = (known[0], known[-1]) if isinstance(known, range) else known
-    levels = (*old, *sorted(set(values) - set(old)))
+    levels = (*known, *sorted(set(values) - set(known)))
     lowest = min(levels)
     highest = max(levels)
     if lowest < 0 or highest == np.inf:
@@ -103,23 +96,19 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
             "Negative values in data passed as codes, or infinite ones: column "
             f"{name!r} holds {lowest if lowest < 0 else highest}."
         )
-    broken = [value for value in levels if not (is_number(value) and float(value).is_integer())]
-    if len(broken) == len(levels):
+    is_whole = [isinstance(value, Real) and float(value).is_integer() for value in levels]
+    if not any(is_whole):
         return levels
-    if broken:
+    if not all(is_whole):
         raise ValueError(
-            f"column {name!r} holds {broken[0]}: codes of categories are 0, 1, 2, ... "
-            "For any other levels use NaiveBayes(Categorical())."
+            f"column {name!r} holds {levels[is_whole.index(False)]}: codes of categories are 0, 1, "
+            "2, ... For any other levels use NaiveBayes(Categorical())."
         )
     size = max(int(highest) + 1, least)
     if size > MAX_CODES and size > MAX_EMPTY * (len(known) + len(values)):
         kept = known if len(known) else range(least)
         return (*kept, *sorted({int(value) for value in values} - {*kept}))
     return range(size)
-
-
-def is_number(value: Any) -> bool:
-    return isinstance(value, (int, float))
 
 
 def places_among(
@@ -164,32 +153,28 @@ class UnseenLevelWarning(UserWarning):
 
     unseen: Unseen
 
-    @classmethod
-    def of(cls, unseen: Unseen) -> Self:
-        """Return the warning that names these levels, column by column."""
-        warning = cls(f"{unseen_message(unseen)} These cells are left out, for all classes alike.")
-        warning.unseen = unseen
-        return warning
-
 
 def unseen_message(unseen: Unseen) -> str:
     parts = []
     for name, times in unseen.items():
-        shown = ", ".join(f"{level!r} ({count} times)" for level, count in times.most_common(5))
+        most = Counter(times).most_common(5)
+        shown = ", ".join(f"{level!r} ({count} times)" for level, count in most)
         more = ", ..." if len(times) > 5 else ""
         parts.append(f"column {name!r} has levels that the model does not know: {shown}{more}")
     return "; ".join(parts) + "."
 
 
-def warn(unseen: Mapping[Hashable, Mapping[Any, int]]) -> None:
+def warn(unseen: Unseen) -> None:
     """Warn once of all levels that were not seen, if there are any, at the caller's line."""
     if unseen:
-        counted = {name: Counter(times) for name, times in unseen.items()}
-        warnings.warn(UnseenLevelWarning.of(counted), skip_file_prefixes=(HERE,))
+        message = f"{unseen_message(unseen)} These cells are left out, for all classes alike."
+        warning = UnseenLevelWarning(message)
+        warning.unseen = unseen
+        warnings.warn(warning, skip_file_prefixes=(HERE,))
 
 
 @contextmanager
-def gathering_unseen(unseen: dict[Hashable, dict[Any, int]]) -> Iterator[None]:
+def gathering_unseen(unseen: Unseen) -> Iterator[None]:
     """Add levels that were not seen to those of batches before; other warnings are shown."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UnseenLevelWarning)
@@ -197,7 +182,7 @@ def gathering_unseen(unseen: dict[Hashable, dict[Any, int]]) -> Iterator[None]:
     for each in caught:
         if isinstance(each.message, UnseenLevelWarning):
             for name, times in each.message.unseen.items():
-                unseen[name] = dict(Counter(unseen.get(name)) + times)
+                unseen[name] = dict(Counter(unseen.get(name)) + Counter(times))
         else:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
@@ -288,7 +273,7 @@ def read_numbers(family: Family, names: Names, x: Any, n_jobs: int | None) -> Ce
     `check`.
     """
     cells = as_cells(family, x)
-    if not (family.shows_invalid or are_within(family, cells, n_jobs)):
+    if not (family.shows_invalid or are_within(family.support, cells, family.missing, n_jobs)):
         check(family, names, cells)
     return family.read(cells)
 
@@ -299,31 +284,17 @@ def as_cells(family: Family, x: Any) -> Cells:
     return x if is_read else Dense(x)
 
 
-def are_within(family: Family, x: Any, n_jobs: int | None) -> bool:
-    """Return whether all cells are within the family's support, in one pass.
+def are_within(support: Support, x: Any, missing: bool, n_jobs: int | None) -> bool:
+    """Return whether all cells are within a support, or missing where they may be, in one pass.
 
     The cells that CSR does not store are.
     """
     x, parts = (x.data, pieces(x.nnz, 1)) if sparse.issparse(x) else (x, pieces_of(x))
 
     def holds(part: slice) -> bool:
-        return family.support.holds(x[part], family.missing)
+        return support.holds(x[part], missing)
 
     return all(in_order(holds, parts, n_jobs))
-
-
-def are_whole(x: Any) -> bool:
-    """Return whether all numbers are whole.
-
-    Missing ones are not. One compiled pass, which integers do not need.
-    """
-    if x.dtype.kind in "iub":
-        return True
-    if sparse.issparse(x):
-        parts = [readable(x.data, COUNTS)]
-    else:
-        parts = [entries(x, rows)[0] for rows in pieces_of(x)]
-    return all(numerics.count_kernels.are_counts(part, True, True) for part in parts)
 
 
 def check(family: Family, names: Names, cells: Cells) -> None:

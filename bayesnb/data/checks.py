@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -99,29 +99,24 @@ class ColumnWarning(UserWarning):
 
     suspicions: Mapping[Hashable, Suspicion]
 
-    @classmethod
-    def of(cls, suspicions: Mapping[Hashable, Suspicion], is_pandas: bool = True) -> Self:
-        """Return one warning about all columns, a line for each."""
-        lines = [
-            f"column {name!r} {each.problem}. {advise(name, each, is_pandas)}"
-            for name, each in suspicions.items()
-        ]
-        warning = cls("\n".join(lines))
-        warning.suspicions = suspicions
-        return warning
-
 
 def warn_of_columns(table: Table, places: Iterable[int]) -> None:
     """Warn once, at the caller's line, of columns of a dataframe that look like something else."""
     if not isinstance(table, FrameTable):
         return
     suspicions = {}
+    lines = []
     for place in places:
         suspicion = find_suspicion(table, place)
         if suspicion is not None:
-            suspicions[table.columns[place]] = suspicion
+            name = table.columns[place]
+            suspicions[name] = suspicion
+            advice = advise(name, suspicion, table.is_pandas)
+            lines.append(f"column {name!r} {suspicion.problem}. {advice}")
     if suspicions:
-        warnings.warn(ColumnWarning.of(suspicions, table.is_pandas), skip_file_prefixes=(HERE,))
+        warning = ColumnWarning("\n".join(lines))
+        warning.suspicions = suspicions
+        warnings.warn(warning, skip_file_prefixes=(HERE,))
 
 
 def find_suspicion(table: FrameTable, place: int) -> Suspicion | None:

@@ -26,7 +26,6 @@ import pyarrow as pa
 from pyarrow import compute, types
 
 from bayesnb.families.record import LARGEST
-from bayesnb.formatting import list_names, quote
 
 Array = np.ndarray
 TIMES = (date, time, timedelta, np.datetime64, np.timedelta64, pd.Period)  # a datetime is a date
@@ -36,6 +35,7 @@ OF_ARROW = (
     pd.arrays.BooleanArray,
     pd.arrays.FloatingArray,
     pd.arrays.IntegerArray,
+    pd.arrays.StringArray,
 )
 Kinds = Mapping[str, str]  # what columns hold, by their names
 KINDS = ("number", "integer", "flag", "text")  # that a user may ask for
@@ -133,9 +133,8 @@ def time_error(what: str, kind: str) -> ValueError:
 
 def floats(name: Hashable, values: Array) -> Array:
     """Return a column of objects or text as floats, if its values are numbers."""
-    if values.dtype.kind in "Mm":
-        raise time_error(f"column {name!r}", str(values.dtype))
-    if isinstance(first := first_cell(values), TIMES):
+    first = first_cell(values)
+    if isinstance(first, TIMES):
         raise time_error(f"column {name!r}", type(first).__name__)
     numbers = np.full(len(values), np.nan)
     for row in np.flatnonzero(~is_missing(values)):
@@ -181,8 +180,7 @@ def plain_column(name: Hashable, column: Any) -> Any:
             return pd.Series(column.to_numpy(), dtype=object)
         if column.dtype in (nw.Int128, nw.UInt128):
             column = column.cast(nw.Float64)
-        native = column.to_native()
-        column = native if isinstance(native, pa.ChunkedArray) else column.to_arrow()
+        column = column.to_arrow()
     if types.is_run_end_encoded(column.type):
         column = compute.run_end_decode(column)
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
@@ -416,15 +414,14 @@ def united_labels(a: Array, b: Array) -> Array:
     """Return the classes of two parts of a table, sorted."""
     if np.array_equal(a, b):
         return a
-    one, other = (species_of(labels.tolist()[0]) for labels in (a, b))
+    known, others = a.tolist(), b.tolist()
+    one, other = species_of(known[0]), species_of(others[0])
     if one != other:
-        shown = " and ".join(list_names(labels.tolist(), 3, quote) for labels in (a, b))
         raise ValueError(
-            f"labels are of the type {one} in one part and {other} in another: {shown}. Convert "
-            "them to one type."
+            f"labels are of the type {one} in one part and {other} in another, such as "
+            f"{known[0]!r} and {others[0]!r}. Convert them to one type."
         )
-    known = set(a.tolist())
-    return a if known.issuperset(b.tolist()) else distinct_labels(np.concatenate([a, b]))
+    return a if set(others) <= set(known) else distinct_labels(np.concatenate([a, b]))
 
 
 def encode(y: Array, classes: Array, advice: str = DECLARE) -> Array:
@@ -450,12 +447,8 @@ def encode(y: Array, classes: Array, advice: str = DECLARE) -> Array:
 def weights(sample_weight: Any, rows: int) -> Array:
     """Return one finite, non-negative number for each row; a single number is that of all rows."""
     refuse_lazy(sample_weight, "sample_weight")
-    if np.ma.is_masked(sample_weight):
-        raise ValueError(
-            "sample_weight has masked entries. A row that should not count has the weight 0."
-        )
     try:
-        weight = np.asarray(sample_weight, float)
+        weight = np.ma.filled(np.ma.asarray(sample_weight, float), np.nan)  # masked: no number
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ValueError(f"sample_weight must be numbers: {error}") from None
     weight = np.full(rows, float(weight)) if weight.ndim == 0 else weight

@@ -1,7 +1,6 @@
 """Which columns have which family: as the user declares, or as their values suggest."""
 
 import difflib
-from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -131,13 +130,18 @@ def declared_blocks(families: Mapping[Any, Any], columns: Names) -> DeclaredColu
     """Return the families that are declared, and the places of their columns; None drops them."""
     at = {name: place for place, name in enumerate(columns)}
     blocks: DeclaredColumns = []
-    taken: Counter[Hashable] = Counter()
+    taken: set[Hashable] = set()
     for key, family in families.items():
         names = names_of_key(key, at)
-        taken.update(names)
-        missing = [name for name in names if name not in at]
-        if missing:
-            raise ValueError(f"families: {no_column(missing[0], columns)}")
+        for name in names:
+            if name not in at:
+                raise ValueError(f"families: {no_column(name, columns)}")
+            if name in taken:
+                raise ValueError(
+                    f"column {name!r} is listed more than once in families; each column has one "
+                    "family."
+                )
+            taken.add(name)
         if not isinstance(family, Declared | None):
             raise TypeError(
                 f"the family of {names} must be an instance such as Gaussian(), its name, or None "
@@ -145,11 +149,6 @@ def declared_blocks(families: Mapping[Any, Any], columns: Names) -> DeclaredColu
             )
         if family is not None:
             blocks.append((family, [at[name] for name in names]))
-    twice = [name for name, times in taken.items() if times > 1]
-    if twice:
-        raise ValueError(
-            f"columns {twice} are listed more than once in families; each column has one family."
-        )
     return blocks
 
 
@@ -193,13 +192,11 @@ def infer_families(places: list[int], table: Table) -> DeclaredColumns:
     """Infer families from the values of columns."""
     if isinstance(table, SparseTable):
         return [(_sparse_family(places, table), places)] if places else []
-    kinds = {place: table.kind(place) for place in places}
-    numeric = [place for place, kind in kinds.items() if kind == "number"]
-    x = table.numbers(numeric) if numeric else None
-    for j, place in enumerate(numeric):
-        kinds[place] = kind_of_numbers(column(x, j))
     of_kind: dict[str, list[int]] = {"flag": [], "zero or one": [], "level": []}
-    for place, kind in kinds.items():
+    for place in places:
+        kind = table.kind(place)
+        if kind == "number":
+            kind = kind_of_numbers(column(table.numbers([place]), 0))
         of_kind.setdefault(kind, []).append(place)
     return [(FAMILY_OF_KIND[kind], part) for kind, part in of_kind.items() if part]
 

@@ -25,7 +25,6 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import compute, ipc, parquet, types
@@ -727,7 +726,10 @@ def format_of_name(name: str) -> str | None:
 def write_frames(
     frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str, packed: bool = False
 ) -> int:
-    """Write dataframes below each other, all with the same columns; return the number of rows."""
+    """Write dataframes below each other, all with the same columns; return the number of rows.
+
+    In JSON a missing cell is null, and dates and times are text.
+    """
     if kind not in TEXT_FORMATS:
         return write_typed(frames, stream, kind)
     rows = 0
@@ -735,7 +737,9 @@ def write_frames(
     with pack as file:
         for frame in frames:
             if kind == "jsonl":
-                text = "".join(json_lines(frame))
+                table = pa.Table.from_pandas(frame, preserve_index=False)
+                encode = partial(json.dumps, ensure_ascii=False, default=str)
+                text = "".join(f"{encode(row)}\n" for row in table.to_pylist())
             else:
                 mark = "\t" if kind == "tsv" else ","
                 plain = quote_formulas(frame)
@@ -771,16 +775,3 @@ def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with an apostrophe before each text or name that a spreadsheet would run."""
     texts = frame.select_dtypes(exclude=["number", "bool"])
     return frame.assign(**texts.map(quote_formula)).rename(columns=quote_formula)
-
-
-def json_lines(frame: pd.DataFrame) -> Iterator[str]:
-    """Yield an object of JSON for each row.
-
-    A missing cell is null, an array a list, any other value text.
-    """
-
-    def to_json(value: Any) -> Any:
-        return value.tolist() if isinstance(value, np.ndarray) else str(value)
-
-    for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
-        yield json.dumps(row, ensure_ascii=False, default=to_json) + "\n"

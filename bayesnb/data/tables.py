@@ -50,7 +50,6 @@ Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
 
 MAX_CELLS_AT_ONCE = 1 << 18  # of a frame
-TYPES_OF_LEVELS = (pd.CategoricalDtype, pd.StringDtype)
 ONE_ROW = "For one row, give a table that has it alone: X.iloc[[0]], or pandas.DataFrame([row])"
 
 
@@ -215,8 +214,7 @@ class ArrayTable(Table):
 
     @property
     def template(self) -> TableTemplate:
-        kinds = map(pd.api.types.infer_dtype, self.x.T)
-        flags = [place for place, kind in enumerate(kinds) if kind == "boolean"]
+        flags = range(self.width) if self.x.dtype == bool else ()
         is_words = self.width == 1 and self.has_lists(0)
         return TableTemplate("documents" if is_words else "array", tuple(flags))
 
@@ -312,10 +310,6 @@ def _as_array(x: Any) -> Array:
             "CountVectorizer()), ('model', MultinomialNB())]). If a text is a level: [[text] for "
             "text in X]; if they are the cells of one row: [X]."
         )
-    if array.dtype.kind == "V":
-        raise ValueError(
-            f"X holds {array.dtype}, which is neither numbers nor levels: split it into columns."
-        )
     return to_native_order(array)
 
 
@@ -381,7 +375,7 @@ class FrameTable(Table):
         cells = self.column(column)
         if isinstance(cells, pa.ChunkedArray):
             dtype = cells.type
-        elif cells.dtype.kind == "O" and not isinstance(cells.dtype, TYPES_OF_LEVELS):
+        elif cells.dtype.kind == "O" and not isinstance(cells.dtype, pd.CategoricalDtype):
             return "words" if kind_of_objects(name, cells.to_numpy()) == "words" else "level"
         else:
             try:
@@ -439,8 +433,6 @@ class FrameTable(Table):
             return factorize(name, cells.to_numpy())
         if isinstance(cells.dtype, pd.CategoricalDtype):
             return distinct(name, cells.cat.codes.to_numpy(), cells.cat.categories)
-        if isinstance(cells.dtype, pd.StringDtype):
-            return factorize(name, cells.array)
         return super().factorize(column)
 
     def values(self, column: int) -> Array:

@@ -6,6 +6,7 @@ Every later table is read into the same blocks.
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
+from numbers import Real
 from operator import is_
 from types import MappingProxyType
 from typing import Any, Self
@@ -19,7 +20,7 @@ from bayesnb.data.cells import (
     NEVER_LEARNT,
     Levels,
     Unseen,
-    are_whole,
+    are_within,
     as_cells,
     check,
     codes_up_to,
@@ -28,7 +29,6 @@ from bayesnb.data.cells import (
     encode_levels,
     extended,
     integer_lookup,
-    is_number,
     places_among,
     read_numbers,
     refuse_extremes,
@@ -43,6 +43,7 @@ from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family
 from bayesnb.families.grid import Grid
 from bayesnb.families.record import fields_alone
+from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight
 from bayesnb.formatting import list_names
 from bayesnb.model.linked import Linked
@@ -165,7 +166,8 @@ class Block:
 
     def is_whole(self, x: Cells) -> bool:
         """Return whether everything that was counted is a whole number."""
-        return not self.family.fractional or are_whole(x)
+        is_whole = not self.family.fractional or x.dtype.kind in "iub"
+        return is_whole or are_within(Counts(), x, True, 1)
 
     def learn(
         self,
@@ -211,7 +213,8 @@ class Block:
     def _add_levels(self, table: Table, j: int, known: Levels, values: Any) -> Levels:
         levels = self.family.levels
         declared = table.declared(self.places[j])
-        if isinstance(levels, Codes) and declared is None and any(map(is_number, values)):
+        has_numbers = isinstance(next(iter(values), None), Real)
+        if isinstance(levels, Codes) and declared is None and has_numbers:
             return codes_up_to(self.names[j], known, values, levels.least_of(j, len(self.names)))
         old = set(known)
         new = [level for level in declared or () if level not in old]

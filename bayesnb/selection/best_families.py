@@ -97,7 +97,7 @@ def _is_able(contest: Contest, k: int, rows: LabelledTable) -> bool:
     if any(table.kind(place) not in ("number", "flag") for place in contest.places):
         return False
     x = table.numbers(contest.places)
-    if not are_within(family, x, table.n_jobs):
+    if not are_within(family.support, x, family.missing, table.n_jobs):
         return False
     return k == 0 or not family.is_refuted(x, rows.codes, rows.weight)
 
