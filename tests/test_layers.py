@@ -37,7 +37,7 @@ HOMES = {
     "sklearn": {"estimators"},
     "numba": {"numerics"},
     "narwhals": {"data"},
-    "pandas": {"data", "results"},
+    "pandas": {"data", "datasets", "results"},
     "matplotlib": {"plots"},
     "pymc": {"mcmc"},
     "pytensor": {"mcmc"},

@@ -138,7 +138,7 @@ def declared_blocks(families: Mapping[Any, Any], columns: Names) -> DeclaredColu
                 raise ValueError(f"families: {no_column(name, columns)}")
             if name in taken:
                 raise ValueError(
-                    f"column {name!r} is listed more than once in families; each column has one "
+                    f"columns {[name]} are listed more than once in families; each column has one "
                     "family."
                 )
             taken.add(name)

@@ -214,7 +214,8 @@ class ArrayTable(Table):
 
     @property
     def template(self) -> TableTemplate:
-        flags = range(self.width) if self.x.dtype == bool else ()
+        kinds = map(pd.api.types.infer_dtype, self.x.T)
+        flags = [place for place, kind in enumerate(kinds) if kind == "boolean"]
         is_words = self.width == 1 and self.has_lists(0)
         return TableTemplate("documents" if is_words else "array", tuple(flags))
 

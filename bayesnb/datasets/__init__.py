@@ -137,9 +137,9 @@ def load(name: str) -> Any:
     >>> datasets.load("dogs").shape
     (6, 4)
     """
-    from bayesnb.data import read_text
+    import pandas as pd  # half a second, which `import bayesnb` must not take
 
-    return read_text(text(name))
+    return pd.read_csv(path(name))
 
 
 def text(name: str) -> str:

@@ -430,7 +430,6 @@ def plot_thresholds(curves: RankingCurves) -> Axes:
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
         ncols=2,
-        frameon=False,
     )
     return ax
 

@@ -53,7 +53,7 @@ STYLE: Any = {
     "axes.spines.right": False,
     "axes.spines.left": False,
     "ytick.major.size": 0,
-    "legend.edgecolor": "none",
+    "legend.frameon": False,  # a frame would be white on a dark page
     "legend.fontsize": "small",
     "text.parse_math": False,  # a column may be called "$x^"
     "svg.fonttype": "none",  # text stays text
@@ -246,7 +246,6 @@ def add_legend(
         legend = figure.legend(
             loc="outside lower left",
             ncols=columns,
-            frameon=False,
             **look,
         )
         box = legend.get_window_extent()
