@@ -5,8 +5,8 @@ its words begin.
 
 Columns of files are of the kinds "integer", "number", "flag", "text", "words" (lists of texts) and
 "empty". A column of text is one of numbers if every cell that is not missing looks like a number:
-3, -2.5, 1e-3, inf. Codes are none, and one of them makes the column text: digits after a leading
-zero (007, 01234), whole numbers of more than 18 digits, and those of more than 5 with a plus sign,
+3, -2.5, 1e-3, inf. Codes are none, and one of them makes the column text: whole numbers with a
+leading zero (007, 01234), of more than 18 digits, or of more than 5 with a plus sign,
 as telephone numbers have (+491234; +7 is a number). Flags are true and false.
 """
 
@@ -61,7 +61,8 @@ KIND_OF_TYPE: dict[Callable[[Any], bool], str] = {
 PARSED = ("integer", "number", "flag")  # a kind, or else what is after it: true is the number 1
 SAMPLE_ROWS = 64  # cells that mostly show whether a column is one of numbers
 CODE = r"^[+-]?0[0-9xX]|^[+-]?[0-9]{19,}$|^\+[0-9]{6,}$"
-MIN_LONG_CODE = 1e18  # the least whole number of 19 digits: 64 bits may not hold them
+MAX_DIGITS = 15  # of whole numbers that floats tell apart
+LEAST_OF_DIGITS = np.array([0, 0, *10.0 ** np.arange(1, MAX_DIGITS)])  # whole numbers of 0, 1, ...
 
 
 # Distinct values
@@ -308,15 +309,15 @@ def infer(text: Any, decimal: str = ".") -> Any:
 
 def has_codes(text: Any, values: Any) -> bool:
     """Return whether one of the cells of a column, which are the numbers `values`, is a code."""
-    # comparisons of prefixes find the few cells that may be, as a pattern takes three times as long
-    is_suspect = compute.starts_with(text, "+")
-    for zero in ("0", "-0"):
-        is_fraction = compute.starts_with(text, f"{zero}.")
-        has_zero = compute.and_not(compute.starts_with(text, zero), is_fraction)
-        is_suspect = compute.or_(is_suspect, has_zero)
-    size = compute.abs(values.cast(pa.float64(), safe=False))
-    is_long = compute.greater_equal(size, MIN_LONG_CODE)
-    suspects = text.filter(compute.or_(is_suspect, is_long))
+    numbers = values.to_numpy()
+    whole = np.flatnonzero(numbers == np.floor(numbers))
+    numbers = numbers[whole]
+    size = np.abs(numbers)
+    # A whole number of n digits is at least 10**(n - 1): where it is less, something else stands
+    # before it or behind it. That finds the few cells in question ten times as fast as a pattern.
+    digits = compute.binary_length(text).to_numpy()[whole] - (numbers < 0)
+    least = LEAST_OF_DIGITS[np.minimum(digits, MAX_DIGITS).astype(int)]
+    suspects = text.take(whole[(size < least) | (digits > MAX_DIGITS)])
     return bool(compute.any(compute.match_substring_regex(suspects, CODE)).as_py())
 
 
