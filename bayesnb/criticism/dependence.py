@@ -25,15 +25,16 @@ from bayesnb.model.product import Product, ProductStats, observe
 from bayesnb.model.schema import Schema
 from bayesnb.progress import bar
 from bayesnb.selection.feature_evidence import check_comparable
-from bayesnb.selection.joint_columns import (
+from bayesnb.selection.joint_evidence import (
     JoinableColumns,
     Names,
+    after,
     declare_blocks,
     joinable_members,
     list_block,
     put_side_by_side,
+    steps,
 )
-from bayesnb.selection.joint_evidence import after, steps
 from bayesnb.selection.pair_evidence import (
     LevelColumns,
     NumberColumns,

@@ -19,8 +19,8 @@ from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.views import read
 from bayesnb.results.tables import Formats, show_html, show_text
-from bayesnb.selection.contingency import LabelledRows
-from bayesnb.selection.joint_columns import Names
+from bayesnb.selection.joint_evidence import Names
+from bayesnb.selection.pair_evidence import LabelledRows
 from bayesnb.selection.smoothing import PriorVariants
 
 HIDDEN = ["concentration", "se", "accuracy", "brier"]  # columns for which a terminal has no room

@@ -21,8 +21,7 @@ from bayesnb.data import Lists, Table
 from bayesnb.data.columns import mixed_levels
 from bayesnb.data.tables import Places
 from bayesnb.families.base import Array, Cells
-from bayesnb.families.family import Family
-from bayesnb.families.support import MISSING, Support
+from bayesnb.families.family import MISSING, Family, Support
 from bayesnb.numerics.threads import in_order, pieces
 from bayesnb.numerics.views import (
     Coded,

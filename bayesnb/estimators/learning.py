@@ -42,10 +42,9 @@ from bayesnb.selection.column_exponents import (
     find_one_exponent,
     update_exponents,
 )
-from bayesnb.selection.contingency import LabelledRows
 from bayesnb.selection.leave_one_out import rewind_model
 from bayesnb.selection.link_search import add_links
-from bayesnb.selection.pair_evidence import Work
+from bayesnb.selection.pair_evidence import LabelledRows, Work
 
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale

@@ -5,18 +5,27 @@ here, from which files, the command line, the report, `tune` and the tests of ev
 """
 
 from bayesnb.families.bernoulli import Bernoulli, Beta
-from bayesnb.families.best_of import BestOf, Choice
 from bayesnb.families.categorical import Categorical, Codes
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, EmpiricalDirichlet
-from bayesnb.families.family import FAMILIES, Family, register
+from bayesnb.families.family import (
+    FAMILIES,
+    AnyLevel,
+    BestOf,
+    Choice,
+    Counts,
+    Family,
+    RealNumbers,
+    Support,
+    ZeroOrOne,
+    register,
+)
 from bayesnb.families.gaussian import Gaussian, NormalInverseGamma
 from bayesnb.families.histogram import AveragedHistogram, Histogram
 from bayesnb.families.joint import JointTable
 from bayesnb.families.multinomial import Multinomial, Vocabulary
 from bayesnb.families.multivariate import MultivariateGaussian, NormalInverseWishart
 from bayesnb.families.poisson import Gamma, Poisson
-from bayesnb.families.support import AnyLevel, Counts, RealNumbers, Support, ZeroOrOne
 
 register(Categorical)
 register(Bernoulli)

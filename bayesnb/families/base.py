@@ -31,6 +31,7 @@ from bayesnb.families.record import (
     Power,
     Record,
     Rng,
+    Unit,
     VariableNames,
     is_one,
     of_powers,
@@ -48,7 +49,6 @@ from bayesnb.families.removal import (
     slack,
 )
 from bayesnb.families.sums import by_rows, summed
-from bayesnb.families.units import Unit
 from bayesnb.families.weight import Weight, hard, one_hot
 from bayesnb.numerics import special
 from bayesnb.numerics.threads import blocks, in_order, pieces

@@ -25,28 +25,30 @@ from bayesnb.families.dirichlet import (
 from bayesnb.families.family import (
     Family,
     Hyperparameters,
+    RealNumbers,
     Seen,
+    Support,
+    ZeroOrOne,
     checked_prior,
     proportions,
     shaped,
 )
 from bayesnb.families.levels import add_entries, tables_of
-from bayesnb.families.linear import independent_variances
 from bayesnb.families.multinomial import MultinomialStats
 from bayesnb.families.record import (
+    LevelUnit,
     Linear,
     Parameter,
     Power,
     VariableNames,
     checked,
+    independent_variances,
     of_powers,
     raised,
     silent,
 )
 from bayesnb.families.removal import RowsLeftOut
 from bayesnb.families.sums import KernelTables, by_rows, made_at, nodes
-from bayesnb.families.support import RealNumbers, Support, ZeroOrOne
-from bayesnb.families.units import LevelUnit
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.formatting import number_range
 from bayesnb.numerics import special

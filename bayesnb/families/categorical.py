@@ -22,7 +22,7 @@ from bayesnb.families.dirichlet import (
     LearnedLevels,
     simplex,
 )
-from bayesnb.families.family import Seen, unless_alike
+from bayesnb.families.family import AnyLevel, Seen, Support, unless_alike
 from bayesnb.families.levels import (
     LevelBelief,
     LevelDensity,
@@ -31,10 +31,8 @@ from bayesnb.families.levels import (
     as_level,
     layout_of,
 )
-from bayesnb.families.record import VariableNames
+from bayesnb.families.record import LevelUnit, VariableNames
 from bayesnb.families.removal import log_shares_left
-from bayesnb.families.support import AnyLevel, Support
-from bayesnb.families.units import LevelUnit
 from bayesnb.numerics.views import EVERY
 
 EQUAL = 1e-12  # how far equal concentrations may differ, relatively

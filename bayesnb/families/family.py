@@ -1,17 +1,176 @@
-"""How a user says what columns hold: the family's name, its prior, and how to read the cells."""
+"""How a user says what columns hold: the family's name, its prior, and how to read the cells.
+
+A family's support is what its cells must be. The door through which tables come in asks it of rows
+to learn from and of rows to predict. It does not judge missing cells: the family's `missing` tells
+whether a cell may be missing.
+
+`BestOf` is chosen for each column by how well the column by itself predicts the label:
+
+    S(family) = sum_i log p(y_i | x_ij, all other rows), exact
+
+Evidences do not choose well: they favour the family that fits the bulk of a column, whether or not
+that says something of the label, and families whose densities have different base measures do not
+compare by them at all. The label's leave-one-out score always compares.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from math import inf
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells, Stats
-from bayesnb.families.support import Support
 from bayesnb.families.weight import Weight
 from bayesnb.numerics.special import ratio
+from bayesnb.numerics.views import COUNTS, readable
+
+# The support: what the cells of a column must be
+
+ANOTHER = "Declare it gaussian, or drop it."
+
+
+class Fault(NamedTuple):
+    """One way in which cells can be outside: which are, what to say of them, and what to do."""
+
+    invalid: Callable[[Array], Array]  # a missing cell is not
+    message: str
+    advice: str  # in which {name} is the column's
+
+
+MISSING = Fault(
+    np.isnan,
+    "a cell is missing (NaN)",
+    "This family does not accept missing cells: fill it or drop the row.",
+)
+INFINITE = Fault(np.isinf, "a number is infinite (inf)", "Make it NaN if it is missing.")
+
+
+class Support(ABC):
+    """Which cells a family's densities are defined for; as text, what they must be."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def faults(self) -> Sequence[Fault]:
+        """All ways in which a number can be outside."""
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether no number below 0 is inside."""
+        return not self.holds(np.full(1, -np.finfo(float).tiny), True)
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether 0 is inside, as the cells are that a sparse table does not store."""
+        return self.holds(np.zeros(1), True)
+
+    def holds(self, x: Array, missing: bool) -> bool:
+        """Whether all numbers of an array are inside, or missing where they may be."""
+        faults = self.faults if missing else (MISSING, *self.faults)
+        return not any(fault.invalid(x).any() for fault in faults)
+
+
+@dataclass(frozen=True)
+class RealNumbers(Support):
+    """Finite numbers between two bounds, both of which belong to them.
+
+    >>> print(RealNumbers(at_least=0), RealNumbers(0, 1), sep="; ")
+    numbers of at least 0; numbers from 0 to 1
+    """
+
+    at_least: float = -inf
+    at_most: float = inf
+
+    def __str__(self) -> str:
+        if self.at_least > -inf and self.at_most < inf:
+            return f"numbers from {self.at_least:g} to {self.at_most:g}"
+        least = f" of at least {self.at_least:g}" if self.at_least > -inf else ""
+        return f"numbers{least}" + (f" of at most {self.at_most:g}" if self.at_most < inf else "")
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        below = Fault(lambda x: x < self.at_least, f"a number is below {self.at_least:g}", ANOTHER)
+        above = Fault(lambda x: x > self.at_most, f"a number is above {self.at_most:g}", ANOTHER)
+        return (INFINITE, *[below] * (self.at_least > -inf), *[above] * (self.at_most < inf))
+
+
+@dataclass(frozen=True)
+class Counts(Support):
+    """Whole numbers of at least 0 that can be added up.
+
+    With `fractional` they are any such numbers.
+    """
+
+    fractional: bool = False
+    has_zero = True
+
+    def __str__(self) -> str:
+        return "numbers of at least 0" if self.fractional else "whole numbers of at least 0"
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        advice = f"If it is not a count: {ANOTHER[0].lower()}{ANOTHER[1:]}"
+        broken = Fault(
+            lambda x: x - np.floor(x) > 0,
+            "a count is not a whole number",
+            f"{advice} Multinomial takes weights such as tf-idf with fractional=True.",
+        )
+        return (
+            INFINITE,
+            Fault(lambda x: x < 0, "Negative values in data passed as counts", advice),
+            Fault(
+                lambda x: x > numerics.count_kernels.MOST,
+                "a count is too large to add up",
+                "Rescale it.",
+            ),
+            *[broken] * (not self.fractional),
+        )
+
+    def holds(self, x: Array, missing: bool) -> bool:
+        """Return whether all cells are counts, in one compiled pass."""
+        return bool(
+            numerics.count_kernels.are_counts(
+                readable(x.reshape(-1), COUNTS), not self.fractional, missing
+            )
+        )
+
+
+@dataclass(frozen=True)
+class ZeroOrOne(Support):
+    """Zeros and ones."""
+
+    def __str__(self) -> str:
+        return "0 and 1"
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        other = Fault(
+            lambda x: ~((x == 0) | (x == 1) | np.isnan(x)),
+            "a cell is not 0 or 1",
+            f"{ANOTHER} Bernoulli takes other numbers with a threshold.",
+        )
+        return (INFINITE, other)
+
+
+@dataclass(frozen=True)
+class AnyLevel(Support):
+    """Values that are levels: those of a column say which there are, so none is outside."""
+
+    def __str__(self) -> str:
+        return "levels"
+
+    @property
+    def faults(self) -> Sequence[Fault]:
+        return ()
+
+
+# Declarations
 
 
 class Seen(NamedTuple):
@@ -342,3 +501,100 @@ def shaped(family: str, prior: Belief, shape: tuple[int, ...]) -> Any:
             f"{family}: the prior {prior} does not broadcast to {axes} = {shape}. "
             "Give a number, or as many as there are columns."
         ) from None
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class BestOf:
+    """Choice among families, made for each column by how well the column alone predicts the label.
+
+    The first family is taken, unless another one's exact leave-one-out log score of the label is
+    better by more than ``margin`` nats.
+
+    Parameters
+    ----------
+    *families : Family
+        Two candidates or more. One that cannot model a column's cells is passed over, and so is one
+        after the first that they refute: ``Poisson``, where the variance within classes is more
+        than five times the mean.
+    margin : float, default=2.0
+        By how many nats another candidate must be better than the first.
+
+    Attributes
+    ----------
+    candidates : tuple of Family
+        The families to choose from.
+
+    See Also
+    --------
+    NaiveBayes : What was chosen is in its ``families_``, and by how much in ``choices_``.
+
+    Notes
+    -----
+    The choice is made at the first ``fit`` or ``partial_fit``, and then fixed. Where a
+    candidate is a family over several columns at once, a block of columns is decided as a whole.
+
+    Evidences would not choose well: they favour the family that fits the bulk of a column, whether
+    or not that tells the classes apart, and densities relative to different base measures cannot be
+    compared by them at all.
+
+    Examples
+    --------
+    >>> from bayesnb import BestOf, Categorical, Gaussian, NaiveBayes
+    >>> # one class outside, the other inside: no two bell curves
+    >>> x = [[1.0], [9.0], [1.0], [9.0], [5.0], [5.0], [5.0], [5.0]] * 5
+    >>> best = BestOf(Gaussian(shared=True), Categorical())
+    >>> model = NaiveBayes(best).fit(x, list("aaaabbbb") * 5)
+    >>> model.families_
+    {0: Categorical(prior=Dirichlet(concentration=1.0))}
+    """
+
+    candidates: tuple[Family, ...]
+    margin: float
+
+    def __init__(self, *families: Family, margin: float = 2.0) -> None:
+        if len(families) < 2 or not all(isinstance(family, Family) for family in families):
+            raise TypeError(
+                "BestOf takes two families or more, such as BestOf(Histogram(), Gaussian()), got "
+                f"{families!r}."
+            )
+        if isinstance(margin, bool) or not (isinstance(margin, Real) and 0 <= float(margin) < inf):
+            raise ValueError(
+                f"BestOf: margin must be a number of nats, at least 0, got {margin!r}."
+            )
+        object.__setattr__(self, "candidates", families)
+        object.__setattr__(self, "margin", float(margin))
+
+    @classmethod
+    def of_fields(cls, candidates: tuple[Family, ...], margin: float = 2.0) -> Self:
+        """Return the choice among these candidates."""
+        return cls(*candidates, margin=margin)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the candidates: the class of one that is declared with its defaults, else all of
+        its declaration.
+        """
+        return tuple(
+            type(family).__name__ if repr(family) == repr(type(family)()) else repr(family)
+            for family in self.candidates
+        )
+
+    @property
+    def over_blocks(self) -> bool:
+        """Whether a candidate is a family over several columns at once."""
+        return any(family.multivariate or family.words for family in self.candidates)
+
+    def __repr__(self) -> str:
+        margin = "" if self.margin == 2.0 else f", margin={self.margin:g}"
+        return f"BestOf({', '.join(map(repr, self.candidates))}{margin})"
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """How the family of a column, or of a block of columns, was chosen among candidates."""
+
+    key: Hashable  # the column's name, or those of a block
+    candidates: tuple[str, ...]
+    # the label's score by each candidate, `(candidates,)`; NaN for one that cannot have the cells
+    elpd: np.ndarray
+    chosen: int  # the place of the one that was chosen

@@ -19,11 +19,19 @@ from scipy.special import gammaln
 from bayesnb import numerics
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.family import Family, Hyperparameters, checked_prior, shaped
+from bayesnb.families.family import (
+    Family,
+    Hyperparameters,
+    RealNumbers,
+    Support,
+    checked_prior,
+    shaped,
+)
 from bayesnb.families.record import (
     FARTHEST,
     Expected,
     Linear,
+    NumberUnit,
     Power,
     VariableNames,
     by_feature,
@@ -33,11 +41,8 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import SLACK, left_of, slack
-from bayesnb.families.shared_spread import Pair
-from bayesnb.families.student import StudentBelief
+from bayesnb.families.student import Pair, StudentBelief
 from bayesnb.families.sums import by_rows, made_at
-from bayesnb.families.support import RealNumbers, Support
-from bayesnb.families.units import NumberUnit
 from bayesnb.families.weight import Weight
 from bayesnb.formatting import number_range
 from bayesnb.numerics import special

@@ -25,12 +25,11 @@ import numpy as np
 from bayesnb import formatting, numerics
 from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets
-from bayesnb.families.family import Family, Hyperparameters, unless_alike
+from bayesnb.families.family import Family, Hyperparameters, RealNumbers, Support, unless_alike
 from bayesnb.families.grid import MAX_DEPTH, Grid
 from bayesnb.families.levels import LevelBelief, RatioDensity, TableStats
 from bayesnb.families.record import Parameter, checked, raised
 from bayesnb.families.removal import log_shares_left, staying
-from bayesnb.families.support import RealNumbers, Support
 from bayesnb.numerics import special
 from bayesnb.numerics.special import draw_log_gamma, log
 from bayesnb.numerics.threads import blocks

@@ -40,7 +40,7 @@ from bayesnb.families.dirichlet import (
     LearnedLevels,
     simplex,
 )
-from bayesnb.families.family import Seen, shaped
+from bayesnb.families.family import Counts, Seen, shaped
 from bayesnb.families.levels import ONE_COLUMN, LevelDensity, LevelStats
 from bayesnb.families.record import (
     Power,
@@ -60,7 +60,6 @@ from bayesnb.families.sums import (
     nodes,
     row_of_entry,
 )
-from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.count_kernels import log_rising_entries

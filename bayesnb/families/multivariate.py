@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import multigammaln
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Narrowed, Parts, Rng, Stats
-from bayesnb.families.family import Family, Hyperparameters, checked_prior
+from bayesnb.families.family import Family, Hyperparameters, RealNumbers, Support, checked_prior
 from bayesnb.families.gaussian import (
     VARIANCES,
     Gaussian,
@@ -34,12 +34,17 @@ from bayesnb.families.gaussian import (
     Slip,
     refuse_settled,
 )
-from bayesnb.families.record import FARTHEST, Expected, Linear, VariableNames, checked, lead
+from bayesnb.families.record import (
+    FARTHEST,
+    Expected,
+    Linear,
+    NumberUnit,
+    VariableNames,
+    checked,
+    lead,
+)
 from bayesnb.families.removal import SLACK
-from bayesnb.families.shared_spread import Pair, multi_gamma_ratio
-from bayesnb.families.student import StudentBelief
-from bayesnb.families.support import RealNumbers, Support
-from bayesnb.families.units import NumberUnit
+from bayesnb.families.student import Pair, StudentBelief, multi_gamma_ratio
 from bayesnb.families.vectors import (
     Present,
     Root,

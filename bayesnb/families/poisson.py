@@ -17,8 +17,7 @@ from scipy.special import gammaln, polygamma, psi
 
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Parts, Rng, Stats
-from bayesnb.families.family import Family, Hyperparameters, Seen, checked_prior, shaped
-from bayesnb.families.linear import independent_variances
+from bayesnb.families.family import Counts, Family, Hyperparameters, Seen, checked_prior, shaped
 from bayesnb.families.record import (
     Linear,
     Parameter,
@@ -26,13 +25,13 @@ from bayesnb.families.record import (
     VariableNames,
     by_feature,
     checked,
+    independent_variances,
     of_powers,
     raised,
     silent,
 )
 from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, slack, staying
 from bayesnb.families.sums import DistinctCells, nodes
-from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.formatting import number_range
 from bayesnb.numerics import special

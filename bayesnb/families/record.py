@@ -1,13 +1,18 @@
-"""A frozen dataclass of arrays that share their leading axes: what stats, densities and beliefs
-are.
+"""What stats, densities and beliefs are: a frozen dataclass of arrays that share leading axes.
+
+Beside it are the small values that they return: contributions of cells, linear forms and their
+variances, and units, which are columns that can be joined in blocks (`selection.joint_evidence`).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+
+from bayesnb.numerics.special import trigamma, trigamma_fall
 
 Array = np.ndarray
 SMALLEST = float(np.finfo(float).tiny)  # of normal floats: the gamma function of less is infinite
@@ -295,3 +300,65 @@ def checked(name: str, value: Any, least: float = 0.0, most: float = np.inf) -> 
             "overflows below."
         )
     return array
+
+
+# Linear forms, and columns that can be joined
+
+
+def independent_variances(weights: Array, offset: Array, against: int | None) -> Linear:
+    """Variances of classes that are independent of one another, or of their differences from one of
+    them.
+    """
+    if against is None:
+        return Linear(weights, offset)
+    return Linear(_of_difference(weights, against), _of_difference(offset, against))
+
+
+def log_share_variance(concentration: Array, total: Array, against: int | None = None) -> Array:
+    """Variance of the log of every level's probability, or of its log-odds against one level (free
+    of the total).
+
+    >>> import numpy as np
+    >>> variance = log_share_variance(np.ones(2), np.full(2, 2.0))
+    >>> (variance / (np.pi**2 / 6)).round(4)  # psi'(1) is pi**2 / 6
+    array([0.6079, 0.6079])
+    """
+    if against is None:
+        return trigamma_fall(concentration, total - concentration)
+    return _of_difference(trigamma(concentration), against)
+
+
+def _of_difference(variance: Array, against: int) -> Array:
+    """Variances of differences from one class, which has none from itself."""
+    total = variance + variance[against]
+    total[against] = 0.0
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class LevelUnit:
+    """Columns of levels with one joint Dirichlet: places in their block, codes, numbers of levels,
+    concentration.
+    """
+
+    places: tuple[int, ...]
+    codes: Array  # `(r, d)`, negative where missing
+    sizes: tuple[int, ...]
+    concentration: Array  # the total, `(c,)`
+
+
+@dataclass(frozen=True, eq=False)
+class NumberUnit:
+    """Columns of numbers with one joint Gaussian: places in their block, cells `(r, d)`, and its
+    prior.
+    """
+
+    places: tuple[int, ...]
+    x: Array
+    count: Array  # `(c,)`
+    shape: Array  # `(c,)`, that of each column by itself
+    location: Array  # `(c, d)`
+    scale: Array  # `(c, d, d)`
+
+
+Unit = LevelUnit | NumberUnit

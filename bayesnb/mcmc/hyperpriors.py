@@ -29,8 +29,7 @@ from bayesnb.families.family import Seen
 from bayesnb.families.gaussian import NORMAL, GaussianDensity
 from bayesnb.families.poisson import RATE
 from bayesnb.mcmc.ensemble import PriorOfDraws
-from bayesnb.mcmc.likelihood import tensors
-from bayesnb.mcmc.variable_names import BlockNames
+from bayesnb.mcmc.likelihood import BlockNames, tensors
 from bayesnb.numerics import special
 
 LOG_SD = 1.5  # standard deviation of the log of what is learned

@@ -20,10 +20,16 @@ from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import repeat_classes
 from bayesnb.mcmc.ensemble import Ensemble, PriorOfDraws
 from bayesnb.mcmc.hyperpriors import BlockPrior, Draws, choose_prior
-from bayesnb.mcmc.likelihood import ObservedRows, add_rows, row_scores, tensors
+from bayesnb.mcmc.likelihood import (
+    BlockNames,
+    ObservedRows,
+    StudentDensity,
+    add_rows,
+    name_variables,
+    row_scores,
+    tensors,
+)
 from bayesnb.mcmc.sampling import pymc
-from bayesnb.mcmc.student import StudentDensity
-from bayesnb.mcmc.variable_names import BlockNames, name_variables
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY

@@ -14,10 +14,9 @@ import numpy as np
 
 from bayesnb.data import Table
 from bayesnb.families.base import Array, Belief, Cells, Stats
-from bayesnb.families.family import Family
+from bayesnb.families.family import AnyLevel, Family, Support
 from bayesnb.families.levels import as_level
 from bayesnb.families.links import Links, LinkStats, Pairs
-from bayesnb.families.support import AnyLevel, Support
 from bayesnb.families.weight import Weight
 from bayesnb.numerics.views import EVERY, Paired
 

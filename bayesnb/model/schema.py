@@ -40,10 +40,9 @@ from bayesnb.data.cells import (
 from bayesnb.data.families import FamilyColumns
 from bayesnb.families import Choice, Codes
 from bayesnb.families.base import Array, Belief, Cells, Stats
-from bayesnb.families.family import Family
+from bayesnb.families.family import Counts, Family
 from bayesnb.families.grid import Grid
 from bayesnb.families.record import fields_alone
-from bayesnb.families.support import Counts
 from bayesnb.families.weight import Weight
 from bayesnb.formatting import list_names
 from bayesnb.model.linked import Linked

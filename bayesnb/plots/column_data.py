@@ -15,7 +15,7 @@ from bayesnb.formatting import list_names, number, quote
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column
 from bayesnb.plots.style import MOST_CLASSES, check_fitted
-from bayesnb.selection.word_ratios import word_shares
+from bayesnb.selection.feature_evidence import word_shares
 
 MIN_ROWS = 15  # of a class, that make a histogram
 FENCE = 3.0  # interquartile ranges beyond the quartiles: Tukey's outer fences

@@ -38,8 +38,7 @@ from bayesnb.plots.style import (
     styled,
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
-from bayesnb.selection.probability_scores import share_interval
-from bayesnb.selection.ranking_curves import RankingCurves
+from bayesnb.selection.probability_scores import RankingCurves, share_interval
 
 MAX_COLUMNS = 4
 CURVE = ["probability", "calibrated", "curve_band_lower", "curve_band_upper"]

@@ -22,7 +22,7 @@ from bayesnb.plots.style import (
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
 from bayesnb.results.datasets import frame
-from bayesnb.selection.word_ratios import ratio_interval, word_ratios
+from bayesnb.selection.feature_evidence import ratio_interval, word_ratios
 
 WIDE = np.log(10.0)  # an interval over more than a factor of ten
 MAX_LOG = 700.0  # of a ratio that can be drawn

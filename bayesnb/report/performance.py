@@ -31,8 +31,13 @@ from bayesnb.report.page import (
     write_code,
 )
 from bayesnb.selection import verdict
-from bayesnb.selection.probability_scores import Estimate, mean_interval, right, share_interval
-from bayesnb.selection.ranking_curves import RankingCurves
+from bayesnb.selection.probability_scores import (
+    Estimate,
+    RankingCurves,
+    mean_interval,
+    right,
+    share_interval,
+)
 
 MAX_BRIER = 2.0
 MAX_PANELS = 8

@@ -16,7 +16,7 @@ from bayesnb.model.powers import add_groups
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of
-from bayesnb.selection.column_scores import choose_stratified_rows, column_scores
+from bayesnb.selection.leave_one_out import choose_stratified_rows, column_scores
 
 
 class LabelledTable(NamedTuple):

@@ -29,12 +29,6 @@ from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.fitted import Temper
 from bayesnb.model.powers import ExponentCovariance, lengths_of, shares_at
 from bayesnb.model.product import Model, Rows, features_of
-from bayesnb.selection.column_scores import (
-    choose_stratified_rows,
-    column_scores,
-    log_class_left_out,
-    predictive_scores,
-)
 from bayesnb.selection.exponents import (
     LOG_NEGLIGIBLE,
     SPREAD,
@@ -45,7 +39,14 @@ from bayesnb.selection.exponents import (
     maximise_exponents,
     maximise_one,
 )
-from bayesnb.selection.leave_one_out import are_there, leave_one_out
+from bayesnb.selection.leave_one_out import (
+    are_there,
+    choose_stratified_rows,
+    column_scores,
+    leave_one_out,
+    log_class_left_out,
+    predictive_scores,
+)
 
 LENGTH_MARGIN = 1.0  # nats by which a finite length must be better
 DIFFERENCE_STEP = 1e-2  # of log t, for its second derivative

@@ -25,8 +25,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bayesnb.families.base import Array
-from bayesnb.families.dirichlet import CONCENTRATION
-from bayesnb.families.dirichlet_evidence import best_concentration, evidence_terms
+from bayesnb.families.dirichlet import CONCENTRATION, best_concentration, evidence_terms
 from bayesnb.families.family import (
     BOUNDS,
     Family,

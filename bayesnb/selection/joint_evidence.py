@@ -27,8 +27,9 @@ Kononenko 1991; Pazzani 1996; by the evidence: Cooper and Herskovits 1992).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from itertools import combinations
 from math import prod
@@ -38,19 +39,22 @@ import numpy as np
 
 from bayesnb.families import (
     Beta,
+    Codes,
     Dirichlet,
     JointTable,
     MultivariateGaussian,
     NormalInverseGamma,
     NormalInverseWishart,
 )
-from bayesnb.families.base import Array, Belief
+from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.family import Family, unless_alike
 from bayesnb.families.multivariate import VectorStats
-from bayesnb.families.units import LevelUnit, NumberUnit
+from bayesnb.families.record import LevelUnit, NumberUnit, Unit
 from bayesnb.families.weight import one_hot
+from bayesnb.formatting import list_names
+from bayesnb.model.schema import Schema
 from bayesnb.numerics.special import log_gamma_ratio
-from bayesnb.selection.contingency import LabelledRows
+from bayesnb.selection.pair_evidence import LabelledRows
 
 Block = tuple[int, ...]  # places of columns, ascending
 Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
@@ -403,3 +407,175 @@ def _best(
         step for step in candidates if step.worth > 0 and frozenset(after(blocks, step)) not in been
     )
     return max(fresh, key=lambda step: step.worth, default=None)
+
+
+# Columns of a model that can be joined, and families that declare blocks of them
+
+MAX_COLUMNS = 1000  # of a kind: half a million pairs
+MAX_NAMES = 4  # of a block in a sentence
+PRIOR_ROUNDING = 1e-12  # how far equal priors may differ, relatively
+Names = tuple[Hashable, ...]
+Key = Reading | None  # what levels that can be joined agree on; None for numbers
+
+
+class ColumnPlace(NamedTuple):
+    """Position of a column: its name, its place in the table, its block, its place there."""
+
+    name: Hashable
+    place: int
+    block: int
+    feature: int
+
+
+Member = tuple[Unit, tuple[ColumnPlace, ...]]  # where the search starts: a unit, and its columns
+
+
+@dataclass(frozen=True, eq=False)
+class JoinableColumns:
+    """Columns of one kind that can be joined with each other, in blocks."""
+
+    key: Key
+    evidence: BlockEvidence
+    places: tuple[ColumnPlace, ...]
+    blocks: tuple[Block, ...]
+    changed_prior: str = ""  # a note on priors that are not those of the model
+
+    @property
+    def log_evidence(self) -> float:
+        evidence = self.evidence
+        return sum(evidence.log_evidence(block, evidence.complete(block)) for block in self.blocks)
+
+    def in_order(self, block: Block) -> list[int]:
+        """Return the columns of a block in the order of the table."""
+        return sorted(block, key=lambda at: self.places[at].place)
+
+    def names(self, block: Block) -> Names:
+        return tuple(self.places[at].name for at in self.in_order(block))
+
+    def describe(self, step: Step) -> str:
+        """Describe a step in words."""
+        if len(step.made) == 1:
+            return " + ".join(list_block(self.names(block)) for block in step.gone)
+        left, new = step.made
+        (moved,) = set(step.gone[0]) - set(left)
+        others = self.names(tuple(set(new) - {moved}))
+        where = f"to {list_block(others)}" if others else "by itself"
+        return f"{self.places[moved].name} from {list_block(self.names(left))} {where}"
+
+
+def list_block(names: Sequence[Hashable]) -> str:
+    """Join the first names, and the number of the rest."""
+    return list_names(names, MAX_NAMES)
+
+
+def joinable_members(
+    schema: Schema, priors: Sequence[Belief], cells: Sequence[Cells]
+) -> dict[Key, list[Member]]:
+    """Return the units of columns that can be joined with others of their kind, by kind."""
+    by_key: dict[Key, list[Member]] = defaultdict(list)
+    for b, (block, prior, x) in enumerate(zip(schema.blocks, priors, cells, strict=True)):
+        family = block.family
+        for unit in prior.units(x):
+            keys: set[Key] = {None}  # of units that cannot be joined there is none, or several
+            if not isinstance(unit, NumberUnit):
+                keys = {reading_of(family, place, len(block.names)) for place in unit.places}
+            # under a threshold, a table would know the numbers themselves as levels
+            if len(keys) == 1 and family.threshold is None:
+                columns = [ColumnPlace(block.names[f], block.places[f], b, f) for f in unit.places]
+                by_key[keys.pop()].append((unit, tuple(columns)))
+    return by_key
+
+
+def reading_of(family: Family, feature: int, columns: int) -> Reading:
+    """Return how the levels of one of a block's columns are read."""
+    levels = family.levels
+    if isinstance(levels, Codes):
+        levels = Codes(levels.least_of(feature, columns))
+    return levels, family.unseen
+
+
+def put_side_by_side(key: Key, members: Sequence[Member], labels: LabelledRows) -> JoinableColumns:
+    """Put units that can be joined side by side."""
+    units: list[Any] = [unit for unit, _ in members]
+    places: list[ColumnPlace] = []
+    start: list[Block] = []
+    for _, columns in members:
+        start.append(tuple(range(len(places), len(places) + len(columns))))
+        places += columns
+    if len(places) > MAX_COLUMNS:
+        raise ValueError(
+            f"{len(places):,} columns can be joined with each other, and {MAX_COLUMNS:,} are the "
+            "most that are searched. Leave out some, such as those with the least `relevance`."
+        )
+    make: Any = NumberEvidence.of if key is None else LevelEvidence.of
+    evidence = make(units, labels)
+    note = _changed_prior(evidence, units)
+    return JoinableColumns(key, evidence, tuple(places), tuple(start), note)
+
+
+def _changed_prior(evidence: BlockEvidence, units: Sequence[Any]) -> str:
+    """Return a note on the prior of all partitions, where a unit of the model has another one."""
+    priors = []
+    is_changed = False
+    for name, template in evidence.compared.items():
+        values = getattr(evidence, name)
+        is_changed |= any((getattr(unit, name) != values).any() for unit in units)
+        priors.append(
+            template.format(", ".join(f"{x:.4g}" for x in dict.fromkeys(values.tolist())))
+        )
+    return f"All partitions are compared under {' and '.join(priors)}." if is_changed else ""
+
+
+def declare_blocks(
+    schema: Schema,
+    priors: Sequence[Belief],
+    stats: Sequence[Stats],
+    kinds: Sequence[JoinableColumns],
+) -> dict[Names, Family]:
+    """Return families of all columns, by names, that declare the blocks of each kind.
+
+    A column by itself keeps its family where it was compared under the prior that this has.
+    """
+    families: dict[Names, Family] = {}
+    declared: set[Hashable] = set()
+    for kind in kinds:
+        for block in kind.blocks:
+            names = kind.names(block)
+            if len(block) > 1:
+                families[names] = kind.evidence.together(kind.in_order(block), kind.key)
+                declared.update(names)
+                continue
+            _, _, b, feature = kind.places[block[0]]
+            family = schema.blocks[b].family
+            belief = kind.evidence.alone(block[0], bool(family.outcomes))
+            if family.multivariate or not _equal(family.belief(stats[b]).column(feature), belief):
+                families[names] = family.columnwise.of_column(belief, *(kind.key or ()))
+                declared.update(names)
+    for schema_block, prior in zip(schema.blocks, priors, strict=True):
+        every = schema_block.names
+        family = schema_block.family
+        left = tuple(name for name in every if name not in declared)
+        if left and (len(left) == len(every) or not _varies_by_column(family)):
+            families[left] = family
+            continue
+        for name in left:
+            feature = every.index(name)
+            reading = reading_of(family, feature, len(every))
+            families[name,] = family.of_column(prior.column(feature), *reading)
+    return families
+
+
+def _varies_by_column(family: Any) -> bool:
+    """Return whether a family's prior or levels differ from column to column."""
+    arrays = [getattr(family.levels, "least", 0)]
+    if family.prior is not None:
+        arrays += [getattr(family.prior, field.name) for field in fields(family.prior)]
+    return any(np.ndim(array) > 0 for array in arrays)
+
+
+def _equal(one: Belief, two: Belief) -> bool:
+    """Return whether beliefs differ by rounding at most."""
+    for name in one.__match_args__:
+        if not np.allclose(getattr(one, name), getattr(two, name), rtol=PRIOR_ROUNDING, atol=0):
+            return False
+    return True

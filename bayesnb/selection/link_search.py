@@ -30,9 +30,8 @@ from bayesnb.model.linked import Linked, codes_of
 from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import in_order
-from bayesnb.selection.contingency import LabelledRows, PairCells, count_pairs, screen
 from bayesnb.selection.leave_one_out import PACKAGE
-from bayesnb.selection.pair_evidence import Work
+from bayesnb.selection.pair_evidence import LabelledRows, PairCells, Work, count_pairs, screen
 
 FOREST = "forest"
 PAIRS = "pairs"
