@@ -12,13 +12,14 @@ from bayesnb.cli import main
 from bayesnb.datasets import penguins
 
 
-@pytest.fixture
-def saved(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the file of a model of penguins, which a report saved, beside their table."""
-    model = tmp_path / "model.bnb"
-    page = str(tmp_path / "page.html")
+    folder = tmp_path_factory.mktemp("saved")
+    model = folder / "model.bnb"
+    page = str(folder / "page.html")
     assert main(["report", "--brief", "--quiet", "-o", page, "--save", str(model)]) == 0
-    penguins().to_csv(tmp_path / "penguins.csv", index=False)
+    penguins().to_csv(folder / "penguins.csv", index=False)
     return model
 
 

@@ -192,6 +192,7 @@ def test_probabilities_of_few_distinct_rows_are_judged_by_the_shares_of_these(ma
 NAMES = ["in  all", "BMI(kg)", "other"]
 
 
+@pytest.mark.slow
 def test_code_on_the_page_keeps_what_users_wrote() -> None:
     y = np.where(np.arange(80) % 2, "very  good", "bad")
     noise = np.random.default_rng(0).normal(2 * (np.arange(80) % 2)[:, None], size=(80, 2))
