@@ -13,7 +13,7 @@ from bayesnb import results
 from bayesnb.data import Table, is_lazy
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
-from bayesnb.inference.decision import Losses, check_abstain, decide
+from bayesnb.inference.decision import check_abstain, decide, read_losses
 from bayesnb.model.product import Rows, most_probable, normalise
 from bayesnb.selection.leave_one_out import Pointwise
 
@@ -255,10 +255,11 @@ class PredictionMixin(ABC):
         """
         self._check_fitted()
         table = self._table(X)
-        losses = Losses.of(results.tables.to_nested_dict(loss), self.classes_.tolist())
+        nested = results.tables.to_nested_dict(loss)
+        actions, losses = read_losses(nested, self.classes_.tolist())
         cost = check_abstain(abstain)
-        choices = decide(self.predict_proba(table.native), losses.loss, cost)
-        return results.datasets.decisions(table.index, losses.actions, choices, cost)
+        choices = decide(self.predict_proba(table.native), losses, cost)
+        return results.datasets.decisions(table.index, actions, choices, cost)
 
 
 class ProbabilisticClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):
