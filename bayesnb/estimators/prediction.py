@@ -14,7 +14,8 @@ from bayesnb.data import Table, is_lazy
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
 from bayesnb.inference.decision import check_abstain, decide, read_losses
-from bayesnb.model.product import Rows, most_probable, normalise
+from bayesnb.model.product import Rows, normalise
+from bayesnb.numerics.row_kernels import most_probable
 from bayesnb.selection.leave_one_out import Pointwise
 
 
@@ -189,7 +190,7 @@ class PredictionMixin(ABC):
             return dask_room().answer(method, self, X)
         answer, cells = self._joint(X)
         if method == "predict":
-            best, impossible = most_probable(answer, self.n_jobs)
+            best, impossible = most_probable(answer)
             answer = self.classes_[best]
         else:
             impossible = normalise(answer, method == "predict_proba", self.n_jobs)

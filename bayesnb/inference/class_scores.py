@@ -78,13 +78,10 @@ class Scores:
         return np.broadcast_to(shift, (len(self), self.classes))
 
     @cached_property
-    def by_exponent(self) -> Array | None:
-        """How much each score changes with each exponent, A_c, `(r, c, g)`.
-
-        None where exponents are known.
-        """
+    def by_exponent(self) -> Array:
+        """How much each score changes with each exponent that is not known, A_c, `(r, c, g)`."""
         if self.covariance is None:
-            return None
+            return np.zeros((len(self), self.classes, 0))
         each = feature_scores(self.belief.blocks, self.cells, self.power)
         # A class that a cell makes impossible stays so, whatever the exponent.
         return self.covariance.add_up(np.where(np.isneginf(each), 0.0, each))
@@ -92,7 +89,7 @@ class Scores:
     @cached_property
     def exponent_variance(self) -> Array:
         """Variance of each class's log-odds by exponents that are not known, `(r, c)`."""
-        if self.covariance is None or self.by_exponent is None:
+        if self.covariance is None:
             return np.zeros((len(self), self.classes))
         share = self.share
         rows = np.arange(len(share))
