@@ -14,21 +14,12 @@ from bayesnb.estimators.base import ModelHolder, predictor, read_rows
 from bayesnb.families import Dirichlet
 from bayesnb.families.base import Array, Belief
 from bayesnb.families.family import Family
-from bayesnb.families.record import Linear
 from bayesnb.formatting import count, fixed, list_names, number, quote, shorten, times
 from bayesnb.inference.explanation import explain
-from bayesnb.inference.linear_form import (
-    exponents_by_feature,
-    form_of,
-    join_features,
-    linear_cells,
-    linear_of,
-    numbers_of,
-    split_features,
-    subtract_class,
-)
+from bayesnb.inference.linear_form import form_of, numbers_of
 from bayesnb.model.fitted import Fitted
-from bayesnb.model.product import Product, ProductDensity, ProductStats
+from bayesnb.model.powers import of_blocks
+from bayesnb.model.product import Joint, Product, ProductStats
 from bayesnb.model.schema import Block
 from bayesnb.selection.feature_evidence import cautious, check_comparable
 
@@ -330,16 +321,17 @@ class InspectionMixin(ModelHolder):
         if against is not None and against not in labels:
             raise ValueError(f"against must be one of the classes {labels}, got {against!r}.")
         place = None if against is None else labels.index(against)
-        density, posterior, parts = self._linear()
+        density = self._linear()
+        parts = density, self.model_.posterior, self.fitted_.exponents
         terms = results.explanations.terms_of(self.schema_.blocks)
-        weights = np.concatenate([part.weights for part in parts], axis=1)
-        infinite = ~np.isfinite(weights)
+        form = form_of(*parts)
+        infinite = ~np.isfinite(form.w)
         if infinite.any():
             c, k = np.argwhere(infinite)[0]
             raise ValueError(
-                f"feature {terms.names[k]!r}, class {self.classes_[density.live].tolist()[c]!r}: a "
-                f"probability is 0, which has no finite weight ({infinite.sum()} such weights). "
-                "Use estimate='mean', or a larger smoothing."
+                f"feature {terms.names[k]!r}, class {labels[c]!r}: a probability is 0, which has "
+                f"no finite weight ({infinite.sum()} such weights). Use estimate='mean', or a "
+                "larger smoothing."
             )
         if place is not None:
             if not density.live[place]:
@@ -347,9 +339,8 @@ class InspectionMixin(ModelHolder):
                     f"against: class {against!r} has probability 0, so nothing has log-odds "
                     "against it."
                 )
-            parts = subtract_class(density, place)
-        exponents = exponents_by_feature(self.fitted_.exponents)
-        form = form_of(parts, density, posterior, exponents, place).ordered(terms.order)
+            form = form_of(*parts, place)
+        form = form.ordered(terms.order)
         attrs = {"estimate": self._plugged} | self.fitted_.temper_attributes
         if against is not None:
             attrs["against"] = str(against)
@@ -395,35 +386,28 @@ class InspectionMixin(ModelHolder):
         self._linear()
         self.schema_.check_cells(cells)
         blocks = self.schema_.blocks
-        parts = []
-        for block, x in zip(blocks, linear_cells(self.fitted_.exponents, cells), strict=True):
-            part = numbers_of(x, block.sizes if block.family.has_levels else None)
+        parts: list[Any] = []
+        powers = of_blocks(self.fitted_.exponents, len(blocks))
+        for block, x, power in zip(blocks, cells, powers, strict=True):
+            part = numbers_of(x, block.sizes if block.family.has_levels else None, power)
             refuse_missing_numbers(block, part)
             parts.append(part)
         order = results.explanations.terms_of(blocks).order
-        return join_features(parts, order, sparse.issparse(X))
+        if sparse.issparse(X):
+            return sparse.csr_array(sparse.hstack(parts, format="csr")[:, order])
+        return np.hstack([x.toarray() if sparse.issparse(x) else x for x in parts])[:, order]
 
     @property
     def _plugged(self) -> str:
         """Estimate of the parameters that is nearest to what predicts."""
         return "mean" if self.estimate == "predictive" else self.estimate
 
-    def _linear(self) -> tuple[ProductDensity, Product, list[Linear]]:
-        """Return the parameters plugged in, the posterior, and the linear part of every block.
-
-        An error without one.
-
-        Features that have exponents of their own are a block each.
-        """
-        density: Any = predictor(self.fitted_, self._plugged)
-        posterior = self.model_.posterior
-        pairs = zip(self.schema_.blocks, posterior.blocks, strict=True)
+    def _linear(self) -> Joint:
+        """Return the parameters plugged in; an error where the scores are not linear."""
+        density = predictor(self.fitted_, self._plugged)
+        pairs = zip(self.schema_.blocks, self.model_.posterior.blocks, strict=True)
         refuse_nonlinear([block for block, belief in pairs if not belief.is_linear])
-        exponents = self.fitted_.exponents
-        density = split_features(density, exponents)
-        posterior = split_features(posterior, exponents)
-        linear: Any = linear_of(density, posterior)  # of which none is None
-        return density, posterior, linear
+        return density
 
     def _html_repr(self) -> str:
         """Return scikit-learn's display, and below it what was learnt."""

@@ -13,8 +13,9 @@ from bayesnb import results
 from bayesnb.data import Table, is_lazy
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
-from bayesnb.inference.decision import Losses, check_abstain, decide
-from bayesnb.model.product import Rows, most_probable, normalise
+from bayesnb.inference.decision import check_abstain, decide, read_losses
+from bayesnb.model.product import Rows, normalise
+from bayesnb.numerics.row_kernels import most_probable
 from bayesnb.selection.leave_one_out import Pointwise
 
 
@@ -189,7 +190,7 @@ class PredictionMixin(ABC):
             return dask_room().answer(method, self, X)
         answer, cells = self._joint(X)
         if method == "predict":
-            best, impossible = most_probable(answer, self.n_jobs)
+            best, impossible = most_probable(answer)
             answer = self.classes_[best]
         else:
             impossible = normalise(answer, method == "predict_proba", self.n_jobs)
@@ -255,10 +256,11 @@ class PredictionMixin(ABC):
         """
         self._check_fitted()
         table = self._table(X)
-        losses = Losses.of(results.tables.to_nested_dict(loss), self.classes_.tolist())
+        nested = results.tables.to_nested_dict(loss)
+        actions, losses = read_losses(nested, self.classes_.tolist())
         cost = check_abstain(abstain)
-        choices = decide(self.predict_proba(table.native), losses.loss, cost)
-        return results.datasets.decisions(table.index, losses.actions, choices, cost)
+        choices = decide(self.predict_proba(table.native), losses, cost)
+        return results.datasets.decisions(table.index, actions, choices, cost)
 
 
 class ProbabilisticClassifier(PredictionMixin, ClassifierMixin, BaseEstimator):

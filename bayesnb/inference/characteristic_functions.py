@@ -254,7 +254,7 @@ def last_place(scores: Scores, kept: Array, observed: bool) -> Array:
 def _extent(scores: Scores, kept: Array, log_row: Array) -> tuple[Array, Array]:
     """Width of a window for all scores and differences, and where v starts, `(r,)` each."""
     if scores.classes == 2:  # which may have parameters in common
-        even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0]
+        even = scores.cumulants().sum(axis=2) + scores.pair_cumulants(False)[0, ..., 1]
         ends = log_odds_window(scores, np.sqrt(even[1]), False)
         most, least = np.abs(ends).max(axis=0), 0.0
     else:

@@ -78,13 +78,10 @@ class Scores:
         return np.broadcast_to(shift, (len(self), self.classes))
 
     @cached_property
-    def by_exponent(self) -> Array | None:
-        """How much each score changes with each exponent, A_c, `(r, c, g)`.
-
-        None where exponents are known.
-        """
+    def by_exponent(self) -> Array:
+        """How much each score changes with each exponent that is not known, A_c, `(r, c, g)`."""
         if self.covariance is None:
-            return None
+            return np.zeros((len(self), self.classes, 0))
         each = feature_scores(self.belief.blocks, self.cells, self.power)
         # A class that a cell makes impossible stays so, whatever the exponent.
         return self.covariance.add_up(np.where(np.isneginf(each), 0.0, each))
@@ -92,7 +89,7 @@ class Scores:
     @cached_property
     def exponent_variance(self) -> Array:
         """Variance of each class's log-odds by exponents that are not known, `(r, c)`."""
-        if self.covariance is None or self.by_exponent is None:
+        if self.covariance is None:
             return np.zeros((len(self), self.classes))
         share = self.share
         rows = np.arange(len(share))
@@ -171,15 +168,21 @@ class Scores:
         return np.where(np.isnan(total), np.inf, total)
 
     def pair_cumulants(self, observed: bool) -> Array:
-        """Cumulants of U_1 - U_0 from blocks in which classes share parameters, and from exponents.
+        """What is added to cumulants of each class's log-odds, `(2, 4, r, c)`.
 
-        `(2, 4, r)`: if the row is `observed`, once the second class, or the first, has seen it.
+        If the row is `observed`, once the class itself, or one of the others, has seen it.
+        Exponents that are not known add to them and, to those of two classes, U_1 - U_0, blocks in
+        which classes share parameters.
         """
-        total = exponent_cumulants(self.exponent_variance[:, -1], observed)
+        variance = self.exponent_variance
+        total = np.zeros((2, 4, *variance.shape))
+        total[:, 1] = variance
+        if observed:
+            total[:, 0] = variance / 2, -variance / 2
         t = float(observed)
         for block, x, w in self._blocks(independent=False):
-            total[0] += block.pair_cumulants(x, t, 0.0, w)
-            total[1] += block.pair_cumulants(x, 0.0, t, w)
+            total[0] += block.pair_cumulants(x, t, 0.0, w)[..., None]
+            total[1] += block.pair_cumulants(x, 0.0, t, w)[..., None]
         return total
 
     def pair_transform(self, s: Array, u: Array) -> Any:
@@ -197,18 +200,6 @@ class Scores:
 def scores_of(fitted: Fitted, cells: Sequence[Cells]) -> Scores:
     """Scores of rows, whose exponents are uncertain where they were found by rows."""
     return Scores(fitted.model.posterior, cells, fitted.exponents, fitted.temper.covariance)
-
-
-def exponent_cumulants(variance: Array, observed: bool) -> Array:
-    """Cumulants that exponents add to those of log-odds, `(r,) -> (2, 4, r)`.
-
-    See `Scores.pair_cumulants`.
-    """
-    cumulants = np.zeros((2, 4, len(variance)))
-    cumulants[:, 1] = variance
-    if observed:
-        cumulants[:, 0] = variance / 2, -variance / 2
-    return cumulants
 
 
 def exponent_log_moment(variance: Array, s: Array, u: Array) -> Array:

@@ -19,39 +19,6 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class Losses:
-    """What each action costs if the class is known, `(c, a)`.
-
-    Infinite for one never to be taken then.
-    """
-
-    actions: Sequence[Any]
-    loss: Array
-
-    @classmethod
-    def of(cls, loss: Any, labels: Sequence[Any]) -> "Losses":
-        """Read losses.
-
-        None (each error costs 1), `{action: {label: loss}}`, or an array `(c, a)` in the order of
-        the labels.
-        """
-        if loss is None:
-            return cls(labels, 1 - np.eye(len(labels)))
-        losses = (
-            _from_mapping(loss, labels) if isinstance(loss, Mapping) else _from_array(loss, labels)
-        )
-        invalid = np.isnan(losses.loss) | np.isneginf(losses.loss)
-        if invalid.any():
-            c, a = np.argwhere(invalid)[0]
-            raise ValueError(
-                f"loss of action {losses.actions[a]!r} for class {labels[c]!r} is "
-                f"{losses.loss[c, a]}: "
-                "a loss is a number, or inf for an action that must not be taken."
-            )
-        return losses
-
-
-@dataclass(frozen=True, eq=False)
 class Decision:
     """The best action, its expected loss, and whether the row is left undecided, `(r,)` each."""
 
@@ -90,40 +57,46 @@ def check_abstain(cost: Any) -> float | None:
     return float(cost)
 
 
-def _from_array(array: Any, labels: Sequence[Any]) -> Losses:
-    """Losses of an array, whose columns are the labels where there are as many.
+def read_losses(loss: Any, labels: Sequence[Any]) -> tuple[Sequence[Any], Array]:
+    """Return the actions, and what each costs if the class is known, `(c, a)`.
 
-    Else they are numbered actions.
+    From None (each error costs 1), `{action: {label: loss}}`, or an array `(c, a)` in the order of
+    the labels, whose columns are the labels where there are as many, and else numbered actions.
+    Losses are infinite for an action that is never to be taken then.
     """
-    loss = _numbers(array)
-    if loss.ndim != 2 or len(loss) != len(labels) or not loss.size:
-        raise ValueError(
-            f"loss must have a row for each of the {len(labels)} classes {list(labels)} and a "
-            "column for each action, "
-            f"got an array of shape {loss.shape}."
-        )
-    square = loss.shape[1] == len(labels)
-    return Losses(labels if square else range(loss.shape[1]), loss)
-
-
-def _from_mapping(losses: Mapping[Any, Any], labels: Sequence[Any]) -> Losses:
-    """Losses of `{action: {label: loss}}`, which names each label for each action."""
-    if not losses:
-        raise ValueError("loss has no action: give {action: {label: loss}}.")
-    for action, by_label in losses.items():
-        if not isinstance(by_label, Mapping) or set(by_label) != set(labels):
-            got = list(by_label) if isinstance(by_label, Mapping) else by_label
-            raise ValueError(
-                f"loss of action {action!r} must name each of the classes {list(labels)} once, got "
-                f"{got}."
-            )
-    columns = [[by_label[label] for label in labels] for by_label in losses.values()]
-    return Losses(list(losses), _numbers(columns).T)
-
-
-def _numbers(loss: Any) -> Array:
-    """Read losses as an array of floats."""
+    actions = labels
+    if isinstance(loss, Mapping):
+        actions = list(loss)
+        loss = np.transpose([_by_label(action, loss[action], labels) for action in actions])
     try:
-        return np.asarray(loss, float)
+        table = 1 - np.eye(len(labels)) if loss is None else np.asarray(loss, float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"loss must hold numbers: {error}") from None
+    if not actions:
+        raise ValueError("loss has no action: give {action: {label: loss}}.")
+    if table.ndim != 2 or len(table) != len(labels) or not table.size:
+        raise ValueError(
+            f"loss must have a row for each of the {len(labels)} classes {list(labels)} and a "
+            f"column for each action, got an array of shape {table.shape}."
+        )
+    if table.shape[1] != len(actions):
+        actions = range(table.shape[1])
+    invalid = np.isnan(table) | np.isneginf(table)
+    if invalid.any():
+        c, a = np.argwhere(invalid)[0]
+        raise ValueError(
+            f"loss of action {actions[a]!r} for class {labels[c]!r} is {table[c, a]}: a loss is a "
+            "number, or inf for an action that must not be taken."
+        )
+    return actions, table
+
+
+def _by_label(action: Any, losses: Any, labels: Sequence[Any]) -> list[Any]:
+    """Return the losses of an action, which name each label, in the order of the labels."""
+    if not isinstance(losses, Mapping) or set(losses) != set(labels):
+        got = list(losses) if isinstance(losses, Mapping) else losses
+        raise ValueError(
+            f"loss of action {action!r} must name each of the classes {list(labels)} once, got "
+            f"{got}."
+        )
+    return [losses[label] for label in labels]

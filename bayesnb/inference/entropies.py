@@ -84,7 +84,7 @@ def _compute_rows(scores: Scores, observed: bool) -> tuple[Array, Array]:
     entropy = np.full(len(share), np.nan)
     good = np.isfinite(scores.log_mean).all(axis=1)
     good &= np.isfinite(scores.cumulants()).all(axis=(0, 2))
-    good &= np.isfinite(scores.pair_cumulants(False)).all(axis=(0, 1))
+    good &= np.isfinite(scores.pair_cumulants(False)).all(axis=(0, 1, 3))
     mean = np.full(share.shape, np.nan)
     defined = np.flatnonzero(good)
     if not len(defined):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import logit, ndtr, ndtri
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Rng
@@ -24,9 +24,9 @@ from bayesnb.inference.characteristic_functions import (
     characteristic_functions,
     last_place,
 )
-from bayesnb.inference.class_scores import Scores, exponent_cumulants
+from bayesnb.inference.class_scores import Scores
 from bayesnb.inference.posterior_draws import draw_by_rows, quantile_error
-from bayesnb.inference.two_classes import LogOdds, invert
+from bayesnb.inference.two_classes import invert
 from bayesnb.model.product import Observer
 from bayesnb.numerics.threads import blocks, in_order
 
@@ -49,7 +49,7 @@ PLACES_TRIED = 64  # places at which it is asked whether a transform has died ou
 # rows times classes at once: four cumulants of each, before and after, stay in a core's cache
 CELLS_AT_ONCE = 1 << 15
 # cumulants of -W by those of W, as if of a difference of scores
-NEGATION_SIGNS = np.array([[-1.0], [1.0], [-1.0], [1.0]])
+NEGATION_SIGNS = np.array([-1.0, 1.0, -1.0, 1.0])[:, None, None]
 
 
 class Intervals(NamedTuple):
@@ -77,9 +77,8 @@ class Target(NamedTuple):
 class ScoreCumulants(NamedTuple):
     """Cumulants of the scores alone and once their class has seen the row, `(4, r, c)` each.
 
-    `common` is what two classes that share parameters add to those of their log-odds, `(2, 4, r)`;
-    `mixed` the part of the scores' variance that is between bins, `(r, c)`, or None where there are
-    none.
+    `common` is added to those of log-odds, `(2, 4, r, c)`; `mixed` the part of the scores' variance
+    that is between bins, `(r, c)`, or None where there are none.
     """
 
     alone: Array
@@ -98,14 +97,12 @@ class ScoreCumulants(NamedTuple):
 
     def silence_undefined(self) -> Array:
         """Put zeros where a row lacks a cumulant, and return these rows, `(r,)`."""
-        undefined = np.zeros(self.alone.shape[1], bool)
-        for array, axes in ((self.alone, (0, 2)), (self.seen, (0, 2)), (self.common, (0, 1))):
-            finite = np.isfinite(array)
-            if not finite.all():  # hardly ever
-                undefined |= ~finite.all(axis=axes)
+        parts = self.alone, self.seen, *self.common
+        with np.errstate(invalid="ignore"):
+            undefined = ~np.isfinite(sum(part.sum(axis=(0, 2)) for part in parts))
         if undefined.any():
-            self.alone[:, undefined] = self.seen[:, undefined] = 0.0
-            self.common[..., undefined] = 0.0
+            for part in parts:
+                part[:, undefined] = 0.0
         return undefined
 
     def bound(self, error: Array, variance: Array) -> Array:
@@ -135,14 +132,13 @@ def intervals(
     if live.sum() == 1:
         return Intervals(*(array + live for array in result))
     possible = scores if live.all() else scores.of(live)
-    compute = _compute_two_classes if possible.classes == 2 else _compute_many_classes
 
     def add_rows(rows: slice) -> None:
         part = possible[rows]
         cumulants = ScoreCumulants.of(part, observed)
         undefined = cumulants.silence_undefined() | ~np.isfinite(part.share).all(axis=1)
         part.share[undefined] = 1 / part.classes
-        values = compute(part, cumulants, target)
+        values = _compute(part, cumulants, target)
         if undefined.any():
             values.put(undefined, Intervals(*np.full(4, np.nan)))
         result.put((rows, live), values)
@@ -191,92 +187,56 @@ def draw_intervals(
     return result, error
 
 
-def _compute_two_classes(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
-    """Intervals of two classes, from the second's log-odds against the first.
-
-    The first's are their negatives.
-    """
+def _compute(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
+    """Intervals of each class against all others; of two, the first's mirror the second's."""
     share = scores.share
-    score, others = ((known.alone[..., c], known.seen[..., c]) for c in (1, 0))
-    ends, error, cumulants = _expand(score, others, share[:, 1], target, known.common)
-    mean = share[:, 1]
-    if not target.observed:
-        mean = numerics.cornish_fisher.logistic_mean(cumulants)
-    error = known.bound(error[:, None], cumulants[1, :, None])[:, 0]
-    slow = np.flatnonzero(~(error <= target.tolerance))
-    if len(slow):
-        part = scores[slow]
-        exact = _invert_two(part, cumulants[:, slow], ends[:, slow], target)
-        ends[:, slow] = exact.quantiles
-        if not target.observed:
-            known_mean = np.isfinite(exact.mean)
-            mean[slow[known_mean]] = exact.mean[known_mean]
-    lower, median, upper = numerics.cornish_fisher.logistic(np.stack([-ends[::-1], ends], axis=-1))
-    return Intervals(np.stack([1 - mean, mean], axis=1), median, lower, upper)
-
-
-def _invert_two(scores: Scores, cumulants: Array, guess: Array, target: Target) -> LogOdds:
-    """Exact quantiles and means of two classes; a mean is NaN where nothing gives it."""
-    exact = invert(scores, cumulants, ndtr(target.z), guess, target.observed)
-    left = np.flatnonzero(np.isnan(exact.mean))
-    if not target.observed and len(left):
-        both = np.ones((len(left), 2), bool)
-        for part in characteristic_functions(scores[left], both, observed=False, narrow=False):
-            exact.mean[left[part.rows]] = part.means()[:, 1]
-    return exact
-
-
-def _expand(
-    score: Sequence[Array],
-    others: Sequence[Array],
-    share: Array,
-    target: Target,
-    common: Any = 0.0,
-) -> tuple[Array, ...]:
-    """Quantiles by Cornish-Fisher, bounds of their errors, and cumulants of the log-odds.
-
-    `score` and `others` are cumulants of a class's score and of the others', each before and after
-    the row was seen, `(4, r)`; `common`, `(2, 4, r)`, is added to those of the log-odds.
-    """
-    one, two = (
-        np.stack([score[1] + NEGATION_SIGNS * others[0], score[0] + NEGATION_SIGNS * others[1]])
-        + common
+    if scores.classes == 2:
+        shown = slice(1, None)
+        kept = np.ones(share.shape, bool)
+        others, others_seen = known.alone[..., :1], known.seen[..., :1]
+        mean, crude = np.array(np.nan), np.zeros(len(share))
+    else:
+        shown = slice(None)
+        kept = active(scores, target.observed, LOG_NEGLIGIBLE)
+        sums = numerics.class_sums.cumulants_of_others(known.alone, known.seen, share, kept)
+        others, others_seen, mean, crude = sums
+    # a mixture of two: the class has seen the row, or one of the others has
+    one = known.seen[..., shown] + NEGATION_SIGNS * others + known.common[0, ..., shown]
+    two = known.alone[..., shown] + NEGATION_SIGNS * others_seen + known.common[1, ..., shown]
+    shape = one.shape[1:]
+    ends, error, flat = numerics.cornish_fisher.quantiles(
+        one.reshape(4, -1),
+        two.reshape(4, -1),
+        share[:, shown].reshape(-1),
+        target.z,
+        target.tolerance,
     )
-    return numerics.cornish_fisher.quantiles(one, two, share, target.z, target.tolerance)
-
-
-def _compute_many_classes(scores: Scores, known: ScoreCumulants, target: Target) -> Intervals:
-    """Intervals of three or more classes, each against all others."""
-    share = scores.share
-    shape = share.shape
-    kept = active(scores, target.observed, LOG_NEGLIGIBLE)
-    sums = numerics.class_sums.cumulants_of_others(known.alone, known.seen, share, kept)
-    others, others_seen, mean, crude = sums
-    score, rest = (
-        [array.reshape(4, -1) for array in pair] for pair in (known[:2], (others, others_seen))
-    )
-    common = exponent_cumulants(scores.exponent_variance.reshape(-1), target.observed)
-    ends, error, flat = _expand(score, rest, share.reshape(-1), target, common)
     ends = ends.reshape(-1, *shape)
     cumulants = flat.reshape(4, *shape)
     if target.observed:
-        mean = share
+        mean = share[:, shown]
     else:
         # From the sums over classes; from the cumulants where there are none, or where exponents
         # are not known, whose variance is not in the sums.
         logistic = numerics.cornish_fisher.logistic_mean(flat).reshape(shape)
-        mean = np.where(np.isnan(mean) | (scores.exponent_variance > 0), logistic, mean)
+        is_crude = np.isnan(mean) | (scores.exponent_variance[:, shown] > 0)
+        mean = np.where(is_crude, logistic, mean)
+    if scores.classes == 2:
+        mean = np.concatenate([1 - mean, mean], axis=1)
+        ends = np.concatenate([-ends[::-1], ends], axis=-1)
     error = known.bound(error.reshape(shape), cumulants[1]) + crude[:, None]
     slow = np.flatnonzero((kept & ~(error <= target.tolerance)).any(axis=1))
     if len(slow):
-        _invert_many(scores[slow], slow, kept[slow], cumulants, target, ends, mean)
-    if not target.observed:
-        mean /= mean.sum(axis=1, keepdims=True)
-    lower, median, upper = expit(np.sort(ends, axis=0))
+        _invert(scores[slow], slow, kept[slow], cumulants, target, ends, mean)
+    if scores.classes > 2:
+        ends.sort(axis=0)
+        if not target.observed:
+            mean = mean / mean.sum(axis=1, keepdims=True)
+    lower, median, upper = numerics.cornish_fisher.logistic(ends)
     return Intervals(mean, median, lower, upper)
 
 
-def _invert_many(
+def _invert(
     scores: Scores,
     slow: Array,
     kept: Array,
@@ -295,13 +255,14 @@ def _invert_many(
     for i, j in np.unique(pairs[few], axis=0):
         places = np.flatnonzero(few & (pairs == (i, j)).all(axis=1))
         rows = slow[places]
-        two = scores[places].of([i, j])
-        exact = _invert_two(two, cumulants[:, rows, j], ends[:, rows, j], target)
-        ends[:, rows, j] = exact.quantiles
-        ends[:, rows, i] = -exact.quantiles[::-1]
+        two = scores[places] if scores.classes == 2 else scores[places].of([i, j])
+        of_second = cumulants[:, rows, j - scores.classes]
+        exact = invert(two, of_second, level, ends[:, rows, j], target.observed)
+        ends[:, rows, j] = exact
+        ends[:, rows, i] = -exact[::-1]
         if not target.observed:
-            of_second = np.where(np.isnan(exact.mean), mean[rows, j], exact.mean)
-            mean[rows, j], mean[rows, i] = of_second, 1 - of_second
+            for part in characteristic_functions(two, kept[places][:, [i, j]], False, narrow=False):
+                mean[rows[part.rows][:, None], [i, j]] = part.means()
     many = np.flatnonzero(~few)
     if not len(many):
         return

@@ -11,7 +11,6 @@ logistic regression: Ng and Jordan (2002), On discriminative vs. generative clas
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -19,12 +18,9 @@ from scipy import sparse
 
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.multinomial import scaled
-from bayesnb.families.record import Linear
-from bayesnb.model.powers import Exponents, LengthPower, Numbers, of_blocks, of_empty_rows
-from bayesnb.model.product import Product, ProductDensity
+from bayesnb.families.record import Linear, Power
+from bayesnb.model.powers import Exponents, LengthPower, of_blocks, of_empty_rows
 from bayesnb.numerics.views import EVERY, Dense
-
-NEVER = 0.0, -np.inf, 0.0, 0.0  # the form of a class that is impossible
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,60 +40,63 @@ class Form:
         return replace(self, w=self.w[:, order], w_sd=self.w_sd[:, order])
 
 
-def linear_of(density: ProductDensity, posterior: Product) -> list[Linear | None]:
-    """Linear part of each block for the possible classes.
-
-    None for one that is not linear, whichever theta is used.
-
-    One class alone, or classes whose variances happen to be equal, would look linear.
-    """
-    pairs = zip(density.blocks, posterior.blocks, strict=True)
-    return [block[density.live].linear() if belief.is_linear else None for block, belief in pairs]
-
-
-def subtract_class(density: Any, against: int) -> list[Any]:
-    """Linear part of each block for the possible classes, less that of one of them."""
-    return [
-        block[density.live].linear_against(_among(density.live, against))
-        for block in density.blocks
-    ]
-
-
-def form_of(
-    parts: Sequence[Linear],
-    density: ProductDensity,
-    posterior: Any,
-    power: Numbers,
-    against: int | None,
-) -> Form:
+def form_of(density: Any, posterior: Any, power: Exponents, against: int | None = None) -> Form:
     """Weights and offsets of all classes.
 
-    `against` is the place of a class from which they are differences.
-
-    Blocks whose features have exponents of their own are those of `split_features`.
+    `against` is the place of a class from which they are differences. Exponents of words are those
+    of rows without any, see `numbers_of`.
     """
     live = density.live
-    place = None if against is None else _among(live, against)
-    powers = of_blocks(power, len(parts))
-    scores = _add(parts, powers)
-    variances = [block[live].linear_variance(place) for block in posterior.blocks]
-    variance = _add(variances, [t**2 for t in powers])
-    b = density.log_class[live] + scores.offset
+    # among the possible classes
+    place = None if against is None else int(live[:against].sum())
+    scores = []
+    variances = []
+    powers = of_blocks(of_empty_rows(power), len(density.blocks))
+    for plugged, belief, w in zip(density.blocks, posterior.blocks, powers, strict=True):
+        for part, t in _parts(plugged[live], w):
+            linear = part.linear() if place is None else part.linear_against(place)
+            scores.append(Linear(t * linear.weights, t * linear.offset))
+        for part, t in _parts(belief[live], w):
+            linear = part.linear_variance(place)
+            variances.append(Linear(t * t * linear.weights, t * t * linear.offset))
+    weights, offset = _side_by_side(scores)
+    weights_variance, offset_variance = _side_by_side(variances)
+    b = density.log_class[live] + offset
     if against is not None:
         b = b - density.log_class[against]
-    b_variance = posterior.classes.log_variance(against)[live] + variance.offset
-    arrays = scores.weights, b, np.sqrt(variance.weights), np.sqrt(b_variance)
-    return Form(
-        *(_place(array, live, missing) for array, missing in zip(arrays, NEVER, strict=True))
-    )
+    table = np.zeros((len(live), weights.shape[1]))
+    form = Form(table, np.full(len(live), -np.inf), table.copy(), np.zeros(len(live)))
+    form.w[live] = weights
+    form.b[live] = b
+    form.w_sd[live] = np.sqrt(weights_variance)
+    form.b_sd[live] = np.sqrt(offset_variance + posterior.classes.log_variance(against)[live])
+    return form
 
 
-def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_array:
+def _parts(block: Any, power: Power) -> list[tuple[Any, float]]:
+    """What has one exponent: the block, or each feature of it."""
+    if np.ndim(power) == 0:
+        return [(block, float(power))]
+    return [(block.only(j), w) for j, w in enumerate(np.asarray(power).tolist())]
+
+
+def _side_by_side(parts: Sequence[Linear]) -> tuple[Array, Array]:
+    """Weights of all parts, and the sum of their offsets."""
+    weights, offsets = zip(*parts, strict=True)
+    return np.concatenate(weights, axis=1), np.sum(offsets, axis=0)
+
+
+def numbers_of(
+    x: Cells, sizes: Sequence[int] | None, power: Power | LengthPower
+) -> Array | sparse.csr_array:
     """Numbers that weights multiply.
 
-    The cells of a block, or one-hot codes of columns of levels, 0 if unknown.
+    The cells of a block, or one-hot codes of columns of levels, 0 if unknown. Counts of words whose
+    exponent falls with a row's length n are divided by 1 + n / n0.
     """
     part = x.rows if isinstance(x, Dense) else x[EVERY]
+    if isinstance(power, LengthPower):
+        return scaled(sparse.csr_array(part), power.shares(x))
     if sizes is None:
         return part.astype(float) if sparse.issparse(part) else np.asarray(part, float)
     codes = np.asarray(part)
@@ -107,73 +106,3 @@ def numbers_of(x: Cells, sizes: Sequence[int] | None) -> Array | sparse.csr_arra
     return sparse.csr_array(
         (np.ones(ends[-1]), (codes + first[:-1])[known], ends), shape=(len(codes), first[-1])
     )
-
-
-def join_features(parts: Sequence[Any], order: Array, as_sparse: bool) -> Any:
-    """Numbers of all blocks, `(r, k)`, their columns in the given order."""
-    if as_sparse:
-        return sparse.csr_array(sparse.hstack(parts, format="csr")[:, order])
-    return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])[
-        :, order
-    ]
-
-
-def _among(live: Array, place: int) -> int:
-    """Place of a class among the possible ones."""
-    return int(live[:place].sum())
-
-
-def _add(parts: Sequence[Linear], times: Sequence[Any]) -> Linear:
-    """Multiples of several blocks: their weights stand side by side, their offsets add up."""
-    pairs = list(zip(parts, times, strict=True))
-    weights = np.concatenate([t * part.weights for part, t in pairs], axis=1)
-    return Linear(weights, np.sum([t * part.offset for part, t in pairs], axis=0))
-
-
-def _place(values: Array, live: Array, missing: float) -> Array:
-    """Put impossible classes between the others."""
-    result = np.full((len(live), *values.shape[1:]), missing)
-    result[live] = values
-    return result
-
-
-def split_features(product: Any, power: Exponents) -> Any:
-    """The product of every feature by itself, where features have exponents of their own.
-
-    Its classes are the same.
-    """
-    if not isinstance(numbers := of_empty_rows(power), tuple):
-        return product
-    pairs = zip(product.blocks, numbers, strict=True)
-    parts = (
-        [block] if np.ndim(w) == 0 else [block.only(j) for j in range(np.size(w))]
-        for block, w in pairs
-    )
-    return type(product)(product.classes, tuple(chain.from_iterable(parts)))
-
-
-def exponents_by_feature(power: Exponents) -> Numbers:
-    """The exponents of the blocks of `split_features`.
-
-    An exponent of words is that of a row without any, see `linear_cells`.
-    """
-    numbers = of_empty_rows(power)
-    return (
-        tuple(float(w) for each in numbers for w in np.atleast_1d(each))
-        if isinstance(numbers, tuple)
-        else numbers
-    )
-
-
-def linear_cells(power: Exponents, cells: Sequence[Cells]) -> list[Cells]:
-    """The cells that weights multiply.
-
-    Counts of words whose exponent falls with a row's length n are divided by 1 + n / n0.
-    """
-    pairs = zip(of_blocks(power, len(cells)), cells, strict=True)
-    return [
-        scaled(sparse.csr_array(x[EVERY]), each.of(x) / each.value)
-        if isinstance(each, LengthPower)
-        else x
-        for each, x in pairs
-    ]

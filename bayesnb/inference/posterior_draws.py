@@ -167,43 +167,40 @@ def count_parameters(belief: Belief) -> int:
 class Additions(NamedTuple):
     """What is added to log p(x, y | theta): constants of rows, and what steps of exponents make.
 
-    Scores of rows change by `by_exponent`, `(r, c, g)`, with each exponent, and `steps`, `(s, g)`,
-    are how far those of each draw are from the ones found; None where they are known.
+    Scores of rows change by `by_exponent`, `(r, c, g)`, with each exponent that is not known, and
+    `steps`, `(s, g)`, are how far those of each draw are from the ones found.
     """
 
     shift: Array  # `(r, c)`
-    by_exponent: Array | None
-    steps: Array | None
+    by_exponent: Array
+    steps: Array
 
     @classmethod
-    def draw(cls, scores: Scores, draws: int, rng: np.random.Generator) -> Self:
-        """Draw the exponents of rows that are not evidence about them."""
+    def draw(
+        cls, scores: Scores, draws: int, rng: np.random.Generator, seen_by: int | None = None
+    ) -> Self:
+        """Draw the exponents of rows that are not evidence about them, or that a class has seen.
+
+        Exponents that speak for that class c are likelier then. With B_k = A_k - A_c and
+        z ~ Normal(0, S), S the covariance of exponents, the score of class k gains
+        B_k z - B_k S B_k / 2 against that of c: its expectation stays, as that of exp(U) does under
+        `Scores`.
+        """
+        shift, by_exponent = scores.shift, scores.by_exponent
         if scores.covariance is None:
-            return cls(scores.shift, None, None)
+            return cls(shift, by_exponent, np.zeros((draws, 0)))
         matrix = scores.covariance.matrix
         steps = rng.multivariate_normal(np.zeros(len(matrix)), matrix, draws, method="eigh")
-        return cls(scores.shift, scores.by_exponent, steps)
-
-    def once_seen(self, scores: Scores, c: int) -> Self:
-        """Return the additions to the scores of rows that class c has seen.
-
-        Exponents that speak for c are likelier then. With B_k = A_k - A_c and z ~ Normal(0, S), S
-        the covariance of exponents, the score of class k gains B_k z - B_k S B_k / 2 against that
-        of c: its expectation stays, as that of exp(U) does under `Scores`.
-        """
-        if self.by_exponent is None or scores.covariance is None:
-            return self
-        against = self.by_exponent - self.by_exponent[:, [c]]
-        half = np.einsum("rcf,fg,rcg->rc", against, scores.covariance.matrix, against) / 2
-        return self._replace(shift=self.shift - half, by_exponent=against)
+        if seen_by is not None:
+            by_exponent = by_exponent - by_exponent[:, [seen_by]]
+            shift = shift - np.einsum("rcf,fg,rcg->rc", by_exponent, matrix, by_exponent) / 2
+        return cls(shift, by_exponent, steps)
 
     def of(self, rows: slice, draws: slice) -> Array:
         """For some rows and draws, `(r, s, c)`."""
-        shift = self.shift[rows, None]
-        if self.by_exponent is None or self.steps is None:
-            return shift
         by_exponent = self.by_exponent[rows]
-        return shift + np.einsum("rcf,sf->rsc", by_exponent, self.steps[draws], optimize=True)
+        changes = np.einsum("rcf,sf->rsc", by_exponent, self.steps[draws], optimize=True)
+        return self.shift[rows, None] + changes
 
 
 def draw_proba(scores: Scores, draws: int, rng: Rng = None, n_jobs: int | None = None) -> Array:
@@ -333,7 +330,7 @@ def draw_once_seen(
         of_class = DirichletStats(np.eye(scores.classes)[c])
         posterior = before.update(replace(seen, classes=of_class))
         given = replace(scores, belief=posterior, cells=cells, covariance=None)
-        additions = Additions.draw(scores, times[c], spawn_generator(rng, 3)).once_seen(scores, c)
+        additions = Additions.draw(scores, times[c], spawn_generator(rng, 3), c)
         _draw_proba(given, proba[ends[c] - times[c] : ends[c]], rng, 1, additions)
     return proba
 

@@ -68,17 +68,18 @@ def draw_cells(
 ) -> list[Cells]:
     """Draw the cells of each block, packed as the learnt table's kind needs them."""
     cells: list[Any] = []
+    pack = schema.template.pack if schema.links is None else np.asarray
     for block, belief, seen in zip(
         schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True
     ):
         if block.is_linked:
             relink(schema, model, codes, cells, rng)
-            continue
+            return [schema.template.pack(x) for x in cells]
         lengths = None
         if block.family.words:
             words = seen.counts.sum(axis=-1)  # type: ignore[attr-defined]
             lengths = _lengths(length, words, model.stats.classes.counts, codes, rng)
-        cells.append(_draw(block, belief, codes, lengths, schema.template.pack, rng))
+        cells.append(_draw(block, belief, codes, lengths, pack, rng))
     return cells
 
 

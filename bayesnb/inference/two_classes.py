@@ -12,8 +12,7 @@ The window of a row is as narrow as its distribution allows, so that some 20 pla
 one that is nearly normal, whatever its standard deviation.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,77 +29,47 @@ WIDTH_FACTOR = 2.0**0.25
 # the same of histograms: a transform of all their bins takes longer than the rows that share it
 HISTOGRAM_WIDTH_FACTOR = 4.0
 FIRST_PLACES = 20  # enough of a normal variable in its window
-MAX_PLACES = 1 << 17  # of a transform: a row that needs more is drawn
-# a mean is taken from the density in a window up to this width, which costs places**2, so up to so
-# many of them; else from a transform of its own, in a window with room for the logistic function
-MAX_DENSITY_WIDTH = 80.0
-MAX_DENSITY = 256
-PLACES_AT_ONCE = 1 << 18  # rows times places: of a first guess, and at which rows go one by one
-MAX_PLACES_HELD = 1 << 21
+DOUBLINGS = 14  # of places, up to 163,840: a row that needs more is drawn
+NUMBERS_AT_ONCE = 1 << 18  # rows times places
 
 
-class LogOdds(NamedTuple):
-    """Quantiles of log-odds, `(q, r)`, and the means of the probabilities, `(r,)`."""
+def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> Array:
+    """Exact quantiles of U_1 - U_0 of each row, near a guess, `(q, r)`.
 
-    quantiles: Array
-    mean: Array
-
-
-def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> LogOdds:
-    """Exact quantiles of U_1 - U_0 of each row, near a guess, `(q, r)`, and means.
-
-    Quantiles are NaN where the transform does not die out within MAX_PLACES. Means are of rows that
-    are fixed, and NaN where the window of the quantiles is too narrow or too wide for them.
+    NaN where the transform does not die out within MAX_PLACES.
     """
     lower, upper = log_odds_window(scores, np.sqrt(cumulants[1]), observed)
     factor = HISTOGRAM_WIDTH_FACTOR if scores.belief.has_atoms else WIDTH_FACTOR
     width = factor ** np.ceil(np.log(upper - lower) / np.log(factor))
-    exact = LogOdds(np.full_like(guess, np.nan), np.full(len(scores), np.nan))
+    exact = np.full_like(guess, np.nan)
     for shared in np.unique(width).tolist():
         step = 2 * np.pi / shared
         group = np.flatnonzero(width == shared)
-        for part in blocks(len(group), max(int(PLACES_AT_ONCE / shared), 1)):
-            rows = group[part]
-            centre = cumulants[0, rows]
-            for places, phi in _transforms(scores[rows], step, centre, observed):
-                at = rows[places]
-                middle = centre[places]
-                ends = np.stack([lower[at], upper[at]]) - middle
-                near = guess[:, at] - middle
+        places = _count_places(scores[group], step, observed)
+        for n in np.unique(places[places > 0]).tolist():
+            alike = group[places == n]
+            for part in blocks(len(alike), max(NUMBERS_AT_ONCE // n, 1)):
+                rows = alike[part]
+                middle = cumulants[0, rows]
+                t = (np.arange(n) + 0.5) * step
+                logs = log_transform(scores[rows], 1j * t, observed)
+                phi = np.exp(logs - 1j * middle[:, None] * t).sum(axis=0)
+                ends = np.stack([lower[rows], upper[rows]]) - middle
+                near = guess[:, rows] - middle
                 found = numerics.fourier_inversion.search(phi, step, ends, near, level)
-                exact.quantiles[:, at] = np.sort(found + middle, axis=0)
-                if not observed and shared < MAX_DENSITY_WIDTH and phi.shape[1] <= MAX_DENSITY:
-                    mean = numerics.fourier_inversion.mean_by_density
-                    exact.mean[at] = mean(phi, step, ends[0], shared, middle)
+                exact[:, rows] = np.sort(found + middle, axis=0)
     return exact
 
 
-def _transforms(
-    scores: Scores, step: float, centre: Array, observed: bool
-) -> Iterator[tuple[Array, Array]]:
-    """Yield rows, and their characteristic functions about a centre at (m + 1/2) step, `(r, n)`.
+def _count_places(scores: Scores, step: float, observed: bool) -> Array:
+    """Number of places (m + 1/2) step up to one where a row's transform is small, `(r,)`.
 
-    The number of places doubles until the last term of a row is small: on the way there a transform
-    may swing. Rows are taken one by one once all of them would be too many numbers.
+    0 where none is: of some that double, as on the way there a transform may swing.
     """
-    left = np.arange(len(scores))
-    phi = np.empty((len(left), 0), complex)
-    while len(left) and phi.shape[1] < MAX_PLACES:
-        if len(left) > 1 and phi.size > MAX_PLACES_HELD:
-            for at, row in enumerate(left[:, None]):
-                for _, alone in _transforms(scores[[at]], step, centre[[at]], observed):
-                    yield row, alone
-            return
-        done = phi.shape[1]
-        t = (np.arange(done, done + max(done, FIRST_PLACES)) + 0.5) * step
-        logs = log_transform(scores, 1j * t, observed)
-        terms = np.exp(logs - 1j * centre[:, None] * t)
-        phi = np.concatenate([phi, terms.sum(axis=0)], axis=1)
-        small = np.abs(terms[..., -1]).sum(axis=0) < TERM_TOLERANCE * phi.shape[1]
-        if small.any():
-            yield left[small], phi[small]
-            left, phi = left[~small], phi[~small]
-            scores, centre = scores[~small], centre[~small]
+    tried = FIRST_PLACES << np.arange(DOUBLINGS)
+    logs = log_transform(scores, 1j * (tried - 0.5) * step, observed).real
+    small = np.exp(logs).sum(axis=0) < TERM_TOLERANCE * tried
+    return np.where(small.any(axis=1), tried[small.argmax(axis=1)], 0)
 
 
 def log_transform(scores: Scores, s: Array, observed: bool) -> Array:

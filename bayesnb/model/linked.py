@@ -43,9 +43,9 @@ class Linked(Family[LinkStats]):
     margin: Any = None
 
     @cached_property
-    def columns(self) -> tuple[Hashable, ...]:
-        """Names of the columns of all readers."""
-        return tuple(name for reader in self.readers for name in reader.names)
+    def columns(self) -> tuple[tuple[Any, int], ...]:
+        """The reader of every column, and its place there."""
+        return tuple((reader, j) for reader in self.readers for j in range(len(reader.names)))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -55,7 +55,8 @@ class Linked(Family[LinkStats]):
     @property
     def keys(self) -> tuple[Any, ...]:
         """Names of the parent and the child of each link."""
-        return tuple((self.columns[u], self.columns[v]) for u, v in self.ends)
+        names = [reader.names[j] for reader, j in self.columns]
+        return tuple((names[u], names[v]) for u, v in self.ends)
 
     @property
     def labels(self) -> list[str]:
@@ -70,14 +71,6 @@ class Linked(Family[LinkStats]):
         """Where the pairs of levels of a link are."""
         start = sum(self.pairs.sizes[:link])
         return slice(start, start + self.pairs.sizes[link])
-
-    def reader_of(self, column: int) -> tuple["Block", int]:
-        """Return the reader of a column, and its place there."""
-        for reader in self.readers:
-            if column < len(reader.names):
-                return reader, column
-            column -= len(reader.names)
-        raise IndexError("no such column")
 
     def observe(self, x: Cells, weight: Weight, sizes: Any = (), n_jobs: int | None = 1) -> Stats:
         return LinkStats.of(x, weight, self.pairs, n_jobs=n_jobs)
@@ -108,7 +101,8 @@ class Linked(Family[LinkStats]):
         """
         margins = []
         for (_, child), (parents, _) in zip(self.ends, self.pairs.shapes, strict=True):
-            name, (reader, at) = self.columns[child], self.reader_of(child)
+            reader, at = self.columns[child]
+            name = reader.names[at]
             if reader.grid is None:
                 added = [priors[name][level] for level in reader.levels[at]]
             else:
@@ -116,21 +110,11 @@ class Linked(Family[LinkStats]):
             margins.append(np.tile(added, parents))
         return replace(self, margin=np.concatenate(margins))
 
-    def describe_pairs(self, link: int, codes: Array) -> Array:
-        """Return both cells of the pairs of levels of a link as text, `(r,)`."""
-        parent, child = self.ends[link]
-        pairs = []
-        for a in self._describe_levels(parent):
-            pairs += [f"{a}, {b}" for b in self._describe_levels(child)]
-        return np.array([*pairs, "missing"], object)[codes]
-
-    def _describe_levels(self, column: int) -> list[str]:
-        reader, at = self.reader_of(column)
-        if reader.grid is None:
-            return list(map(str, reader.levels[at]))
-        grid = reader.grid.only(at)
-        ends = zip(grid.low, grid.high, strict=True)
-        return [f"{a:.4g}" if a == b else f"{a:.4g} to {b:.4g}" for a, b in ends]
+    def level_names(self, link: int) -> list[str]:
+        """Return both cells of each pair of levels of a link as text."""
+        ends = (self.columns[end] for end in self.ends[link])
+        parents, children = (reader.level_names(j) for reader, j in ends)
+        return [f"{a}, {b}" for a in parents for b in children]
 
 
 def codes_of(readers: Sequence["Block"], table: Table) -> Array:
@@ -142,8 +126,9 @@ def codes_of(readers: Sequence["Block"], table: Table) -> Array:
     return np.concatenate(codes)
 
 
-def levels_of_written(reader: "Block", at: int, block: "Block", j: int, cells: Array) -> Array:
-    """Levels, as a reader knows them, of cells of a column that a block has written, `(r,)`."""
+def levels_of_written(end: tuple["Block", int], block: "Block", j: int, cells: Array) -> Array:
+    """Levels, as an end of a link reads them, of cells of a column that a block has written."""
+    reader, at = end
     if reader.grid is not None:
         return as_level(reader.grid.only(at).read(np.asarray(cells, float)[:, None])[EVERY])[:, 0]
     places = {level: place for place, level in enumerate(reader.levels[at])}

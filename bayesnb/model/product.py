@@ -38,7 +38,6 @@ class Rows:
     cells: Sequence[Cells]
     codes: Array
     weight: Array | None = None
-    elsewhere: "ProductStats | None" = None  # stats of rows learnt before, whose cells are not here
 
     def where(self, keep: Array) -> Self:
         """Rows where `keep` is true."""
@@ -52,12 +51,7 @@ class Rows:
 
     def of_first_blocks(self, number: int) -> Self:
         """Rows with the cells of the first blocks alone."""
-        if number == len(self.cells):
-            return self
-        elsewhere = None if self.elsewhere is None else self.elsewhere.of_first_blocks(number)
-        observers = self.observers[:number]
-        cells = self.cells[:number]
-        return replace(self, observers=observers, cells=cells, elsewhere=elsewhere)
+        return replace(self, observers=self.observers[:number], cells=self.cells[:number])
 
     @property
     def counts(self) -> Array:
@@ -72,6 +66,10 @@ class Parts:
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.classes, *self.blocks))
+
+    def of_first_blocks(self, number: int) -> Self:
+        """Return the part about the class and the first blocks alone."""
+        return replace(self, blocks=self.blocks[:number])  # type: ignore[type-var]
 
 
 def combine[P: Parts](make: Callable[..., P], change: Callable[..., Any], *products: Parts) -> P:
@@ -102,20 +100,12 @@ class ProductStats(Parts):
         """Stats of the given classes."""
         return combine(type(self), itemgetter(classes), self)
 
-    def of_first_blocks(self, number: int) -> Self:
-        """Stats of the labels and of the first blocks alone."""
-        return replace(self, blocks=self.blocks[:number])
-
     def remains(self, part: Self, rounding: float) -> Self:
         """Stats that stay once the rows behind `part` have left.
 
         0 where that is no more than rounding.
         """
-
-        def subtract(stats: Stats, gone: Stats) -> Stats:
-            return stats.remains(gone, rounding)
-
-        return combine(type(self), subtract, self, part)
+        return combine(type(self), lambda a, gone: a.remains(gone, rounding), self, part)
 
     def replaced(self, classes: Array, other: Self) -> Self:
         """Stats in which those of `other` take the place of the given classes'."""
@@ -125,10 +115,7 @@ class ProductStats(Parts):
             array[classes] = part
             return array
 
-        def put_all(stats: Stats, part: Stats) -> Stats:
-            return stats.map(put, part)
-
-        return combine(type(self), put_all, self, other)
+        return combine(type(self), lambda stats, part: stats.map(put, part), self, other)
 
     def covers(self, part: Self) -> bool:
         """Whether the rows behind `part` can be among those behind these."""
@@ -164,10 +151,7 @@ class Joint(Parts):
         """
         log_class = self.log_class
         total = np.empty((cells[0].shape[0], len(log_class)))
-        if total.size <= MOST:
-            total[...] = log_class
-        else:  # the memory is touched for the first time, which several threads do sooner
-            for_pieces(lambda rows: np.copyto(total[rows], log_class), total, n_jobs)
+        total[...] = log_class
         for block, x, exponent in zip(self.blocks, cells, of_rows(power, cells), strict=True):
             if not is_silent(exponent):
                 block.score(x, exponent, total, n_jobs)
@@ -182,11 +166,6 @@ class Joint(Parts):
             if base is not None:
                 joint = joint + (base * exponent).sum(axis=1)[:, None]
         return joint
-
-
-def for_pieces[Out](work: Callable[[slice], Out], table: Array, n_jobs: int | None) -> list[Out]:
-    """Return the results of `work` on blocks of a table's rows, which threads share out."""
-    return list(in_order(work, pieces(*table.shape), n_jobs))
 
 
 def tempering_shift(
@@ -321,8 +300,11 @@ class Model:
 
     def of_first_blocks(self, number: int) -> Self:
         """Return the model of the first blocks alone."""
-        prior = replace(self.prior, blocks=self.prior.blocks[:number])
-        return replace(self, prior=prior, stats=self.stats.of_first_blocks(number))
+        return replace(
+            self,
+            prior=self.prior.of_first_blocks(number),
+            stats=self.stats.of_first_blocks(number),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return fields_alone(self)
@@ -352,25 +334,11 @@ def normalise(joint: Array, proba: bool, n_jobs: int | None = 1) -> int:
     Return the first row that has none, or -1.
     """
     kernel = numerics.row_kernels.normalise
-    return _first_row(lambda rows: kernel(joint[rows], proba), joint, n_jobs)
-
-
-def most_probable(joint: Array, n_jobs: int | None = 1) -> tuple[Array, int]:
-    """Return the class of each row's largest log p(x, y), `(r,)`, and the first row without any.
-
-    That is -1 where all rows have one.
-    """
-    best = np.empty(len(joint), np.intp)
-    kernel = numerics.row_kernels.most_probable
-    return best, _first_row(lambda rows: kernel(joint[rows], best[rows]), joint, n_jobs)
-
-
-def _first_row(work: Callable[[slice], int], joint: Array, n_jobs: int | None) -> int:
-    """Let threads work on blocks of rows; return the first row that one of them names, or -1."""
     if joint.size <= MOST:
-        return work(slice(None))
-    firsts = for_pieces(work, joint, n_jobs)
-    for rows, at in zip(pieces(*joint.shape), firsts, strict=True):
+        return kernel(joint, proba)
+    parts = list(pieces(*joint.shape))
+    firsts = in_order(lambda rows: kernel(joint[rows], proba), parts, n_jobs)
+    for rows, at in zip(parts, list(firsts), strict=True):
         if at >= 0:
             return rows.start + at
     return -1

@@ -299,15 +299,22 @@ class Block:
         return texts
 
     def _describe_column(self, j: int, cells: Array) -> Array:
-        if isinstance(self.family, Linked):
-            return self.family.describe_pairs(j, cells)
-        if self.family.has_levels:  # codes, of which -1 and -2 are the last names
-            names = [*map(str, self.levels[j]), "new", "unknown", "missing"]
-            return np.array(names, object)[cells]
+        if self.is_linked or self.family.has_levels:  # -1 and -2 are the last names
+            return np.array([*self.level_names(j), "unknown", "missing"], object)[cells]
         values, places = np.unique(cells.astype(float), return_inverse=True)
         outcomes = self.family.outcomes
         texts = [outcomes[int(x)] if outcomes and x == x else f"{x:.6g}" for x in values.tolist()]
         return np.where(np.isnan(values), "missing", np.array(texts, object))[places]
+
+    def level_names(self, j: int) -> list[str]:
+        """Return the levels of a column, or of its grid, or the pairs of a link as text."""
+        if isinstance(self.family, Linked):
+            return self.family.level_names(j)
+        if self.grid is None:
+            return [*map(str, self.levels[j]), *["new"] * self._reserves]
+        grid = self.grid.only(j)
+        ends = zip(grid.low, grid.high, strict=True)
+        return [f"{a:.4g}" if a == b else f"{a:.4g} to {b:.4g}" for a, b in ends]
 
     def describe_words(self, x: Cells) -> Array:
         """Return the words of each row, and how often they occur in it, `(r, k) -> (r, 1)`."""
@@ -381,13 +388,10 @@ class Schema:
 
         Families and grids are these, levels that part's.
         """
-        blocks = [block.with_levels(()) if block.levels else block for block in self.blocks]
-        return self.with_blocks([block.learn(table) for block in blocks])
+        return self.with_blocks([block.with_levels(()) for block in self.blocks]).grown(table)
 
     def grown(self, table: Table) -> Self:
         """Return the schema that also knows this table's levels."""
-        if not any(block.levels for block in self.blocks):
-            return self
         return self.with_blocks([block.learn(table) for block in self.blocks])
 
     def with_blocks(self, blocks: Sequence[Block]) -> Self:

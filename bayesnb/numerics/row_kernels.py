@@ -113,13 +113,12 @@ def until_impossible(peak: Array) -> tuple[int, int]:
     return (len(peak), -1) if np.isfinite(peak[first]) else (first, first)
 
 
-def most_probable(joint: Array, best: Array) -> int:
-    """Write the class of each row's largest log p(x, y), the first of equal ones, `(r, c) -> (r,)`.
+def most_probable(joint: Array) -> tuple[Array, int]:
+    """Return the first class of each row's largest log p(x, y), `(r, c) -> (r,)`.
 
-    Return the first row that is impossible under all classes or holds NaN; -1 if there is none.
+    And the first row that is impossible under all classes or holds NaN; -1 if there is none.
     """
-    joint.argmax(axis=1, out=best)
-    return until_impossible(np.maximum.reduce(joint, axis=1))[1]
+    return joint.argmax(axis=1), until_impossible(np.maximum.reduce(joint, axis=1))[1]
 
 
 @compiled

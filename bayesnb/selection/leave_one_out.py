@@ -127,8 +127,6 @@ def count_again(
         others = np.flatnonzero(keep)
         labels = one_hot(rows.codes[others], scores.shape[1], weight[others])
         rest = rows.observers[b](rows.cells[b][others], labels, 1)
-        if rows.elsewhere is not None:
-            rest = rest + rows.elsewhere.blocks[b]
         reader = reader_of(prior[changed], rest[changed], kind)
         x = rows.cells[b][[part.start + i]]
         with np.errstate(all="ignore"):  # of what is improper
@@ -140,12 +138,8 @@ def count_again(
 
 
 def are_there(model: Model, rows: Rows) -> Array:
-    """Return the classes of which these rows are all that the model has learnt, `(c,)`.
-
-    The known stats of other rows count with them.
-    """
-    known = 0.0 if rows.elsewhere is None else rows.elsewhere.classes.counts
-    return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)) + known)
+    """Return the classes of which these rows are all that the model has learnt, `(c,)`."""
+    return are_all(model, np.bincount(rows.codes, rows.counts, len(model.stats.classes)))
 
 
 def are_all(model: Model, counts: Array) -> Array:
