@@ -16,7 +16,7 @@ Rooms, from top to bottom; a room imports only from those below it (tests/test_l
                   (Jinja2)
     mcmc          the same models in PyMC, those that are not conjugate, the logistic twin
     scale         Dask, files past memory, shards, models that learn while they answer
-    plots         one file per picture, and their shared style
+    plots         pictures of columns, rows, links and performance, and their shared style
     criticism     functions of estimators and rows: compare, compare_smoothing, tune, calibration,
                   relevance, ...
     estimators    NaiveBayes and presets: flat mixins over `fitted_`, the only room that knows
