@@ -424,13 +424,14 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
                     if observed:
                         log_weight[draws, part] = np.logaddexp.reduce(joint, axis=-1).T
                     proba[draws, part] = theta.proba(joint, self.n_jobs).swapaxes(0, 1)
-            if observed:
-                observers = self.estimator_.schema_.observers
-                for row in np.flatnonzero(few(effective(log_weight), ensemble.size)):
-                    row_cells = [x[[row]] for x in part_cells]
-                    log_weight[:, row], proba[:, row] = ensemble.condition_on_row(
-                        self.seed_, observers, row_cells, power
-                    )
+            poor = np.flatnonzero(few(effective(log_weight), ensemble.size))
+            if len(poor):
+                log_weight[:, poor], proba[:, poor] = ensemble.condition_on_rows(
+                    self.seed_,
+                    self.estimator_.schema_.observers,
+                    [x[poor] for x in part_cells],
+                    power,
+                )
             yield rows, log_weight, proba
 
 
