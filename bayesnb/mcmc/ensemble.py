@@ -27,10 +27,10 @@ import numpy as np
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity
-from bayesnb.inference.class_scores import Scores
+from bayesnb.families.levels import draw_level
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.explanation import explain as explain_model
-from bayesnb.inference.posterior_draws import Theta, at_once, draw_by_rows, repeat_classes
+from bayesnb.inference.posterior_draws import Theta, at_once, observe_powered, repeat_classes
 from bayesnb.inference.row_sampling import draw_cells, stack_rows
 from bayesnb.model.powers import Exponents
 from bayesnb.model.product import (
@@ -38,6 +38,8 @@ from bayesnb.model.product import (
     Observer,
     Product,
     ProductStats,
+    Rows,
+    tempering_shift,
 )
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.special import log
@@ -45,7 +47,7 @@ from bayesnb.numerics.threads import blocks
 
 # indices of draws -> the prior of a block under each, `(s * c, f)`
 PriorOfDraws = Callable[[Array], Belief]
-MAX_CONDITIONED_DRAWS = 400  # where theta is drawn given a row
+MAX_STEPS = 4  # of as many draws as are worked on together, where theta is drawn given a row
 
 
 def thin(draws: int, most: int) -> Array:
@@ -143,24 +145,52 @@ class Ensemble:
                     theta = theta.opened(beliefs, cells, rng)
             yield places, theta
 
-    def condition_on_rows(
+    def condition_on_row(
         self, seed: int, observers: Sequence[Observer], cells: Sequence[Cells], power: Exponents
     ) -> tuple[Array, Array]:
-        """Log weights of draws, `(s, r)`, and p(y | x, theta), `(s, r, c)`, theta drawn given x.
+        """Log weights of all draws, `(s,)`, and p(y | x, theta), `(s, c)`, theta drawn given a row.
 
-        Features count by their exponents. Draws of which none is made have weight 0.
+        Its features count by their exponents. Draws of which none is made have weight 0.
         """
-        rows = cells[0].shape[0]
-        log_weight = np.full((self.size, rows), -np.inf)
-        proba = np.full((self.size, rows, self.classes), 1 / self.classes)
-        for draw in thin(self.size, MAX_CONDITIONED_DRAWS):
-            scores = Scores(self.model(int(draw)).posterior, cells, power)
-            log_weight[draw] = np.logaddexp.reduce(scores.log_mean, axis=1)
-            for row in np.flatnonzero(np.isfinite(log_weight[draw])):
-                rng = np.random.default_rng([seed, 1, draw])
-                [(_, _, given)] = draw_by_rows(scores[[row]], observers, 1, rng)
-                proba[draw, row] = given[0, 0]
+        log_weight = np.full(self.size, -np.inf)
+        proba = np.full((self.size, self.classes), 1 / self.classes)
+        kept = thin(self.size, MAX_STEPS * self.step)
+        rng = np.random.default_rng([seed, 1])
+        for places in blocks(len(kept), self.step):
+            draws = kept[places]
+            triples = zip(self.posterior(draws), cells, observers, strict=True)
+            parts = [belief.narrowed(x, observe) for belief, x, observe in triples]
+            row = [part.cells for part in parts]
+            class_prob = DirichletDensity.of_logs(self.log_class(draws))
+            before = Theta(class_prob, tuple(part.belief for part in parts))
+            with np.errstate(all="ignore"):  # a variance or a rate may leave the range of floats
+                joint = before.log_joint(row, power)
+                shift = tempering_shift(before.blocks, row, power)
+                log_weight[draws] = np.logaddexp.reduce(joint[0], axis=1)
+                codes = draw_level(before.proba(joint)[0], rng)
+                classes = self._draw_class_prob(draws, codes, rng)
+                other = (np.arange(self.classes) != codes[:, None]).ravel().astype(int)
+                first = np.zeros(1, np.intp)  # of two classes
+                seen = observe_powered(Rows([part.observe for part in parts], row, first), 2, power)
+                pairs = zip(before.blocks, seen.blocks, strict=True)
+                densities = tuple(
+                    belief.update(stats[other]).sample(rng)  # type: ignore[attr-defined]
+                    for belief, stats in pairs
+                )
+            after = Theta(classes, densities)
+            joint = after.log_joint(row, power)
+            joint += np.broadcast_to(shift, (1, joint[0].size)).reshape(joint.shape)
+            proba[draws] = after.proba(joint)[0]
         return log_weight, proba
+
+    def _draw_class_prob(
+        self, draws: Array, codes: Array, rng: np.random.Generator
+    ) -> DirichletDensity:
+        """Class probabilities of every draw, given one label more."""
+        if self.class_prob is not None or isinstance(self.class_prior, KnownDie):
+            return DirichletDensity.of_logs(self.log_class(draws))
+        posterior = self.class_prior.update(self.stats.classes)
+        return Dirichlet(posterior.concentration + np.eye(self.classes)[codes]).sample(rng)
 
 
 class EnsembleMoments:
@@ -233,15 +263,13 @@ def draw_rows(
     draws = np.empty(len(codes), np.intp)
     class_prob = np.exp(ensemble.log_class(np.arange(ensemble.size)))
     for c in np.unique(codes):
-        rows = np.flatnonzero(codes == c)
+        rows = codes == c
         weight = class_prob[:, c] / class_prob[:, c].sum()
-        draws[rows] = rng.choice(ensemble.size, len(rows), p=weight)
-    order = []
+        draws[rows] = rng.choice(ensemble.size, rows.sum(), p=weight)
     parts = []
     for draw in np.unique(draws):
-        rows = np.flatnonzero(draws == draw)
-        order.append(rows)
+        rows = draws == draw
         lengths = None if length is None else np.broadcast_to(length, codes.shape)[rows]
         parts.append(draw_cells(schema, ensemble.model(int(draw)), codes[rows], lengths, rng))
-    back = np.argsort(np.concatenate(order))
+    back = np.argsort(np.argsort(draws, kind="stable"))
     return [stack_rows(block)[back] for block in zip(*parts, strict=True)]

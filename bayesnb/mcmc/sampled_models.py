@@ -154,7 +154,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         self._check_chains()
         self._check_options()
         rng = np.random.default_rng(self.rng)
-        builder = ModelBuilder.of(self, self.estimator, X, y, sample_weight, unlabelled)
+        builder = ModelBuilder(self, self.estimator, X, y, sample_weight, unlabelled)
         theta = builder.closed_form or not self.collapse
         model = builder.build(theta)
         traces = sample(model, self, rng, builder.start(model))
@@ -424,14 +424,13 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
                     if observed:
                         log_weight[draws, part] = np.logaddexp.reduce(joint, axis=-1).T
                     proba[draws, part] = theta.proba(joint, self.n_jobs).swapaxes(0, 1)
-            poor = np.flatnonzero(few(effective(log_weight), ensemble.size))
-            if len(poor):
-                log_weight[:, poor], proba[:, poor] = ensemble.condition_on_rows(
-                    self.seed_,
-                    self.estimator_.schema_.observers,
-                    [x[poor] for x in part_cells],
-                    power,
-                )
+            if observed:
+                observers = self.estimator_.schema_.observers
+                for row in np.flatnonzero(few(effective(log_weight), ensemble.size)):
+                    row_cells = [x[[row]] for x in part_cells]
+                    log_weight[:, row], proba[:, row] = ensemble.condition_on_row(
+                        self.seed_, observers, row_cells, power
+                    )
             yield rows, log_weight, proba
 
 
