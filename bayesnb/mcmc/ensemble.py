@@ -187,11 +187,9 @@ class Ensemble:
         self, draws: Array, codes: Array, rng: np.random.Generator
     ) -> DirichletDensity:
         """Class probabilities of every draw, given one label more."""
-        if self.class_prob is not None:
-            return DirichletDensity(self.class_prob[draws])
+        if self.class_prob is not None or isinstance(self.class_prior, KnownDie):
+            return DirichletDensity.of_logs(self.log_class(draws))
         posterior = self.class_prior.update(self.stats.classes)
-        if not isinstance(posterior, Dirichlet):
-            return posterior.sample(rng, len(codes))
         return Dirichlet(posterior.concentration + np.eye(self.classes)[codes]).sample(rng)
 
 
@@ -265,15 +263,13 @@ def draw_rows(
     draws = np.empty(len(codes), np.intp)
     class_prob = np.exp(ensemble.log_class(np.arange(ensemble.size)))
     for c in np.unique(codes):
-        rows = np.flatnonzero(codes == c)
+        rows = codes == c
         weight = class_prob[:, c] / class_prob[:, c].sum()
-        draws[rows] = rng.choice(ensemble.size, len(rows), p=weight)
-    order = []
+        draws[rows] = rng.choice(ensemble.size, rows.sum(), p=weight)
     parts = []
     for draw in np.unique(draws):
-        rows = np.flatnonzero(draws == draw)
-        order.append(rows)
+        rows = draws == draw
         lengths = None if length is None else np.broadcast_to(length, codes.shape)[rows]
         parts.append(draw_cells(schema, ensemble.model(int(draw)), codes[rows], lengths, rng))
-    back = np.argsort(np.concatenate(order))
+    back = np.argsort(np.argsort(draws, kind="stable"))
     return [stack_rows(block)[back] for block in zip(*parts, strict=True)]

@@ -44,7 +44,7 @@ class BlockPrior:
     """
 
     conjugate: ClassVar[bool] = True  # theta can be integrated out, given the hyperparameters
-    learned: ClassVar[tuple[str, ...]] = ()  # the hyperparameters that `fields` needs
+    learned: ClassVar[tuple[str, ...]] = ()  # the hyperparameters that `belief` needs
     family: Any
     declared: Belief
     stats: Any
@@ -53,53 +53,37 @@ class BlockPrior:
         """Add the hyperparameters as variables, `(f,)` each, or one for the whole block."""
         return {}
 
-    def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Arrays of the belief given hyperparameters, `(f,) -> (c, f)` or `(f,)`.
+    def belief(self, values: Mapping[str, Any], draws: int = 1) -> Belief:
+        """Return the belief given hyperparameters.
 
-        Those of draws are `(s, 1, f) -> (s, c, f)`.
+        Those of several draws are `(s * c, f)`, a row for each class of each.
         """
-        return ()
-
-    def belief(self, *fields: Any) -> Belief:
-        """Return the belief with these arrays."""
-        return self.declared
+        return self.declared.repeated(draws)
 
     def add_theta(self, pm: Any, names: BlockNames) -> Any:
         """Add all variables of the block, theta too, and return the density of theta."""
-        belief = self.belief(*self.fields(self.add_hyperparameters(pm, names)))
-        return belief.variables(pm, names)
+        return self.belief(self.add_hyperparameters(pm, names)).variables(pm, names)
 
     def add_evidence(self, pm: Any, names: BlockNames) -> Any:
         """Add the hyperparameters alone, and return the log evidence given them."""
         values = self.add_hyperparameters(pm, names)
-        belief = self.belief(*self.fields(values))
-        return belief.log_evidence(self.stats, tensors() if values else special)
+        return self.belief(values).log_evidence(self.stats, tensors() if values else special)
 
     def at_draws(self, draws: Draws, names: BlockNames) -> PriorOfDraws:
         """Return the priors that draws of the hyperparameters make."""
-        values = {}
-        for name in self.learned:
-            array = draws[names.hyper(name)["name"]]
-            values[name] = array if array.ndim == 3 else array.reshape(len(array), 1, -1)
+        arrays = {name: draws[names.hyper(name)["name"]] for name in self.learned}
 
         def make_prior(places: Array) -> Belief:
-            if not values:
-                return self.declared.repeated(len(places))
-            fields = self.fields({name: array[places] for name, array in values.items()})
-            features = np.broadcast_shapes(*map(np.shape, fields))[-1]
-            shape = len(places), len(self.stats), features
-            flat = [np.broadcast_to(field, shape).reshape(-1, features) for field in fields]
-            return self.belief(*flat)
+            rows = np.repeat(places, len(self.stats))
+            values = {name: array[rows].reshape(len(rows), -1) for name, array in arrays.items()}
+            return self.belief(values, len(places))
 
         return make_prior
 
 
 @dataclass(frozen=True, eq=False)
 class LearnedDirichlet(BlockPrior):
-    """theta_c ~ Dirichlet(alpha * proportions).
-
-    The proportions are as declared, or those of a learned `base`.
-    """
+    """theta_c ~ Dirichlet(alpha * proportions), as they are declared."""
 
     learned: ClassVar[tuple[str, ...]] = ("alpha",)
 
@@ -113,29 +97,32 @@ class LearnedDirichlet(BlockPrior):
             args["dims"] = None
         unit = self.family.of_levels(self.seen.unit, self.stats)
         one, declared = (next(iter(each.parts().values())) for each in (unit, self.declared))
-        smoothing = declared.flat[0] / one.flat[0]
-        return {"alpha": pm.LogNormal(**args, mu=np.log(smoothing), sigma=LOG_SD)}
+        return {"alpha": add_positive(pm, args, declared.flat[0] / one.flat[0])}
 
-    def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        return (self._spread_alpha(values["alpha"]) * self.seen.unit,)
+    def belief(self, values: Mapping[str, Any], draws: int = 1) -> Belief:
+        alpha = values["alpha"]
+        if not self.family.multivariate:
+            alpha = alpha[..., self.seen.column]
+        unit = np.tile(self.seen.unit, (draws, 1))
+        return self.family.of_levels(alpha * self._proportions(unit, values), self.stats)
 
-    def _spread_alpha(self, alpha: Any) -> Any:
-        """Alpha of every level's column."""
-        return alpha if self.family.multivariate else alpha[..., self.seen.column]
-
-    def belief(self, *fields: Any) -> Belief:
-        return self.family.of_levels(*fields, self.stats)
+    def _proportions(self, unit: Array, values: Mapping[str, Any]) -> Any:
+        """Shares of the levels, times how many there are, given the declared ones."""
+        return unit
 
 
 class LearnedBase(LearnedDirichlet):
-    """theta_c ~ Dirichlet(alpha * base), base a Dirichlet times the number of levels."""
+    """theta_c ~ Dirichlet(alpha * base), base a Dirichlet times the number of levels.
+
+    Columns that were declared to differ keep what alpha a level is worth on average.
+    """
 
     learned = ("alpha", "base")
 
     def add_hyperparameters(self, pm: Any, names: BlockNames) -> dict[str, Any]:
         args = names.hyper("base", names.levels)
-        unit = self.seen.unit.mean(axis=0) / self.strength
         variables = super().add_hyperparameters(pm, names)
+        unit = self.seen.unit.mean(axis=0) / self.strength
         variates = pm.Gamma(f"{args['name']}_variate", alpha=unit, beta=1.0, dims=args["dims"])
         base = pm.Deterministic(**args, var=variates / self._column_means(variates))
         return {**variables, "base": base}
@@ -148,15 +135,11 @@ class LearnedBase(LearnedDirichlet):
 
     @cached_property
     def strength(self) -> Array:
-        """How often alpha a level is worth on average, `(k,)`.
-
-        It is 1, unless columns were declared to differ.
-        """
+        """How often alpha a level is worth on average, `(k,)`."""
         return self._column_means(self.seen.unit.mean(axis=0))
 
-    def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        classes = np.ones((len(self.stats), 1))
-        return (self._spread_alpha(values["alpha"]) * (classes * self.strength * values["base"]),)
+    def _proportions(self, unit: Array, values: Mapping[str, Any]) -> Any:
+        return np.ones_like(unit) * self.strength * values["base"]
 
 
 class LearnedRates(BlockPrior):
@@ -167,17 +150,12 @@ class LearnedRates(BlockPrior):
     def add_hyperparameters(self, pm: Any, names: BlockNames) -> dict[str, Any]:
         declared: Any = self.declared
         shape = geometric_mean(declared.shape)
-        rate = geometric_mean(declared.rate)
-        return {
-            "rate_shape": add_positive(pm, names, "rate_shape", shape),
-            "rate_mean": add_positive(pm, names, "rate_mean", shape / rate),
-        }
+        centres = shape, shape / geometric_mean(declared.rate)
+        pairs = zip(self.learned, centres, strict=True)
+        return {name: add_positive(pm, names.hyper(name), centre) for name, centre in pairs}
 
-    def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        return values["rate_shape"], values["rate_shape"] / values["rate_mean"]
-
-    def belief(self, *fields: Any) -> Belief:
-        return Gamma.raw(*fields)
+    def belief(self, values: Mapping[str, Any], draws: int = 1) -> Belief:
+        return Gamma.raw(values["rate_shape"], values["rate_shape"] / values["rate_mean"])
 
 
 class LearnedGaussians(BlockPrior):
@@ -190,80 +168,55 @@ class LearnedGaussians(BlockPrior):
 
     def add_hyperparameters(self, pm: Any, names: BlockNames) -> dict[str, Any]:
         centre = average_classes(self.declared)
-        typical = centre.scale / centre.shape
-        return {
-            **add_mean_hyperparameters(pm, names, centre),
-            "sigma2_shape": add_positive(pm, names, "sigma2_shape", centre.shape),
-            "sigma2_typical": add_positive(pm, names, "sigma2_typical", typical),
-        }
+        location, spread = add_mean_hyperparameters(pm, names, centre)
+        shape = add_positive(pm, names.hyper("sigma2_shape"), centre.shape)
+        typical = add_positive(pm, names.hyper("sigma2_typical"), centre.scale / centre.shape)
+        return dict(zip(self.learned, (location, spread, shape, typical), strict=True))
 
-    def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        shape = values["sigma2_shape"]
-        scale = shape * values["sigma2_typical"]
-        return values["mu_mean"], values["mu_spread"] ** -2, shape, scale
-
-    def belief(self, *fields: Any) -> Belief:
-        if not self.family.shared:
-            return NormalInverseGamma.raw(*fields, 0)
-        classes = np.ones((len(self.stats), 1))
-        if fields[0].ndim == 1:
-            return NormalInverseGamma.raw(*[classes * field for field in fields], 1)
-        return NormalInverseGamma.raw(*fields, len(fields[0]) // len(classes))
+    def belief(self, values: Mapping[str, Any], draws: int = 1) -> Belief:
+        location, spread, shape, typical = (values[name] for name in self.learned)
+        classes = np.ones((draws * len(self.stats), 1))
+        fields = [classes * field for field in (location, spread**-2, shape, shape * typical)]
+        return NormalInverseGamma.raw(*fields, draws * self.family.shared)
 
 
 @dataclass(frozen=True, eq=False)
 class DeviationPrior(BlockPrior):
-    """Standard deviations with a half-normal or log-normal prior as wide as the declared one says.
+    """Standard deviations with a half-normal or log-normal prior, as wide as the declared one says.
 
-    Means are as ever. Together they are not conjugate, so both are sampled.
+    Means are as ever. Together they are not conjugate, so both are sampled. Either prior may be
+    learned.
     """
 
     conjugate: ClassVar[bool] = False
-    learned: ClassVar[tuple[str, ...]] = ("sigma",)
     kind: str
-
-    def add_hyperparameters(self, pm: Any, names: BlockNames) -> dict[str, Any]:
-        centre = average_classes(self.declared)
-        dims = names("sigma2")["dims"]
-        args = names.hyper("sigma", *(dims[1:] if self.family.shared else dims))
-        return {"sigma": self._add_sigma(pm, names, args, np.sqrt(centre.scale / centre.shape))}
-
-    def _add_sigma(self, pm: Any, names: BlockNames, args: dict[str, Any], width: Array) -> Any:
-        if self.kind == "half-normal":
-            return pm.HalfNormal(**args, sigma=width)
-        return pm.LogNormal(**args, mu=np.log(width), sigma=1.0)
+    hierarchical: bool
 
     def add_theta(self, pm: Any, names: BlockNames) -> Any:
-        location, count, variance = self.fields(self.add_hyperparameters(pm, names))
-        mean = pm.Normal(**names("mu"), mu=location, sigma=(variance / count) ** 0.5)
-        of_classes = variance * np.ones((len(self.stats), 1))  # it may be one for all classes
-        return GaussianDensity(mean, pm.Deterministic(**names("sigma2"), var=of_classes))
-
-    def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         declared: Any = self.declared
-        return declared.location, declared.count, values["sigma"] ** 2
-
-
-class LearnedDeviations(DeviationPrior):
-    """Standard deviations whose prior has hyperparameters, and so has that of the means."""
-
-    learned = ("sigma", "mu_mean", "mu_spread")
-
-    def add_hyperparameters(self, pm: Any, names: BlockNames) -> dict[str, Any]:
-        sigma = super().add_hyperparameters(pm, names)
-        return sigma | add_mean_hyperparameters(pm, names, average_classes(self.declared))
+        centre = average_classes(declared)
+        dims = names("sigma2")["dims"]
+        args = names.hyper("sigma", *(dims[1:] if self.family.shared else dims))
+        sigma = self._add_sigma(pm, names, args, np.sqrt(centre.scale / centre.shape))
+        location, spread = declared.location, declared.count**-0.5
+        if self.hierarchical:
+            location, spread = add_mean_hyperparameters(pm, names, centre)
+        mean = pm.Normal(**names("mu"), mu=location, sigma=spread * sigma)
+        of_classes = sigma**2 * np.ones((len(self.stats), 1))  # it may be one for all classes
+        return GaussianDensity(mean, pm.Deterministic(**names("sigma2"), var=of_classes))
 
     def _add_sigma(self, pm: Any, names: BlockNames, args: dict[str, Any], width: Array) -> Any:
         if self.kind == "half-normal":
-            return pm.HalfNormal(**args, sigma=add_positive(pm, names, "sigma_width", width))
+            if self.hierarchical:
+                width = add_positive(pm, names.hyper("sigma_width"), width)
+            return pm.HalfNormal(**args, sigma=width)
+        if not self.hierarchical:
+            return pm.LogNormal(**args, mu=np.log(width), sigma=1.0)
         centre = pm.Normal(**names.hyper("log_sigma_mean"), mu=np.log(width), sigma=LOG_SD)
         spread = pm.HalfNormal(**names.hyper("log_sigma_spread"), sigma=1.0)
         # a spread near 0 is no dead end
         variate = pm.Normal(f"{args['name']}_variate", 0.0, 1.0, dims=args["dims"])
         return pm.Deterministic(**args, var=pm.math.exp(centre + spread * variate))
-
-    def fields(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        return values["mu_mean"], values["mu_spread"] ** -2, values["sigma"] ** 2
 
 
 LEARNED = {RATE: LearnedRates, NORMAL: LearnedGaussians}  # by the hyperparameters of a family
@@ -274,8 +227,7 @@ def choose_prior(
 ) -> BlockPrior:
     """Return the prior of a block under the options of a model."""
     if family.has_width and scale_prior:
-        deviations = LearnedDeviations if hierarchical else DeviationPrior
-        return deviations(family, declared, stats, scale_prior)
+        return DeviationPrior(family, declared, stats, scale_prior, bool(hierarchical))
     kind: type[BlockPrior] | None = BlockPrior
     if hierarchical and family.counts_levels:
         kind = LearnedBase if hierarchical == "base" else LearnedDirichlet
@@ -289,20 +241,18 @@ def choose_prior(
     return kind(family, declared, stats)
 
 
-def add_positive(pm: Any, names: BlockNames, symbol: str, centre: Array) -> Any:
-    """Add a positive hyperparameter of every feature, given the median of its prior."""
-    return pm.LogNormal(**names.hyper(symbol), mu=np.log(centre), sigma=LOG_SD)
+def add_positive(pm: Any, args: dict[str, Any], median: Any) -> Any:
+    """Add a positive hyperparameter, given the median of its prior."""
+    return pm.LogNormal(**args, mu=np.log(median), sigma=LOG_SD)
 
 
 def add_mean_hyperparameters(
     pm: Any, names: BlockNames, centre: NormalInverseGamma
-) -> dict[str, Any]:
+) -> tuple[Any, Any]:
     """Add where the classes' means lie, and how far apart in units of the spread within classes."""
     sd = np.sqrt(centre.scale / centre.shape / centre.count)
-    return {
-        "mu_mean": pm.Normal(**names.hyper("mu_mean"), mu=centre.location, sigma=sd),
-        "mu_spread": pm.HalfNormal(**names.hyper("mu_spread"), sigma=centre.count**-0.5),
-    }
+    location = pm.Normal(**names.hyper("mu_mean"), mu=centre.location, sigma=sd)
+    return location, pm.HalfNormal(**names.hyper("mu_spread"), sigma=centre.count**-0.5)
 
 
 def geometric_mean(values: Array) -> Array:

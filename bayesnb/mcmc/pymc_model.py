@@ -19,9 +19,8 @@ from bayesnb.families.dirichlet import DirichletDensity, simplex
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.posterior_draws import repeat_classes
 from bayesnb.mcmc.ensemble import Ensemble, PriorOfDraws
-from bayesnb.mcmc.hyperpriors import BlockPrior, Draws, choose_prior
+from bayesnb.mcmc.hyperpriors import Draws, choose_prior
 from bayesnb.mcmc.likelihood import (
-    BlockNames,
     ObservedRows,
     StudentDensity,
     add_rows,
@@ -30,7 +29,6 @@ from bayesnb.mcmc.likelihood import (
     tensors,
 )
 from bayesnb.mcmc.sampling import pymc
-from bayesnb.model.product import Rows
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import EVERY
 from bayesnb.results.drawn_trees import Layout
@@ -154,7 +152,7 @@ def build(
         label_noise=label_noise,
     )
     options._check_options()
-    builder = ModelBuilder.of(options, model, X, y, sample_weight, unlabelled)
+    builder = ModelBuilder(options, model, X, y, sample_weight, unlabelled)
     return builder.build(theta=not collapse, rows=likelihood == "rows")
 
 
@@ -256,48 +254,37 @@ def _warn_single_class(estimator: NaiveBayes) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
 class ModelBuilder:
-    """A fitted estimator, the rows that it has learnt, and the prior and names of every block.
+    """A fitted copy of an estimator, the rows that it learnt, and priors and names of its blocks.
 
     `unlabelled` are the cells of rows without labels.
     """
 
-    options: ModelOptions
-    estimator: NaiveBayes
-    index: Array
-    rows: Rows
-    unlabelled: Sequence[Cells] | None
-    priors: Sequence[BlockPrior]
-    layout: Layout
-    names: Sequence[BlockNames]
-    coords: dict[str, Array]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         options: ModelOptions,
         estimator: NaiveBayes,
         X: Any,
         y: Any,
         sample_weight: Any,
         unlabelled: Any,
-    ) -> "ModelBuilder":
-        """Fit a copy of an estimator to rows, and choose priors and names."""
+    ) -> None:
         check_estimator(estimator)
-        learner = clone_without_links(estimator).fit(X, y, sample_weight)
-        index, rows = read_labelled_rows(learner, X, y, sample_weight)
+        self.options = options
+        self.estimator = learner = clone_without_links(estimator).fit(X, y, sample_weight)
+        self.index, self.rows = read_labelled_rows(learner, X, y, sample_weight)
         schema = learner.schema_
         model = learner.model_
         cells = None
         if unlabelled is not None:
             _, cells = read_rows(learner, unlabelled)
             schema.check_cells(cells)
+        self.unlabelled = cells
         options._check_columns(schema.blocks)
         _check_proper(learner)
         if options.hierarchical:
             _warn_single_class(learner)
-        priors = []
+        self.priors = []
         posteriors = []
         for b, block in enumerate(schema.blocks):
             declared = model.prior.blocks[b].beside(model.posterior.blocks[b])
@@ -305,13 +292,14 @@ class ModelBuilder:
                 one_class = one_hot(np.zeros(cells[b].shape[0], np.intp), 1)
                 declared = declared.beside(block.observe(cells[b], one_class, 1))
             stats = model.stats.blocks[b].beside(declared)
-            prior = choose_prior(
-                block.family, declared, stats, options.hierarchical, options.scale_prior
+            self.priors.append(
+                choose_prior(
+                    block.family, declared, stats, options.hierarchical, options.scale_prior
+                )
             )
-            priors.append(prior)
             posteriors.append(model.posterior.blocks[b].beside(declared))
-        layout = Layout(learner.classes_, schema.blocks, posteriors)
-        return cls(options, learner, index, rows, cells, priors, layout, *name_variables(layout))
+        self.layout = Layout(learner.classes_, schema.blocks, posteriors)
+        self.names, self.coords = name_variables(self.layout)
 
     @property
     def mixed(self) -> bool:

@@ -154,7 +154,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         self._check_chains()
         self._check_options()
         rng = np.random.default_rng(self.rng)
-        builder = ModelBuilder.of(self, self.estimator, X, y, sample_weight, unlabelled)
+        builder = ModelBuilder(self, self.estimator, X, y, sample_weight, unlabelled)
         theta = builder.closed_form or not self.collapse
         model = builder.build(theta)
         traces = sample(model, self, rng, builder.start(model))
