@@ -1,7 +1,6 @@
 """The family of each column, chosen among candidates by the label's exact leave-one-out score."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from bayesnb.model.powers import add_groups
 from bayesnb.model.priors import ClassPriorRule
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of
-from bayesnb.selection.leave_one_out import choose_stratified_rows, column_scores
+from bayesnb.selection.leave_one_out import choose_rows, column_scores
 
 
 class LabelledTable(NamedTuple):
@@ -29,16 +28,11 @@ class LabelledTable(NamedTuple):
     class_prior: ClassPriorRule
 
 
-@dataclass(frozen=True, eq=False)
-class Contest:
+class Contest(NamedTuple):
     """Columns that are decided together, and the candidates for their family."""
 
     best_of: BestOf
     places: Sequence[int]
-
-    def key(self, table: Table) -> Hashable:
-        names = tuple(table.columns[place] for place in self.places)
-        return names if len(names) > 1 else names[0]
 
 
 class Chosen(NamedTuple):
@@ -57,12 +51,11 @@ def choose_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
     fixed: DeclaredColumns = []
     contests = []
     for family, places in declared:
-        if not isinstance(family, BestOf):
-            fixed.append((family, places))
-        elif family.over_blocks:
-            contests.append(Contest(family, places))
+        if isinstance(family, BestOf):
+            parts = [places] if family.over_blocks else [[place] for place in places]
+            contests += [Contest(family, part) for part in parts]
         else:
-            contests += [Contest(family, [place]) for place in places]
+            fixed.append((family, places))
     if not contests:
         return Chosen(declared, (), {})
     size = max(len(contest.best_of.candidates) for contest in contests)
@@ -114,19 +107,15 @@ def _label_scores(
     families = grouped([(contest.best_of.candidates[k], contest.places) for contest in contests])
     schema = Schema.learn(rows.table, families, weight=rows.weight)
     shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
-    part = choose_stratified_rows(seen, len(rows.classes), len(schema.keys))
+    part = seen.where(choose_rows(seen, len(rows.classes), len(schema.keys)))
     share = part.counts.sum() / seen.counts.sum()
     log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
     # of rows that cannot be left out a column says nothing
     scores = np.where(np.isnan(scores), 0.0, scores)
     feature = _features_by_place(schema)
-    columns: list[int] = []
-    owner: list[int] = []
-    for i, contest in enumerate(contests):
-        features = sorted({feature[place] for place in contest.places})
-        columns += features
-        owner += [i] * len(features)
-    by_contest = add_groups(scores[..., columns], np.array(owner), len(contests))
+    ends = {(i, feature[place]) for i, each in enumerate(contests) for place in each.places}
+    owner, columns = np.array(sorted(ends)).T
+    by_contest = add_groups(scores[..., columns], owner, len(contests))
     scores = log_class[:, :, None] + by_contest
     label = scores[np.arange(len(part.codes)), part.codes]
     with np.errstate(invalid="ignore"):  # a row may be impossible under every class
@@ -161,4 +150,6 @@ def _choose(contest: Contest, elpd: Array, table: Table) -> Choice:
         best = int(np.nanargmax(scores))
         if scores[best] > scores[chosen] + best_of.margin:
             chosen = best
-    return Choice(contest.key(table), best_of.names, scores, chosen)
+    names = tuple(table.columns[place] for place in contest.places)
+    key = names if len(names) > 1 else names[0]
+    return Choice(key, best_of.names, scores, chosen)

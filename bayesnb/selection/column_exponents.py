@@ -28,7 +28,7 @@ from bayesnb.families.links import Links
 from bayesnb.families.removal import PREDICTIVE
 from bayesnb.model.fitted import Temper
 from bayesnb.model.powers import ExponentCovariance, lengths_of, shares_at
-from bayesnb.model.product import Model, Rows, features_of
+from bayesnb.model.product import Model, Rows, feature_scores, features_of
 from bayesnb.selection.exponents import (
     LOG_NEGLIGIBLE,
     SPREAD,
@@ -41,11 +41,10 @@ from bayesnb.selection.exponents import (
 )
 from bayesnb.selection.leave_one_out import (
     are_there,
-    choose_stratified_rows,
+    choose_rows,
     column_scores,
     leave_one_out,
     log_class_left_out,
-    predictive_scores,
 )
 
 LENGTH_MARGIN = 1.0  # nats by which a finite length must be better
@@ -97,16 +96,13 @@ def find_exponents(model: Model, rows: Rows, n_jobs: int | None = None) -> Tempe
     there = are_there(model, few)[few.codes]
     scores = LabelScores.of(column_scores(model, few, n_jobs), few, there)
     words = count_words_of_rows(model, few)[scores.places]
-    columns = scores.table.shape[2]
     linked = are_links(model)
-    found = Temper(np.zeros(columns))
-    if columns > 1 or not words.any():
-        found = _average(scores, linked)
+    found = _average(scores, linked)
     length = find_lengths(scores, words, np.asarray(found.value))
     if np.isfinite(length).any():
         found = _average(scores.scale(shares_at(words, length)), linked)
         return replace(found, length=length)
-    return found if found.is_found else _average(scores, linked)
+    return found
 
 
 def _average(scores: LabelScores, linked: Array) -> Temper:
@@ -156,7 +152,9 @@ def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
     value = np.asarray(known.value)
     groups = np.arange(len(value)) if known.covariance is None else known.covariance.group
     few = _choose_rows(model, rows)
-    scores = LabelScores.of(predictive_scores(model, few), few, np.zeros(len(few.codes), bool))
+    log_class = np.repeat(model.posterior.log_class[None], len(few.codes), axis=0)
+    table = feature_scores(model.posterior.blocks, few.cells)
+    scores = LabelScores.of((log_class, table), few, np.zeros(len(few.codes), bool))
     if known.length is not None:
         words = count_words_of_rows(model, few)[scores.places]
         scores = scores.scale(shares_at(words, known.length))
@@ -169,7 +167,7 @@ def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
 def _choose_rows(model: Model, rows: Rows) -> Rows:
     columns = sum(features_of(block) for block in model.prior.blocks)
     classes = len(model.stats.classes)
-    return choose_stratified_rows(rows, classes, columns, min(columns, MAX_EXPONENTS))
+    return rows.where(choose_rows(rows, classes, columns, min(columns, MAX_EXPONENTS)))
 
 
 def count_words_of_rows(model: Model, rows: Rows) -> Array:

@@ -222,7 +222,7 @@ def average_one_exponent(scores: LabelScores, which: Array) -> tuple[float, floa
     return mean, float(np.sqrt(weight @ (np.exp(points) - mean) ** 2))
 
 
-def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) -> Maximum:
+def average_over_widths(scores: LabelScores, means: Array, unsure: float) -> Maximum:
     """Find exponents with these prior means, averaged over the width of the ridge.
 
     Widths count by the evidence of each.
@@ -251,17 +251,15 @@ def average_over_widths(scores: LabelScores, means: Array, unsure: float = 0.0) 
     total = np.logaddexp.reduce(logs)
     share = np.exp(logs - total)
     mean = share @ [maximum.mean for maximum in maxima.values()]
-    variance = np.zeros(len(means))
     covariance = np.zeros((len(means), len(means)))
     for part, (width, maximum) in zip(share, maxima.items(), strict=True):
         # what the maxima differ by, and how the ridge pulls each of them along with its mean
+        gap = maximum.mean - mean
         pull = unsure * (maximum.covariance @ (1 / (width**2 * means)))
-        for gap in (maximum.mean - mean, pull):
-            variance += part * gap**2
-            covariance += part * np.outer(gap, gap)
-        variance += part * maximum.sd**2
-        covariance += part * maximum.covariance
-    return Maximum(mean, np.sqrt(variance), covariance, float(total))
+        covariance += part * (maximum.covariance + np.outer(gap, gap) + np.outer(pull, pull))
+    # what is not known of an exponent that is held at 0 is in no covariance
+    held = share @ [maximum.sd**2 - np.diag(maximum.covariance) for maximum in maxima.values()]
+    return Maximum(mean, np.sqrt(np.diag(covariance) + held), covariance, float(total))
 
 
 def maximise_exponents(scores: LabelScores, means: Array, sds: Array, start: Array) -> Maximum:

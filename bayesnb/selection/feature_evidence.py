@@ -67,17 +67,14 @@ def cautious(family: Family, prior: Belief, stats: Any) -> Array:
 def _learnt(seen: Any) -> Array:
     """Log Bayes factors of levels, each hypothesis under its best concentration, `(f,)`."""
     features = int(seen.column.max()) + 1
-    pairs = (
-        (seen.counts, seen.unit, np.tile(np.arange(features), (len(seen.counts), 1))),
-        (seen.counts.sum(axis=0, keepdims=True), seen.unit[:1], np.arange(features)[None]),
-    )
-    each, pooled = (
-        evidence_terms(counts, unit, seen.column, groups) for counts, unit, groups in pairs
-    )
-    by_class, common = (
-        log_evidence(terms, best_concentration(terms, features)) for terms in (each, pooled)
-    )
-    return by_class - common
+    every = np.arange(features)[None]
+
+    def best(counts: Array, unit: Array) -> Array:
+        groups = np.repeat(every, len(counts), axis=0)
+        terms = evidence_terms(counts, unit, seen.column, groups)
+        return log_evidence(terms, best_concentration(terms, features))
+
+    return best(seen.counts, seen.unit) - best(seen.counts.sum(axis=0)[None], seen.unit[:1])
 
 
 def word_bayes_factors(prior: DirichletMultinomial, stats: MultinomialStats) -> Array:
@@ -172,40 +169,28 @@ def ratio_interval(share: Beta, rest: Beta, prob: float) -> tuple[Array, Array]:
     The average is over quantiles of the narrower of the two, over which the distribution
     function of the wider bends least.
     """
-    lower = np.empty(len(share))
-    upper = np.empty(len(share))
     turned = _variance_of_log(share) < _variance_of_log(rest)
-    lower[~turned], upper[~turned] = _ends(share[~turned], rest[~turned], prob)
-    low, high = _ends(rest[turned], share[turned], prob)
-    lower[turned], upper[turned] = -high, -low
-    return lower, upper
+    wide, narrow = (
+        Beta(np.where(turned, one.a, other.a), np.where(turned, one.b, other.b))
+        for one, other in ((rest, share), (share, rest))
+    )
+    nodes, weights = _nodes()
+    logs = _log_quantile(narrow.a[:, None], narrow.b[:, None], nodes)
 
-
-def _ends(wide: Beta, narrow: Beta, prob: float) -> tuple[Array, Array]:
-    """Equal-tailed interval of log wide - log narrow."""
-    share, weights = _nodes()
-    logs = _log_quantile(narrow.a[:, None], narrow.b[:, None], share)
-
-    def gap(t: Array, at: Array, tail: Array) -> Array:
+    def gap(t: Array, at: Array, tail: float) -> Array:
         places = at.astype(int)
-        return (
-            _cdf_at_log(wide.a[places, None], wide.b[places, None], t[..., None] + logs[places])
-            @ weights
-            - tail
-        )
+        x = t[..., None] + logs[places]
+        return _cdf_at_log(wide.a[places, None], wide.b[places, None], x) @ weights - tail
 
     def end(tail: float) -> Array:
         far = min(tail, 1 - tail) / 4
         low = _log_quantile(wide.a, wide.b, far) - _log_quantile(narrow.a, narrow.b, 1 - far)
         high = _log_quantile(wide.a, wide.b, 1 - far) - _log_quantile(narrow.a, narrow.b, far)
         each = np.arange(len(low), dtype=float)
-        return (
-            find_root(gap, (low - 1, high + 1), args=(each, np.full(len(low), tail))).x
-            if len(low)
-            else low
-        )
+        return np.asarray(find_root(gap, (low - 1, high + 1), args=(each, tail)).x)
 
-    return end((1 - prob) / 2), end((1 + prob) / 2)
+    low, high = end((1 - prob) / 2), end((1 + prob) / 2)
+    return np.where(turned, -high, low), np.where(turned, -low, high)
 
 
 def _nodes() -> tuple[Array, Array]:

@@ -35,7 +35,6 @@ from bayesnb.families.family import (
 )
 from bayesnb.families.gaussian import (
     NORMAL,
-    GaussianStats,
     NormalInverseGamma,
     constant,
     weak_prior,
@@ -52,26 +51,17 @@ EDGE_TOLERANCE = 1e-6  # how near to an end, in logs, is at the end
 FLAT_TOLERANCE = 1e-6  # of a log evidence: as good as none
 
 
-class Trial(NamedTuple):
-    """Places that are tried first, `(n, d)`, in so many parts: a search starts at each one's best.
-
-    There may be several local maxima.
-    """
-
-    places: Array
-    parts: int
-
-
-def _grid(*axes: tuple[float, float, int], parts: int = 1) -> Trial:
+def _grid(*axes: tuple[float, float, int]) -> Array:
     """Powers of 10, the first and last exponent and their number given for each hyperparameter."""
-    return Trial(np.array(list(product(*(np.logspace(*axis) for axis in axes)))), parts)
+    return np.array(list(product(*(np.logspace(*axis) for axis in axes))))
 
 
-# by default the weak prior
+# Places that are tried first, by default the weak prior, in parts: a search starts at the best of
+# each, as there may be several local maxima.
 TRIALS = {
-    NORMAL: _grid((-6, 6, 7), (-2, 6, 7), (-4, 1, 6)),
-    RATE: _grid((-6, 6, 7), (-4, 4, 9), parts=7),
-    BLOCK: Trial(np.array([(0.01, 1.0, 1.0), (1.0, 10.0, 1.0)]), 2),
+    NORMAL: _grid((-6, 6, 7), (-2, 6, 7), (-4, 1, 6))[None],
+    RATE: _grid((-6, 6, 7), (-4, 4, 9)).reshape(7, 9, 2),
+    BLOCK: np.array([[(0.01, 1.0, 1.0)], [(1.0, 10.0, 1.0)]]),
 }
 
 
@@ -172,7 +162,9 @@ def best_by_evidence(
         if not members:
             continue
         columns = [(b, f) for b in members for f in range(len(blocks[b].keys))]
-        groups = _number_groups(per, len(stats[members[0]]), len(columns))
+        classes = len(stats[members[0]])
+        numbers = {"feature": np.arange(len(columns)), "class": np.arange(classes)[:, None]}
+        groups = np.broadcast_to(numbers.get(per, 0), (classes, len(columns)))
         edges = np.cumsum([len(blocks[b].keys) for b in members])[:-1]
         similar = SimilarBlocks(
             [blocks[b].family for b in members],
@@ -187,16 +179,6 @@ def best_by_evidence(
             tuned[b] = family
         ends += _list_ends(kind, best, per, columns)
     return tuned, ends
-
-
-def _number_groups(per: str, classes: int, columns: int) -> Array:
-    """Number the classes and columns that share hyperparameters, `(c, f)`."""
-    numbers = {
-        "model": np.zeros((1, 1), int),
-        "feature": np.arange(columns),
-        "class": np.arange(classes)[:, None],
-    }
-    return np.broadcast_to(numbers[per], (classes, columns))
 
 
 def _search_concentrations(blocks: SimilarBlocks) -> Array:
@@ -215,21 +197,18 @@ def _search_numerically(blocks: SimilarBlocks) -> Array:
     for family, seen, numbers in zip(blocks.families, blocks.stats, blocks.groups, strict=True):
         groups.append(np.where(_find_informative(family, seen), numbers, -1))
     blocks = blocks._replace(groups=groups)
-    trial = TRIALS.get(kind, Trial(np.array([kind.weak]), 1))
-    places = np.log(trial.places)
+    places = np.log(TRIALS.get(kind, np.array([[kind.weak]])))
     weak = np.array(kind.weak)
     bounds = [BOUNDS] * len(weak)
     if kind is NORMAL and blocks.per == "feature":  # the mean is searched, too
-        places = np.pad(places, ((0, 0), (0, 1)))
+        places = np.pad(places, ((0, 0), (0, 0), (0, 1)))
         weak = np.append(weak, 0.0)
         bounds.append((-np.inf, np.inf))
     best = np.tile(weak, (blocks.size, 1))
     for group in np.unique(np.hstack([numbers.ravel() for numbers in groups])):
         if group >= 0:
             log_evidence = partial(blocks.log_evidence, group)
-            heights = log_evidence(places.T).reshape(trial.parts, -1)
-            parts = places.reshape(trial.parts, -1, len(weak))
-            starts = parts[np.arange(trial.parts), heights.argmax(axis=1)]
+            starts = [part[log_evidence(part.T).argmax()] for part in places]
             best[group] = blocks.values(maximise(log_evidence, starts, bounds))
     return best
 
@@ -237,7 +216,10 @@ def _search_numerically(blocks: SimilarBlocks) -> Array:
 def _find_informative(family: Any, seen: Any) -> Array:
     """Return whether the cells of a class and column say something of a prior, `(c, f)`."""
     if family.hyperparameters is NORMAL:
-        return ~(constant(seen.pooled()) | _find_unbounded(seen, family.shared))
+        unbounded = constant(seen) & (seen.count > 1)
+        if family.shared:  # rows of one variance are those of every class
+            unbounded = constant(seen).all(axis=0) & (seen.count > 1).any(axis=0)
+        return ~(constant(seen.pooled()) | unbounded)
     if family.hyperparameters is BLOCK:
         return ~_find_unbounded_jointly(seen, family.shared)
     if family.hyperparameters is RATE:
@@ -246,9 +228,11 @@ def _find_informative(family: Any, seen: Any) -> Array:
 
 
 def maximise(
-    log_evidence: Callable[[Array], Array], starts: Array, bounds: Sequence[tuple[float, float]]
+    log_evidence: Callable[[Array], Array],
+    starts: Sequence[Array],
+    bounds: Sequence[tuple[float, float]],
 ) -> Array:
-    """Return the place of the largest log evidence, by L-BFGS-B from `(n, d)` starts.
+    """Return the place of the largest log evidence, by L-BFGS-B from starts, `(d,)`.
 
     The evidence is that of several places, `(d, s) -> (s,)`.
 
@@ -278,18 +262,6 @@ def maximise(
         heights = log_evidence(places.T) - [FLAT_TOLERANCE, 0.0, 0.0]
         at = places[heights.argmax()]
     return np.asarray(at)
-
-
-def _find_unbounded(stats: GaussianStats, shared: bool) -> Array:
-    """Return where rows of one variance are equal, `(c, f)`.
-
-    Rows of one class, or where classes have their variance in common, of every class.
-    """
-    equal = constant(stats)
-    several = stats.count > 1
-    if shared:
-        return np.broadcast_to(equal.all(axis=0) & several.any(axis=0), equal.shape)
-    return equal & several
 
 
 def _find_unbounded_jointly(stats: VectorStats, shared: bool) -> Array:

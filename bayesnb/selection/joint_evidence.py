@@ -53,19 +53,17 @@ from bayesnb.families.record import LevelUnit, NumberUnit, Unit
 from bayesnb.families.weight import one_hot
 from bayesnb.formatting import list_names
 from bayesnb.model.schema import Schema
-from bayesnb.numerics.special import log_gamma_ratio
-from bayesnb.selection.pair_evidence import LabelledRows
+from bayesnb.selection.pair_evidence import (
+    LabelledRows,
+    at_best,
+    concentration_range,
+    table_evidence,
+)
 
 Block = tuple[int, ...]  # places of columns, ascending
 Reading = tuple[Any, str]  # a family's `levels` and `unseen`, as for one column
 # cells of a table for each row, above which those that have rows are sorted
 MAX_CELLS_PER_ROW = 4
-# concentrations that are tried: as good as 0, and times rows**2 as good as infinite
-MIN_CONCENTRATION = 1e-3
-MAX_CONCENTRATION = 1e4
-# of the search for the best: places of a ladder, and ladders, each within the last
-RUNGS = 25
-ROUNDS = 4
 # Nats under the best A, and their share of the declared gain. Independent columns of many levels
 # reach the lesser of the two in at most 3 of 100 tables; without the share, dependences in some
 # twenty rows would be lost.
@@ -100,11 +98,7 @@ class BlockEvidence(ABC):
 
     compared: ClassVar[dict[str, str]]  # fields of the one prior of all blocks, and their words
     labels: LabelledRows
-
-    @property
-    @abstractmethod
-    def seen(self) -> Array:
-        """Cells that are not missing, `(r, d)`."""
+    seen: Array  # cells that are not missing, `(r, d)`
 
     @abstractmethod
     def together(self, at: list[int], reading: Reading | None) -> Family:
@@ -115,12 +109,15 @@ class BlockEvidence(ABC):
         """Return the belief about a single column, the class axis first; a Beta for a flag."""
 
     @abstractmethod
-    def _log_evidence(self, block: Block, complete: Block) -> float:
-        """Log evidence of a block in the rows that have all cells of `complete`."""
+    def _log_evidence(self, block: Block, complete: Block, free: bool = False) -> float:
+        """Log evidence of a block in the rows that have all cells of `complete`.
+
+        With `free`, that of levels is under the A that is best for the block.
+        """
 
     @cached_property
-    def log_evidence(self) -> Callable[[Block, Block], float]:
-        """Log evidence of a block in the rows of `complete`, once computed for each."""
+    def log_evidence(self) -> Callable[..., float]:
+        """Log evidence of a block, see `_log_evidence`, once computed for each."""
         return cache(self._log_evidence)
 
     @cached_property
@@ -152,8 +149,8 @@ class BlockEvidence(ABC):
         have all cells of these columns.
         """
         complete = self.complete(unite_blocks(*gone))
-        before = sum(self.log_evidence(block, complete) for block in gone)
-        gain = sum(self.log_evidence(block, complete) for block in made) - before
+        before = sum(self.log_evidence(block, complete, False) for block in gone)
+        gain = sum(self.log_evidence(block, complete, False) for block in made) - before
         if abs(gain) <= ROUNDING * abs(before):
             gain = 0.0
         worth = gain
@@ -189,11 +186,8 @@ class LevelEvidence(BlockEvidence):
         # columns are read one by one
         codes = np.asfortranarray(np.concatenate([unit.codes for unit in units], axis=1))
         sizes = tuple(size for unit in units for size in unit.sizes)
-        return cls(labels, codes, sizes, _geometric_mean([unit.concentration for unit in units]))
-
-    @cached_property
-    def seen(self) -> Array:
-        return self.codes >= 0
+        concentration = _geometric_mean([unit.concentration for unit in units])
+        return cls(labels, codes >= 0, codes, sizes, concentration)
 
     def combinations(self, at: Sequence[int]) -> float:
         """Return the number of combinations of levels."""
@@ -218,46 +212,18 @@ class LevelEvidence(BlockEvidence):
         against either.
         """
         gains = []
-        for evidence in (self.log_evidence, self.highest):
-            both = evidence(unite_blocks(one, two), complete)
-            gains.append(both - evidence(one, complete) - evidence(two, complete))
+        for free in (False, True):
+            blocks = unite_blocks(one, two), one, two
+            both, *apart = (self.log_evidence(block, complete, free) for block in blocks)
+            gains.append(both - sum(apart))
         declared, learnt = gains
         if declared <= 0:
             return 0.0
         is_lucky = learnt <= min(MAX_LUCK, MIN_SHARE * declared)
         return declared if is_lucky else max(declared - learnt, 0.0)
 
-    def _log_evidence(self, block: Block, complete: Block) -> float:
-        owner, seen, total = self._count(block, complete)
-        each = self.concentration / self.combinations(block)
-        cells = log_gamma_ratio(each[owner], seen).sum()
-        return float(cells - log_gamma_ratio(self.concentration, total).sum())
-
-    @cached_property
-    def highest(self) -> Callable[[Block, Block], float]:
-        """Log evidence of a block under its best A, once computed for each."""
-        return cache(self._log_evidence_at_best)
-
-    def _log_evidence_at_best(self, block: Block, complete: Block) -> float:
-        """Return the top of a ladder, then of finer ladders around it."""
-        _, seen, total = self._count(block, complete)
-        number, times = np.unique(seen, return_counts=True)
-        low, high = np.log([MIN_CONCENTRATION, MAX_CONCENTRATION * max(total.sum(), 1.0) ** 2])
-        for _ in range(ROUNDS):
-            rungs = np.linspace(low, high, RUNGS)
-            each = np.exp(rungs)[:, None]
-            value = log_gamma_ratio(each / self.combinations(block), number) @ times
-            value -= log_gamma_ratio(each, total).sum(axis=1)
-            top = int(value.argmax())
-            low = rungs[max(top - 1, 0)]
-            high = rungs[min(top + 1, RUNGS - 1)]
-        return float(value[top])
-
-    def _count(self, block: Block, complete: Block) -> tuple[Array, Array, Array]:
-        """Count the combinations of levels that occur in a class.
-
-        Returns the class and count of each, and the number of rows of each class.
-        """
+    def _log_evidence(self, block: Block, complete: Block, free: bool = False) -> float:
+        """Count the combinations of levels that occur in a class."""
         rows = self.rows(complete)
         classes = self.labels.codes[rows]
         weight = self.labels.counts[rows]
@@ -269,8 +235,13 @@ class LevelEvidence(BlockEvidence):
         count = np.bincount(group, weight)
         owner = np.zeros(len(count), np.intp)
         owner[group] = classes
-        seen = count > 0
-        return owner[seen], count[seen], np.bincount(classes, weight, self.labels.classes)
+        total = np.bincount(classes, weight, self.labels.classes)
+        share = np.full(len(count), 1 / self.combinations(block))
+        evidence = table_evidence(owner, count, share, total[None])
+        if free:
+            total = np.maximum(weight.sum(keepdims=True), 1)
+            return float(at_best(evidence, *concentration_range(total)).sum())
+        return float(evidence(self.concentration[:, None]).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,11 +277,7 @@ class NumberEvidence(BlockEvidence):
             scale[:, span, span] = unit.scale * (shape / unit.shape)[:, None, None]
             first = span.stop
         count = _geometric_mean([unit.count for unit in units])
-        return cls(labels, x, count, shape, location, scale)
-
-    @cached_property
-    def seen(self) -> Array:
-        return ~np.isnan(self.x)
+        return cls(labels, ~np.isnan(x), x, count, shape, location, scale)
 
     def together(self, at: list[int], reading: Reading | None) -> MultivariateGaussian:
         prior = self.location[:, at], self.count, self._dof(at), self.scale[:, at][:, :, at]
@@ -324,7 +291,7 @@ class NumberEvidence(BlockEvidence):
     def _dof(self, at: Sequence[int]) -> Array:
         return 2 * self.shape + len(at) - 1
 
-    def _log_evidence(self, block: Block, complete: Block) -> float:
+    def _log_evidence(self, block: Block, complete: Block, free: bool = False) -> float:
         at = list(block)
         if complete:
             stats = self._observe(at, complete)
@@ -363,13 +330,10 @@ def _geometric_mean(values: Sequence[Array]) -> Array:
 def steps(columns: BlockEvidence, start: Sequence[Block]) -> Iterator[Step]:
     """Yield the steps of the search from `start`."""
     blocks = set(start)
-    pairs = dict[tuple[Block, Block], Step]()
+    join = cache(columns.join)
     been = {frozenset(start)}
     while True:
-        for one, two in combinations(sorted(blocks), 2):
-            if (one, two) not in pairs:
-                pairs[one, two] = columns.join(one, two)
-        joined = (step for pair, step in pairs.items() if blocks.issuperset(pair))
+        joined = (join(one, two) for one, two in combinations(sorted(blocks), 2))
         moves = _moves(columns, sorted(blocks))
         step = _best(joined, blocks, been) or _best(moves, blocks, been)
         if step is None:

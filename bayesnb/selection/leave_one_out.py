@@ -93,12 +93,6 @@ def log_class_left_out(model: Model, rows: Rows, gone: Array, kind: str) -> Arra
     return log_class
 
 
-def predictive_scores(model: Model, rows: Rows) -> tuple[Array, Array]:
-    """Scores of rows that the model has not learnt, laid out as those of `column_scores`."""
-    log_class = np.repeat(model.posterior.log_class[None], len(rows.codes), axis=0)
-    return log_class, feature_scores(model.posterior.blocks, rows.cells)
-
-
 def count_again(
     model: Model, rows: Rows, b: int, part: slice, gone: Array, kind: str, scores: Array
 ) -> None:
@@ -161,13 +155,6 @@ def choose_rows(rows: Rows, classes: int, columns: int, exponents: int | None = 
     if len(rows.codes) <= min(MAX_ROWS, most):
         return np.ones(len(rows.codes), bool)
     return evenly(rows.codes, min(ROWS_SCORED, most))
-
-
-def choose_stratified_rows(
-    rows: Rows, classes: int, columns: int, exponents: int | None = None
-) -> Rows:
-    """Return the rows by which exponents are found."""
-    return rows.where(choose_rows(rows, classes, columns, exponents))
 
 
 # Scores of rows, the row left out, or its fold

@@ -19,7 +19,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from bayesnb.data import Table
 from bayesnb.families import Bernoulli, Categorical, Gaussian, Histogram, Poisson
@@ -31,7 +30,14 @@ from bayesnb.model.schema import Block, Schema
 from bayesnb.numerics.special import ratio
 from bayesnb.numerics.threads import in_order
 from bayesnb.selection.leave_one_out import PACKAGE
-from bayesnb.selection.pair_evidence import LabelledRows, PairCells, Work, count_pairs, screen
+from bayesnb.selection.pair_evidence import (
+    LabelledRows,
+    PairCells,
+    Work,
+    count_pairs,
+    screen,
+    table_evidence,
+)
 
 FOREST = "forest"
 PAIRS = "pairs"
@@ -110,7 +116,7 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
         )
     threshold = THRESHOLD_FACTOR * np.log(np.count_nonzero(every.sizes > 1) + 1)
     ranked = find_candidates(columns, labels, work, threshold)
-    chosen, in_forest = choose_links(ranked, len(columns.sizes), kind)
+    chosen, number = choose_links(ranked, len(columns.sizes), kind)
     if not chosen:
         return schema
     used = sorted({end for link in chosen for end in link[:2]})
@@ -119,7 +125,7 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
         ends=tuple((used.index(link.parent), used.index(link.child)) for link in chosen),
         strength=np.array([link.strength for link in chosen]),
         evidence=np.array([link.evidence for link in chosen]),
-        in_forest=np.array(in_forest, float),
+        in_forest=(np.arange(len(chosen)) < number).astype(float),
     )
     weight = one_hot(labels.codes, labels.classes, labels.counts)
     stats: list[Any] = []
@@ -149,10 +155,11 @@ def _prior_counts(block: Block, stats: Any) -> dict[Hashable, Any]:
         return {}
     prior: Any = block.family.belief(stats)
     if isinstance(block.family, Bernoulli):
-        flags = np.stack([prior.b, prior.a], axis=-1).mean(axis=0)
-        return dict(zip(block.names, np.maximum(flags, MIN_PRIOR_COUNT), strict=True))
+        prior = prior.sides
     counts = np.maximum(prior.concentration.mean(axis=0), MIN_PRIOR_COUNT)
     parts = np.split(counts, np.cumsum(prior.sizes)[:-1])
+    if not block.levels:
+        return dict(zip(block.names, parts, strict=True))
     added = {}
     for name, levels, part in zip(block.names, block.levels, parts, strict=True):
         added[name] = dict(zip(levels, part, strict=False))
@@ -266,33 +273,24 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     pairs = cells.shape[0]
     parents = cells.add_up(parent).reshape(pairs, -1)
     mean = ratio(cells.add_up(child), cells.add_up()[:, :, None])
-    at = cells.pair, cells.owner, cells[child]
-
-    def log_evidence(strength: Array) -> Array:
-        # the levels of all parents have one lnGamma(strength * mean) in common
-        prior = strength[:, None, None] * mean
-        terms = gammaln(prior[at] + cells.number) - gammaln(prior)[at]
-        totals = gammaln(strength[:, None] + parents) - gammaln(strength)[:, None]
-        return np.bincount(cells.pair, terms, pairs) - totals.sum(axis=1)
-
+    share = mean[cells.pair, cells.owner, cells[child]]
+    evidence = table_evidence(cells.key(parent), cells.number, share, parents)
     each = np.arange(pairs)
     values = np.full((len(STRENGTHS), pairs), -np.inf)
     best = np.zeros(pairs, np.intp)
     for steps in STRENGTH_STEPS:
         for step in steps:
             k = np.clip(best + step, 0, len(STRENGTHS) - 1)
-            values[k, each] = log_evidence(STRENGTHS[k])
+            values[k, each] = evidence(STRENGTHS[k]).sum(axis=0)
         best = (values >= values.max(axis=0) - TIE_TOLERANCE).argmax(axis=0)
-    alone = np.bincount(cells.pair, cells.number * np.log(mean[at]), pairs)
+    alone = np.bincount(cells.pair, cells.number * np.log(share), pairs)
     return np.stack([values[best, each] - alone, STRENGTHS[best]], axis=1)
 
 
-def choose_links(
-    ranked: Sequence[Candidate], width: int, kind: str
-) -> tuple[list[Candidate], list[bool]]:
+def choose_links(ranked: Sequence[Candidate], width: int, kind: str) -> tuple[list[Candidate], int]:
     """Return the links of the forest, then further ones where `kind` is "pairs".
 
-    The second list says which of them are of the forest.
+    The number is that of the forest.
 
     Where only one direction is above the threshold, the other one counts as much. Of the two
     directions of a pair that is not in the forest the one with more evidence is taken.
@@ -307,7 +305,7 @@ def choose_links(
         if frozenset(link[:2]) not in tied and len(chosen) < MAX_LINKS:
             tied.add(frozenset(link[:2]))
             chosen.append(link)
-    return chosen, [k < number for k in range(len(chosen))]
+    return chosen, number
 
 
 def span_columns(ranked: Sequence[Candidate], width: int) -> dict[int, list[int]]:

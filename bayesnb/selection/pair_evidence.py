@@ -43,7 +43,6 @@ column and many others are counts of levels by group, the column's level and cla
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -52,6 +51,7 @@ from scipy import sparse
 
 from bayesnb import numerics
 from bayesnb.families.base import Array, Belief, Cells
+from bayesnb.families.dirichlet import EvidenceTerms, log_evidence
 from bayesnb.families.gaussian import NormalInverseGamma
 from bayesnb.families.poisson import Gamma
 from bayesnb.families.weight import one_hot
@@ -97,20 +97,6 @@ class PairCells(NamedTuple):
         """Sum the weights of each pair and class, or with side 2 or 3 of each level of it."""
         shape = tuple(self.shape[axis] for axis in (0, 1, *sides))
         return np.bincount(self.key(*sides), self.number, prod(shape)).reshape(shape)
-
-    def select(self, pairs: Array) -> "PairCells":
-        """Return the tables of some pairs."""
-        place = np.full(self.shape[0], -1)
-        place[pairs] = np.arange(len(pairs))
-        kept = place[self.pair] >= 0
-        return PairCells(
-            place[self.pair[kept]],
-            self.owner[kept],
-            self.one[kept],
-            self.two[kept],
-            self.number[kept],
-            (len(pairs), *self.shape[1:]),
-        )
 
 
 def count_pairs(
@@ -191,7 +177,6 @@ def _entropy(counts: Array) -> Array:
 
 # Evidence of pairs
 
-NUMBERS_AT_ONCE = 1 << 20  # numbers that are held at once
 # share of unexplained variance below which it is summed again, without a difference
 MIN_UNEXPLAINED = 1e-6
 # of a prior of rates, relative to the declared one: hardly any, and nearly certain
@@ -306,70 +291,65 @@ def _compare_levels(levels: LevelColumns, labels: LabelledRows, factors: Array, 
     root = np.sqrt(levels.total)
     starts = np.cumsum(sizes) - sizes
 
-    def compare(d: int) -> None:
-        others = np.arange(d + 1, len(sizes))
+    def find_factors(d: int, others: Array, learnt: bool) -> Array:
+        factors = np.zeros((labels.classes, len(others)))
         for part, cells in count_pairs(levels.codes, sizes, d, others, labels):
             few = others[part]
-            # the product of the totals may leave the range of floats
-            total = root[:, [d]] * root[:, few]
-            table, one, two = _list_counts(cells, levels.share, starts[d], starts[few])
-            value = table.log_evidence(total) - one.log_evidence(total) - two.log_evidence(total)
-            high = np.flatnonzero(value.sum(axis=0) > 0)
-            if len(high):
-                counts = _list_counts(
-                    cells.select(high), levels.share, starts[d], starts[few[high]]
-                )
-                both, first, second = (each.log_evidence_at_best() for each in counts)
-                value[:, high] = cap_factors(value[:, high], both - first - second)
-            _put(factors, levels.places[d], levels.places[few], value)
+            sides = _list_evidence(cells, levels.share, starts[d], starts[few])
+            if learnt:
+                ends = concentration_range(cells.add_up().sum(axis=1))
+                both, first, second = (at_best(side, *ends) for side in sides)
+            else:  # the product of the totals may leave the range of floats
+                both, first, second = (side(root[:, [d]] * root[:, few]) for side in sides)
+            factors[:, part] = both - first - second
+        return factors
+
+    def compare(d: int) -> None:
+        others = np.arange(d + 1, len(sizes))
+        value = find_factors(d, others, learnt=False)
+        high = np.flatnonzero(value.sum(axis=0) > 0)
+        value[:, high] = cap_factors(value[:, high], find_factors(d, others[high], learnt=True))
+        _put(factors, levels.places[d], levels.places[others], value)
         work.done(len(others))
 
     list(in_order(compare, range(len(sizes) - 1), work.n_jobs))
 
 
-class Counts(NamedTuple):
-    """Counts above 0, of tables or of margins, of several pairs.
-
-    The pair and class of each, its number of rows, and its share of the prior's concentration;
-    and the rows of each class and pair, `(c, pairs)`.
-    """
-
-    pair: Array
-    owner: Array
-    number: Array
-    share: Array
-    rows: Array
-
-    def log_evidence(self, concentration: Array) -> Array:
-        """Log evidence under Dirichlet priors of these concentrations, `(c, pairs)`."""
-        concentration = np.broadcast_to(concentration, self.rows.shape)
-        prior = concentration[self.owner, self.pair] * self.share
-        key = self.owner * self.rows.shape[1] + self.pair
-        terms = np.bincount(key, log_gamma_ratio(prior, self.number), self.rows.size)
-        return terms.reshape(self.rows.shape) - log_gamma_ratio(concentration, self.rows)
-
-    def log_evidence_at_best(self) -> Array:
-        """Log evidence under the concentrations that are best, one for all classes of a pair."""
-        largest = np.log(MAX_CONCENTRATION * self.rows.sum(axis=0) ** 2)
-        return at_best(self.log_evidence, np.log(MIN_CONCENTRATION), largest)
-
-
-def _list_counts(cells: PairCells, share: Array, first: int, starts: Array) -> list[Counts]:
-    """Return the counts of tables, and of both margins.
+def _list_evidence(
+    cells: PairCells, share: Array, first: int, starts: Array
+) -> list[Callable[[Array], Array]]:
+    """Return the log evidence of tables, and of both margins, as functions of concentrations.
 
     Levels have shares, `(c, k)`, of the concentration; those of the columns start at `first`
     and `starts`.
     """
-    rows = cells.add_up().T
+    group = cells.key()
     of_one = share[cells.owner, first + cells.one]
     of_two = share[cells.owner, starts[cells.pair] + cells.two]
-    counts = [Counts(cells.pair, cells.owner, cells.number, of_one * of_two, rows)]
-    for side, places in ((2, np.full(len(starts), first)), (3, starts)):
-        margin = cells.add_up(side)
-        pair, owner, level = np.nonzero(margin)
-        each = share[owner, places[pair] + level]
-        counts.append(Counts(pair, owner, margin[pair, owner, level], each, rows))
-    return counts
+    parts = [(group, cells.number, of_one * of_two)]
+    for side, each in ((2, of_one), (3, of_two)):
+        _, at, level = np.unique(cells.key(side), return_index=True, return_inverse=True)
+        parts.append((group[at], np.bincount(level, cells.number), each[at]))
+    return [table_evidence(*part, cells.add_up()) for part in parts]
+
+
+def table_evidence(
+    group: Array, number: Array, share: Array, rows: Array
+) -> Callable[[Array], Array]:
+    """Return the log evidence of tables as a function of concentrations, `(c, n) -> (c, n)`.
+
+    Counts have a group, the place of their table and class among all `rows`, `(n, c)`, and a share
+    of the concentration. One for all classes may be `(n,)`.
+    """
+    every = np.arange(rows.size)
+    total = EvidenceTerms(every, rows.ravel(), np.ones(rows.size), np.full(rows.size, -1.0))
+    terms = EvidenceTerms.of(group, number, share, 1.0) + total
+
+    def evidence(concentration: Array) -> Array:
+        each = np.broadcast_to(concentration, rows.T.shape).T.ravel()
+        return log_evidence(terms, each).reshape(rows.shape).T
+
+    return evidence
 
 
 def _compare_within_levels(
@@ -383,41 +363,30 @@ def _compare_within_levels(
     code = levels.codes[:, d]
     seen = np.flatnonzero(code < size)
     owner = labels.codes[seen]
-    groups, group = np.unique(owner * size + code[seen], return_inverse=True)
-    each = one_hot(group, len(groups), labels.counts[seen]), groups // size
-    pooled = one_hot(owner, labels.classes, labels.counts[seen]), np.arange(labels.classes)
-    width = max(1, NUMBERS_AT_ONCE // max(len(seen), len(groups), 1))
-    for span in blocks(len(part.places), width):
-        value = np.zeros((labels.classes, len(part.places[span])))
-        if len(seen):  # of a column without cells neither hypothesis has evidence
-            sides = []
-            for weight, owners in (each, pooled):
-                stats = part.observe(part.x[seen, span], weight)
-                prior = part.prior[:, span][owners]
-                sides.append(partial(_evidence_of_groups, stats, prior, owners, labels.classes))
-            value = sides[0]() - sides[1]()
-            if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
-                low, high = STRENGTHS
-                ends = np.full(value.shape[1], high)
-                value = cap_factors(
-                    value, at_best(sides[0], low, ends) - at_best(sides[1], low, ends)
-                )
-        _put(factors, levels.places[d], part.places[span], value)
 
+    def read(key: Array) -> Callable[..., Array]:
+        groups, group = np.unique(key, return_inverse=True)
+        owners = groups // size
+        stats = part.observe(part.x[seen], one_hot(group, len(groups), labels.counts[seen]))
 
-def _evidence_of_groups(
-    stats: Any, prior: Belief, owners: Array, classes: int, times: Any = None
-) -> Array:
-    """Log evidence of each class, `(c, f)`, each of whose groups has a theta.
+        def evidence(times: Any = None) -> Array:
+            prior = part.prior[owners]
+            each = (prior if times is None else prior.strengthened(times)).log_evidence(stats)
+            total = np.zeros((labels.classes, len(part.places)))
+            np.add.at(total, owners, each)
+            return total
 
-    The prior may be worth so many times as much.
-    """
-    if times is not None:
-        prior = prior.strengthened(times)
-    evidence = prior.log_evidence(stats)
-    total = np.zeros((classes, evidence.shape[1]))
-    np.add.at(total, owners, evidence)
-    return total
+        return evidence
+
+    value = np.zeros((labels.classes, len(part.places)))
+    if len(seen):  # of a column without cells neither hypothesis has evidence
+        apart, pooled = read(owner * size + code[seen]), read(owner * size)
+        value = apart() - pooled()
+        if isinstance(part.prior, Gamma) and (value.sum(axis=0) > 0).any():
+            low, high = STRENGTHS
+            ends = np.full(value.shape[1], high)
+            value = cap_factors(value, at_best(apart, low, ends) - at_best(pooled, low, ends))
+    _put(factors, levels.places[d], part.places, value)
 
 
 def cap_factors(declared: Array, learnt: Array) -> Array:
@@ -433,7 +402,12 @@ def cap_factors(declared: Array, learnt: Array) -> Array:
     return np.where((total <= 0) | (cap >= total), declared, np.where(cap > 0, learnt, 0.0))
 
 
-def at_best(log_evidence: Callable[[Array], Array], low: float, high: Array) -> Array:
+def concentration_range(rows: Array) -> tuple[float, Array]:
+    """Return logs of the least and largest concentration to try for so many rows, `(n,)`."""
+    return np.log(MIN_CONCENTRATION), np.log(MAX_CONCENTRATION * rows**2)
+
+
+def at_best(evidence: Callable[[Array], Array], low: float, high: Array) -> Array:
     """Log evidence of each class under the strength at which the sum over classes is largest.
 
     Shapes: `(f,) -> (c, f)`. Logs of strengths go from `low` to `high`, `(f,)`: the best rung of a
@@ -441,7 +415,7 @@ def at_best(log_evidence: Callable[[Array], Array], low: float, high: Array) -> 
     """
 
     def height(at: Array) -> Array:
-        return log_evidence(np.exp(at)).sum(axis=0)
+        return evidence(np.exp(at)).sum(axis=0)
 
     ladder = np.linspace(low, high, RUNGS)
     values = np.stack([height(rung) for rung in ladder])
@@ -457,7 +431,7 @@ def at_best(log_evidence: Callable[[Array], Array], low: float, high: Array) -> 
         b = np.where(left, y, b)
     middle = (a + b) / 2
     best = np.where(height(middle) >= values.max(axis=0), middle, ladder[top, each])
-    return log_evidence(np.exp(best))
+    return evidence(np.exp(best))
 
 
 def correlations(x: Array, weight: Array, prior: NormalInverseGamma) -> Array:

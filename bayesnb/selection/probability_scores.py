@@ -276,31 +276,16 @@ def assess_calibration(
     classes = []
     for c, p in enumerate(np.exp(log_proba).T):
         classes.append(reliability(p, codes == c, weight, plan, tied))
-    top = np.exp(log_proba.max(axis=1))
-    return Calibration(
-        classes,
-        reliability(top, right(log_proba, codes), weight, plan, tied),
-        score_probabilities(log_proba, codes, weight, plan),
-    )
-
-
-def score_probabilities(
-    log_proba: Array, codes: Array, weight: Array, plan: CurveOptions
-) -> ProbabilityScores:
-    """Mean scores, with intervals by their standard errors.
-
-    The interval of accuracy is that of a share.
-    """
     hit = right(log_proba, codes)
-    hits = weight @ hit
-    misses = weight @ ~hit
+    top = reliability(np.exp(log_proba.max(axis=1)), hit, weight, plan, tied)
     label = log_proba[np.arange(len(codes)), codes]
-    low, high = share_interval(hits, misses, plan.prob)
-    return ProbabilityScores(
+    ends = share_interval(weight @ hit, weight @ ~hit, plan.prob)
+    scores = ProbabilityScores(
         _normal_interval(brier_of_rows(log_proba, codes), weight, plan.prob, 2.0),
         _normal_interval(-label, weight, plan.prob, np.inf),
-        Estimate(float(hits / (hits + misses)), float(low), float(high)),
+        Estimate(float(np.average(hit, weights=weight)), *map(float, ends)),
     )
+    return Calibration(classes, top, scores)
 
 
 def _normal_interval(terms: Array, weight: Array, prob: float, most: float) -> Estimate:
@@ -357,9 +342,12 @@ def reliability(
     cells = np.union1d(starts, split_groups(groups.weight, size))
     bins = groups.joined(starts)
     fine = groups.joined(cells)
-    drawn = _draw_hits(fine, plan.rng)
+    # weight with the label, if every prediction were true: 2.5 rows are 2 or 3
+    rows = np.maximum(np.floor(fine.weight + plan.rng.random((DRAWS, len(cells)))), 1)
+    hits = plan.rng.binomial(rows.astype(np.int64), np.minimum(fine.at, 1.0))
+    drawn = hits / rows * fine.weight
     shares = np.add.reduceat(drawn, np.searchsorted(cells, starts), axis=1) / bins.weight
-    curves = [isotonic_regression(hits / fine.weight, weights=fine.weight).x for hits in drawn]
+    curves = [isotonic_regression(each / fine.weight, weights=fine.weight).x for each in drawn]
     lower, upper = _band(np.stack(curves), plan.prob)
     interval = share_interval(bins.hits, bins.misses, plan.prob)
     return Reliability(
@@ -417,15 +405,6 @@ def ece_interval(bins: Groups, plan: CurveOptions) -> Estimate:
 def _gap(bins: Groups, shares: Array) -> Array:
     """Mean distance of shares from the bins' predictions, `(..., b) -> (...)`."""
     return np.abs(shares - bins.at) @ bins.weight / bins.weight.sum()
-
-
-def _draw_hits(cells: Groups, rng: np.random.Generator) -> Array:
-    """Draws of the weight with the label, if every prediction were true, `(s, m)`.
-
-    2.5 rows are 2 or 3.
-    """
-    rows = np.maximum(np.floor(cells.weight + rng.random((DRAWS, len(cells.at)))), 1)
-    return rng.binomial(rows.astype(np.int64), np.minimum(cells.at, 1.0)) / rows * cells.weight
 
 
 def _band(drawn: Array, prob: float) -> tuple[Array, Array]:

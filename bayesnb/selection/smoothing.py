@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 
 from bayesnb.families.base import Array
 from bayesnb.families.family import (
@@ -292,10 +292,7 @@ class SmoothingSearch:
         return grid[np.where(good, far, np.inf).argmin()]
 
     def fine(self, at: Array) -> Array:
-        """Return the best place near this one.
-
-        A bounded search of one free factor, the simplex of several.
-        """
+        """Return the best place near this one, by a simplex of the factors that are free."""
         free = np.flatnonzero(at < BOUNDS[1] - EDGE_TOLERANCE)
         if not len(free):
             return at
@@ -308,25 +305,16 @@ class SmoothingSearch:
         def loss(values: Array) -> float:
             return -self.score(move(values))
 
-        if len(free) == 1:
-            step = SIZES[1] - SIZES[0]
-            near = np.clip(at[free[0]] + [-step, step], *BOUNDS)
-            options: dict[str, Any] = {"xatol": LOG_TOLERANCE}
-            result = minimize_scalar(loss, bounds=near, method="bounded", options=options)
-        else:
-            inward = np.diag(np.where(at[free] > 0, -1.0, 1.0))
-            options = {
-                "initial_simplex": at[free] + np.vstack([np.zeros(len(free)), inward]),
-                "xatol": LOG_TOLERANCE,
-                "fatol": MEAN_TOLERANCE,
-                "maxfev": MAX_SCORES,
-            }
-            bounds = [BOUNDS] * len(free)
-            result = minimize(loss, at[free], method="Nelder-Mead", bounds=bounds, options=options)
-        values = np.atleast_1d(result.x)
-        for end in BOUNDS:  # a bounded search stops short of the ends
-            values = np.where(np.abs(values - end) < LOG_TOLERANCE, end, values)
-        there = move(values)
+        inward = np.diag(np.where(at[free] > 0, -1.0, 1.0))
+        options = {
+            "initial_simplex": at[free] + np.vstack([np.zeros(len(free)), inward]),
+            "xatol": LOG_TOLERANCE,
+            "fatol": MEAN_TOLERANCE,
+            "maxfev": MAX_SCORES,
+        }
+        bounds = [BOUNDS] * len(free)
+        result = minimize(loss, at[free], method="Nelder-Mead", bounds=bounds, options=options)
+        there = move(result.x)
         return there if self.score(there) > self.score(at) else at
 
     def ends(self, at: Array) -> list[End]:

@@ -66,7 +66,7 @@ class Difference(NamedTuple):
     @property
     def is_clear(self) -> bool:
         """Whether it is positive, by more than chance."""
-        return self.value > CLEAR_ERRORS * self.error and self.value > 0
+        return self.value > CLEAR_ERRORS * self.error
 
 
 ANY_ERROR = Estimate(0.0, 0.0, 1.0)
@@ -180,13 +180,19 @@ class Observed:
         return self.more_right.is_clear or self.less_loss.is_clear
 
     @property
-    def is_slight(self) -> bool:
-        """Whether labels avoid few of a guess's errors, and probabilities remove little loss.
+    def few_errors(self) -> float:
+        """How many of a guess's errors are so few that to avoid them is hardly a gain."""
+        return SLIGHT_SHARE * (1 - self.majority)
 
-        The loss is that of the shares of the classes.
-        """
-        few = self.more_right.value < SLIGHT_SHARE * (1 - self.majority)
-        return few and self.less_loss.value < SLIGHT_SHARE * self.shares_loss
+    @property
+    def little_loss(self) -> float:
+        """How much of the class shares' log loss is hardly a gain."""
+        return SLIGHT_SHARE * self.shares_loss
+
+    @property
+    def is_slight(self) -> bool:
+        """Whether labels avoid few of a guess's errors, and probabilities remove little loss."""
+        return self.more_right.value < self.few_errors and self.less_loss.value < self.little_loss
 
     @property
     def labels_may_be_better(self) -> bool:
@@ -196,9 +202,7 @@ class Observed:
         error is then that of a share of so many rows.
         """
         error = max(self.more_right.error, np.sqrt(self.majority * (1 - self.majority) / self.rows))
-        return max(self.more_right.value, 0.0) + CLEAR_ERRORS * error > SLIGHT_SHARE * (
-            1 - self.majority
-        )
+        return max(self.more_right.value, 0.0) + CLEAR_ERRORS * error > self.few_errors
 
     @property
     def probabilities_may_be_better(self) -> bool:
@@ -206,10 +210,7 @@ class Observed:
 
         As far as so many rows can tell.
         """
-        return (
-            self.less_loss.value + CLEAR_ERRORS * self.less_loss.error
-            > SLIGHT_SHARE * self.shares_loss
-        )
+        return self.less_loss.value + CLEAR_ERRORS * self.less_loss.error > self.little_loss
 
     @property
     def is_harmful(self) -> bool:
@@ -274,11 +275,8 @@ def probabilities_verdict(observed: Observed) -> str:
         return state
     if state == TOO_SURE or observed.is_harmful:
         return TOO_SURE
-    return (
-        UNSETTLED
-        if labels_verdict(observed) == NOT_SHOWN or observed.probabilities_may_be_better
-        else SHARES
-    )
+    is_open = labels_verdict(observed) == NOT_SHOWN or observed.probabilities_may_be_better
+    return UNSETTLED if is_open else SHARES
 
 
 def calibration_state(observed: Observed) -> str:
@@ -286,11 +284,8 @@ def calibration_state(observed: Observed) -> str:
     if observed.is_too_sure:
         return TOO_SURE
     if observed.is_miscalibrated:
-        return (
-            TOO_CAUTIOUS
-            if observed.surplus.value < -SURPLUS_ERRORS * observed.surplus.error
-            else UNEVEN
-        )
+        surplus, error = observed.surplus
+        return TOO_CAUTIOUS if surplus < -SURPLUS_ERRORS * error else UNEVEN
     if observed.unforeseen.lower > 0 or observed.unforeseen.value == np.inf:
         return TOO_SURE
     return UNSETTLED if observed.calibration.upper > MAX_CALIBRATION_ERROR else USABLE
@@ -312,9 +307,10 @@ def most_missed(hits: Array, codes: Array) -> MissedClass | None:
 
 def average_difference(terms: Array) -> Difference:
     """Mean of differences, row by row, and its standard error, `(r,) -> ()`."""
-    if len(terms) < 2 or not np.isfinite(terms).all():
-        return Difference(float(np.mean(terms)) if len(terms) else 0.0, np.inf)
-    return Difference(float(terms.mean()), float(terms.std(ddof=1) / np.sqrt(len(terms))))
+    error = np.inf
+    if len(terms) > 1 and np.isfinite(terms).all():
+        error = float(terms.std(ddof=1) / np.sqrt(len(terms)))
+    return Difference(float(np.mean(terms)), error)
 
 
 def signed_mean(terms: Array, prob: float = SIGN_PROB) -> Estimate:
@@ -323,7 +319,7 @@ def signed_mean(terms: Array, prob: float = SIGN_PROB) -> Estimate:
         total = float(np.sum(terms[~np.isfinite(terms)]))
         return Estimate(total, total, total)
     if len(terms) < MIN_TERMS:
-        return Estimate(float(np.mean(terms)) if len(terms) else 0.0, -np.inf, np.inf)
+        return Estimate(float(np.mean(terms)), -np.inf, np.inf)
     least = float(np.min(terms))
     return Estimate(*(least + end for end in mean_interval(terms - least, prob)))
 
