@@ -19,6 +19,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from bayesnb.data import Table
 from bayesnb.families import Bernoulli, Categorical, Gaussian, Histogram, Poisson
@@ -36,7 +37,6 @@ from bayesnb.selection.pair_evidence import (
     Work,
     count_pairs,
     screen,
-    table_evidence,
 )
 
 FOREST = "forest"
@@ -273,17 +273,24 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     pairs = cells.shape[0]
     parents = cells.add_up(parent).reshape(pairs, -1)
     mean = ratio(cells.add_up(child), cells.add_up()[:, :, None])
-    share = mean[cells.pair, cells.owner, cells[child]]
-    evidence = table_evidence(cells.key(parent), cells.number, share, parents)
+    at = cells.pair, cells.owner, cells[child]
+
+    def log_evidence(strength: Array) -> Array:
+        # the levels of all parents have one lnGamma(strength * mean) in common
+        prior = strength[:, None, None] * mean
+        terms = gammaln(prior[at] + cells.number) - gammaln(prior)[at]
+        totals = gammaln(strength[:, None] + parents) - gammaln(strength)[:, None]
+        return np.bincount(cells.pair, terms, pairs) - totals.sum(axis=1)
+
     each = np.arange(pairs)
     values = np.full((len(STRENGTHS), pairs), -np.inf)
     best = np.zeros(pairs, np.intp)
     for steps in STRENGTH_STEPS:
         for step in steps:
             k = np.clip(best + step, 0, len(STRENGTHS) - 1)
-            values[k, each] = evidence(STRENGTHS[k]).sum(axis=0)
+            values[k, each] = log_evidence(STRENGTHS[k])
         best = (values >= values.max(axis=0) - TIE_TOLERANCE).argmax(axis=0)
-    alone = np.bincount(cells.pair, cells.number * np.log(share), pairs)
+    alone = np.bincount(cells.pair, cells.number * np.log(mean[at]), pairs)
     return np.stack([values[best, each] - alone, STRENGTHS[best]], axis=1)
 
 

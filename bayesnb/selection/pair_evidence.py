@@ -343,7 +343,7 @@ def table_evidence(
     """
     every = np.arange(rows.size)
     total = EvidenceTerms(every, rows.ravel(), np.ones(rows.size), np.full(rows.size, -1.0))
-    terms = EvidenceTerms.of(group, number, share, 1.0) + total
+    terms = EvidenceTerms(group, number, share, np.ones(len(group))) + total
 
     def evidence(concentration: Array) -> Array:
         each = np.broadcast_to(concentration, rows.T.shape).T.ravel()
