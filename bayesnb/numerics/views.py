@@ -185,7 +185,7 @@ class Graded(View):
     """Numbers read as codes of the levels of a grid on which they lie; missing ones are -1."""
 
     numbers: Any  # an array or a view
-    guide: tuple[Array, ...]  # a `grid.Guide` to the cuts between levels
+    guide: tuple[Array, Array]  # `grid.guide_to` the cuts between levels
 
     def __getitem__(self, index: Any) -> Array:
         part = readable(self.numbers[index], FLOATS)
