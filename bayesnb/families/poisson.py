@@ -445,5 +445,4 @@ def pooled_rate(stats: PoissonStats) -> Array:
 
 def weak_prior(stats: PoissonStats) -> Gamma:
     """The prior worth one event, in as many rows as one event takes in all classes together."""
-    events = stats.events.sum(axis=0)
-    return Gamma(1.0, np.where(events > 0, ratio(stats.count.sum(axis=0), events), 1.0))
+    return Gamma(1.0, 1 / pooled_rate(stats))

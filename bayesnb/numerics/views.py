@@ -236,11 +236,6 @@ def numbers(x: Any, rows: slice) -> Array:
     return readable(x[rows], FLOATS)
 
 
-def integers(x: Any, rows: slice) -> Array:
-    """Return rows as a contiguous array of integers, without a copy where they are one."""
-    return readable(x[rows], INTEGERS)
-
-
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
     """Return rows as `data`, `indices` and `indptr` of CSR.
 
