@@ -70,7 +70,7 @@ class Grid(EndToEnd):
         if x.shape[0] > MAX_ROWS:
             rows = np.linspace(0, x.shape[0] - 1, MAX_ROWS).astype(np.intp)
         cells = np.ascontiguousarray(np.asarray(x[rows], float).T)
-        weight = np.ones(cells.shape[1]) if weight is None else np.asarray(weight, float)[rows]
+        weight = None if weight is None else np.asarray(weight, float)[rows]
 
         def learn_column(column: Array) -> tuple[Array, ...]:
             return _learn_column(column, weight, depth)
@@ -172,15 +172,19 @@ class Grid(EndToEnd):
         return np.where(codes < 0, np.nan, number)
 
 
-def _learn_column(x: Array, weight: Array, depth: int) -> tuple[Array, ...]:
+def _learn_column(x: Array, weight: Array | None, depth: int) -> tuple[Array, ...]:
     """The arrays of a grid of one column of numbers, without those that are missing."""
     known = np.isfinite(x)
-    if not known.any():
+    values = x[known]
+    if not len(values):
         return np.zeros(1), np.zeros(1), np.ones(1), np.zeros(1)
-    order = np.argsort(x, kind="stable")
-    order = order[known[order]]
-    values = x[order]
-    below = np.append(0.0, np.cumsum(weight[order]))
+    if weight is None:
+        values.sort()  # which takes a tenth of the time of an order
+        below = np.arange(len(values) + 1.0)
+    else:
+        order = np.argsort(values, kind="stable")
+        values = values[order]
+        below = np.append(0.0, np.cumsum(weight[known][order]))
     edges = numerics.grid.halve(values, below, depth, MIN_WEIGHT)
     whole = np.array([(values == np.floor(values)).all()])
     return values[edges[:-1]], values[edges[1:] - 1], np.diff(below[edges]), whole
