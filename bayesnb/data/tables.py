@@ -44,7 +44,7 @@ from bayesnb.data.columns import (
     words_of,
 )
 from bayesnb.numerics.threads import FEWEST, in_order
-from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, integers, pieces_of
+from bayesnb.numerics.views import FLOATS, INTEGERS, Columns, pieces_of, readable
 
 Array = np.ndarray
 Places = Sequence[int]  # of columns in a table
@@ -252,7 +252,7 @@ class ArrayTable(Table):
         least = np.array(self.x[0], np.int64)
         most = least.copy()
         for rows in pieces_of(self.x):
-            numerics.level_kernels.extent(integers(self.x, rows), least, most)
+            numerics.level_kernels.extent(readable(self.x[rows], INTEGERS), least, most)
         return least, most
 
 

@@ -316,9 +316,7 @@ class Beta(Belief[BernoulliStats, BernoulliDensity]):
         return ratio(self.a, self.a + self.b)
 
     def mode(self) -> Array:
-        up = np.maximum(self.a - 1, 0.0)
-        down = np.maximum(self.b - 1, 0.0)
-        return np.where(up + down > 0, ratio(up, up + down), 0.5)
+        return self.pair.mode()[..., 1]
 
     @property
     def proper(self) -> Array:

@@ -148,7 +148,7 @@ class Grid(EndToEnd):
         return self.log_share - np.log(np.where(width > 0, width, 1.0))
 
     @cached_property
-    def guide(self) -> tuple[Array, ...]:
+    def guide(self) -> tuple[Array, Array]:
         """Where to look for a number among the cuts."""
         return numerics.grid.guide_to([self.cuts_of(j) for j in range(len(self.sizes))])
 

@@ -276,17 +276,6 @@ class AveragedHistogram(LevelBelief):
             out[..., levels] = answer(bins, columns)
         return out
 
-    def _kept(self, name: str, tilt: Array, make: Callable[[], Array]) -> Array:
-        """A table at a tilt, of the few that were made last: all rows ask for the same ones."""
-        tables = self.__dict__.setdefault("_tables_kept", {})
-        key = name, tilt.tobytes()
-        table = tables.get(key)
-        if table is None:
-            if len(tables) >= MAX_TABLES:
-                tables.clear()
-            table = tables[key] = make()
-        return table
-
     @cached_property
     def log_mean(self) -> Array:
         """The log predictive ratio of each level, `(c, k)`."""
@@ -340,7 +329,15 @@ class AveragedHistogram(LevelBelief):
         def answer(bins: Any, columns: Array) -> Array:
             return numerics.histogram.cumulants(bins, tilt[columns], between=between)
 
-        return self._kept(f"cumulants {between}", tilt, lambda: self._tables(answer, 4))
+        # the few tables that were made last are kept: all rows ask for the same ones
+        tables: dict[Any, Array] = self.__dict__.setdefault("_cumulants_kept", {})
+        key = between, tilt.tobytes()
+        table = tables.get(key)
+        if table is None:
+            if len(tables) >= MAX_TABLES:
+                tables.clear()
+            table = tables[key] = self._tables(answer, 4)
+        return table
 
     def mixture_variance(self, x: Cells, tilt: Any = 0.0, power: Any = 1.0) -> Array:
         """Variance of the scores' means given the bins, `(r, f) -> (r, c)`."""

@@ -7,7 +7,7 @@ The concentration is the same for all combinations, so only those that were seen
 their own; the last entry is that of each other combination.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -100,13 +100,6 @@ class Combinations(Layout):
         places = np.minimum(np.searchsorted(known, keys), len(known) - 1)
         return np.where(known[places] == keys, places, -1)
 
-    def with_entries(self, codes: Array) -> "Combinations":
-        """The layout with entries for more combinations; itself where it has them."""
-        if codes is self.codes or np.array_equal(self.codes, codes):
-            return self
-        union = distinct(self.sizes, np.concatenate([self.codes, codes]))
-        return self if len(union) == len(self.codes) else Combinations(union, self.sizes)
-
     def margin(
         self, values: Array, columns: Array, add: np.ufunc = np.add
     ) -> tuple["Combinations", Array]:
@@ -177,29 +170,27 @@ class Combined(Record):
     def levels(self) -> Combinations:
         return Combinations(self.combinations, self.sizes)
 
-    def lay_out(self, change: Callable[[Array], Array], levels: Combinations) -> Self:
-        """The record about other combinations: `change` of each of its arrays."""
-        kept = getattr(self, "kept", "")
-        names = [name for name in self.__match_args__ if name not in self.layout]
-        fields = [change(getattr(self, name)) for name in names]
-        made = type(self)(*fields, levels.codes, levels.sizes)  # type: ignore[call-arg]
-        if kept:
-            made.__dict__[kept] = change(getattr(self, kept))
-        return made
-
     def having(self, combinations: Array) -> Self:
         """The record with more combinations that have an entry."""
-        levels = self.levels.with_entries(combinations)
-        if levels is self.levels:
+        codes = self.combinations
+        if combinations is codes or np.array_equal(codes, combinations):
             return self
-        places = levels.places(self.combinations)
+        union = distinct(self.sizes, np.concatenate([codes, combinations]))
+        if len(union) == len(codes):
+            return self
+        places = Combinations(union, self.sizes).places(codes)
 
-        def widen(values: Array) -> Array:
-            wider = np.repeat(values[..., -1:], len(levels.codes) + 1, axis=-1)
+        def widen(name: str) -> Array:
+            values = getattr(self, name)
+            wider = np.repeat(values[..., -1:], len(union) + 1, axis=-1)
             wider[..., places] = values[..., :-1]
             return wider
 
-        return self.lay_out(widen, levels)
+        wide = type(self)(widen(self.__match_args__[0]), union, self.sizes)  # type: ignore[call-arg]
+        logs = getattr(self, "kept", "")
+        if logs:
+            wide.__dict__[logs] = widen(logs)
+        return wide
 
     def beside(self, other: Any) -> Self:
         return self.having(other.combinations)

@@ -28,7 +28,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.numerics import special
 from bayesnb.numerics.special import log, ratio
 from bayesnb.numerics.threads import in_order, pieces
-from bayesnb.numerics.views import EVERY, INTEGERS, Coded, integers, lanes, readable
+from bayesnb.numerics.views import EVERY, INTEGERS, Coded, lanes, readable
 
 
 class Layout(ABC):
@@ -183,11 +183,9 @@ class TableStats(LevelStats):
 
 def codes_of(x: Cells, rows: slice) -> Array:
     """Some rows as kernels read them."""
-    if isinstance(x, Coded):
-        return readable(x.integers[rows], INTEGERS) if x.plain else x[rows]
-    if x.dtype.kind == "i":
-        return integers(x, rows)
-    return np.ascontiguousarray(as_level(x[rows]), np.int32)
+    cells = x.integers if isinstance(x, Coded) and x.plain else x
+    part = cells[rows]
+    return readable(part if part.dtype.kind == "i" else as_level(part), INTEGERS)
 
 
 def check_codes(x: Cells, left_out: int) -> None:

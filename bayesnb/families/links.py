@@ -25,7 +25,7 @@ less badly, whether they depend or not.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -71,25 +71,16 @@ class Pairs(EndToEnd):
     @cached_property
     def children(self) -> ColumnLevels:
         """The pairs again, as levels of a column for each level of a parent: those of the child."""
-        sizes: list[int] = []
-        for parents, children in self.shapes:
-            sizes += [children] * parents
-        return ColumnLevels(tuple(sizes))
-
-    @cached_property
-    def child(self) -> Array:
-        """Place of each pair's level of the child among those of all children, `(k,)`."""
-        places = []
-        start = 0
-        for parents, children in self.shapes:
-            places.append(np.tile(np.arange(start, start + children), parents))
-            start += children
-        return np.concatenate(places)
+        parents, children = np.transpose(self.shapes)
+        return ColumnLevels(tuple(np.repeat(children, parents).tolist()))
 
     def sum_over_parents(self, values: Array) -> Array:
         """Sums over the parent's levels, for each pair of the child's level, `(..., k)`."""
-        sums = np.apply_along_axis(partial(np.bincount, self.child), -1, values)
-        return sums[..., self.child]
+        sums = []
+        for table, (parents, children) in zip(self.split(values), self.shapes, strict=True):
+            by_child = table.reshape(*table.shape[:-1], parents, children).sum(axis=-2)
+            sums.append(np.tile(by_child, parents))
+        return np.concatenate(sums, axis=-1)
 
     def only(self, link: int) -> "Pairs":
         return Pairs(self.shapes[link : link + 1])
@@ -193,15 +184,8 @@ class Links(LevelBelief):
         return gain - self.levels.sums(special.times(self.counts, self.log_margin))
 
     def level_log_moment(self, s: Any, places: Any = EVERY) -> Array:
-        if np.ndim(s) == 0 and s == 1:
-            return self.log_mean[..., places]
         moment = self.tables.level_log_moment(self.pairs.parents.per_level(s), places)
         return moment - self.levels.per_level(s, places) * self.log_margin[..., places]
-
-    @cached_property
-    def log_mean(self) -> Array:
-        """log E[ratio] of each pair of levels, `(c, k)`."""
-        return self.tables.level_log_moment(1) - self.log_margin
 
     def level_cumulants(self, order: int, tilt: Any = 0.0, places: Any = EVERY) -> Array:
         by_parent = self.pairs.parents.per_level(tilt)
@@ -218,12 +202,12 @@ class Links(LevelBelief):
 
         With `"map"` it is that of the modes, and the expected one where there is no peak.
         """
-        logs = self.log_mean if kind == "mean" else log(self.mode())
+        logs = self.level_log_moment(1) if kind == "mean" else log(self.mode())
         return RatioDensity.of_logs(logs, self.pairs)
 
     def mean(self) -> Array:
         """The expected ratio of each pair of levels."""
-        return np.exp(self.log_mean)
+        return np.exp(self.level_log_moment(1))
 
     def mode(self) -> Array:
         """Ratios at the mode of each Dirichlet, or expected ones where that has none."""

@@ -240,21 +240,15 @@ class Gamma(Belief[PoissonStats, PoissonDensity]):
     def cells_left_out(self, stats: PoissonStats, rows: RowsLeftOut) -> Array:
         if rows.kind != PREDICTIVE:
             return self.estimate_left_out(stats, rows)
+        # from prior and counts: a small prior has no digits left in what both make together
         x = np.asarray(rows.x[:], float)
-        scores = self._score_without(stats, np.arange(x.shape[1]), x, rows.each)
-        return silent(np.isnan(x), scores)
-
-    def _score_without(self, stats: PoissonStats, feature: Array, x: Array, w: Any) -> Array:
-        """Score cells of the first class's rows once that weight of each has left.
-
-        From prior and counts, as a small prior has no digits left in what both make together; NaN
-        where nothing proper is left.
-        """
-        prior, seen = self[0, feature], stats[0, feature]
-        events = staying(seen.events - w * x, seen.events)
-        rest = Gamma.raw(prior.shape + events, prior.rate + staying(seen.count - w, seen.count))
+        prior, seen = self[0], stats[0]
+        count = staying(seen.count - rows.each, seen.count)
+        events = staying(seen.events - rows.each * x, seen.events)
+        rest = Gamma.raw(prior.shape + events, prior.rate + count)
         with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is left
-            return np.where(rest.proper, rest.log_predictive(x), np.nan)
+            scores = np.where(rest.proper, rest.log_predictive(x), np.nan)
+        return silent(np.isnan(x), scores)
 
     def log_moment(self, x: Array, s: Any) -> Array:
         x = np.asarray(x, float)
@@ -450,5 +444,4 @@ def pooled_rate(stats: PoissonStats) -> Array:
 
 def weak_prior(stats: PoissonStats) -> Gamma:
     """The prior worth one event, in as many rows as one event takes in all classes together."""
-    events = stats.events.sum(axis=0)
-    return Gamma(1.0, np.where(events > 0, ratio(stats.count.sum(axis=0), events), 1.0))
+    return Gamma(1.0, 1 / pooled_rate(stats))

@@ -76,8 +76,6 @@ def grouped_sum(weight: Weight, x: Any) -> Array:
     """Weighted sums over the rows of each class, `(r, c), (r, f) -> (c, f)`, in float64 whatever x
     is.
     """
-    if sparse.issparse(x):
-        return (weight.matrix.T @ x).toarray()
     total = np.zeros((weight.classes, x.shape[1]))
     cells = readable(x, FLOATS)
     numerics.level_kernels.add_to_classes(cells, weight.codes, weight.counts, total)

@@ -185,7 +185,7 @@ class Graded(View):
     """Numbers read as codes of the levels of a grid on which they lie; missing ones are -1."""
 
     numbers: Any  # an array or a view
-    guide: tuple[Array, ...]  # a `grid.Guide` to the cuts between levels
+    guide: tuple[Array, Array]  # `grid.guide_to` the cuts between levels
 
     def __getitem__(self, index: Any) -> Array:
         part = readable(self.numbers[index], FLOATS)
@@ -234,11 +234,6 @@ def read(x: Any) -> Any:
 def numbers(x: Any, rows: slice) -> Array:
     """Return rows as a contiguous array of floats, without a copy where they are one."""
     return readable(x[rows], FLOATS)
-
-
-def integers(x: Any, rows: slice) -> Array:
-    """Return rows as a contiguous array of integers, without a copy where they are one."""
-    return readable(x[rows], INTEGERS)
 
 
 def entries(x: Any, rows: slice = EVERY) -> tuple[Array, Array, Array]:
