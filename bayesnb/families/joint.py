@@ -7,7 +7,7 @@ The concentration is the same for all combinations, so only those that were seen
 their own; the last entry is that of each other combination.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
