@@ -270,6 +270,7 @@ class NormalInverseGamma(StudentBelief):
     """
 
     width = 1
+    per_dof = 0.5
     common: ClassVar[tuple[str, ...]] = ("shape", "scale")
     density: ClassVar[type[Density]] = GaussianDensity
     location: Array  # `mean` to the user
@@ -304,15 +305,6 @@ class NormalInverseGamma(StudentBelief):
     @property
     def proper(self) -> Array:
         return (self.count > 0) & (self.shape > 0) & (self.scale > 0)
-
-    def update(self, stats: GaussianStats) -> Self:
-        share = ratio(stats.count, self.count + stats.count)
-        return self.made(
-            self.location + share * (stats.mean - self.location),
-            self.count + stats.count,
-            self.shape + self.per_class(self.pooled(stats.count)) / 2,
-            self.scale + self.per_class(self.pooled(self.surprise(stats))),
-        )
 
     def surprise(self, stats: GaussianStats, xp: Any = special) -> Any:
         """The data's addition to the scale: half their spread about themselves and about the

@@ -347,15 +347,6 @@ class NormalInverseWishart(StudentBelief):
     def proper(self) -> Array:
         return (self.count > 0) & (self.dof > self.width - 1) & np.isfinite(self.log_det)
 
-    def update(self, stats: VectorStats) -> Self:
-        share = ratio(stats.count, self.count + stats.count)
-        return self.made(
-            self.location + share[..., None] * (stats.mean - self.location),
-            self.count + stats.count,
-            self.dof + self.per_class(self.pooled(stats.count)),
-            self.scale + self.per_class(self.pooled(self.surprise(stats))),
-        )
-
     def surprise(self, stats: VectorStats) -> Array:
         """The data's addition to the scale: their scatter about their mean, and that about the
         location.

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import Lock, Thread
 from typing import Any
 
 # Cells handed to a thread at once: fewer cost more to hand over than to work on, more leave a
@@ -46,37 +45,10 @@ def in_order[In, Out](
     if len(items) == 1:
         return [work(items[0])]
     threads = min(len(items), threads_of(n_jobs))
-    return map(work, items) if threads <= 1 else _on_threads(work, items, threads)
-
-
-def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads: int) -> list[Out]:
-    """Let this thread and new ones take items in turn until none is left; a pool would take longer
-    to start.
-    """
-    done: dict[int, Out] = {}
-    errors: dict[int, BaseException] = {}
-    left, turn = iter(range(len(items))), Lock()
-
-    def labour() -> None:
-        while not errors:
-            with turn:
-                at = next(left, None)
-            if at is None:
-                return
-            try:
-                done[at] = work(items[at])
-            except BaseException as error:
-                errors[at] = error
-
-    helpers = [Thread(target=labour, daemon=True) for _ in range(threads - 1)]
-    for helper in helpers:
-        helper.start()
-    labour()
-    for helper in helpers:
-        helper.join()
-    if errors:
-        raise errors[min(errors)]
-    return [done[at] for at in range(len(items))]
+    if threads <= 1:
+        return map(work, items)
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
 
 
 def ahead[Item](items: Iterator[Item]) -> Generator[Item]:
