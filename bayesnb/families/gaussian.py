@@ -99,39 +99,31 @@ class GaussianStats(Stats):
     def cells(self) -> Array:
         return self.count
 
-    @property
-    def counted_fields(self) -> list[str]:
-        return ["count", "ssd"]
+    def without(
+        self, part: Self, every: Any = False, rounding: float = SLACK
+    ) -> tuple[Self, Array]:
+        """What stays, and faults of counts and spreads: none below zero, none of a single row, and
+        all rows have the mean of all.
 
-    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Faults of counts and spreads: none below zero, none of a single row, and all rows have
-        the mean of all.
+        A spread that may be rounding is taken to be 0. Where all rows had one value, those that
+        stay have it.
         """
         rest = self - part
-        about = slack(self.count, rounding)
-        none = np.abs(rest.count) <= about
-        one = (rounding == 0) & (rest.count == 1)
+        slip = self.slip(part, rest).ssd
+        count = left_of(self.count, rest.count, rounding)
+        none = count == 0
+        single = none | (rounding == 0) & (count == 1)
         size = self._size()
         moved = np.abs(part.mean - self.mean) > SLACK * size
         # what rounding left when the rows came, or others left
         equal = SLACK * self.ssd + ROUNDED * self.count * size**2
-        wide = np.abs(rest.ssd) > equal + self.slip(part, rest).ssd
-        spread = wide & ((rest.ssd < 0) | none | one)
-        return (rest.count < -about) | (every[:, None] & ~none) | spread | (none & moved)
-
-    def remains(self, part: Self, rounding: float) -> Self:
-        """A spread that may be rounding is taken to be 0.
-
-        Where all rows had one value, those that stay have it.
-        """
-        rest = self - part
-        count = left_of(self.count, rest.count, rounding)
+        spread = (np.abs(rest.ssd) > equal + slip) & ((rest.ssd < 0) | single)
+        negative = rest.count < -slack(self.count, rounding)
+        invalid = negative | (np.reshape(every, (-1, 1)) & ~none) | spread | (none & moved)
         still = self.ssd == 0
-        none = count == 0
-        one = (rounding == 0) & (count == 1)
-        same = none | still | one | (rest.ssd <= self.slip(part, rest).ssd)
+        ssd = np.where(single | still | (rest.ssd <= slip), 0.0, rest.ssd)
         mean = np.where(none, 0.0, np.where(still, self.mean, rest.mean))
-        return type(self)(count, mean, np.where(same, 0.0, rest.ssd))
+        return type(self)(count, mean, ssd), invalid
 
     def slip(self, part: Self, rest: Self) -> Slip:
         """Bound the rounding errors of what stays.

@@ -105,10 +105,6 @@ class VectorStats(Stats):
         return self.count
 
     @property
-    def counted_fields(self) -> list[str]:
-        return ["count"]
-
-    @property
     def columns(self) -> GaussianStats:
         """The stats of each column by itself, `(c, d)`."""
         return GaussianStats(
@@ -117,26 +113,25 @@ class VectorStats(Stats):
             diagonal(self.scatter)[:, 0],
         )
 
-    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Where a column by itself is at fault, or the scatter that stays is negative in a
-        direction.
+    def without(
+        self, part: Self, every: Any = False, rounding: float = SLACK
+    ) -> tuple[Self, Array]:
+        """What stays, and where a column by itself is at fault, or the scatter that stays is
+        negative in a direction.
         """
         rest = self - part
         columns = self.columns
-        alone = columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
+        alone, faults = columns.without(part.columns, every, rounding)
+        spread = alone.ssd > 0
+        scatter = np.where(spread[:, :, None] & spread[:, None, :], rest.scatter[:, 0], 0.0)
         slip = columns.slip(part.columns, rest.columns).ssd
         unit = np.sqrt(columns.ssd + slip)
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.nan_to_num(rest.scatter[:, 0] / outer(unit), posinf=0.0, neginf=0.0)
             least = (SLACK + ratio(slip, columns.ssd).sum(axis=1)) * unit.shape[1]
-        return alone | (np.linalg.eigvalsh(scaled)[:, :1] < -least[:, None])
-
-    def remains(self, part: Self, rounding: float) -> Self:
-        rest = self - part
-        alone = self.columns.remains(part.columns, rounding)
-        spread = alone.ssd > 0
-        scatter = np.where(spread[:, :, None] & spread[:, None, :], rest.scatter[:, 0], 0.0)
-        return type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
+        invalid = faults.any(axis=1) | (np.linalg.eigvalsh(scaled)[:, 0] < -least)
+        left = type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
+        return left, invalid[:, None]
 
     def slip(self, part: Self, rest: Self) -> Slip:
         """The slip of every column, `(c, d)`."""

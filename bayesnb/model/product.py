@@ -106,17 +106,6 @@ class ProductStats(Parts):
         """Stats of the labels and of the first blocks alone."""
         return replace(self, blocks=self.blocks[:number])
 
-    def remains(self, part: Self, rounding: float) -> Self:
-        """Stats that stay once the rows behind `part` have left.
-
-        0 where that is no more than rounding.
-        """
-
-        def subtract(stats: Stats, gone: Stats) -> Stats:
-            return stats.remains(gone, rounding)
-
-        return combine(type(self), subtract, self, part)
-
     def replaced(self, classes: Array, other: Self) -> Self:
         """Stats in which those of `other` take the place of the given classes'."""
 
