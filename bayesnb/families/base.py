@@ -154,13 +154,6 @@ class Stats(Record):
         """The sums whose rounding a field carries: the field itself, unless it is a difference."""
         return getattr(self, name)
 
-    def slip(self, part: Self, rest: Self) -> Any:
-        """Bound the rounding error of what stays, for `Belief.rounding_error` to judge.
-
-        None in coordinates in which subtraction loses no digits; those of Gaussians do.
-        """
-        return None
-
 
 class RowScores(Record):
     """Scores of rows, which a family computes by a kernel where it overrides `add_scores`."""
@@ -635,10 +628,10 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
             f"{self.public_name} does not say what more or fewer rows' worth of it would be."
         )
 
-    def rounding_error(self, stats: S, slip: Any) -> Array:
-        """How far off the update is, in the belief's scale, if the stats are off by a slip.
+    def rounding_error(self, before: S, part: S, rest: S) -> Array:
+        """How far off this belief's update by what stays is, in its scale, by rounding, `(c, f)`.
 
-        Shape: `(c, f)`.
+        None, in coordinates in which subtraction loses no digits; those of Gaussians do.
         """
         return np.zeros(1)
 

@@ -448,20 +448,21 @@ class NormalInverseGamma(StudentBelief):
             total[:, gone.all(axis=1)] = 0.0  # a row without cells is certain, to the last digit
         return total
 
-    def rounding_error(self, stats: GaussianStats, slip: Slip) -> Array:
+    def rounding_error(
+        self, before: GaussianStats, part: GaussianStats, rest: GaussianStats
+    ) -> Array:
         """The error of the location is in standard deviations of a row, that of the scale a part of
         it.
         """
-        share = ratio(stats.count, self.count + stats.count)
-        after = self.update(stats)
-        gap = np.abs(stats.mean - self.location)
+        slip = before.slip(part, rest)
+        share = ratio(rest.count, self.count + rest.count)
+        after = self.update(rest)
+        gap = np.abs(rest.mean - self.location)
         wider = slip.ssd + self.count * share * (2 * gap + slip.mean) * slip.mean
         moved = after.dof * (share * slip.mean) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            wider, moved = (
-                np.where(each == 0, 0.0, each / after.matrix) for each in (wider, moved)
-            )
-        return np.maximum(wider, np.sqrt(moved))
+            off = np.fmax(wider / after.matrix, np.sqrt(moved / after.matrix))
+        return np.where(wider + moved == 0, 0.0, off)
 
     def units(self, x: Cells) -> list[NumberUnit]:
         """A block of each column."""

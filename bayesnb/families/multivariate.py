@@ -31,7 +31,6 @@ from bayesnb.families.gaussian import (
     Gaussian,
     GaussianStats,
     NormalInverseGamma,
-    Slip,
     refuse_settled,
 )
 from bayesnb.families.record import FARTHEST, Expected, Linear, VariableNames, checked, lead
@@ -132,10 +131,6 @@ class VectorStats(Stats):
         invalid = faults.any(axis=1) | (np.linalg.eigvalsh(scaled)[:, 0] < -least)
         left = type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
         return left, invalid[:, None]
-
-    def slip(self, part: Self, rest: Self) -> Slip:
-        """The slip of every column, `(c, d)`."""
-        return self.columns.slip(part.columns, rest.columns)
 
     def invalid_columns(self) -> Array:
         """The columns of extreme numbers, infinite ones, or only one."""
@@ -482,9 +477,9 @@ class NormalInverseWishart(StudentBelief):
     def as_vectors(self) -> tuple[Array, Array]:
         return self.root.whitening, self.location
 
-    def rounding_error(self, stats: VectorStats, slip: Slip) -> Array:
+    def rounding_error(self, before: VectorStats, part: VectorStats, rest: VectorStats) -> Array:
         """That of the columns one by one, `(c, 1)`."""
-        each = self.margins().rounding_error(stats.columns, slip)
+        each = self.margins().rounding_error(before.columns, part.columns, rest.columns)
         return each.max(axis=1, keepdims=True)
 
     def units(self, x: Cells) -> list[NumberUnit]:
