@@ -239,13 +239,6 @@ class StudentBelief(Belief):
 
         return self.at_roots(x, moment)
 
-    def log_predictive(self, x: Array) -> Array:
-        def student(belief: Any, root: Array, rows: Any) -> Array:
-            tail = log1p_square(root / np.sqrt(1 + 1 / belief.count))
-            return belief.height(1.0) - (belief.dof + 1) / 2 * tail
-
-        return self.at_roots(x, student)
-
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         return self.at_roots(x, lambda belief, root, _: belief.cumulants_at(root**2, order, tilt))
 
