@@ -226,8 +226,9 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
             f"class {labels[c]!r}: {part.classes.counts[c]:.12g} rows, by weight, would go, and it "
             f"has {counts[c]:.12g}. {ADVICE}"
         )
-    blocks: list[Any] = []
-    for block, stats, removed in zip(shard.schema.blocks, before.blocks, part.blocks, strict=True):
+    blocks = []
+    each: Any = zip(shard.schema.blocks, before.blocks, part.blocks, strict=True)
+    for block, stats, removed in each:
         rest, missing = stats.without(removed, stay == 0, rounding)
         blocks.append(rest)
         crowded = np.zeros((0, 0))
