@@ -444,14 +444,12 @@ class IncrementalMixin(ModelHolder):
     def _check_digits(self, gone: Shard, rest: Shard) -> None:
         """Raise where subtraction leaves too few digits of beliefs, or of an estimate."""
         fitted = self.fitted_
-        for b, block in enumerate(fitted.schema.blocks):
-            remaining = rest.stats.blocks[b]
-            slip = fitted.model.stats.blocks[b].slip(gone.stats.blocks[b], remaining)
-            if slip is None:
-                continue
-            belief = fitted.model.prior.blocks[b]
+        parts = (each.stats.blocks for each in (fitted.model, gone, rest))
+        for block, belief, *stats in zip(
+            fitted.schema.blocks, fitted.model.prior.blocks, *parts, strict=True
+        ):
             flat = belief.map(np.zeros_like) if self.estimate == "mle" else belief
-            off = flat.rounding_error(remaining, slip)
+            off = flat.rounding_error(*stats)
             if (off > DIGITS).any():
                 c, f = np.unravel_index(off.argmax(), off.shape)
                 raise ValueError(

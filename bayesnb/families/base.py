@@ -114,62 +114,45 @@ class Stats(Record):
         """Weight of the cells that were counted, `(c, f)`; None for a family that misses none."""
         return None
 
-    def covers(self, part: Self, every: Array) -> bool:
+    def covers(self, part: Self, every: Any = False) -> bool:
         """Whether the rows behind `part` can be among the rows behind these."""
-        return not self.faults(part, every).any()
+        return not self.without(part, every)[1].any()
 
-    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Where the rows behind `part` cannot be among these, as a count would fall below zero.
+    def without(
+        self, part: Self, every: Any = False, rounding: float = SLACK
+    ) -> tuple[Self, Array]:
+        """What stays once the rows behind `part` have left, and where they cannot have been among
+        these, `(c, k)`, as a count would fall below zero.
 
-        Shape: `(c, k)`.
-
-        In the classes where `every`, `(c,)`, is true they are all rows: nothing may stay. Without
-        `rounding` it is exact.
-        """
-        whole, part = self.aligned(part)
-        invalid: Any = False
-        for name in whole.counted_fields:
-            rest = getattr(whole, name) - getattr(part, name)
-            none = slack(whole.about(name), rounding)
-            emptied = every.reshape(-1, *(1,) * (rest.ndim - 1))
-            invalid = invalid | (rest < -none) | emptied & (rest > none)
-        return invalid.reshape(len(invalid), -1)
-
-    def remains(self, part: Self, rounding: float) -> Self:
-        """What stays once the rows behind `part` have left.
-
-        What is no more than `rounding` of what was there is nothing.
-
-        Where no count stays, no constant stays either.
+        What is no more than `rounding` of what was there is nothing; without it counts are exact.
+        Where no count stays, no constant stays either. In the classes where `every`, `(c,)`, is
+        true they are all rows: nothing may stay.
         """
         whole, part = self.aligned(part)
         rest = whole.map(np.subtract, part)
-        left = {}
-        for name in whole.counted_fields:
-            left[name] = left_of(whole.about(name), getattr(rest, name), rounding)
-        counted = np.any([array != 0 for array in left.values()], axis=0)
+        stays = {}
+        counted: Any = False
+        invalid: Any = False
+        for name in whole.__match_args__:
+            if name in (*self.layout, *self.constants):
+                continue
+            field = getattr(rest, name)
+            total = whole.about(name)
+            stays[name] = left_of(total, field, rounding)
+            counted = counted | (stays[name] != 0)
+            emptied = np.reshape(every, (-1, *(1,) * (field.ndim - 1))) & (stays[name] > 0)
+            invalid = invalid | emptied | (field < -slack(total, rounding))
         for name in whole.constants:
             field = getattr(rest, name)
-            left[name] = np.where(
+            stays[name] = np.where(
                 counted.any(axis=tuple(range(field.ndim, counted.ndim))), field, 0.0
             )
-        return type(whole)(*(left.get(name, getattr(whole, name)) for name in self.__match_args__))
+        left = type(whole)(*(stays.get(name, getattr(whole, name)) for name in self.__match_args__))
+        return left, invalid.reshape(len(invalid), -1)
 
     def about(self, name: str) -> Array:
         """The sums whose rounding a field carries: the field itself, unless it is a difference."""
         return getattr(self, name)
-
-    @property
-    def counted_fields(self) -> list[str]:
-        """The names of its arrays that no row can make smaller."""
-        return [name for name in self.__match_args__ if name not in (*self.layout, *self.constants)]
-
-    def slip(self, part: Self, rest: Self) -> Any:
-        """Bound the rounding error of what stays, for `Belief.rounding_error` to judge.
-
-        None in coordinates in which subtraction loses no digits; those of Gaussians do.
-        """
-        return None
 
 
 class RowScores(Record):
@@ -645,10 +628,10 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
             f"{self.public_name} does not say what more or fewer rows' worth of it would be."
         )
 
-    def rounding_error(self, stats: S, slip: Any) -> Array:
-        """How far off the update is, in the belief's scale, if the stats are off by a slip.
+    def rounding_error(self, before: S, part: S, rest: S) -> Array:
+        """How far off this belief's update by what stays is, in its scale, by rounding, `(c, f)`.
 
-        Shape: `(c, f)`.
+        None, in coordinates in which subtraction loses no digits; those of Gaussians do.
         """
         return np.zeros(1)
 
@@ -867,7 +850,9 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         each = np.arange(len(rows.codes))
         leaving = stats.alone(rows.x[:], one_hot(each, len(each), rows.weight))
         first = np.zeros_like(each)
-        estimate = reader_of(self[first], stats[first].remains(leaving, ROUNDING), rows.kind)
+        estimate = reader_of(
+            self[first], stats[first].without(leaving, rounding=ROUNDING)[0], rows.kind
+        )
         cells = rows.x[:, None] if self.multivariate else rows.x[:]
         return np.where(estimate.proper | self.missing(rows.x), estimate.log_density(cells), np.nan)
 

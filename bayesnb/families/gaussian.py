@@ -104,39 +104,31 @@ class GaussianStats(Stats):
     def cells(self) -> Array:
         return self.count
 
-    @property
-    def counted_fields(self) -> list[str]:
-        return ["count", "ssd"]
+    def without(
+        self, part: Self, every: Any = False, rounding: float = SLACK
+    ) -> tuple[Self, Array]:
+        """What stays, and faults of counts and spreads: none below zero, none of a single row, and
+        all rows have the mean of all.
 
-    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Faults of counts and spreads: none below zero, none of a single row, and all rows have
-        the mean of all.
+        A spread that may be rounding is taken to be 0. Where all rows had one value, those that
+        stay have it.
         """
         rest = self - part
-        about = slack(self.count, rounding)
-        none = np.abs(rest.count) <= about
-        one = (rounding == 0) & (rest.count == 1)
+        slip = self.slip(part, rest).ssd
+        count = left_of(self.count, rest.count, rounding)
+        none = count == 0
+        single = none | (rounding == 0) & (count == 1)
         size = self._size()
         moved = np.abs(part.mean - self.mean) > SLACK * size
         # what rounding left when the rows came, or others left
         equal = SLACK * self.ssd + ROUNDED * self.count * size**2
-        wide = np.abs(rest.ssd) > equal + self.slip(part, rest).ssd
-        spread = wide & ((rest.ssd < 0) | none | one)
-        return (rest.count < -about) | (every[:, None] & ~none) | spread | (none & moved)
-
-    def remains(self, part: Self, rounding: float) -> Self:
-        """A spread that may be rounding is taken to be 0.
-
-        Where all rows had one value, those that stay have it.
-        """
-        rest = self - part
-        count = left_of(self.count, rest.count, rounding)
+        spread = (np.abs(rest.ssd) > equal + slip) & ((rest.ssd < 0) | single)
+        negative = rest.count < -slack(self.count, rounding)
+        invalid = negative | (np.reshape(every, (-1, 1)) & ~none) | spread | (none & moved)
         still = self.ssd == 0
-        none = count == 0
-        one = (rounding == 0) & (count == 1)
-        same = none | still | one | (rest.ssd <= self.slip(part, rest).ssd)
+        ssd = np.where(single | still | (rest.ssd <= slip), 0.0, rest.ssd)
         mean = np.where(none, 0.0, np.where(still, self.mean, rest.mean))
-        return type(self)(count, mean, np.where(same, 0.0, rest.ssd))
+        return type(self)(count, mean, ssd), invalid
 
     def slip(self, part: Self, rest: Self) -> Slip:
         """Bound the rounding errors of what stays.
@@ -165,12 +157,6 @@ class GaussianStats(Stats):
         """Columns in which no class has a usual variance, or a mean is extreme, infinite or
         missing.
         """
-        if (
-            self.ssd.min() > 1e-280
-            and self.ssd.max() < 1e280
-            and np.vdot(self.mean, self.mean) < 1e280
-        ):
-            return np.empty(0, np.intp)  # as in most batches: in every class
         spread = self.ssd.max(axis=0)
         usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
         return np.flatnonzero(~usual)
@@ -275,6 +261,7 @@ class NormalInverseGamma(StudentBelief):
     """
 
     width = 1
+    per_dof = 0.5
     common: ClassVar[tuple[str, ...]] = ("shape", "scale")
     density: ClassVar[type[Density]] = GaussianDensity
     location: Array  # `mean` to the user
@@ -309,15 +296,6 @@ class NormalInverseGamma(StudentBelief):
     @property
     def proper(self) -> Array:
         return (self.count > 0) & (self.shape > 0) & (self.scale > 0)
-
-    def update(self, stats: GaussianStats) -> Self:
-        share = ratio(stats.count, self.count + stats.count)
-        return self.made(
-            self.location + share * (stats.mean - self.location),
-            self.count + stats.count,
-            self.shape + self.per_class(self.pooled(stats.count)) / 2,
-            self.scale + self.per_class(self.pooled(self.surprise(stats))),
-        )
 
     def surprise(self, stats: GaussianStats, xp: Any = special) -> Any:
         """The data's addition to the scale: half their spread about themselves and about the
@@ -469,20 +447,21 @@ class NormalInverseGamma(StudentBelief):
             total[:, gone.all(axis=1)] = 0.0  # a row without cells is certain, to the last digit
         return total
 
-    def rounding_error(self, stats: GaussianStats, slip: Slip) -> Array:
+    def rounding_error(
+        self, before: GaussianStats, part: GaussianStats, rest: GaussianStats
+    ) -> Array:
         """The error of the location is in standard deviations of a row, that of the scale a part of
         it.
         """
-        share = ratio(stats.count, self.count + stats.count)
-        after = self.update(stats)
-        gap = np.abs(stats.mean - self.location)
+        slip = before.slip(part, rest)
+        share = ratio(rest.count, self.count + rest.count)
+        after = self.update(rest)
+        gap = np.abs(rest.mean - self.location)
         wider = slip.ssd + self.count * share * (2 * gap + slip.mean) * slip.mean
         moved = after.dof * (share * slip.mean) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            wider, moved = (
-                np.where(each == 0, 0.0, each / after.matrix) for each in (wider, moved)
-            )
-        return np.maximum(wider, np.sqrt(moved))
+            off = np.fmax(wider / after.matrix, np.sqrt(moved / after.matrix))
+        return np.where(wider + moved == 0, 0.0, off)
 
     def units(self, x: Cells) -> list[NumberUnit]:
         """A block of each column."""

@@ -31,7 +31,6 @@ from bayesnb.families.gaussian import (
     Gaussian,
     GaussianStats,
     NormalInverseGamma,
-    Slip,
     refuse_settled,
 )
 from bayesnb.families.record import (
@@ -110,10 +109,6 @@ class VectorStats(Stats):
         return self.count
 
     @property
-    def counted_fields(self) -> list[str]:
-        return ["count"]
-
-    @property
     def columns(self) -> GaussianStats:
         """The stats of each column by itself, `(c, d)`."""
         return GaussianStats(
@@ -122,30 +117,25 @@ class VectorStats(Stats):
             diagonal(self.scatter)[:, 0],
         )
 
-    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
-        """Where a column by itself is at fault, or the scatter that stays is negative in a
-        direction.
+    def without(
+        self, part: Self, every: Any = False, rounding: float = SLACK
+    ) -> tuple[Self, Array]:
+        """What stays, and where a column by itself is at fault, or the scatter that stays is
+        negative in a direction.
         """
         rest = self - part
         columns = self.columns
-        alone = columns.faults(part.columns, every, rounding).any(axis=1, keepdims=True)
+        alone, faults = columns.without(part.columns, every, rounding)
+        spread = alone.ssd > 0
+        scatter = np.where(spread[:, :, None] & spread[:, None, :], rest.scatter[:, 0], 0.0)
         slip = columns.slip(part.columns, rest.columns).ssd
         unit = np.sqrt(columns.ssd + slip)
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.nan_to_num(rest.scatter[:, 0] / outer(unit), posinf=0.0, neginf=0.0)
             least = (SLACK + ratio(slip, columns.ssd).sum(axis=1)) * unit.shape[1]
-        return alone | (np.linalg.eigvalsh(scaled)[:, :1] < -least[:, None])
-
-    def remains(self, part: Self, rounding: float) -> Self:
-        rest = self - part
-        alone = self.columns.remains(part.columns, rounding)
-        spread = alone.ssd > 0
-        scatter = np.where(spread[:, :, None] & spread[:, None, :], rest.scatter[:, 0], 0.0)
-        return type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
-
-    def slip(self, part: Self, rest: Self) -> Slip:
-        """The slip of every column, `(c, d)`."""
-        return self.columns.slip(part.columns, rest.columns)
+        invalid = faults.any(axis=1) | (np.linalg.eigvalsh(scaled)[:, 0] < -least)
+        left = type(self)(alone.count[:, :1], alone.mean[:, None], scatter[:, None])
+        return left, invalid[:, None]
 
     def invalid_columns(self) -> Array:
         """The columns of extreme numbers, infinite ones, or only one."""
@@ -352,15 +342,6 @@ class NormalInverseWishart(StudentBelief):
     def proper(self) -> Array:
         return (self.count > 0) & (self.dof > self.width - 1) & np.isfinite(self.log_det)
 
-    def update(self, stats: VectorStats) -> Self:
-        share = ratio(stats.count, self.count + stats.count)
-        return self.made(
-            self.location + share[..., None] * (stats.mean - self.location),
-            self.count + stats.count,
-            self.dof + self.per_class(self.pooled(stats.count)),
-            self.scale + self.per_class(self.pooled(self.surprise(stats))),
-        )
-
     def surprise(self, stats: VectorStats) -> Array:
         """The data's addition to the scale: their scatter about their mean, and that about the
         location.
@@ -501,9 +482,9 @@ class NormalInverseWishart(StudentBelief):
     def as_vectors(self) -> tuple[Array, Array]:
         return self.root.whitening, self.location
 
-    def rounding_error(self, stats: VectorStats, slip: Slip) -> Array:
+    def rounding_error(self, before: VectorStats, part: VectorStats, rest: VectorStats) -> Array:
         """That of the columns one by one, `(c, 1)`."""
-        each = self.margins().rounding_error(stats.columns, slip)
+        each = self.margins().rounding_error(before.columns, part.columns, rest.columns)
         return each.max(axis=1, keepdims=True)
 
     def units(self, x: Cells) -> list[NumberUnit]:

@@ -30,7 +30,7 @@ from bayesnb.families.record import (
     raised,
     silent,
 )
-from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, slack, staying
+from bayesnb.families.removal import PREDICTIVE, SLACK, RowsLeftOut, staying
 from bayesnb.families.sums import DistinctCells, nodes
 from bayesnb.families.weight import Weight, grouped_sum
 from bayesnb.formatting import number_range
@@ -75,12 +75,12 @@ class PoissonStats(Stats):
     def cells(self) -> Array:
         return self.count
 
-    def faults(self, part: Self, every: Array, rounding: float = SLACK) -> Array:
+    def without(
+        self, part: Self, every: Any = False, rounding: float = SLACK
+    ) -> tuple[Self, Array]:
         """Faults of counts; and events that stay where no row does."""
-        count = self.count - part.count
-        events = self.events - part.events
-        gone = (count <= slack(self.count, rounding)) & (events > slack(self.events, rounding))
-        return super().faults(part, every, rounding) | gone
+        rest, invalid = super().without(part, every, rounding)
+        return rest, invalid | (rest.count == 0) & (rest.events > 0)
 
     def mle(self) -> "PoissonDensity":
         return PoissonDensity(np.where(self.count > 0, ratio(self.events, self.count), np.nan))

@@ -11,7 +11,7 @@ their sums and differences are exact. A sum of n other weights is off by at most
 itself, by about sqrt(n) of that as a rule; so what is left of a sum and is no more than 8 n *
 2**-52 of it, or 1e-12 where rows are few, is taken to be nothing: else rounding would leave a class
 with a row's billionth, whose mean and variance are noise. Coordinates in which subtraction loses
-digits, as those of Gaussians do, bound the error: see `Stats.slip`.
+digits, as those of Gaussians do, bound the error: see `GaussianStats.slip`.
 """
 
 from collections.abc import Callable, Iterator

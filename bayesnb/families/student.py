@@ -156,6 +156,7 @@ class StudentBelief(Belief):
     density: ClassVar[type[Density]]
     moments: ClassVar[Any] = Moments
     width: int  # columns of a block
+    per_dof: ClassVar[float] = 1.0  # what a degree of freedom is in the third field
     location: Array
     count: Array
     dof: Any
@@ -264,6 +265,20 @@ class StudentBelief(Belief):
         """A number of each block, so that it meets the matrix."""
         return values[..., None, None] if self.multivariate else values
 
+    @abstractmethod
+    def surprise(self, stats: Any) -> Array:
+        """The data's addition to the scale: their spread about their mean and the location."""
+
+    def update(self, stats: Any) -> Self:
+        location, count, freedom, scale = self.fields
+        share = self.per_column(ratio(stats.count, count + stats.count))
+        return self.made(
+            location + share * (stats.mean - location),
+            count + stats.count,
+            freedom + self.per_dof * self.per_class(self.pooled(stats.count)),
+            scale + self.per_class(self.pooled(self.surprise(stats))),
+        )
+
     # Parameters
 
     def expected(self) -> Any:
@@ -318,13 +333,6 @@ class StudentBelief(Belief):
             return belief.moment_at(root, np.take(s, rows, axis=-axes) if by_row else s)
 
         return self.at_roots(x, moment)
-
-    def log_predictive(self, x: Array) -> Array:
-        def student(belief: Any, root: Array, rows: Any) -> Array:
-            tail = log1p_square(root / np.sqrt(1 + 1 / belief.count))
-            return belief.height(1.0) - (belief.dof + 1) / 2 * tail
-
-        return self.at_roots(x, student)
 
     def cumulants(self, x: Array, order: int, tilt: Any = 0.0) -> Array:
         return self.at_roots(x, lambda belief, root, _: belief.cumulants_at(root**2, order, tilt))
@@ -390,25 +398,29 @@ class StudentBelief(Belief):
         return ~(enough & (lost <= (1 - FRAGILE) * left))
 
     def estimate_left_out(self, stats: Stats, rows: RowsLeftOut) -> Array:
-        return self.learnt(stats, rows.kind).estimate_without(rows, self)
+        return self.estimate_without(self.learnt(stats, rows.kind)[[0, 0]], rows, True)
 
-    def estimate_without(self, rows: RowsLeftOut, model: "StudentBelief") -> Array:
-        """Log density of rows by a model's estimate of this one class, once each has left it."""
+    def estimate_without(self, both: Self, rows: RowsLeftOut, same: bool) -> Array:
+        """Log density by the estimate of the second class, once each row has left the first:
+        `(r, f)`.
+
+        They may be the same class, whose location then moves too.
+        """
         w = rows.each
-        left = self.count - w
-        square = self.squared_distances(rows.x)
+        left = both.count[0] - w
+        g = w * (both.count[0] / left)
+        (pair,) = both.pairs(rows.x[:])
         with np.errstate(all="ignore"):
-            share = 1 - w * (self.count / left) * square
-            moved = (self.count / left) ** 2 * square / share
-            score = model.log_plug_in(rows.kind, self, w, share, moved)
-        score = np.where(self.is_fragile(rows.x, w), np.nan, score)
+            share = 1 - g * pair.near
+            square = pair.far + g * (pair.far * pair.near - pair.area) / share
+            if same:
+                square = (both.count[0] / left) ** 2 * pair.near / share
+            divisor = self.divisor(rows.kind, both.dof[0] - w)
+            log_det = both.log_det[0] + np.log(share) - self.width * np.log(divisor)
+            score = -(self.width * LOG_2PI + log_det + divisor * square) / 2
+        if same:
+            score = np.where(both[:1].is_fragile(rows.x, w), np.nan, score)
         return silent(self.missing(rows.x), score)
-
-    def log_plug_in(self, kind: str, seen: Any, w: Any, share: Array, square: Array) -> Array:
-        """Log density by an estimate, at a squared distance and a share of the determinant."""
-        divisor = self.divisor(kind, seen.dof[0] - w)
-        log_det = seen.log_det[0] + np.log(share) - self.width * np.log(divisor)
-        return -(self.width * LOG_2PI + log_det + divisor * square) / 2
 
     def left_out(self, stats: Any, reader: Any, rows: RowsLeftOut) -> Array:
         """A row that leaves changes a spread in common, and so the scores of all classes."""
@@ -435,23 +447,15 @@ class StudentBelief(Belief):
         w = rows.each
         alone = self[c : c + 1]
         scores = np.empty((len(x), len(self)))
-        if rows.kind == PREDICTIVE:
-            gone = alone.row_log_moment(x, -w)
-            scores[:, c] = alone.score_without(x, w)
-        else:
-            scores[:, c] = alone.estimate_without(rows, self).sum(axis=1)
-        for k in np.flatnonzero(np.arange(len(self)) != c):
+        gone = alone.row_log_moment(x, -w) if rows.kind == PREDICTIVE else 0.0
+        for k in range(len(self)):
             both = self[[c, k]]
-            if rows.kind == PREDICTIVE:
+            if rows.kind != PREDICTIVE:
+                scores[:, k] = self.estimate_without(both, rows, k == c).sum(axis=1)
+            elif k == c:
+                scores[:, k] = alone.score_without(x, w)
+            else:
                 scores[:, [k]] = both.pair_moment(x, np.ones(1), np.atleast_1d(-w)) - gone
-                continue
-            (pair,) = both.pairs(x)
-            g = w * (both.count[0] / (both.count[0] - w))
-            with np.errstate(all="ignore"):
-                share = 1 - g * pair.near
-                square = pair.far + g * (pair.far * pair.near - pair.area) / share
-                each = self.log_plug_in(rows.kind, both, w, share, square)
-            scores[:, k] = silent(np.isnan(pair.far), each).sum(axis=1)
         scores[:, ~self.proper.all(axis=1)] = np.nan
         return scores
 

@@ -100,13 +100,6 @@ class ProductStats(Parts):
         """Stats of the given classes."""
         return combine(type(self), itemgetter(classes), self)
 
-    def remains(self, part: Self, rounding: float) -> Self:
-        """Stats that stay once the rows behind `part` have left.
-
-        0 where that is no more than rounding.
-        """
-        return combine(type(self), lambda a, gone: a.remains(gone, rounding), self, part)
-
     def replaced(self, classes: Array, other: Self) -> Self:
         """Stats in which those of `other` take the place of the given classes'."""
 

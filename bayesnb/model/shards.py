@@ -216,20 +216,21 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
     part = gone.stats[touched]
     integer_weights = shard.integer_weights and gone.integer_weights
     rounding = 0.0 if integer_weights else rounding_of(rows)
-    after = before.remains(part, rounding)
+    classes, invalid = before.classes.without(part.classes, False, rounding)
     labels = shard.classes[touched].tolist()
     counts = before.classes.counts
-    stay = after.classes.counts
-    invalid = before.classes.faults(part.classes, np.zeros(len(counts), bool), rounding)[:, 0]
+    stay = classes.counts
     if invalid.any():
         c = int(invalid.argmax())
         raise ValueError(
             f"class {labels[c]!r}: {part.classes.counts[c]:.12g} rows, by weight, would go, and it "
             f"has {counts[c]:.12g}. {ADVICE}"
         )
-    each: Any = zip(shard.schema.blocks, before.blocks, part.blocks, after.blocks, strict=True)
-    for block, stats, removed, rest in each:
-        missing = stats.faults(removed, stay == 0, rounding)
+    blocks = []
+    each: Any = zip(shard.schema.blocks, before.blocks, part.blocks, strict=True)
+    for block, stats, removed in each:
+        rest, missing = stats.without(removed, stay == 0, rounding)
+        blocks.append(rest)
         crowded = np.zeros((0, 0))
         if rest.cells is not None:
             crowded = rest.cells > (stay + slack(counts, rounding))[:, None]
@@ -246,4 +247,5 @@ def subtract_rows(shard: Shard, gone: Shard, rows: int) -> Shard:
         is_one = block.family.combined or block.family.listed
         name = block.keys[0] if is_one else block.words[column]
         raise ValueError(f"column {name!r}, class {labels[c]!r}: {what}. {ADVICE}")
+    after = ProductStats(classes, tuple(blocks))
     return Shard(shard.classes, shard.schema, shard.stats.replaced(touched, after), integer_weights)

@@ -241,7 +241,7 @@ def check_counts(stats: Stats, whose: str) -> None:
     """Raise for numbers that no rows make."""
     with np.errstate(all="ignore"):
         require(not stats.overflow, stats.overflow)
-        is_possible = stats.covers(0 * stats, np.zeros(len(stats), bool))
+        is_possible = stats.covers(0 * stats)
     require(is_possible, f"{whose}: stats are below 0, or of no rows that there can be")
 
 
