@@ -17,28 +17,26 @@ together.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import multigammaln
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Narrowed, Parts, Rng, Stats
-from bayesnb.families.family import Family, Hyperparameters, checked_prior
+from bayesnb.families.family import Hyperparameters
 from bayesnb.families.gaussian import (
     VARIANCES,
     Gaussian,
     GaussianStats,
+    NormalFamily,
     NormalInverseGamma,
     Slip,
-    refuse_settled,
 )
-from bayesnb.families.record import FARTHEST, Expected, Linear, VariableNames, checked, lead
+from bayesnb.families.record import FARTHEST, Linear, VariableNames, checked, lead
 from bayesnb.families.removal import SLACK
 from bayesnb.families.shared_spread import Pair, multi_gamma_ratio
-from bayesnb.families.student import StudentBelief
-from bayesnb.families.support import RealNumbers, Support
+from bayesnb.families.student import MomentStats, StudentBelief
 from bayesnb.families.units import NumberUnit
 from bayesnb.families.vectors import (
     Present,
@@ -66,7 +64,7 @@ NEAR = 2.0  # spacings of a float
 
 
 @dataclass(frozen=True, eq=False)
-class VectorStats(Stats):
+class VectorStats(MomentStats):
     """Complete rows seen, their mean, and their summed squares and products about it.
 
     A row that lacks a cell of the block is not counted: it has no conjugate update.
@@ -84,25 +82,12 @@ class VectorStats(Stats):
         count, mean, scatter = (np.stack(values)[:, None] for values in zip(*moments, strict=True))
         return cls(count, mean, settled(scatter))
 
-    def __add__(self, other: Self) -> Self:
-        """Chan's merge of counts, means and scatters.
-
-        With a negative count it is the subtraction.
-        """
-        count = self.count + other.count
-        gap = other.mean - self.mean
-        share = ratio(other.count, count)
-        scatter = self.scatter + other.scatter + (self.count * share)[..., None, None] * outer(gap)
-        return type(self)(count, self.mean + share[..., None] * gap, scatter)
-
-    def __mul__(self, times: float) -> Self:
-        return type(self)(times * self.count, self.mean, times * self.scatter)
-
-    __rmul__ = __mul__
+    def products(self, weight: Any, gap: Any) -> Any:
+        return weight[..., None, None] * outer(gap)
 
     @property
-    def cells(self) -> Array:
-        return self.count
+    def spread(self) -> Array:
+        return self.scatter
 
     @property
     def counted_fields(self) -> list[str]:
@@ -145,10 +130,6 @@ class VectorStats(Stats):
     def invalid_columns(self) -> Array:
         """The columns of extreme numbers, infinite ones, or only one."""
         return self.columns.invalid_columns()
-
-    def pooled(self) -> Self:
-        """All classes as one, `(c, 1, ...) -> (...)`."""
-        return reduce(add, (self[c, 0] for c in range(len(self))))
 
 
 def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -319,6 +300,7 @@ class NormalInverseWishart(StudentBelief):
 
     multivariate: ClassVar[bool] = True
     degree: ClassVar[int] = 2
+    unit = 1.0
     common: ClassVar[tuple[str, ...]] = ("dof", "scale")
     density: ClassVar[type[Density]] = VectorDensity
     moments: ClassVar[Any] = MeanCovariance
@@ -346,22 +328,6 @@ class NormalInverseWishart(StudentBelief):
     @property
     def proper(self) -> Array:
         return (self.count > 0) & (self.dof > self.width - 1) & np.isfinite(self.log_det)
-
-    def update(self, stats: VectorStats) -> Self:
-        share = ratio(stats.count, self.count + stats.count)
-        return self.made(
-            self.location + share[..., None] * (stats.mean - self.location),
-            self.count + stats.count,
-            self.dof + self.per_class(self.pooled(stats.count)),
-            self.scale + self.per_class(self.pooled(self.surprise(stats))),
-        )
-
-    def surprise(self, stats: VectorStats) -> Array:
-        """The data's addition to the scale: their scatter about their mean, and that about the
-        location.
-        """
-        weight = self.count * ratio(stats.count, self.count + stats.count)
-        return stats.scatter + weight[..., None, None] * outer(stats.mean - self.location)
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
         after = self.update(stats)
@@ -397,26 +363,6 @@ class NormalInverseWishart(StudentBelief):
         step = turned(half, rng.standard_normal((*size, *self.location.shape)))
         mean = self.location + step / np.sqrt(self.count)[..., None]
         return VectorDensity(mean, half @ transposed(half))
-
-    @property
-    def mean(self) -> Expected:
-        """The parameter ``mean``; called, ``mean()``, the expected means and covariance.
-
-        The expected covariance is infinite for a dof of d + 1 or less.
-
-        See Also
-        --------
-        mode : The most probable means and covariance.
-
-        Examples
-        --------
-        >>> from bayesnb import NormalInverseWishart
-        >>> scale = [[4.0, 0.0], [0.0, 2.0]]
-        >>> NormalInverseWishart(mean=0.0, count=1.0, dof=5.0, scale=scale).mean().covariance
-        array([[2., 0.],
-               [0., 1.]])
-        """
-        return Expected.of(self.location, self.expected())
 
     def strengthened(self, times: Any, scale: float = 1.0) -> Self:
         """The belief that is worth `times` as many rows, a number or one for each class.
@@ -696,7 +642,7 @@ BLOCK = Hyperparameters(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultivariateGaussian(Family[VectorStats]):
+class MultivariateGaussian(NormalFamily[VectorStats]):
     """Columns of real numbers that depend on each other: a multivariate normal for each class.
 
     Parameters
@@ -737,33 +683,22 @@ class MultivariateGaussian(Family[VectorStats]):
     array([[0.72, 0.28]])
     """
 
-    prior: NormalInverseWishart | None = None
-    shared: bool = False
-
     word: ClassVar[str] = "multivariate"
     content: ClassVar[str] = "numbers, a bell-shaped cloud per class"
     stats: ClassVar[type[Stats]] = VectorStats
     conjugate: ClassVar[type[Belief]] = NormalInverseWishart
     hyperparameters: ClassVar[Hyperparameters | None] = BLOCK
-    support: ClassVar[Support] = RealNumbers()
-    shows_invalid: ClassVar[bool] = True
     multivariate: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checked_prior("MultivariateGaussian", self.prior, NormalInverseWishart)
-        if self.prior is not None:
-            refuse_settled("NormalInverseWishart", "dof", self.prior.dof, self.prior.count)
 
     @property
     def columnwise(self) -> Gaussian:
         return Gaussian()
 
-    def belief(self, stats: VectorStats) -> NormalInverseWishart:
-        prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
-        fields = shaped_fields(prior.fields, len(stats), stats.mean.shape[-1])
-        belief = NormalInverseWishart.raw(*fields, int(self.shared))
-        belief.check_common()
-        return belief
+    def weak_prior(self, stats: VectorStats) -> NormalInverseWishart:
+        return weak_prior(stats[:, 0].pooled())
+
+    def shaped(self, prior: NormalInverseWishart, stats: VectorStats) -> Sequence[Array]:
+        return shaped_fields(prior.fields, len(stats), stats.mean.shape[-1])
 
     def describe(self, belief: Any) -> str:
         free = belief.dof - belief.width + 1
@@ -788,11 +723,7 @@ class MultivariateGaussian(Family[VectorStats]):
             count = count[0]
             shape = shape[0]
             scale = scale[0]
-        weak = weak_prior(stats.pooled())
+        weak = self.weak_prior(stats)
         dof = weak.width - 1 + 2 * shape
         matrix = (shape * scale)[..., None, None] * weak.scale
         return replace(self, prior=NormalInverseWishart(weak.location, count, dof, matrix))
-
-    def smoothed(self, stats: VectorStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        """Every column by itself has the prior that `Gaussian` has of this smoothing."""
-        return replace(self, prior=self.belief(stats).strengthened(smoothing, scale))
