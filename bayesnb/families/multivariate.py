@@ -527,7 +527,7 @@ def checked_fields(
         )
     matrices = np.atleast_2d(scale)
     unit = np.sqrt(np.maximum(diagonal(matrices), 0.0))
-    asymmetric = np.abs(matrices - matrices.swapaxes(-1, -2)) > SYMMETRIC * outer(unit)
+    asymmetric = np.abs(matrices - transposed(matrices)) > SYMMETRIC * outer(unit)
     if asymmetric.any() or np.isnan(factor(matrices)).any():
         raise ValueError(
             f"{NAME}: scale must be symmetric and positive definite, got {scale.tolist()}. "
@@ -585,17 +585,15 @@ def squared_distances(belief: NormalInverseWishart, x: Array) -> tuple[Array, Ar
     return square, inner(near, near), square * inner(across, across)
 
 
-def shaped_fields(fields: Sequence[Array], classes: int, width: int) -> tuple[Array, ...]:
+def shaped_fields(fields: Sequence[Array], classes: int, width: int) -> list[Array]:
     """A prior's arrays with the axes of a block, or an error that says which they lack."""
     location, count, dof, scale = fields
+    matrix = scale if scale.ndim else scale * np.eye(width)
+    fitted = []
     try:
-        if scale.ndim == 0:
-            scale = scale * np.eye(width)
-        location, scale = (a[:, None] if a.ndim == n else a for a, n in ((location, 2), (scale, 3)))
-        count, dof = (a[:, None] if a.ndim == 1 else a for a in (count, dof))
-        shapes = (classes, 1, width), (classes, 1), (classes, 1), (classes, 1, width, width)
-        pairs = zip((location, count, dof, scale), shapes, strict=True)
-        fitted = tuple(np.broadcast_to(np.array(array), shape) for array, shape in pairs)
+        for array, own in ((location, 1), (count, 0), (dof, 0), (matrix, 2)):
+            wide = np.expand_dims(array, 1) if array.ndim == own + 1 else array
+            fitted.append(np.broadcast_to(np.array(wide), (classes, 1, *(width,) * own)))
     except ValueError:
         raise ValueError(
             f"MultivariateGaussian: a prior with mean, count, dof and scale of the shapes "

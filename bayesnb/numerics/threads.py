@@ -4,12 +4,8 @@ Results come in order, whatever the number of threads.
 """
 
 import os
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from threading import Lock, Thread
-from typing import Any
 
 # Cells handed to a thread at once: fewer cost more to hand over than to work on, more leave a
 # thread idle at the end.
@@ -46,37 +42,10 @@ def in_order[In, Out](
     if len(items) == 1:
         return [work(items[0])]
     threads = min(len(items), threads_of(n_jobs))
-    return map(work, items) if threads <= 1 else _on_threads(work, items, threads)
-
-
-def _on_threads[In, Out](work: Callable[[In], Out], items: Sequence[In], threads: int) -> list[Out]:
-    """Let this thread and new ones take items in turn until none is left; a pool would take longer
-    to start.
-    """
-    done: dict[int, Out] = {}
-    errors: dict[int, BaseException] = {}
-    left, turn = iter(range(len(items))), Lock()
-
-    def labour() -> None:
-        while not errors:
-            with turn:
-                at = next(left, None)
-            if at is None:
-                return
-            try:
-                done[at] = work(items[at])
-            except BaseException as error:
-                errors[at] = error
-
-    helpers = [Thread(target=labour, daemon=True) for _ in range(threads - 1)]
-    for helper in helpers:
-        helper.start()
-    labour()
-    for helper in helpers:
-        helper.join()
-    if errors:
-        raise errors[min(errors)]
-    return [done[at] for at in range(len(items))]
+    if threads <= 1:
+        return map(work, items)
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
 
 
 def ahead[Item](items: Iterator[Item]) -> Generator[Item]:
@@ -93,37 +62,16 @@ def threads_of(n_jobs: int | None) -> int:
     """Number of threads for `n_jobs`: a negative number is one for each core that this process may
     use.
 
-    None is as many, but no more than the environment allows to Numba's or OpenMP's kernels, or
-    threadpoolctl to OpenMP in this thread: joblib, Dask and batch systems share out a machine so.
-    It is asked only where there is much to do.
+    None is as many, but no more than the environment allows to Numba's or OpenMP's kernels: joblib,
+    Dask and batch systems share out a machine so. It is asked only where there is much to do.
     """
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
     from joblib import cpu_count  # knows affinity and the quota of a container
 
-    cores: int = cpu_count()
-    return cores if n_jobs is not None else max(min(cores, *_limits()), 1)
-
-
-def _limits() -> Iterable[int]:
-    """Yield the numbers of threads that the environment and libraries allow, and one that is not a
-    limit.
-    """
-    yield sys.maxsize
-    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
+    limits: list[int] = [cpu_count()]
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS") if n_jobs is None else ():
         outermost = os.environ.get(name, "").split(",")[0].strip()
         if outermost.isdecimal():
-            yield int(outermost)
-    for library in _openmp():
-        yield library.num_threads
-
-
-@cache
-def _openmp() -> list[Any]:
-    """Libraries of OpenMP in this process, scikit-learn's among them.
-
-    The search takes milliseconds, so it is kept.
-    """
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="openmp").lib_controllers
+            limits.append(int(outermost))
+    return max(min(limits), 1)
