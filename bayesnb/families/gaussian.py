@@ -150,12 +150,6 @@ class GaussianStats(MomentStats):
         """Columns in which no class has a usual variance, or a mean is extreme, infinite or
         missing.
         """
-        if (
-            self.ssd.min() > 1e-280
-            and self.ssd.max() < 1e280
-            and np.vdot(self.mean, self.mean) < 1e280
-        ):
-            return np.empty(0, np.intp)  # as in most batches: in every class
         spread = self.ssd.max(axis=0)
         usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
         return np.flatnonzero(~usual)
