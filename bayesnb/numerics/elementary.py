@@ -18,6 +18,7 @@ LN2_HIGH = 0.6931471803691238
 LN2_LOW = 1.9082149292705877e-10
 # 2 atanh(s) / s - 2 in powers of s**2; the next term is below 2e-18
 ATANH = tuple(2 / n for n in range(3, 22, 2))
+SMALL = 0.41  # up to here 1 + u < sqrt(2), and log1p(u) is series(u / (2 + u))
 # A small number added to it is rounded to a whole one, which the last bits of the sum are: two
 # instructions, where AVX2 has none that turns doubles into 64-bit integers.
 ROUNDER = 1.5 * 2.0**52

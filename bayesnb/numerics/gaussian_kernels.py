@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bayesnb.numerics.compilation import Array, compiled
-from bayesnb.numerics.elementary import log1p
+from bayesnb.numerics.elementary import SMALL, log1p, series
 from bayesnb.numerics.row_kernels import any_infinite_or_missing, clear
 from bayesnb.numerics.threads import blocks
 
@@ -31,6 +31,7 @@ LARGE = 1e60
 LITTLE = 1 << 15
 # of rows, classes and features at once in a definition, which stay in a core's cache
 CELLS = 1 << 14
+SMALL_FALL = 0.29  # below -0.29 1 + u < sqrt(1/2), where the series ends on the other side
 
 
 @compiled
@@ -64,7 +65,7 @@ def student(
         else:
             transpose(part, tile)
             for c in range(len(mean)):
-                sum_of_each(tile, mean[c], width[c], exponent[c], height[c], total[c])
+                sum_of_each(tile, mean[c], width[c], exponent[c], height[c], spare, total[c])
             for i in range(len(part)):
                 for c in range(len(mean)):
                     sums[i, c] += total[c, i]
@@ -184,11 +185,14 @@ def take_logs(q: Array, total: Array) -> None:
 
 @compiled
 def sum_of_each(
-    tile: Array, mean: Array, width: Array, exponent: Array, height: Array, total: Array
+    tile: Array, mean: Array, width: Array, exponent: Array, height: Array, u: Array, total: Array
 ) -> None:
     """Sum of the log-densities of each lane, a logarithm for each feature.
 
-    A missing cell adds nothing. A width is below 0 where a row has left.
+    A missing cell adds nothing.
+
+    Where all u of a tile are small, log1p is its series, without the part that takes an exponent
+    out. A width below 0, of a row that has left, makes u negative.
     """
     clear(total)
     for j in range(len(tile)):
@@ -196,7 +200,16 @@ def sum_of_each(
         w = width[j]
         e = exponent[j]
         h = height[j]
+        large = 0
         for i in range(LANES):
             d = tile[j, i] - m
-            value = h - e * log1p(w * d * d)
-            total[i] += value if d == d else 0.0
+            u[i] = w * d * d
+            large |= (u[i] > SMALL) | (u[i] < -SMALL_FALL)
+        if large != 0:
+            for i in range(LANES):
+                value = h - e * log1p(u[i])
+                total[i] += value if u[i] == u[i] else 0.0
+        else:
+            for i in range(LANES):
+                value = h - e * series(u[i] / (2.0 + u[i]))
+                total[i] += value if u[i] == u[i] else 0.0
