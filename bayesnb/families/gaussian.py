@@ -7,10 +7,10 @@ Bayesian analysis of the Gaussian distribution, section 3; the predictive is Stu
 `shared=True` all classes have one variance, and what tells them apart is linear in the cells.
 """
 
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -29,7 +29,6 @@ from bayesnb.families.family import (
 )
 from bayesnb.families.record import (
     FARTHEST,
-    Expected,
     Linear,
     NumberUnit,
     Power,
@@ -41,7 +40,7 @@ from bayesnb.families.record import (
     silent,
 )
 from bayesnb.families.removal import SLACK, left_of, slack
-from bayesnb.families.student import Pair, StudentBelief
+from bayesnb.families.student import MomentStats, Pair, StudentBelief
 from bayesnb.families.sums import by_rows, made_at
 from bayesnb.families.weight import Weight
 from bayesnb.formatting import number_range
@@ -63,7 +62,7 @@ class Slip(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianStats(Stats):
+class GaussianStats(MomentStats):
     """Rows seen, their mean, and their summed squared deviation. All `(c, f)`."""
 
     count: Array
@@ -88,21 +87,12 @@ class GaussianStats(Stats):
         count, mean, _, ssd = total
         return cls(count, mean, ssd)
 
-    def __add__(self, other: Self) -> Self:
-        """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
-        count = self.count + other.count
-        gap = other.mean - self.mean
-        step = ratio(other.count, count) * gap
-        return type(self)(count, self.mean + step, self.ssd + other.ssd + self.count * step * gap)
-
-    def __mul__(self, times: Any) -> Self:
-        return type(self)(times * self.count, self.mean, times * self.ssd)
-
-    __rmul__ = __mul__
+    def products(self, weight: Any, gap: Any) -> Any:
+        return weight * gap * gap
 
     @property
-    def cells(self) -> Array:
-        return self.count
+    def spread(self) -> Array:
+        return self.ssd
 
     def without(
         self, part: Self, every: Any = False, rounding: float = SLACK
@@ -160,10 +150,6 @@ class GaussianStats(Stats):
         spread = self.ssd.max(axis=0)
         usual = (spread > 1e-280) & (spread < 1e280) & (np.abs(self.mean).max(axis=0) < 1e140)
         return np.flatnonzero(~usual)
-
-    def pooled(self) -> Self:
-        """All classes as one, `(c, f) -> (f,)`."""
-        return reduce(add, (self[c] for c in range(len(self))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +247,7 @@ class NormalInverseGamma(StudentBelief):
     """
 
     width = 1
-    per_dof = 0.5
+    unit = 0.5
     common: ClassVar[tuple[str, ...]] = ("shape", "scale")
     density: ClassVar[type[Density]] = GaussianDensity
     location: Array  # `mean` to the user
@@ -296,13 +282,6 @@ class NormalInverseGamma(StudentBelief):
     @property
     def proper(self) -> Array:
         return (self.count > 0) & (self.shape > 0) & (self.scale > 0)
-
-    def surprise(self, stats: GaussianStats, xp: Any = special) -> Any:
-        """The data's addition to the scale: half their spread about themselves and about the
-        location.
-        """
-        share = xp.ratio(stats.count, self.count + stats.count)
-        return (stats.ssd + self.count * share * (stats.mean - self.location) ** 2) / 2
 
     def log_evidence(self, stats: GaussianStats, xp: Any = special) -> Array:
         terms = stats.count / 2, self.surprise(stats, xp), xp.log1p(stats.count / self.count)
@@ -342,24 +321,6 @@ class NormalInverseGamma(StudentBelief):
         gamma = rng.standard_gamma(shape, lead(size) + shape.shape)
         variance = self.scale / self.per_class(gamma, len(lead(size)))
         return GaussianDensity(rng.normal(self.location, np.sqrt(variance / self.count)), variance)
-
-    @property
-    def mean(self) -> Expected:
-        """The parameter ``mean``; called, ``mean()``, the expected mean and variance.
-
-        The expected variance is infinite for a shape of 1 or less.
-
-        See Also
-        --------
-        mode : The most probable mean and variance.
-
-        Examples
-        --------
-        >>> from bayesnb import NormalInverseGamma
-        >>> NormalInverseGamma(mean=0.0, count=1.0, shape=3.0, scale=4.0).mean().variance
-        array(2.)
-        """
-        return Expected.of(self.location, self.expected())
 
     def strengthened(self, times: Any, scale: float = 1.0) -> Self:
         if np.any(self.shape < 0):
@@ -530,7 +491,41 @@ NORMAL = Hyperparameters(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian(Family[GaussianStats]):
+class NormalFamily[S: MomentStats](Family[S]):
+    """What columns of numbers and blocks of them share: how a prior is made and shaped."""
+
+    prior: Any = None
+    shared: bool = False
+
+    support: ClassVar[Support] = RealNumbers()
+    shows_invalid: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_prior(type(self).__name__, self.prior, self.conjugate)  # type: ignore[arg-type]
+        if self.prior is not None:
+            refuse_settled(self.prior)
+
+    @abstractmethod
+    def weak_prior(self, stats: S) -> Any:
+        """The prior on the scale of the data."""
+
+    @abstractmethod
+    def shaped(self, prior: Any, stats: S) -> Sequence[Array]:
+        """A prior's arrays with the axes of the stats, or an error that says which they lack."""
+
+    def belief(self, stats: S) -> Any:
+        prior = self.weak_prior(stats) if self.prior is None else self.prior
+        belief: Any = self.conjugate.raw(*self.shaped(prior, stats), int(self.shared))  # type: ignore[union-attr]
+        belief.check_common()
+        return belief
+
+    def smoothed(self, stats: S, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
+        """Every column by itself has the prior that `Gaussian` has of this smoothing."""
+        return replace(self, prior=self.belief(stats).strengthened(smoothing, scale))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian(NormalFamily[GaussianStats]):
     """Columns of real numbers: a normal distribution for each class and column.
 
     Parameters
@@ -566,32 +561,21 @@ class Gaussian(Family[GaussianStats]):
     [3.64, 3.64]
     """
 
-    prior: NormalInverseGamma | None = None
-    shared: bool = False
-
     content: ClassVar[str] = "numbers, a bell curve per class"
     has_width: ClassVar[bool] = True
     stats: ClassVar[type[Stats]] = GaussianStats
     conjugate: ClassVar[type[Belief]] = NormalInverseGamma
     hyperparameters: ClassVar[Hyperparameters | None] = NORMAL
-    support: ClassVar[Support] = RealNumbers()
-    shows_invalid: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checked_prior("Gaussian", self.prior, NormalInverseGamma)
-        if self.prior is not None:
-            refuse_settled("NormalInverseGamma", "shape", self.prior.shape, self.prior.count)
 
     @property
     def columnwise(self) -> "Gaussian":
         return replace(self, shared=False)
 
-    def belief(self, stats: GaussianStats) -> NormalInverseGamma:
-        prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
-        wide = shaped("Gaussian", prior, stats.count.shape)
-        belief = NormalInverseGamma.raw(*wide.fields, int(self.shared))
-        belief.check_common()
-        return belief
+    def weak_prior(self, stats: GaussianStats) -> NormalInverseGamma:
+        return weak_prior(stats.pooled())
+
+    def shaped(self, prior: NormalInverseGamma, stats: GaussianStats) -> Sequence[Array]:
+        return shaped("Gaussian", prior, stats.count.shape).fields
 
     def describe(self, belief: Any) -> str:
         spread = np.sqrt(belief.scale / np.where(belief.shape > 0, belief.shape, np.nan))
@@ -605,13 +589,10 @@ class Gaussian(Family[GaussianStats]):
         pooled mean.
         """
         count, shape, scale = values
-        weak = weak_prior(stats.pooled())
+        weak = self.weak_prior(stats)
         return replace(
             self, prior=NormalInverseGamma(weak.location, count, shape, shape * scale * weak.scale)
         )
-
-    def smoothed(self, stats: GaussianStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        return replace(self, prior=self.belief(stats).strengthened(smoothing, scale))
 
 
 def weak_prior(pooled: GaussianStats) -> NormalInverseGamma:
@@ -627,17 +608,19 @@ def constant(stats: GaussianStats) -> Array:
     return np.sqrt(ratio(stats.ssd, stats.count)) <= 2 * np.spacing(np.abs(stats.mean))
 
 
-def refuse_settled(prior: str, name: str, about_variance: Array, count: Array) -> None:
+def refuse_settled(prior: StudentBelief) -> None:
     """Raise for a prior that settles the variance so much that no digit of a score's distribution
     is left.
 
     Its cumulants are differences of shape * (1 / count + u) and shape / count, whose digits cancel.
     """
-    if (about_variance / np.maximum(count, 1.0) > MOST_SETTLED).any():
+    name = prior.common[0]
+    rows = getattr(prior, name)
+    if (rows / np.maximum(prior.count, 1.0) > MOST_SETTLED).any():
         raise ValueError(
-            f"{prior}: {name} can be at most 1e12 times the count, or 1e12 where that is below 1, "
-            "got "
-            f"{np.max(about_variance):g}: beyond that a score has no digit left. Give a smaller "
+            f"{type(prior).__name__}: {name} can be at most 1e12 times the count, or 1e12 where "
+            "that is below 1, got "
+            f"{np.max(rows):g}: beyond that a score has no digit left. Give a smaller "
             f"{name}; 1e9 already "
             "holds a variance to four digits and more."
         )

@@ -17,25 +17,23 @@ together.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import multigammaln
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Narrowed, Parts, Rng, Stats
-from bayesnb.families.family import Family, Hyperparameters, RealNumbers, Support, checked_prior
+from bayesnb.families.family import Hyperparameters
 from bayesnb.families.gaussian import (
     VARIANCES,
     Gaussian,
     GaussianStats,
+    NormalFamily,
     NormalInverseGamma,
-    refuse_settled,
 )
 from bayesnb.families.record import (
     FARTHEST,
-    Expected,
     Linear,
     NumberUnit,
     VariableNames,
@@ -43,7 +41,7 @@ from bayesnb.families.record import (
     lead,
 )
 from bayesnb.families.removal import SLACK
-from bayesnb.families.student import Pair, StudentBelief, multi_gamma_ratio
+from bayesnb.families.student import MomentStats, Pair, StudentBelief, multi_gamma_ratio
 from bayesnb.families.vectors import (
     Present,
     Root,
@@ -70,7 +68,7 @@ NEAR = 2.0  # spacings of a float
 
 
 @dataclass(frozen=True, eq=False)
-class VectorStats(Stats):
+class VectorStats(MomentStats):
     """Complete rows seen, their mean, and their summed squares and products about it.
 
     A row that lacks a cell of the block is not counted: it has no conjugate update.
@@ -88,25 +86,12 @@ class VectorStats(Stats):
         count, mean, scatter = (np.stack(values)[:, None] for values in zip(*moments, strict=True))
         return cls(count, mean, settled(scatter))
 
-    def __add__(self, other: Self) -> Self:
-        """Chan's merge of counts, means and scatters.
-
-        With a negative count it is the subtraction.
-        """
-        count = self.count + other.count
-        gap = other.mean - self.mean
-        share = ratio(other.count, count)
-        scatter = self.scatter + other.scatter + (self.count * share)[..., None, None] * outer(gap)
-        return type(self)(count, self.mean + share[..., None] * gap, scatter)
-
-    def __mul__(self, times: float) -> Self:
-        return type(self)(times * self.count, self.mean, times * self.scatter)
-
-    __rmul__ = __mul__
+    def products(self, weight: Any, gap: Any) -> Any:
+        return weight[..., None, None] * outer(gap)
 
     @property
-    def cells(self) -> Array:
-        return self.count
+    def spread(self) -> Array:
+        return self.scatter
 
     @property
     def columns(self) -> GaussianStats:
@@ -140,10 +125,6 @@ class VectorStats(Stats):
     def invalid_columns(self) -> Array:
         """The columns of extreme numbers, infinite ones, or only one."""
         return self.columns.invalid_columns()
-
-    def pooled(self) -> Self:
-        """All classes as one, `(c, 1, ...) -> (...)`."""
-        return reduce(add, (self[c, 0] for c in range(len(self))))
 
 
 def _moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -314,6 +295,7 @@ class NormalInverseWishart(StudentBelief):
 
     multivariate: ClassVar[bool] = True
     degree: ClassVar[int] = 2
+    unit = 1.0
     common: ClassVar[tuple[str, ...]] = ("dof", "scale")
     density: ClassVar[type[Density]] = VectorDensity
     moments: ClassVar[Any] = MeanCovariance
@@ -341,13 +323,6 @@ class NormalInverseWishart(StudentBelief):
     @property
     def proper(self) -> Array:
         return (self.count > 0) & (self.dof > self.width - 1) & np.isfinite(self.log_det)
-
-    def surprise(self, stats: VectorStats) -> Array:
-        """The data's addition to the scale: their scatter about their mean, and that about the
-        location.
-        """
-        weight = self.count * ratio(stats.count, self.count + stats.count)
-        return stats.scatter + weight[..., None, None] * outer(stats.mean - self.location)
 
     def log_evidence(self, stats: VectorStats, xp: Any = special) -> Array:
         after = self.update(stats)
@@ -383,26 +358,6 @@ class NormalInverseWishart(StudentBelief):
         step = turned(half, rng.standard_normal((*size, *self.location.shape)))
         mean = self.location + step / np.sqrt(self.count)[..., None]
         return VectorDensity(mean, half @ transposed(half))
-
-    @property
-    def mean(self) -> Expected:
-        """The parameter ``mean``; called, ``mean()``, the expected means and covariance.
-
-        The expected covariance is infinite for a dof of d + 1 or less.
-
-        See Also
-        --------
-        mode : The most probable means and covariance.
-
-        Examples
-        --------
-        >>> from bayesnb import NormalInverseWishart
-        >>> scale = [[4.0, 0.0], [0.0, 2.0]]
-        >>> NormalInverseWishart(mean=0.0, count=1.0, dof=5.0, scale=scale).mean().covariance
-        array([[2., 0.],
-               [0., 1.]])
-        """
-        return Expected.of(self.location, self.expected())
 
     def strengthened(self, times: Any, scale: float = 1.0) -> Self:
         """The belief that is worth `times` as many rows, a number or one for each class.
@@ -567,7 +522,7 @@ def checked_fields(
         )
     matrices = np.atleast_2d(scale)
     unit = np.sqrt(np.maximum(diagonal(matrices), 0.0))
-    asymmetric = np.abs(matrices - matrices.swapaxes(-1, -2)) > SYMMETRIC * outer(unit)
+    asymmetric = np.abs(matrices - transposed(matrices)) > SYMMETRIC * outer(unit)
     if asymmetric.any() or np.isnan(factor(matrices)).any():
         raise ValueError(
             f"{NAME}: scale must be symmetric and positive definite, got {scale.tolist()}. "
@@ -625,17 +580,15 @@ def squared_distances(belief: NormalInverseWishart, x: Array) -> tuple[Array, Ar
     return square, inner(near, near), square * inner(across, across)
 
 
-def shaped_fields(fields: Sequence[Array], classes: int, width: int) -> tuple[Array, ...]:
+def shaped_fields(fields: Sequence[Array], classes: int, width: int) -> list[Array]:
     """A prior's arrays with the axes of a block, or an error that says which they lack."""
     location, count, dof, scale = fields
+    matrix = scale if scale.ndim else scale * np.eye(width)
+    fitted = []
     try:
-        if scale.ndim == 0:
-            scale = scale * np.eye(width)
-        location, scale = (a[:, None] if a.ndim == n else a for a, n in ((location, 2), (scale, 3)))
-        count, dof = (a[:, None] if a.ndim == 1 else a for a in (count, dof))
-        shapes = (classes, 1, width), (classes, 1), (classes, 1), (classes, 1, width, width)
-        pairs = zip((location, count, dof, scale), shapes, strict=True)
-        fitted = tuple(np.broadcast_to(np.array(array), shape) for array, shape in pairs)
+        for array, own in ((location, 1), (count, 0), (dof, 0), (matrix, 2)):
+            wide = np.expand_dims(array, 1) if array.ndim == own + 1 else array
+            fitted.append(np.broadcast_to(np.array(wide), (classes, 1, *(width,) * own)))
     except ValueError:
         raise ValueError(
             f"MultivariateGaussian: a prior with mean, count, dof and scale of the shapes "
@@ -682,7 +635,7 @@ BLOCK = Hyperparameters(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultivariateGaussian(Family[VectorStats]):
+class MultivariateGaussian(NormalFamily[VectorStats]):
     """Columns of real numbers that depend on each other: a multivariate normal for each class.
 
     Parameters
@@ -723,33 +676,22 @@ class MultivariateGaussian(Family[VectorStats]):
     array([[0.72, 0.28]])
     """
 
-    prior: NormalInverseWishart | None = None
-    shared: bool = False
-
     word: ClassVar[str] = "multivariate"
     content: ClassVar[str] = "numbers, a bell-shaped cloud per class"
     stats: ClassVar[type[Stats]] = VectorStats
     conjugate: ClassVar[type[Belief]] = NormalInverseWishart
     hyperparameters: ClassVar[Hyperparameters | None] = BLOCK
-    support: ClassVar[Support] = RealNumbers()
-    shows_invalid: ClassVar[bool] = True
     multivariate: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        checked_prior("MultivariateGaussian", self.prior, NormalInverseWishart)
-        if self.prior is not None:
-            refuse_settled("NormalInverseWishart", "dof", self.prior.dof, self.prior.count)
 
     @property
     def columnwise(self) -> Gaussian:
         return Gaussian()
 
-    def belief(self, stats: VectorStats) -> NormalInverseWishart:
-        prior = weak_prior(stats.pooled()) if self.prior is None else self.prior
-        fields = shaped_fields(prior.fields, len(stats), stats.mean.shape[-1])
-        belief = NormalInverseWishart.raw(*fields, int(self.shared))
-        belief.check_common()
-        return belief
+    def weak_prior(self, stats: VectorStats) -> NormalInverseWishart:
+        return weak_prior(stats[:, 0].pooled())
+
+    def shaped(self, prior: NormalInverseWishart, stats: VectorStats) -> Sequence[Array]:
+        return shaped_fields(prior.fields, len(stats), stats.mean.shape[-1])
 
     def describe(self, belief: Any) -> str:
         free = belief.dof - belief.width + 1
@@ -774,11 +716,7 @@ class MultivariateGaussian(Family[VectorStats]):
             count = count[0]
             shape = shape[0]
             scale = scale[0]
-        weak = weak_prior(stats.pooled())
+        weak = self.weak_prior(stats)
         dof = weak.width - 1 + 2 * shape
         matrix = (shape * scale)[..., None, None] * weak.scale
         return replace(self, prior=NormalInverseWishart(weak.location, count, dof, matrix))
-
-    def smoothed(self, stats: VectorStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
-        """Every column by itself has the prior that `Gaussian` has of this smoothing."""
-        return replace(self, prior=self.belief(stats).strengthened(smoothing, scale))

@@ -31,8 +31,10 @@ and then the precision, which is Wishart: the determinant of its scale and two o
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import reduce
 from math import factorial
 from numbers import Integral
+from operator import add
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -40,9 +42,10 @@ from scipy.special import polygamma, psi
 
 from bayesnb.families import quantiles
 from bayesnb.families.base import ORDER, Array, Belief, Cells, Density, Stats
-from bayesnb.families.record import Linear, by_feature, of_powers, silent
+from bayesnb.families.record import Expected, Linear, by_feature, of_powers, silent
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
 from bayesnb.families.vectors import inner, transposed, turned
+from bayesnb.numerics import special
 from bayesnb.numerics.special import (
     LOG_2PI,
     LOG_PI,
@@ -144,6 +147,44 @@ class Moments(NamedTuple):
     variance: Array
 
 
+class MomentStats(Stats):
+    """Rows seen, their mean, and their summed squares about it, of columns or of a block."""
+
+    count: Array
+    mean: Array
+
+    @property
+    @abstractmethod
+    def spread(self) -> Array:
+        """The summed squares, or squares and products."""
+
+    @abstractmethod
+    def products(self, weight: Any, gap: Any) -> Any:
+        """Squares of a gap, or squares and products, times a weight of each block."""
+
+    def __add__(self, other: Self) -> Self:
+        """Chan's merge; it holds for negative counts too, so it is also the subtraction."""
+        count = self.count + other.count
+        gap = other.mean - self.mean
+        share = ratio(other.count, count)
+        spread = self.spread + other.spread + self.products(self.count * share, gap)
+        step = share.reshape(share.shape + (1,) * (gap.ndim - share.ndim)) * gap
+        return type(self)(count, self.mean + step, spread)  # type: ignore[call-arg]
+
+    def __mul__(self, times: Any) -> Self:
+        return type(self)(times * self.count, self.mean, times * self.spread)  # type: ignore[call-arg]
+
+    __rmul__ = __mul__
+
+    @property
+    def cells(self) -> Array:
+        return self.count
+
+    def pooled(self) -> Self:
+        """All classes as one, and without an axis of blocks: `(c, ...) -> (...)`."""
+        return reduce(add, (self[c] for c in range(len(self))))
+
+
 class StudentBelief(Belief):
     """A belief about mean and spread of columns, or of a block. Axes are `(c, f)`, or `(c, 1)`.
 
@@ -156,7 +197,7 @@ class StudentBelief(Belief):
     density: ClassVar[type[Density]]
     moments: ClassVar[Any] = Moments
     width: int  # columns of a block
-    per_dof: ClassVar[float] = 1.0  # what a degree of freedom is in the third field
+    unit: ClassVar[float]  # what a row, or a square, adds to the parameters of the spread
     location: Array
     count: Array
     dof: Any
@@ -265,21 +306,42 @@ class StudentBelief(Belief):
         """A number of each block, so that it meets the matrix."""
         return values[..., None, None] if self.multivariate else values
 
-    @abstractmethod
-    def surprise(self, stats: Any) -> Array:
-        """The data's addition to the scale: their spread about their mean and the location."""
+    # What rows teach
 
     def update(self, stats: Any) -> Self:
-        location, count, freedom, scale = self.fields
-        share = self.per_column(ratio(stats.count, count + stats.count))
+        share = self.per_column(ratio(stats.count, self.count + stats.count))
+        _, _, rows, scale = self.fields
         return self.made(
-            location + share * (stats.mean - location),
-            count + stats.count,
-            freedom + self.per_dof * self.per_class(self.pooled(stats.count)),
+            self.location + share * (stats.mean - self.location),
+            self.count + stats.count,
+            rows + self.unit * self.per_class(self.pooled(stats.count)),
             scale + self.per_class(self.pooled(self.surprise(stats))),
         )
 
+    def surprise(self, stats: Any, xp: Any = special) -> Any:
+        """The data's addition to the scale: their spread, about themselves and the location."""
+        weight = self.count * xp.ratio(stats.count, self.count + stats.count)
+        return self.unit * (stats.spread + stats.products(weight, stats.mean - self.location))
+
     # Parameters
+
+    @property
+    def mean(self) -> Expected:
+        """The parameter ``mean``; called, ``mean()``, the expected mean and variance.
+
+        The expected variance is infinite for a shape of 1 or less.
+
+        See Also
+        --------
+        mode : The most probable mean and variance.
+
+        Examples
+        --------
+        >>> from bayesnb import NormalInverseGamma
+        >>> NormalInverseGamma(mean=0.0, count=1.0, shape=3.0, scale=4.0).mean().variance
+        array(2.)
+        """
+        return Expected.of(self.location, self.expected())
 
     def expected(self) -> Any:
         """The expected mean and spread, infinite where none is expected."""
