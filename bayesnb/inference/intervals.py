@@ -97,9 +97,12 @@ class ScoreCumulants(NamedTuple):
 
     def silence_undefined(self) -> Array:
         """Put zeros where a row lacks a cumulant, and return these rows, `(r,)`."""
+        undefined = np.zeros(self.alone.shape[1], bool)
         parts = self.alone, self.seen, *self.common
-        with np.errstate(invalid="ignore"):
-            undefined = ~np.isfinite(sum(part.sum(axis=(0, 2)) for part in parts))
+        for part in parts:
+            finite = np.isfinite(part)
+            if not finite.all():  # hardly ever
+                undefined |= ~finite.all(axis=(0, 2))
         if undefined.any():
             for part in parts:
                 part[:, undefined] = 0.0
