@@ -400,7 +400,7 @@ class NormalInverseGamma(StudentBelief):
         parameters = map(np.ascontiguousarray, fields)
         still = of_powers(self.still_cumulants(ORDER, tilt * w), power).sum(axis=-1)
         total = np.empty((ORDER, len(cells), len(self)))
-        kernel = numerics.transform_kernels.student_cumulants
+        kernel = numerics.moment_kernels.student_cumulants
         if kernel(cells, *parameters, w, tilt, still, total):
             at_location = of_powers(self.cumulants(self.location, ORDER, tilt * w), power)
             gone = np.isnan(cells)

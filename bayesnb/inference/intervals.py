@@ -260,12 +260,19 @@ def _invert(
         rows = slow[places]
         two = scores[places] if scores.classes == 2 else scores[places].of([i, j])
         of_second = cumulants[:, rows, j - scores.classes]
-        exact = invert(two, of_second, level, ends[:, rows, j], target.observed)
+        exact, known = invert(two, of_second, level, ends[:, rows, j], target.observed)
         ends[:, rows, j] = exact
         ends[:, rows, i] = -exact[::-1]
         if not target.observed:
-            for part in characteristic_functions(two, kept[places][:, [i, j]], False, narrow=False):
-                mean[rows[part.rows][:, None], [i, j]] = part.means()
+            good = np.isfinite(known)
+            mean[rows[good], j] = known[good]
+            mean[rows[good], i] = 1 - known[good]
+            left = np.flatnonzero(~good)
+            if not len(left):
+                continue
+            both = np.ones((len(left), 2), bool)
+            for part in characteristic_functions(two[left], both, False, narrow=False):
+                mean[rows[left[part.rows]][:, None], [i, j]] = part.means()
     many = np.flatnonzero(~few)
     if not len(many):
         return

@@ -31,17 +31,25 @@ HISTOGRAM_WIDTH_FACTOR = 4.0
 FIRST_PLACES = 20  # enough of a normal variable in its window
 DOUBLINGS = 14  # of places, up to 163,840: a row that needs more is drawn
 NUMBERS_AT_ONCE = 1 << 18  # rows times places
+# A mean is taken from the density in a window up to this width, which costs places**2, so up to so
+# many of them: it takes a quarter of the time of a transform of its own.
+MAX_DENSITY_WIDTH = 80.0
+MAX_DENSITY = 256
 
 
-def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool) -> Array:
-    """Exact quantiles of U_1 - U_0 of each row, near a guess, `(q, r)`.
+def invert(
+    scores: Scores, cumulants: Array, level: Array, guess: Array, observed: bool
+) -> tuple[Array, Array]:
+    """Exact quantiles of U_1 - U_0 of each row, near a guess, `(q, r)`, and means, `(r,)`.
 
-    NaN where the transform does not die out within MAX_PLACES.
+    Quantiles are NaN where the transform does not die out within so many places. Means of the
+    probability are of rows that are fixed, and NaN where the window is too narrow or too wide.
     """
     lower, upper = log_odds_window(scores, np.sqrt(cumulants[1]), observed)
     factor = HISTOGRAM_WIDTH_FACTOR if scores.belief.has_atoms else WIDTH_FACTOR
     width = factor ** np.ceil(np.log(upper - lower) / np.log(factor))
     exact = np.full_like(guess, np.nan)
+    mean = np.full(len(scores), np.nan)
     for shared in np.unique(width).tolist():
         step = 2 * np.pi / shared
         group = np.flatnonzero(width == shared)
@@ -58,7 +66,10 @@ def invert(scores: Scores, cumulants: Array, level: Array, guess: Array, observe
                 near = guess[:, rows] - middle
                 found = numerics.fourier_inversion.search(phi, step, ends, near, level)
                 exact[:, rows] = np.sort(found + middle, axis=0)
-    return exact
+                if not observed and shared < MAX_DENSITY_WIDTH and n <= MAX_DENSITY:
+                    by_density = numerics.fourier_inversion.mean_by_density
+                    mean[rows] = by_density(phi, step, ends[0], shared, middle)
+    return exact, mean
 
 
 def _count_places(scores: Scores, step: float, observed: bool) -> Array:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from bayesnb.numerics.threads import blocks
 
@@ -105,6 +106,18 @@ def of_half_transform(phi: Array, step: float, t: Array, below: Array) -> Distri
         return share, cosh * density.real
 
     return distribution
+
+
+def mean_by_density(phi: Array, step: float, lower: Array, width: float, centre: Array) -> Array:
+    """The mean of 1 / (1 + exp(-x)) from transforms about the centre, `(r, n) -> (r,)`, over a
+    window each.
+    """
+    t = (np.arange(phi.shape[1]) + 0.5) * step
+    points = int(width * (len(t) * step + 10.0) / (2.0 * np.pi)) + 1  # the logistic ends at t = 10
+    x = width * np.arange(points) / points
+    turned = phi * np.exp(-1j * lower[:, None] * t)
+    density = (turned @ np.exp(-1j * t[:, None] * x)).real * (step / np.pi)
+    return (density * expit((centre + lower)[:, None] + x)).sum(axis=1) * width / points
 
 
 def turn(terms: Array, step: float, x: Array) -> Array:
