@@ -37,7 +37,7 @@ HOMES = {
     "sklearn": {"estimators"},
     "numba": {"numerics"},
     "narwhals": {"data"},
-    "pandas": {"data", "datasets", "results"},
+    "pandas": {"data", "results"},
     "matplotlib": {"plots"},
     "pymc": {"mcmc"},
     "pytensor": {"mcmc"},

@@ -4,7 +4,7 @@ The only room that knows dataframes.
 """
 
 from bayesnb.data.columns import Lists, is_lazy, is_missing, refuse_lazy
-from bayesnb.data.files import Reading, TableReader, open_reader, read_file, write_frames
+from bayesnb.data.files import Reading, TableReader, open_reader, read_file, read_text, write_frames
 from bayesnb.data.tables import (
     SparseTable,
     Table,
@@ -24,6 +24,7 @@ __all__ = [
     "open_reader",
     "open_table",
     "read_file",
+    "read_text",
     "refuse_lazy",
     "write_frames",
 ]

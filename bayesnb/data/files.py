@@ -704,6 +704,11 @@ def read_file(path: Any, reading: Reading = PLAIN, kinds: Kinds | None = None) -
     return reader.read({**reader.kinds, **(kinds or {})})
 
 
+def read_text(text: str) -> pd.DataFrame:
+    """Read the text of a CSV file as a dataframe."""
+    return pd.read_csv(io.StringIO(text))
+
+
 def stack_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return rows below each other; of categories that differ, those that occur are text."""
     return pd.concat(frames, ignore_index=True)

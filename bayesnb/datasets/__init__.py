@@ -137,9 +137,9 @@ def load(name: str) -> Any:
     >>> datasets.load("dogs").shape
     (6, 4)
     """
-    import pandas as pd  # half a second, which `import bayesnb` must not take
+    from bayesnb.data import read_text  # loads pandas, which takes longer than `import bayesnb` may
 
-    return pd.read_csv(path(name))
+    return read_text(text(name))
 
 
 def text(name: str) -> str:

@@ -75,7 +75,7 @@ AUTO = ("auto, observed", "auto, fixed")
 EXACT = ("exact, observed", "exact, fixed")
 UNCERTAINTY = ("uncertainty, observed", "uncertainty, fixed")
 TWO = (
-    Turn(100_000, "predict_proba", 10, AUTO),
+    Turn(100_000, "predict_proba", 8, AUTO),
     Turn(500, "draws", 1, EXACT, ("draws, quantiles", *UNCERTAINTY)),
 )
 MANY = (Turn(500, "draws, quantiles", 1, AUTO, ("predict_proba", "draws", *EXACT, *UNCERTAINTY)),)
