@@ -23,6 +23,7 @@ from bayesnb import (
     NormalInverseGamma,
     PoissonNB,
 )
+from bayesnb.data.cells import codes_up_to
 
 LABELS = np.array([0, 0, 1, 1])
 
@@ -100,6 +101,16 @@ def test_one_large_code_costs_no_table_of_all_codes_below_it() -> None:
     assert peak < 10e6
     text = CategoricalNB().fit(x.astype(str), y)
     assert_allclose(joint, text.predict_joint_log_proba(x.astype(str)), rtol=1e-12)
+
+
+def test_a_batch_is_compared_with_the_ends_of_known_codes_not_with_each() -> None:
+    known = range(1 << 16)
+    tracemalloc.start()
+    levels = codes_up_to("word", known, [3.0, 7.0], 0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert levels == known
+    assert peak < 10e3
 
 
 @pytest.mark.parametrize("concentration", [2.3e-308, 1e290])

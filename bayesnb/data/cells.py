@@ -87,7 +87,9 @@ def codes_up_to(name: Hashable, known: Levels, values: Levels, least: int) -> Le
     Where codes go beyond `MAX_CODES`, and few of those up to the largest occur, the levels are
     those that occur and those below `least`: a table of all would be mostly empty.
     """
-    levels = (*known, *sorted(set(values) - set(known)))
+    # the ends of a range say all that is asked here, at each batch, of perhaps 60,000 members
+    old = (*known[:1], *known[-1:]) if isinstance(known, range) else known
+    levels = (*old, *sorted(set(values) - set(old)))
     lowest = min(levels)
     highest = max(levels)
     if lowest < 0 or highest == np.inf:
