@@ -129,6 +129,7 @@ TABLE_REFUSALS = [
     (GaussianNB(), with_cell(1, 1, "u", object), r"column 1 is not numeric"),
     (GaussianNB(), ROWS.astype(str), "column 0 is not numeric: it holds text.*row 0"),
     (GaussianNB(), ROWS + 1j, "Complex data not supported"),
+    (NaiveBayes(), np.zeros((4, 2), "V8"), "neither numbers nor levels: split it into columns"),
     (
         GaussianNB(),
         pd.DataFrame({"x": [1, 10**400, 2, 2]}, dtype=object),

@@ -311,6 +311,10 @@ def _as_array(x: Any) -> Array:
             "CountVectorizer()), ('model', MultinomialNB())]). If a text is a level: [[text] for "
             "text in X]; if they are the cells of one row: [X]."
         )
+    if array.dtype.kind == "V":
+        raise ValueError(
+            f"X holds {array.dtype}, which is neither numbers nor levels: split it into columns."
+        )
     return to_native_order(array)
 
 
