@@ -458,7 +458,7 @@ PREDICTIONS: list[tuple[Any, dict[str, Any], str]] = [
     ("u.parquet", {}, "columns of the model: u.parquet has no column 'age'"),
     ("v.parquet", {"columns": ["p_no"]}, "column 'p_no' already: rename it"),
     (["t.parquet", "v.parquet"], {"columns": ["p_no"]}, "t.parquet.* 'p_no'"),
-    (["t.parquet", "w.parquet"], {"columns": ["weight"]}, "column weight"),
+    (["t.parquet", "w.parquet"], {"columns": ["weight"]}, "'weight' is .*, and later"),
     ("none.parquet", {}, "there is no row to predict"),
     ("bad.csv", {}, "bad.csv, row 500, column 'age': 'x' is not a number"),
 ]

@@ -754,21 +754,32 @@ def write_typed(frames: Iterable[pd.DataFrame], stream: BinaryIO, kind: str) -> 
 
     The first says the types.
     """
-    frames = iter(frames)
-    first = next(frames, None)
+    tables = (pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)
+    first = next(tables, None)
     if first is None:
         return 0
-    schema = pa.Schema.from_pandas(first, preserve_index=False).remove_metadata()
+    schema = first.schema.remove_metadata()
     for place, field in enumerate(schema):
         if types.is_null(field.type):  # texts of which none is there, to pandas 2
             schema = schema.set(place, field.with_type(pa.string()))
     rows = 0
     open_file = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
     with open_file(stream, schema) as file:
-        for frame in chain([first], frames):
-            file.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
-            rows += len(frame)
+        for table in chain([first], tables):
+            file.write_table(pa.table(list(map(cast_like, schema, table.columns)), schema))
+            rows += len(table)
     return rows
+
+
+def cast_like(field: Any, column: Any) -> Any:
+    """Return a column with the type that it has in the first table."""
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise ValueError(
+            f"each column of a file needs one type, but {field.name!r} is {field.type}, and later "
+            f"{column.type}: {error}."
+        ) from error
 
 
 def quote_formulas(frame: pd.DataFrame) -> pd.DataFrame:
