@@ -13,6 +13,7 @@ import click
 
 ALL = "*"  # the columns of an option that names none
 ESTIMATES = ("predictive", "mean", "map", "mle")
+DEPENDENCES = ("forest", "pairs", "covariance", "all")
 NUMBER: click.ParamType = click.FloatRange(min=0)
 PROBABILITY = click.FloatRange(min=0, max=1, min_open=True, max_open=True)
 NUMBER.name = PROBABILITY.name = "number"  # messages say what is no valid one
@@ -219,9 +220,10 @@ model_options = combine(
     ),
     click.option(
         "--dependence",
-        type=click.Choice(["auto", "none", "forest", "pairs"]),
+        type=click.Choice(["auto", "none", *DEPENDENCES]),
         default="auto",
-        help="Links between columns. auto is pairs where nothing is declared, else none.",
+        help="What columns say together: links between pairs of them, all numbers as one Gaussian "
+        "(covariance), or all of it. auto is all where nothing is declared, else none.",
     ),
 )
 

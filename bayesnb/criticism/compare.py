@@ -319,7 +319,7 @@ def _check_smoothing(smoothing: Any) -> list[float]:
 
 
 def _check_estimates(estimates: Any, fitted: FittedRows) -> list[str]:
-    possible = ESTIMATES if fitted.schema.links is None else ("predictive",)
+    possible = ESTIMATES if fitted.schema.columns_alone is fitted.schema else ("predictive",)
     if estimates is None:
         return [kind for kind in possible if kind != "mle"]
     kinds = [estimates] if isinstance(estimates, str) else list(estimates)

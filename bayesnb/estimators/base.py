@@ -24,9 +24,11 @@ from bayesnb.model.fitted import Fitted
 from bayesnb.model.priors import ClassPriorRule, class_prior_rule
 from bayesnb.model.product import Joint, Model
 from bayesnb.model.schema import Schema
-from bayesnb.selection.link_search import FOREST, PAIRS
+from bayesnb.selection.covariance import COVARIANCE
+from bayesnb.selection.link_search import ALL, FOREST, PAIRS
 
 ESTIMATES = ("predictive", "mean", "map", "mle")
+DEPENDENCES = FOREST, PAIRS, COVARIANCE, ALL
 AUTO, NONE, COLUMNS, LOO = "auto", "none", "columns", "loo"
 MAX_SUGGESTED = 5  # columns that a table lacks, for which another name is looked for
 
@@ -42,7 +44,7 @@ class ModelHolder(PredictionMixin):
     temper: Any
     estimate: str
 
-    dependence: Any = None  # presets have no links
+    dependence: Any = None  # presets have none
 
     fitted_: Fitted
     schema_: Schema
@@ -68,8 +70,8 @@ class ModelHolder(PredictionMixin):
 
     @property
     def _dependence_rule(self) -> str | None:
-        """`dependence`, where "auto" stands for "pairs" if nothing is declared."""
-        return self._resolve(self.dependence, PAIRS)
+        """`dependence`, where "auto" stands for "all" if nothing is declared."""
+        return self._resolve(self.dependence, ALL)
 
     def _resolve(self, rule: Any, chosen: str) -> Any:
         """Return a rule, where "auto" is what is chosen if nothing is declared, else None.
@@ -162,14 +164,15 @@ class ModelHolder(PredictionMixin):
                 f"{temper!r}."
             )
         dependence = self.dependence
-        if not (dependence is None or str(dependence) in (AUTO, FOREST, PAIRS, NONE)):
+        if not (dependence is None or str(dependence) in (AUTO, *DEPENDENCES, NONE)):
             raise ValueError(
-                f"dependence must be 'auto', 'forest', 'pairs', 'none' or None, got {dependence!r}."
+                "dependence must be 'auto', 'forest', 'pairs', 'covariance', 'all', 'none' or "
+                f"None, got {dependence!r}."
             )
-        if dependence in (FOREST, PAIRS) and self.estimate != "predictive":
+        if dependence in DEPENDENCES and self.estimate != "predictive":
             raise ValueError(
-                f"dependence={dependence!r} needs estimate='predictive': the tables of links have "
-                "no other estimate."
+                f"dependence={dependence!r} needs estimate='predictive': what columns say together "
+                "has no other estimate."
             )
         if not (
             self.n_jobs is None or (isinstance(self.n_jobs, (int, Integral)) and self.n_jobs != 0)

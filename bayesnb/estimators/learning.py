@@ -38,12 +38,19 @@ from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of, subtract_rows
 from bayesnb.selection.best_families import LabelledTable, choose_families
 from bayesnb.selection.column_exponents import (
+    exponents_of,
     find_exponents,
     find_one_exponent,
     update_exponents,
 )
+from bayesnb.selection.covariance import (
+    COVARIANCE,
+    drop_covariance,
+    keep_covariance,
+    try_covariance,
+)
 from bayesnb.selection.leave_one_out import rewind_model
-from bayesnb.selection.link_search import add_links
+from bayesnb.selection.link_search import ALL, add_links
 from bayesnb.selection.pair_evidence import LabelledRows, Work
 
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
@@ -411,19 +418,40 @@ class IncrementalMixin(ModelHolder):
         families, choices, grids = choose_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
         kind = self._dependence_rule
-        if kind is not None:
+        if kind not in (None, COVARIANCE):
             counts = np.ones(len(codes)) if weight is None else weight
             labelled = LabelledRows(codes, counts, len(classes))
             schema = add_links(schema, table, labelled, kind, Work(self.n_jobs))
-        return schema
+        return try_covariance(schema, rows) if kind in (COVARIANCE, ALL) else schema
 
     def _set_model(self, shard: Shard, before: Fitted | None, rows: Rows | None = None) -> Self:
         """Hold the model of all rows of a shard; a prior that was there before stays."""
         self._check_arguments()
         known = None if before is None else (before.model, before.shard)
         model = model_of(shard, self._class_prior_rule(shard.classes), known)
+        fitted = Fitted(shard.classes, shard.schema, model)
+        covariance = shard.schema.covariance
+        if covariance is not None and covariance.gain is None:  # it is not known if it stays
+            if rows is not None:
+                return self._set_fitted(
+                    keep_covariance(fitted, rows, self._find_new_temper, self.n_jobs)
+                )
+            fitted = drop_covariance(fitted)
         temper = self._find_temper(model, shard, before, rows)
-        return self._set_fitted(Fitted(shard.classes, shard.schema, model, temper))
+        return self._set_fitted(replace(fitted, temper=temper))
+
+    def _find_new_temper(
+        self, model: Model, rows: Rows, scores: tuple[Array, Array] | None = None
+    ) -> Temper:
+        """Return exponents, which rows may choose, by their scores if these are known."""
+        rule = self._temper_rule
+        if rule == LOO:
+            return find_one_exponent(model, rows, self.n_jobs)
+        if rule != COLUMNS:
+            return Temper(float(rule or 1))
+        if scores is None:
+            return find_exponents(model, rows, self.n_jobs)
+        return exponents_of(model, rows, scores)
 
     def _find_temper(
         self, model: Model, shard: Shard, before: Fitted | None, rows: Rows | None
@@ -434,10 +462,8 @@ class IncrementalMixin(ModelHolder):
             return Temper(float(rule or 1))
         if rows is None:
             return Temper() if before is None else before.temper
-        if rule == LOO:
-            return find_one_exponent(model, rows, self.n_jobs)
-        if before is None or not before.temper.by_feature:
-            return find_exponents(model, rows, self.n_jobs)
+        if rule == LOO or before is None or not before.temper.by_feature:
+            return self._find_new_temper(model, rows)
         known = before.shard.laid_out(shard.classes, shard.schema)
         return update_exponents(before.temper, rewind_model(model, known.stats), rows)
 

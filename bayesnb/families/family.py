@@ -266,6 +266,9 @@ class Family[S: Stats](ABC):
     threshold: float | None = None  # a one is above it
     fractional: bool = False  # numbers that are not counts are taken too
     shared: bool = False  # classes have parameters in common
+    repeats: ClassVar[bool] = False  # reads columns of other blocks again
+    # exponents in the joint distribution of rows: 0 of what only weighs the label
+    in_joint: Any = 1.0
 
     @property
     def option(self) -> str:

@@ -79,16 +79,16 @@ def draw_cells(
     cells: list[Any] = []
     pack = schema.template.pack if schema.links is None else np.asarray
     for block, belief, seen in zip(
-        schema.blocks, model.posterior.blocks, model.stats.blocks, strict=True
+        schema.columns_alone.blocks, model.posterior.blocks, model.stats.blocks, strict=False
     ):
-        if block.is_linked:
-            relink(schema, model, codes, cells, rng)
-            return [schema.template.pack(x) for x in cells]
         lengths = None
         if block.family.words:
             words = seen.counts.sum(axis=-1)  # type: ignore[attr-defined]
             lengths = _lengths(length, words, model.stats.classes.counts, codes, rng)
         cells.append(_draw(block, belief, codes, lengths, pack, rng))
+    if schema.links is not None:
+        relink(schema, model, codes, cells, rng)
+        cells = [schema.template.pack(x) for x in cells]
     return cells
 
 
@@ -171,13 +171,10 @@ def relink(schema: Schema, model: Model, codes: Array, cells: list[Any], rng: Ge
     Links beyond the forest draw nothing.
     """
     links: Any = schema.links
-    belief: Any = model.posterior.blocks[-1]
+    columns = schema.columns_alone.blocks
+    belief: Any = model.posterior.blocks[len(columns)]
     ratio = belief.mean()
-    at = {
-        name: (b, j)
-        for b, block in enumerate(schema.columns_alone.blocks)
-        for j, name in enumerate(block.names)
-    }
+    at = {name: (b, j) for b, block in enumerate(columns) for j, name in enumerate(block.names)}
     for k in np.flatnonzero(links.in_forest).tolist():
         (parent, child), (u, v) = links.keys[k], links.ends[k]
         table = ratio[:, links.pairs_of(k)].reshape(len(ratio), *links.pairs.shapes[k])

@@ -109,21 +109,33 @@ class Fitted:
 
     @property
     def joint_exponents(self) -> Exponents:
-        """The exponents of a joint distribution: 1, and 0 of links beyond a forest."""
-        links = self.schema.links
-        if links is None or links.in_forest.all():
-            return 1.0
-        return tuple(links.in_forest if block.is_linked else 1.0 for block in self.schema.blocks)
+        """The exponents of a joint distribution: 1, and 0 of links beyond a forest.
+
+        0 of a covariance, too.
+        """
+        exponents = tuple(block.family.in_joint for block in self.schema.blocks)
+        return exponents if any(np.any(each != 1) for each in exponents) else 1.0
 
     @property
     def of_columns(self) -> Self:
-        """The same without links between columns, whose exponents stay as they are."""
-        links = self.schema.links
-        if links is None:
+        """The same without links and covariance; exponents of columns stay as they are."""
+        schema = self.schema.columns_alone
+        if schema is self.schema:
             return self
-        model = self.model.of_first_blocks(len(self.schema.blocks) - 1)
-        temper = self.temper.of_first(-len(links.ends))
-        return replace(self, schema=self.schema.columns_alone, model=model, temper=temper)
+        model = self.model.of_first_blocks(len(schema.blocks))
+        temper = self.temper.of_first(len(schema.keys))
+        return replace(self, schema=schema, model=model, temper=temper)
+
+    def of_block(self, kind: type) -> tuple[Array, Array]:
+        """Return the exponents of the features of a kind of family, and their sds, `(f,)` each."""
+        found = []
+        for values in (self.temper.value, self.temper.sd):
+            every = np.broadcast_to(values, len(self.schema.keys))
+            parts = self.by_block(np.array(every))
+            pairs = zip(self.schema.blocks, parts, strict=True)
+            of_kind = [np.ravel(part) for block, part in pairs if isinstance(block.family, kind)]
+            found.append(np.concatenate([np.zeros(0), *of_kind]))
+        return found[0], found[1]
 
     def by_name(self, values: Any, name: str = "") -> Any:
         """Return numbers of features as a Series in the table's order; other values as they are."""

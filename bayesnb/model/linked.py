@@ -34,6 +34,7 @@ class Linked(Family[LinkStats]):
     conjugate: ClassVar[type[Belief] | None] = None
     support: ClassVar[Support] = AnyLevel()
     stats: ClassVar[type[Stats]] = LinkStats
+    repeats: ClassVar[bool] = True
     readers: tuple[Any, ...]  # blocks that read the columns again
     ends: tuple[tuple[int, int], ...]  # places among the columns of the readers
     strength: Array  # of each link
@@ -51,6 +52,10 @@ class Linked(Family[LinkStats]):
     def sizes(self) -> tuple[int, ...]:
         """Number of levels of each column of the readers."""
         return tuple(size for reader in self.readers for size in reader.sizes)
+
+    @property
+    def in_joint(self) -> Array:
+        return self.in_forest
 
     @property
     def keys(self) -> tuple[Any, ...]:

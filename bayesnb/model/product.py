@@ -39,15 +39,15 @@ class Rows:
     codes: Array
     weight: Array | None = None
 
+    def __getitem__(self, rows: Any) -> Self:
+        """Some rows, at their places or a slice."""
+        weight = None if self.weight is None else self.weight[rows]
+        cells = [x[rows] for x in self.cells]
+        return replace(self, cells=cells, codes=self.codes[rows], weight=weight)
+
     def where(self, keep: Array) -> Self:
         """Rows where `keep` is true."""
-        if keep.all():
-            return self
-        weight = None if self.weight is None else self.weight[keep]
-        places = np.flatnonzero(keep)
-        return replace(
-            self, cells=[x[places] for x in self.cells], codes=self.codes[keep], weight=weight
-        )
+        return self if keep.all() else self[np.flatnonzero(keep)]
 
     def of_first_blocks(self, number: int) -> Self:
         """Rows with the cells of the first blocks alone."""

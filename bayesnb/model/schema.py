@@ -45,12 +45,14 @@ from bayesnb.families.grid import Grid
 from bayesnb.families.record import fields_alone
 from bayesnb.families.weight import Weight
 from bayesnb.formatting import list_names
+from bayesnb.model.covariance import Covariance
 from bayesnb.model.linked import Linked
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 
 MAX_NAMED = 8  # columns of a family
-BEHIND = 1 << 40  # the first place of links in the order of a table: behind every column
+# the first place of links in the order of a table: behind every column; twice that of a covariance
+BEHIND = 1 << 40
 UNKNOWN_CODE = -2  # of a level that was never learnt
 
 
@@ -127,9 +129,9 @@ class Block:
         return [] if grid is None else np.split(grid.ends[0], grid.bounds[1:-1])
 
     @property
-    def is_linked(self) -> bool:
-        """Whether it is about pairs of other blocks' columns."""
-        return isinstance(self.family, Linked)
+    def repeats(self) -> bool:
+        """Whether it reads columns of other blocks again: for links, or the covariance."""
+        return self.family.repeats
 
     @property
     def declares_levels(self) -> bool:
@@ -256,8 +258,8 @@ class Block:
 
     def read(self, table: Table) -> Cells:
         """Return the block's cells; invalid ones raise later, in `check`."""
-        family = self.family
-        if isinstance(family, Linked):
+        family: Any = self.family
+        if family.repeats:
             return family.read_table(table)
         if family.has_levels:
             return encode_levels(table, self.places, self.levels, self._unknown, self._whole)
@@ -299,7 +301,9 @@ class Block:
         return texts
 
     def _describe_column(self, j: int, cells: Array) -> Array:
-        if self.is_linked or self.family.has_levels:  # -1 and -2 are the last names
+        if (
+            isinstance(self.family, Linked) or self.family.has_levels
+        ):  # -1 and -2 are the last names
             return np.array([*self.level_names(j), "unknown", "missing"], object)[cells]
         values, places = np.unique(cells.astype(float), return_inverse=True)
         outcomes = self.family.outcomes
@@ -408,12 +412,31 @@ class Schema:
     def with_links(self, links: Linked) -> Self:
         """Return the schema with links between columns, behind all columns."""
         places = range(BEHIND, BEHIND + len(links.ends))
-        return self.with_blocks([*self.columns_alone.blocks, Block(links, links.keys, places)])
+        return self._with_behind(Block(links, links.keys, places))
+
+    @property
+    def covariance(self) -> Covariance | None:
+        """The columns of numbers as one Gaussian; None where that is not used."""
+        families = [block.family for block in self.blocks]
+        return next((family for family in families if isinstance(family, Covariance)), None)
+
+    def with_covariance(self, covariance: Covariance) -> Self:
+        """Return the schema with the numbers as one Gaussian, behind all columns and links."""
+        names = [self.columns[place] for place in covariance.places]
+        places = range(2 * BEHIND, 2 * BEHIND + len(names))
+        return self._with_behind(Block(covariance, names, places))
+
+    def _with_behind(self, block: Block) -> Self:
+        """Return the schema with a block that reads columns again, in place of one of its kind."""
+        kind = type(block.family)
+        blocks = [each for each in self.blocks if not isinstance(each.family, kind)]
+        blocks.append(block)
+        return self.with_blocks(sorted(blocks, key=lambda each: each.repeats * each.places[0]))
 
     @property
     def columns_alone(self) -> Self:
-        """The schema without links between columns."""
-        return self.with_blocks([block for block in self.blocks if not block.is_linked])
+        """The schema without links between columns, and without their covariance."""
+        return self.with_blocks([block for block in self.blocks if not block.repeats])
 
     def read(self, table: Table) -> list[Cells]:
         """Return the cells of every block."""

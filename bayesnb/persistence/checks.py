@@ -17,6 +17,7 @@ from bayesnb.families.links import LinkStats
 from bayesnb.families.record import Record
 from bayesnb.families.weight import one_hot
 from bayesnb.formatting import list_names, quote
+from bayesnb.model.covariance import Covariance
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import MAX_ROWS, KeptRows
 from bayesnb.model.linked import Linked
@@ -147,10 +148,12 @@ def check_schema(schema: Schema) -> None:
     for block in blocks:
         if isinstance(block.family, Linked):
             check_links(block, block.family, columns)
+        elif isinstance(block.family, Covariance):
+            check_covariance(block, block.family, columns)
         else:
             check_block(block, columns)
-    is_last = not any(block.is_linked for block in blocks[:-1])
-    require(is_last, "links come behind the columns")
+    behind = [block.repeats for block in blocks]
+    require(behind == sorted(behind), "links, and the covariance, come behind the columns")
     places = [place for block in blocks for place in block.places]
     require(len(set(places)) == len(places), "a column is in two blocks")
     for choice in schema.choices:
@@ -199,6 +202,24 @@ def check_links(block: Block, family: Linked, columns: Sequence[Hashable]) -> No
     check_numbers(family.evidence, (links,), "evidence of links")
     check_numbers(family.in_forest, (links,), "links in the forest")
     check_numbers(family.margin, (sum(block.sizes),), "margins of links")
+
+
+def check_covariance(block: Block, family: Covariance, columns: Sequence[Hashable]) -> None:
+    """Raise for columns that are not there, or a scale that they cannot have."""
+    places = family.places
+    width = len(places)
+    are_places = all(type(place) is int and 0 <= place < len(columns) for place in places)
+    require(are_places and width > 1, "columns of a covariance are not in the table")
+    names = [columns[place] for place in places]
+    is_named = list(block.names) == names and len(block.places) == width
+    require(is_named, "columns of a covariance have other names than in the table")
+    scale = family.scale
+    require(scale.bent.dtype == bool, "a column of a covariance is neither bent nor straight")
+    for name in ("bent", "start", "unit", "mean"):
+        check_numbers(getattr(scale, name), (width,), f"{name} of a covariance's columns")
+    check_numbers(scale.sd, (width,), "deviations of a covariance's columns", least=TINY)
+    is_possible = scale.unit.all() and width < family.dof + 1 < np.inf
+    require(is_possible, "a covariance has no unit, or too few degrees of freedom")
 
 
 # Stats
@@ -273,7 +294,7 @@ def check_kept_rows(kept: KeptRows, blocks: Sequence[Block], classes: int) -> No
 def check_kept_cells(x: Any, block: Block, rows: int) -> None:
     """Raise unless cells, `(r, f)`, are numbers of a block's support, or codes of its levels."""
     family = block.family
-    is_coded = family.has_levels or family.has_grid or block.is_linked
+    is_coded = family.has_levels or family.has_grid or isinstance(family, Linked)
     may_be_sparse = family.listed or family.reads_sparse
     is_right = may_be_sparse if sparse.issparse(x) else not family.listed
     is_right &= x.shape == (rows, len(block.words))
@@ -288,6 +309,6 @@ def check_kept_cells(x: Any, block: Block, rows: int) -> None:
 
 def name_block(block: Block) -> str:
     """Name the columns of a block in an error."""
-    if block.is_linked:
-        return "links between columns"
+    if block.repeats:
+        return "dependence between columns"
     return f"column {list_names(block.names, 1, quote)}"

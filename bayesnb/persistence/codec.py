@@ -32,6 +32,7 @@ from bayesnb.families.base import Belief
 from bayesnb.families.grid import Grid
 from bayesnb.families.links import Pairs
 from bayesnb.families.record import Array, Record, unrepeated
+from bayesnb.model.covariance import Covariance, Scale
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.linked import Linked
@@ -86,6 +87,8 @@ def list_records() -> dict[str, type]:
         Pairs,
         BestOf,
         Linked,
+        Covariance,
+        Scale,
         *FAMILIES.values(),
     ]
     kinds += subclasses(Record)  # of families that others register, too

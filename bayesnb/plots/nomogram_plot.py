@@ -143,10 +143,10 @@ def _refuse_what_has_no_scales(model: Any) -> None:
     """Raise where what a cell is worth depends on the rest of the row."""
     blocks = model.schema_.blocks
     reason = ""
-    if model.schema_.links is not None:
+    if any(block.repeats for block in blocks):
         reason = (
-            "this model has links, so that what a cell is worth depends on another column's; fit "
-            "with dependence=None"
+            "this model has dependence, so that what a cell is worth depends on other columns; "
+            "fit with dependence=None"
         )
     elif any(isinstance(power, LengthPower) for power in of_blocks(model.fitted_.exponents, 1)):
         reason = (

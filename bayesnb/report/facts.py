@@ -20,6 +20,7 @@ from bayesnb.data.columns import encode
 from bayesnb.estimators.cross_validation import leave_rows_out
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names, shorten
+from bayesnb.model.linked import Linked
 from bayesnb.model.product import Rows, normalise_log
 from bayesnb.model.schema import Block
 from bayesnb.numerics.views import column, pieces_of
@@ -259,7 +260,7 @@ class Facts:
         is_large = len(self.codes) * self.row_size > MAX_SETTINGS
         sizes = FEW_SMOOTHINGS if is_large else SMOOTHINGS
         estimates = ESTIMATES
-        if is_large or self.model.schema_.links is not None:  # which have no other estimate
+        if is_large or self.model.schema_.columns_alone is not self.model.schema_:
             estimates = ("predictive",)
         given = self.model, self.X, self.y, sizes, estimates
         return attempt(compare_smoothing, *given, progress=False)
@@ -294,9 +295,9 @@ class Facts:
         """Column -> all columns to which blocks and links connect it."""
         joined: list[Any] = []
         for block in self.model.schema_.blocks:
-            if block.is_linked:
+            if isinstance(block.family, Linked):
                 joined += block.keys
-            elif block.family.multivariate and not block.family.words:
+            elif block.family.multivariate and not (block.family.words or block.repeats):
                 joined.append(block.names)
         groups: dict[str, set[str]] = {}
         for names in joined:

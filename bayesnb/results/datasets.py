@@ -253,6 +253,25 @@ def links(block: Any, temper: Array, temper_sd: Array) -> Result:
     return ColumnLinks(along("link", variables), coords, {"title": title})
 
 
+class NumbersTogether(Result):
+    """Columns of numbers as one Gaussian; `to_frame` has a row for each of them."""
+
+    __slots__ = ()
+    _axes = ("feature",)
+    _columns = ("bent",)
+
+
+def covariance(family: Any, names: Sequence[Hashable], temper: float, temper_sd: float) -> Result:
+    """Label the columns of numbers that are one Gaussian, and what is known of all of them."""
+    variables: dict[str, Any] = along("feature", {"bent": family.scale.bent})
+    variables |= {"dof": family.dof, "gain": family.gain, "temper": temper, "temper_sd": temper_sd}
+    title = (
+        f"{count(len(names), 'column')} of numbers as one Gaussian: exponent {temper:.2g} ± "
+        f"{temper_sd:.2g}, gain {family.gain:.3g} nats"
+    )
+    return NumbersTogether(variables, {"feature": coordinate(names)}, {"title": title})
+
+
 # Features
 
 

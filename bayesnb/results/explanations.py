@@ -13,6 +13,8 @@ from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import plus_minus, qualified_names, shorten
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
+from bayesnb.model.covariance import Covariance
+from bayesnb.model.linked import Linked
 from bayesnb.model.powers import Numbers, feature_exponents
 from bayesnb.model.schema import Block
 from bayesnb.results.tables import MAX_ROWS, Result, coordinate, level_labels
@@ -159,7 +161,7 @@ def list_features(
         labels, of_block = _list_features_of(block, x, columns)
         if columns is None and len(labels) < len(block.names):
             attrs["blocks"] += labels
-        if block.is_linked:
+        if isinstance(block.family, Linked):
             attrs["links"] += labels
         shown = range(len(labels)) if columns is None else columns
         names += labels
@@ -181,6 +183,9 @@ def _list_features_of(
         return [block.words[j] for j in columns], block.describe(x, columns)
     if block.family.listed:
         return list(block.names), block.describe_words(x)
+    if isinstance(block.family, Covariance):
+        text = f"covariance of {len(block.names)} columns"
+        return ["covariance"], np.full((x.shape[0], 1), text, object)
     names = list(block.words)
     texts = block.describe(x, range(len(names)))
     if block.family.multivariate and len(names) > 1:  # one feature

@@ -142,10 +142,10 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
 
 def refuse_others(model: Any, shard: Shard) -> None:
     """Raise for a shard that a model of other families counted."""
-    if shard.schema.links is not None and not looks_for_links(model):
+    if any(block.repeats for block in shard.schema.blocks) and not looks_for_links(model):
         raise ValueError(
-            "the shards have links between columns, and the model has dependence=None: count them "
-            "by `shard` of the same model."
+            "the shards have links between columns, or their covariance, and the model has "
+            "dependence=None: count them by `shard` of the same model."
         )
     counted = shard.schema.families
     for name, family in list_families(model, shard.schema.columns).items():

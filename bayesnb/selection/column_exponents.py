@@ -92,9 +92,14 @@ def find_exponents(model: Model, rows: Rows, n_jobs: int | None = None) -> Tempe
 
     Of many rows it takes a part, spread evenly over every class.
     """
-    few = _choose_rows(model, rows)
+    few = choose_scored(model, rows)
+    return exponents_of(model, few, column_scores(model, few, n_jobs))
+
+
+def exponents_of(model: Model, few: Rows, table: tuple[Array, Array]) -> Temper:
+    """Find an exponent for each column by scores of rows, `(r, c)` and `(r, c, f)`, left out."""
     there = are_there(model, few)[few.codes]
-    scores = LabelScores.of(column_scores(model, few, n_jobs), few, there)
+    scores = LabelScores.of(table, few, there)
     words = count_words_of_rows(model, few)[scores.places]
     linked = are_links(model)
     found = _average(scores, linked)
@@ -151,7 +156,7 @@ def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
     """
     value = np.asarray(known.value)
     groups = np.arange(len(value)) if known.covariance is None else known.covariance.group
-    few = _choose_rows(model, rows)
+    few = choose_scored(model, rows)
     log_class = np.repeat(model.posterior.log_class[None], len(few.codes), axis=0)
     table = feature_scores(model.posterior.blocks, few.cells)
     scores = LabelScores.of((log_class, table), few, np.zeros(len(few.codes), bool))
@@ -164,7 +169,8 @@ def update_exponents(known: Temper, model: Model, rows: Rows) -> Temper:
     return replace(_of_features(found, groups), length=known.length)
 
 
-def _choose_rows(model: Model, rows: Rows) -> Rows:
+def choose_scored(model: Model, rows: Rows) -> Rows:
+    """Return the rows by which exponents of columns are found."""
     columns = sum(features_of(block) for block in model.prior.blocks)
     classes = len(model.stats.classes)
     return rows.where(choose_rows(rows, classes, columns, min(columns, MAX_EXPONENTS)))

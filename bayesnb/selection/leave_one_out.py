@@ -13,7 +13,7 @@ one column. The sum of a row's scores and `log_class_left_out` is `leave_one_out
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -315,22 +315,32 @@ def contributions_left_out(
     covariance is given.
     """
     classes = len(model.stats.classes)
-    widths = [features_of(block) for block in model.prior.blocks]
-    columns = sum(widths)
+    columns = sum(features_of(block) for block in model.prior.blocks)
     at_once = max(CELLS_AT_ONCE // (classes * columns), 1)
-    w = feature_exponents(way.power, widths)
+    chose = np.zeros(len(rows.codes), bool)
     if way.covariance is not None:
         chose = choose_rows(rows, classes, columns, len(way.covariance))
     parts = column_scores_by_parts(model, rows, at_once, gone, way.kind, n_jobs)
-    for part, log_class, table in parts:
-        shares = length_shares(way.power, [x[part] for x in rows.cells], widths)
-        table = raised(shares[:, None], table)
-        without = w[None]
-        if way.covariance is not None:
-            scores = log_class, table
-            left = leave_exponents(scores, rows.codes[part], rows.counts[part], w, way.covariance)
-            without = np.where(chose[part, None], left, w)
-        yield part, log_class, raised(without[:, None], table)
+    for part, *scores in parts:
+        yield part, scores[0], weigh_features(model, rows[part], scores, way, chose[part])
+
+
+def weigh_features(
+    model: Model, rows: Rows, scores: Sequence[Array], way: PredictiveRule, chose: Array
+) -> Array:
+    """Scores of rows by feature, left out, times exponents, which rows that chose them leave.
+
+    Shapes: `(r, c)`, `(r, c, f)` and `(r,) -> (r, c, f)`.
+    """
+    log_class, table = scores
+    widths = [features_of(block) for block in model.prior.blocks]
+    w = feature_exponents(way.power, widths)[None]
+    table = raised(length_shares(way.power, rows.cells, widths)[:, None], table)
+    if way.covariance is not None:
+        scores = log_class, table
+        left = leave_exponents(scores, rows.codes, rows.counts, w[0], way.covariance)
+        w = np.where(chose[:, None], left, w)
+    return raised(w[:, None], table)
 
 
 def warn_unverified(model: Model, counts: Array) -> None:

@@ -41,6 +41,7 @@ from bayesnb.selection.pair_evidence import (
 
 FOREST = "forest"
 PAIRS = "pairs"
+ALL = "all"  # pairs, and what `selection.covariance` adds
 DEPTH = 3  # of the grid on which numbers are linked: 8 levels
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
 # every third, then those around the best: the evidence is smooth in their logs
@@ -308,7 +309,7 @@ def choose_links(ranked: Sequence[Candidate], width: int, kind: str) -> tuple[li
     chosen = [directed[ends] for ends in orient_trees(span_columns(ranked, width), directed)]
     number = len(chosen)
     tied = {frozenset(link[:2]) for link in chosen}
-    for link in ranked if kind == PAIRS else ():
+    for link in ranked if kind != FOREST else ():
         if frozenset(link[:2]) not in tied and len(chosen) < MAX_LINKS:
             tied.add(frozenset(link[:2]))
             chosen.append(link)

@@ -1,0 +1,116 @@
+"""All columns of numbers once more as a family: which columns, and how they are standardised.
+
+A block of this family has no columns: those belong to other blocks. It reads them again. Nothing
+changes where a column is shifted or rescaled.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from bayesnb.data import Table
+from bayesnb.families.base import Array, Belief, Cells, Stats
+from bayesnb.families.covariance import PooledWishart
+from bayesnb.families.family import Family, RealNumbers, Support
+from bayesnb.families.multivariate import VectorStats
+from bayesnb.numerics.views import FLOATS, View, readable
+
+COUNT = 0.01  # rows that the prior of a mean is worth, as that of a Gaussian column
+# Of the distance between the least number of a column with a long tail and its mean: nearer to the
+# least one the scale is linear, farther away it is logarithmic.
+LINEAR = 0.1
+MAX_ROWS = 10_000  # by which a scale is learnt
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """How columns are put on one scale, `(d,)` each: u = (x - start) / unit, or arcsinh(u).
+
+    The latter where a column is `bent`, as it has a long tail. The unit is negative where that is
+    the lower one.
+    """
+
+    bent: Array
+    start: Array
+    unit: Array
+    mean: Array
+    sd: Array
+
+    @classmethod
+    def learn(cls, x: Array, weight: Array, *, bend: bool) -> Self:
+        """Learn the scale of columns, of which each has more than one value.
+
+        If `bend` is true, columns that are less skewed for it are bent.
+        """
+        x = np.asarray(x, float)
+        zero = np.zeros(x.shape[1])
+        one = np.ones(x.shape[1])
+        mean, sd, skewness = measure(x, weight)
+        start = np.where(skewness > 0, np.nanmin(x, axis=0), np.nanmax(x, axis=0))
+        unit = LINEAR * (mean - start)
+        *moments, skewness_bent = measure(np.arcsinh((x - start) / unit), weight)
+        bent = bend & (np.abs(skewness_bent) < np.abs(skewness))
+        pairs = zip((start, unit, *moments), (mean, sd, zero, one), strict=True)
+        return cls(bent, *(np.where(bent, *pair) for pair in pairs))
+
+    def read(self, x: Array) -> Array:
+        """Standardise some rows, `(r, d)`; missing numbers stay."""
+        u = (x - self.start) / self.unit
+        u[:, self.bent] = np.arcsinh(u[:, self.bent])
+        return (u - self.mean) / self.sd
+
+
+def measure(x: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Mean, standard deviation and skewness of columns with missing numbers, `(d,)` each."""
+    part = weight[:, None] * ~np.isnan(x)
+    rows = part.sum(axis=0)
+    mean = (part * np.nan_to_num(x)).sum(axis=0) / rows
+    gap = np.nan_to_num(x - mean)
+    sd = np.sqrt((part * gap**2).sum(axis=0) / rows)
+    return mean, sd, (part * gap**3).sum(axis=0) / rows / sd**3
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised(View):
+    """Numbers on a common scale."""
+
+    dtype = np.dtype(float)
+    numbers: Any  # an array or a view
+    scale: Scale
+
+    def __getitem__(self, index: Any) -> Array:
+        return self.scale.read(readable(self.numbers[index], FLOATS))
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance(Family[VectorStats]):
+    """Columns of numbers as one Gaussian.
+
+    Nobody declares it: `NaiveBayes(dependence=...)` makes it.
+    """
+
+    content: ClassVar[str] = "columns of numbers together"
+    conjugate: ClassVar[type[Belief] | None] = None
+    support: ClassVar[Support] = RealNumbers()
+    stats: ClassVar[type[Stats]] = VectorStats
+    multivariate: ClassVar[bool] = True
+    repeats: ClassVar[bool] = True
+    places: tuple[int, ...]  # of the columns in the table
+    scale: Scale
+    dof: float  # of the prior of a class's covariance
+    # of the labels' score by which it was kept, in nats; None where that is not known yet
+    gain: float | None = None
+    in_joint: float = 0.0
+
+    def read_table(self, table: Table) -> Cells:
+        return Standardised(table.numbers(self.places), self.scale)
+
+    def belief(self, stats: VectorStats) -> PooledWishart:
+        count = np.full((len(stats), 1), COUNT)
+        dof = np.full((len(stats), 1), self.dof)
+        return PooledWishart(np.zeros_like(stats.mean), count, dof)
+
+    def smoothed(self, stats: Any, size: float, estimate: str, scale: float = 1.0) -> Self:
+        """Return the same: a smoothing is about the columns' priors."""
+        return self

@@ -1,0 +1,150 @@
+"""Whether all columns of numbers, once more as one Gaussian, tell more of the label.
+
+What naive Bayes misses most on tables of numbers is a plane: correlated columns whose difference
+tells the classes apart. With a full covariance they are one more column with an exponent of its
+own. Its prior, from classes that have nothing in common to classes that have their covariance in
+common, is that under which the labels' exact leave-one-out score by it alone is best; and it is
+kept where it improves that by all columns by more than MARGIN nats, exponents left by each row.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesnb.families import Gaussian, Histogram, Poisson
+from bayesnb.families.base import Array
+from bayesnb.families.dirichlet import DirichletStats
+from bayesnb.families.record import FARTHEST
+from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
+from bayesnb.families.weight import one_hot
+from bayesnb.model.covariance import MAX_ROWS, Covariance, Scale
+from bayesnb.model.fitted import Fitted, Temper
+from bayesnb.model.kept_rows import evenly
+from bayesnb.model.product import Rows
+from bayesnb.model.schema import Schema
+from bayesnb.numerics.views import EVERY
+from bayesnb.selection.best_families import LabelledTable
+from bayesnb.selection.column_exponents import choose_scored, score_best_exponent
+from bayesnb.selection.exponents import LabelScores
+from bayesnb.selection.leave_one_out import (
+    PredictiveRule,
+    choose_rows,
+    column_scores,
+    label_scores,
+    weigh_features,
+)
+
+COVARIANCE = "covariance"
+MIN_ROWS = 3  # complete ones, for each column
+# degrees of freedom that are tried, above the number of columns: from quadratic to linear
+# discriminant analysis
+DOFS = (2.0, 10.0, 60.0, 1e3, 1e5)
+ROUNDING = 1e-12  # of a number: columns that vary less are constant
+MARGIN = 2.0  # nats by which the labels' score must improve
+
+
+def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
+    """Add the columns of numbers as one Gaussian, if there are rows enough, for `keep_covariance`.
+
+    The same schema else.
+    """
+    places = sorted(
+        place
+        for block in schema.blocks
+        if isinstance(block.family, Gaussian | Histogram | Poisson) and not block.family.words
+        for place in block.places
+    )
+    if len(places) < 2:
+        return schema
+    codes = rows.codes
+    weight = np.ones(len(codes)) if rows.weight is None else rows.weight
+    some = np.flatnonzero(evenly(codes, MAX_ROWS))
+    x = np.asarray(rows.table.numbers(places)[some], float)
+    varies = has_spread(x)
+    places = [place for place, there in zip(places, varies, strict=True) if there]
+    x = x[:, varies]
+    complete = ~np.isnan(x).any(axis=1)
+    if len(places) < 2 or complete.mean() * len(codes) < MIN_ROWS * len(places):
+        return schema
+    best = -np.inf
+    for bend in (False, True):
+        scale = Scale.learn(x, weight[some], bend=bend)
+        if bend and not scale.bent.any():
+            continue
+        for covariance, score in score_alone(Covariance(tuple(places), scale, 0.0), rows, weight):
+            if score > best:
+                chosen, best = covariance, score
+    return schema.with_covariance(chosen)
+
+
+def has_spread(x: Array) -> Array:
+    """Return which columns have numbers that differ by more than rounding, `(d,)`."""
+    with np.errstate(over="ignore"):
+        least = np.fmin.reduce(x, axis=0)
+        most = np.fmax.reduce(x, axis=0)
+        spread = most - least
+        size = np.maximum(np.abs(least), np.abs(most))
+    return (spread > ROUNDING * size) & (size < FARTHEST)
+
+
+def score_alone(
+    covariance: Covariance, rows: LabelledTable, weight: Array
+) -> Iterator[tuple[Covariance, float]]:
+    """Yield the numbers with each prior, and how well they alone predict the labels, left out."""
+    classes = len(rows.classes)
+    width = len(covariance.places)
+    n_jobs = rows.table.n_jobs
+    cells = covariance.read_table(rows.table)
+    stats: Any = covariance.observe(cells, one_hot(rows.codes, classes, weight), (), n_jobs)
+    every = Rows([], [cells], rows.codes, weight)
+    few = every.where(choose_rows(every, classes, 1))
+    x = few.cells[0][EVERY]
+    gone = np.minimum(few.counts, 1.0)
+    leaving = RowsLeftOut(x, few.codes, gone, PREDICTIVE, n_jobs)
+    labels = DirichletStats(np.bincount(rows.codes, weight, classes))
+    log_class = rows.class_prior(labels).labels_left_out(labels, few.codes, gone, PREDICTIVE)
+    for free in DOFS:
+        candidate = replace(covariance, dof=width + free)
+        prior = candidate.belief(stats)
+        score = prior.left_out(stats, prior.update(stats), leaving)[..., None]
+        there = np.zeros(classes, bool)[few.codes]
+        yield candidate, score_best_exponent(LabelScores.of((log_class, score), few, there))
+
+
+def keep_covariance(
+    fitted: Fitted, rows: Rows, find_temper: Callable[..., Temper], n_jobs: int | None
+) -> Fitted:
+    """Return what was learnt with the numbers as one Gaussian, or without it, and exponents.
+
+    It is kept where rows that are left out, and leave the exponents, have better scores by more
+    than MARGIN nats. `find_temper` finds exponents by a model, rows, and their scores by column.
+    """
+    without = drop_covariance(fitted)
+    few = choose_scored(fitted.model, rows)
+    log_class, table = column_scores(fitted.model, few, n_jobs)
+    answers = []
+    for each, columns in ((fitted, table), (without, table[..., :-1])):
+        part = few.of_first_blocks(len(each.schema.blocks))
+        temper = find_temper(each.model, part, (log_class, columns))
+        each = replace(each, temper=temper)
+        way = PredictiveRule(PREDICTIVE, each.exponents, temper.covariance)
+        every = np.ones(len(few.codes), bool)
+        weighed = weigh_features(each.model, part, (log_class, columns), way, every)
+        scores = label_scores(log_class + weighed.sum(axis=2), few.codes, "label")
+        answers.append((each, np.where(few.counts > 0, scores, 0.0)))
+    (together, score), (alone, score_alone) = answers
+    gain = float(few.counts @ np.nan_to_num(score - score_alone))
+    if not gain > MARGIN:
+        return alone
+    covariance: Any = fitted.schema.covariance
+    schema = fitted.schema.with_covariance(replace(covariance, gain=gain))
+    return replace(together, schema=schema)
+
+
+def drop_covariance(fitted: Fitted) -> Fitted:
+    """Return what was learnt without the covariance, which is the last block."""
+    blocks = fitted.schema.blocks[:-1]
+    model = fitted.model.of_first_blocks(len(blocks))
+    return replace(fitted, schema=fitted.schema.with_blocks(blocks), model=model)
