@@ -24,9 +24,11 @@ from bayesnb.estimators.inspection import name_feature
 from bayesnb.families.base import Array
 from bayesnb.formatting import qualified_names
 from bayesnb.inference.posterior_draws import refuse_large
+from bayesnb.model.covariance import Covariance
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.product import normalise_log
 from bayesnb.model.schema import Schema
+from bayesnb.selection.covariance import leave_column_out
 from bayesnb.selection.feature_evidence import cautious, check_comparable, word_bayes_factors
 from bayesnb.selection.leave_one_out import contributions_left_out, find_stuck
 from bayesnb.selection.probability_scores import Estimate
@@ -206,7 +208,7 @@ def importance(
     without the column: its factor is taken out of the product. Exponents that were found from the
     rows (`temper_`), which each row leaves as in `NaiveBayes.loo`, are kept for the other columns,
     though a refit would find others, and so are families that were chosen. A column takes its links
-    with it; the other links stay.
+    with it, and leaves the covariance of the columns of numbers; what others say together stays.
 
     A column can depend strongly on the class and be of no importance: where another column says the
     same, nothing is lost without one of them. A negative importance says that predictions are
@@ -274,29 +276,43 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
     times = impossible.sum(axis=0)
     total = np.concatenate(log_class) + scores.sum(axis=0)
 
-    def compute_loss(left: list[int]) -> Array:
-        joint = total - scores[left].sum(axis=0)
+    def compute_loss(left: list[int], others: Array | float = 0.0) -> Array:
+        joint = total - scores[left].sum(axis=0) + others
         joint[times > impossible[left].sum(axis=0)] = -np.inf
         return -normalise_log(joint)[np.arange(len(rows.codes)), rows.codes]
 
     whole = compute_loss([])
     refuse_stuck(find_stuck(fitted.model, rows, total))
     fitted.refuse_undefined(whole)
-    return whole, [compute_loss(places) for places in _find_places(schema)]
+    exponents, _ = estimator.fitted_.of_block(Covariance)
+    losses = []
+    for places, column in _find_places(schema):
+        others: Array | float = 0.0
+        if column is not None:  # the covariance of the other columns stays
+            others = exponents[0] * leave_column_out(fitted.model, rows, column)
+        losses.append(compute_loss(places, others))
+    return whole, losses
 
 
-def _find_places(schema: Schema) -> list[list[int]]:
-    """Return for each column, in the table's order, its place among all features and its links'."""
+def _find_places(schema: Schema) -> list[tuple[list[int], int | None]]:
+    """Return for each column, in the table's order, its place among all features and its links'.
+
+    The second number is its place in the covariance; None where it has none.
+    """
     starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)]).tolist()
     links = () if schema.links is None else schema.links.keys
+    first_link = starts[len(schema.columns_alone.blocks)]
+    together = () if schema.covariance is None else schema.covariance.places
     places = []
     for key, b, f in schema.columns_alone.keys:
         block = schema.blocks[b]
         columns = set(block.names) if block.family.multivariate else {key}
         link_places = [
-            at for at, ends in enumerate(links, starts[-2]) if columns.intersection(ends)
+            at for at, ends in enumerate(links, first_link) if columns.intersection(ends)
         ]
-        places.append([starts[b] + f, *link_places])
+        place = block.places[f]
+        at_covariance = together.index(place) if place in together else None
+        places.append(([starts[b] + f, *link_places], at_covariance))
     return places
 
 

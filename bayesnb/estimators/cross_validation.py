@@ -320,7 +320,8 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
         kept.append("covariance")
     if not kept:
         return left
-    return f"{left} The {' and '.join(kept)} were chosen by all rows and are kept.".strip()
+    words = " and ".join(filter(None, (", ".join(kept[:-1]), kept[-1])))
+    return f"{left} The {words} were chosen by all rows and are kept.".strip()
 
 
 def refuse_stuck(dominant: Array) -> None:

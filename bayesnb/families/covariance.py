@@ -61,6 +61,10 @@ class PooledWishart(Belief[VectorStats, VectorDensity]):
         nothing = np.zeros_like(self.location)
         return self.prior_of(VectorStats(0 * self.count, nothing, nothing[..., None] * nothing))
 
+    def of_columns(self, places: Array) -> "PooledWishart":
+        """The prior that rows would give to some columns alone."""
+        return PooledWishart(self.location[..., places], self.count, self.dof)
+
     def update(self, stats: VectorStats) -> Any:
         return self.prior_of(stats).update(stats)
 

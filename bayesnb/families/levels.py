@@ -164,6 +164,9 @@ class TableStats(LevelStats):
 
     levels = cached_property(layout_of)
 
+    def expand(self, values: Array) -> Array:
+        return self.levels.expand(values)
+
     @classmethod
     def counted(cls, x: Cells, weight: Weight, n_jobs: int | None, *layouts: Any) -> Self:
         bounds = as_layout(*layouts).bounds

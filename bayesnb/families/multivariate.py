@@ -93,6 +93,11 @@ class VectorStats(MomentStats):
     def spread(self) -> Array:
         return self.scatter
 
+    def of_columns(self, places: Array) -> "VectorStats":
+        """The stats of some columns, of the same rows."""
+        scatter = self.scatter[..., places, :][..., places]
+        return VectorStats(self.count, self.mean[..., places], scatter)
+
     @property
     def columns(self) -> GaussianStats:
         """The stats of each column by itself, `(c, d)`."""

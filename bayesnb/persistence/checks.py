@@ -214,9 +214,10 @@ def check_covariance(block: Block, family: Covariance, columns: Sequence[Hashabl
     is_named = list(block.names) == names and len(block.places) == width
     require(is_named, "columns of a covariance have other names than in the table")
     scale = family.scale
-    require(scale.bent.dtype == bool, "a column of a covariance is neither bent nor straight")
-    for name in ("bent", "start", "unit", "mean"):
-        check_numbers(getattr(scale, name), (width,), f"{name} of a covariance's columns")
+    is_scale = scale.bent.dtype == bool and scale.bent.shape == (width,)
+    require(is_scale, "columns of a covariance are neither bent nor straight")
+    for name in ("start", "unit", "mean"):
+        check_numbers(getattr(scale, name), (width,), f"{name} of a covariance's columns", -LARGEST)
     check_numbers(scale.sd, (width,), "deviations of a covariance's columns", least=TINY)
     is_possible = scale.unit.all() and width < family.dof + 1 < np.inf
     require(is_possible, "a covariance has no unit, or too few degrees of freedom")

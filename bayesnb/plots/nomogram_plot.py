@@ -145,15 +145,15 @@ def _refuse_what_has_no_scales(model: Any) -> None:
     reason = ""
     if any(block.repeats for block in blocks):
         reason = (
-            "this model has dependence, so that what a cell is worth depends on other columns; "
-            "fit with dependence=None"
+            "this model has links or a covariance, so that what a cell is worth depends on other "
+            "columns; fit with dependence=None"
         )
     elif any(isinstance(power, LengthPower) for power in of_blocks(model.fitted_.exponents, 1)):
         reason = (
             "what a word is worth falls with the length of its text, see temper_length_; fit with "
             "temper='loo'"
         )
-    for block in blocks:
+    for block in model.schema_.columns_alone.blocks:
         if block.family.multivariate and block.family.continuous and len(block.names) > 1:
             columns = ", ".join(map(str, block.names))
             reason = f"{columns} are modelled jointly; declare a family for each of them"

@@ -22,7 +22,7 @@ from bayesnb.families.weight import one_hot
 from bayesnb.model.covariance import MAX_ROWS, Covariance, Scale
 from bayesnb.model.fitted import Fitted, Temper
 from bayesnb.model.kept_rows import evenly
-from bayesnb.model.product import Rows
+from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.views import EVERY
 from bayesnb.selection.best_families import LabelledTable
@@ -148,3 +148,22 @@ def drop_covariance(fitted: Fitted) -> Fitted:
     blocks = fitted.schema.blocks[:-1]
     model = fitted.model.of_first_blocks(len(blocks))
     return replace(fitted, schema=fitted.schema.with_blocks(blocks), model=model)
+
+
+def leave_column_out(model: Model, rows: Rows, column: int) -> Array:
+    """Return how much the covariance's scores of left-out rows change without a column, `(r, c)`.
+
+    The column is taken out of what was learnt; rows that lack a number have learnt nothing.
+    """
+    prior: Any = model.prior.blocks[-1]
+    stats: Any = model.stats.blocks[-1]
+    x = rows.cells[-1][EVERY]
+    every = np.arange(x.shape[1])
+
+    def score(columns: Array) -> Array:
+        belief = prior.of_columns(columns)
+        seen = stats.of_columns(columns)
+        leaving = RowsLeftOut(x[:, columns], rows.codes, rows.counts)
+        return belief.left_out(seen, belief.update(seen), leaving)
+
+    return np.nan_to_num(score(np.delete(every, column)) - score(every))

@@ -1,0 +1,178 @@
+"""All columns of numbers once more as one Gaussian: against refits, and where it is kept."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import multivariate_t
+from sklearn.metrics import log_loss
+
+from bayesnb import NaiveBayes, importance
+
+Array = np.ndarray
+
+
+def planes(rng: np.random.Generator, rows: int = 240, classes: int = 3) -> tuple[Any, Array]:
+    """Return numbers whose differences tell the classes apart, a flag and a level, and labels."""
+    y = rng.integers(0, classes, rows)
+    size = rng.normal(0, 3, rows)
+    table = pd.DataFrame(
+        {
+            "u": size + 0.3 * rng.normal(size=rows),
+            "v": size + y + 0.3 * rng.normal(size=rows),
+            "w": np.exp(size / 3 + 0.1 * y + 0.1 * rng.normal(size=rows)),
+            "flag": rng.random(rows) < 0.5,
+            "level": rng.choice(list("abc"), rows),
+        }
+    )
+    return table, np.array(["low", "middle", "high"])[y]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Any, Any, Array]:
+    X, y = planes(np.random.default_rng(1))
+    return NaiveBayes().fit(X, y), X, y
+
+
+def standardise(model: Any, X: Any) -> Array:
+    """Return numbers as the model's scale has them, from its numbers alone."""
+    covariance = model.schema_.covariance
+    scale = covariance.scale
+    x = X.iloc[:, list(covariance.places)].to_numpy(float)
+    u = (x - scale.start) / scale.unit
+    return (np.where(scale.bent, np.arcsinh(u), u) - scale.mean) / scale.sd
+
+
+def log_predictive(x: Array, y: Array, weight: Array, dof: float, new: Array) -> Array:
+    """Log predictive of a row by each class, `(c,)`, all of it counted anew."""
+    width = x.shape[1]
+    classes = np.unique(y)
+    means, within = [], []
+    for label in classes:
+        w, rows = weight[y == label], x[y == label]
+        count = w.sum()
+        mean = (w @ rows) / count
+        gap = rows - mean
+        shrunk = 0.01 * count / (0.01 + count) * np.outer(mean, mean)
+        means.append((count, mean))
+        within.append((w[:, None] * gap).T @ gap + shrunk)
+    unit = sum(within) / weight.sum() + 1e-6 * np.eye(width)
+    scores = []
+    for (count, mean), own in zip(means, within, strict=True):
+        k = 0.01 + count
+        free = dof + count - width + 1
+        shape = (dof * unit + own) * (1 + 1 / k) / free
+        scores.append(multivariate_t(count / k * mean, shape, free).logpdf(new))
+    return np.array(scores)
+
+
+def test_it_is_kept_where_a_plane_tells_the_classes_apart(fitted: Any) -> None:
+    model, X, y = fitted
+    rows, labels = planes(np.random.default_rng(2), 600)
+    alone = NaiveBayes(dependence="pairs").fit(X, y)
+    loss, loss_alone = (
+        log_loss(labels, each.predict_proba(rows), labels=each.classes_) for each in (model, alone)
+    )
+    assert loss < 0.6 * loss_alone
+    assert float(model.covariance_.gain) > 20
+    assert model.covariance_["feature"].values.tolist() == ["u", "v", "w"]
+    assert "covariance" in model.explain(X[:2])["feature"].values
+    assert "one Gaussian" in str(model.summary())
+
+
+def test_noise_has_no_covariance() -> None:
+    kept = 0
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        X = rng.normal(size=(80, 4))
+        y = rng.integers(0, 2, 80)
+        kept += NaiveBayes(dependence="covariance").fit(X, y).covariance_ is not None
+    assert kept <= 6
+
+
+def test_it_is_a_choice_of_dependence(fitted: Any) -> None:
+    _, X, y = fitted
+    for rule, links, covariance in (
+        ("covariance", False, True),
+        ("all", True, True),
+        ("pairs", True, False),
+        (None, False, False),
+    ):
+        schema = NaiveBayes(dependence=rule).fit(X, y).schema_
+        assert (schema.links is not None, schema.covariance is not None) == (links, covariance)
+    assert NaiveBayes("gaussian").fit(X[["u", "v", "w"]], y).covariance_ is None
+    with pytest.raises(ValueError, match="'covariance', 'all'"):
+        NaiveBayes(dependence="planes").fit(X, y)
+    with pytest.raises(ValueError, match="needs estimate='predictive'"):
+        NaiveBayes(dependence="covariance", estimate="mean").fit(X, y)
+
+
+def test_few_rows_and_few_columns_have_none() -> None:
+    X, y = planes(np.random.default_rng(1), 8, 2)
+    assert NaiveBayes().fit(X, y).covariance_ is None
+    X, y = planes(np.random.default_rng(1))
+    assert NaiveBayes().fit(X[["u", "flag", "level"]], y).covariance_ is None
+    X["v"], X["w"] = 1e9, 0.1 + 0.2  # constant
+    assert NaiveBayes().fit(X, y).covariance_ is None
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_its_predictive_and_leave_one_out_are_those_of_counts_made_anew(weighted: bool) -> None:
+    rng = np.random.default_rng(4)
+    X, y = planes(rng, 60)
+    weight = rng.choice([0.5, 1.0, 2.0, 3.5], 60) if weighted else np.ones(60)
+    model = NaiveBayes(dependence="covariance").fit(X, y, sample_weight=weight)
+    x, dof = standardise(model, X), float(model.covariance_.dof)
+    codes = np.searchsorted(model.classes_, y)
+    explained = model.explain(X).sel(feature="covariance")["predictive"]
+    expected = [log_predictive(x, codes, weight, dof, row) for row in x]
+    exponent = float(model.covariance_.temper)
+    assert explained.values / exponent == pytest.approx(np.array(expected), abs=1e-9)
+
+
+def test_rows_leave_it_as_if_they_had_never_been_learnt() -> None:
+    X, y = planes(np.random.default_rng(5), 60)
+    X.loc[[3, 20], "u"] = np.nan
+    weight = np.where(np.arange(60) % 7 == 0, 2.0, 1.0)
+    model = NaiveBayes(dependence="covariance", temper=0.5).fit(X, y, sample_weight=weight)
+    assert model.covariance_ is not None
+    held_out = model.loo(X, y, sample_weight=weight).elpd_i.values
+    for i in (0, 1, 3, 7, 20, 59):
+        row = X.iloc[[i]]
+        others = copy.deepcopy(model).forget(row, y[[i]], sample_weight=weight[[i]])
+        log_proba = others.predict_log_proba(row)[0, model.classes_.tolist().index(y[i])]
+        assert held_out[i] == pytest.approx(log_proba, abs=1e-8)
+
+
+def test_a_row_without_numbers_is_predicted_by_what_it_has(fitted: Any) -> None:
+    model, X, _ = fitted
+    nothing = X.iloc[[0]].astype(object)
+    nothing[:] = None
+    shares = model.class_posterior_.mean()
+    assert model.predict_proba(nothing)[0] == pytest.approx(shares, abs=1e-12)
+
+
+def test_units_and_origins_of_columns_change_nothing(fitted: Any) -> None:
+    model, X, y = fitted
+    other = X.assign(u=1000 * X["u"] + 5, v=0.01 * X["v"] - 3, w=7 * X["w"] + 1e3)
+    again = NaiveBayes().fit(other, y)
+    assert again.predict_proba(other) == pytest.approx(model.predict_proba(X), abs=1e-7)
+
+
+def test_a_column_leaves_it_where_its_importance_is_asked_for(fitted: Any) -> None:
+    model, X, y = fitted
+    result = importance(model, X, y).importance
+    assert min(result.sel(feature="u"), result.sel(feature="v")) > 0.05
+    assert abs(result.sel(feature="flag")) < 0.02
+
+
+def test_intervals_count_it(fitted: Any) -> None:
+    model, X, _ = fitted
+    rows = X.iloc[:6]
+    for way in ("observed", "fixed"):
+        exact = model.predict_interval(rows, rows=way, method="exact")
+        drawn = model.predict_interval(rows, rows=way, method="draws", draws=20_000, rng=1)
+        for name in ("probability", "lower", "upper"):
+            assert exact[name].values == pytest.approx(drawn[name].values, abs=0.02)
