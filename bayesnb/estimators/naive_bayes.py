@@ -97,11 +97,12 @@ class NaiveBayes(
           ``temper_length_``.
         - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and
           ``estimate`` is ``"predictive"``, else None.
-    dependence : "auto", "pairs", "forest", "none" or None, default="auto"
+    dependence : "auto", "all", "pairs", "forest", "covariance", "none" or None, default="auto"
         What columns say together, given the class. A link between two columns multiplies their
         distributions by how much more probable the cell of one is once that of the other is known.
         It is kept where its log Bayes factor against independence is above 3 log(1 + number of
-        columns that vary) nats. See ``links_``.
+        columns that vary) nats. See ``links_``. The covariance are all columns of numbers once
+        more, as one Gaussian for each class. See ``covariance_``.
 
         - None: columns are independent given the class, which is naive Bayes.
         - ``"forest"``: the links of the maximum spanning forest, a joint distribution of the
@@ -109,10 +110,16 @@ class NaiveBayes(
         - ``"pairs"``: further links besides, the strongest first, up to 60. All links together are
           not a joint distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of
           the forest.
-        - ``"auto"``: ``"pairs"`` where no family is declared (columns may be dropped) and
+        - ``"covariance"``: the columns of numbers as one Gaussian, where three rows or more for
+          each of them have all numbers, and exact leave-one-out of the labels gains more than 2
+          nats. Its prior is found by the same score, from covariances that classes have by
+          themselves to one that they share.
+        - ``"all"``: ``"pairs"`` and ``"covariance"``.
+        - ``"auto"``: ``"all"`` where no family is declared (columns may be dropped) and
           ``estimate`` is ``"predictive"``, else None.
 
-        Links need ``estimate="predictive"``. Under ``temper="columns"`` each link has an exponent.
+        All of these need ``estimate="predictive"``. Under ``temper="columns"`` each link has an
+        exponent, and so has the covariance.
         ``partition`` finds blocks of columns that are better modelled jointly.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use, within
@@ -162,6 +169,9 @@ class NaiveBayes(
         which it is half.
     links_ : xarray.Dataset
         The links between columns: their ends, evidence and exponents.
+    covariance_ : xarray.Dataset or None
+        The columns of numbers that are modelled together once more, the prior of their covariance,
+        what it gained, and its exponent.
 
     See Also
     --------
@@ -188,17 +198,18 @@ class NaiveBayes(
 
     *Exponents* are an empirical choice and not a part of the likelihood. They enter predictions,
     intervals, entropies, explanations, leave-one-out scores of labels, and decisions.
-    ``log_evidence_``, ``log_density`` and ``sample`` are those of the model with exponent 1 and the
-    links of the forest; the parameters in ``to_datatree``, and those sampled by MCMC, are those of
-    the columns alone. Exponents are found by the exact leave-one-out log score of the labels under
-    the posterior predictive, whatever ``estimate`` says. One for all features has the prior log t ~
-    Normal(0, 0.5**2). Those of f columns have the prior Normal(t, (v t)**2), where t is the
-    posterior mean of one for all under log t ~ Normal(-log(f) / 2, 0.5**2), and they are averaged
-    over the width v, log v ~ Normal(0, 1), by the evidence of each (Laplace); ``temper_sd_`` are
-    standard deviations of that average. Those of links have the same prior around t / 4, as most of
-    what columns say is said without them. An exponent of 0 leaves its column out. That of words is
-    w / (1 + n / n0) for a text of n words, as words of one text repeat one another; n0 is a power
-    of 2, found by the same score, where this beats one exponent for all texts by a nat.
+    ``log_evidence_``, ``log_density`` and ``sample`` are those of the model with exponent 1, the
+    links of the forest, and no covariance; the parameters in ``to_datatree``, and those sampled by
+    MCMC, are those of the columns alone. Exponents are found by the exact leave-one-out log score
+    of the labels under the posterior predictive, whatever ``estimate`` says. One for all features
+    has the prior log t ~ Normal(0, 0.5**2). Those of f columns have the prior Normal(t, (v t)**2),
+    where t is the posterior mean of one for all under log t ~ Normal(-log(f) / 2, 0.5**2), and they
+    are averaged over the width v, log v ~ Normal(0, 1), by the evidence of each (Laplace);
+    ``temper_sd_`` are standard deviations of that average. Those of links have the same prior
+    around t / 4, as most of what columns say is said without them; that of the covariance is as a
+    column's. An exponent of 0 leaves its column out. That of words is w / (1 + n / n0) for a text
+    of n words, as words of one text repeat one another; n0 is a power of 2, found by the same
+    score, where this beats one exponent for all texts by a nat.
 
     *Many columns.* Of more than 500 columns, the 499 that alone say most about the label have
     exponents of their own, and all others share one. Of more than 600, links are looked for between

@@ -4,22 +4,28 @@ A block of this family has no columns: those belong to other blocks. It reads th
 changes where a column is shifted or rescaled.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb.data import Table
+from bayesnb.data.cells import as_cells
 from bayesnb.families.base import Array, Belief, Cells, Stats
-from bayesnb.families.covariance import PooledWishart
+from bayesnb.families.covariance import RIDGE, PooledWishart
 from bayesnb.families.family import Family, RealNumbers, Support
 from bayesnb.families.multivariate import VectorStats
+from bayesnb.families.vectors import root_of
 from bayesnb.numerics.views import FLOATS, View, readable
 
 COUNT = 0.01  # rows that the prior of a mean is worth, as that of a Gaussian column
 # Of the distance between the least number of a column with a long tail and its mean: nearer to the
 # least one the scale is linear, farther away it is logarithmic.
 LINEAR = 0.1
+# The largest squared distance of a row from the mean of all, in units of their covariance, at d
+# columns: FAR_OFFSET + FAR d. Of a Gaussian, a row in a thousand is that far at two columns, and
+# hardly any at more.
+FAR_OFFSET, FAR = 10.0, 3.0
 MAX_ROWS = 10_000  # by which a scale is learnt
 
 
@@ -36,6 +42,7 @@ class Scale:
     unit: Array
     mean: Array
     sd: Array
+    whitening: Array  # of all rows' covariance, `(d, d)`
 
     @classmethod
     def learn(cls, x: Array, weight: Array, *, bend: bool) -> Self:
@@ -52,13 +59,24 @@ class Scale:
         *moments, skewness_bent = measure(np.arcsinh((x - start) / unit), weight)
         bent = bend & (np.abs(skewness_bent) < np.abs(skewness))
         pairs = zip((start, unit, *moments), (mean, sd, zero, one), strict=True)
-        return cls(bent, *(np.where(bent, *pair) for pair in pairs))
+        scale = cls(
+            bent, *(np.where(bent, *pair) for pair in pairs), np.zeros((len(one), len(one)))
+        )
+        z = np.nan_to_num(scale.read(x)) * np.sqrt(weight / weight.sum())[:, None]
+        return replace(scale, whitening=root_of(z.T @ z + RIDGE * np.eye(len(one))).whitening)
 
     def read(self, x: Array) -> Array:
-        """Standardise some rows, `(r, d)`; missing numbers stay."""
+        """Standardise some rows, `(r, d)`; missing numbers stay.
+
+        A row that is far from all others is moved towards their mean. Densities of Gaussians fall
+        so fast that else it would be sure of the class that is the least far from it.
+        """
         u = (x - self.start) / self.unit
         u[:, self.bent] = np.arcsinh(u[:, self.bent])
-        return (u - self.mean) / self.sd
+        z = (u - self.mean) / self.sd
+        white = np.nan_to_num(z) @ self.whitening.T
+        farthest = FAR_OFFSET + FAR * x.shape[1]
+        return z * np.sqrt(farthest / np.maximum((white * white).sum(axis=1), farthest))[:, None]
 
 
 def measure(x: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -104,7 +122,7 @@ class Covariance(Family[VectorStats]):
     in_joint: float = 0.0
 
     def read_table(self, table: Table) -> Cells:
-        return Standardised(table.numbers(self.places), self.scale)
+        return Standardised(as_cells(self, table.numbers(self.places)), self.scale)
 
     def belief(self, stats: VectorStats) -> PooledWishart:
         count = np.full((len(stats), 1), COUNT)

@@ -404,11 +404,13 @@ def fold_links(explained: Any, model: Any) -> Any:
     links = model.schema_.links
     if links is None:
         return explained
-    width = explained.sizes["feature"] - len(links.keys)
-    columns = explained.isel(feature=slice(width))
+    features = explained.sizes["feature"]
+    width = features - len(links.keys) - (model.schema_.covariance is not None)
+    others = [*range(width), *range(width + len(links.keys), features)]
+    columns = explained.isel(feature=others)
     predictive = explained["predictive"].values
-    folded = predictive[..., :width].copy()
-    places = {str(key): place for place, key in enumerate(columns["feature"].values.tolist())}
+    folded = predictive[..., others]
+    places = {str(key): place for place, key in enumerate(columns["feature"].values[:width])}
     for place, ends in enumerate(links.keys, width):
         for end in ends:
             folded[..., places[str(end)]] += predictive[..., place] / 2

@@ -7,15 +7,17 @@ common, is that under which the labels' exact leave-one-out score by it alone is
 kept where it improves that by all columns by more than MARGIN nats, exponents left by each row.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from bayesnb.data.cells import as_cells
 from bayesnb.families import Gaussian, Histogram, Poisson
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import DirichletStats
+from bayesnb.families.multivariate import VectorStats
 from bayesnb.families.record import FARTHEST
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
 from bayesnb.families.weight import one_hot
@@ -58,24 +60,26 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
     )
     if len(places) < 2:
         return schema
-    codes = rows.codes
-    weight = np.ones(len(codes)) if rows.weight is None else rows.weight
-    some = np.flatnonzero(evenly(codes, MAX_ROWS))
-    x = np.asarray(rows.table.numbers(places)[some], float)
+    some = np.flatnonzero(evenly(rows.codes, MAX_ROWS))
+    x = np.asarray(as_cells(Gaussian(), rows.table.numbers(places))[some], float)
     varies = has_spread(x)
     places = [place for place, there in zip(places, varies, strict=True) if there]
     x = x[:, varies]
     complete = ~np.isnan(x).any(axis=1)
-    if len(places) < 2 or complete.mean() * len(codes) < MIN_ROWS * len(places):
+    if len(places) < 2 or complete.mean() * len(rows.codes) < MIN_ROWS * len(places):
         return schema
+    weight = None if rows.weight is None else rows.weight[some]
+    labelled = Rows([], [x], rows.codes[some], weight)
     best = -np.inf
     for bend in (False, True):
-        scale = Scale.learn(x, weight[some], bend=bend)
+        scale = Scale.learn(x, labelled.counts, bend=bend)
         if bend and not scale.bent.any():
             continue
-        for covariance, score in score_alone(Covariance(tuple(places), scale, 0.0), rows, weight):
+        for dof in DOFS:
+            candidate = Covariance(tuple(places), scale, len(places) + dof)
+            score = score_alone(candidate, labelled, rows)
             if score > best:
-                chosen, best = covariance, score
+                chosen, best = candidate, score
     return schema.with_covariance(chosen)
 
 
@@ -89,28 +93,21 @@ def has_spread(x: Array) -> Array:
     return (spread > ROUNDING * size) & (size < FARTHEST)
 
 
-def score_alone(
-    covariance: Covariance, rows: LabelledTable, weight: Array
-) -> Iterator[tuple[Covariance, float]]:
-    """Yield the numbers with each prior, and how well they alone predict the labels, left out."""
-    classes = len(rows.classes)
-    width = len(covariance.places)
-    n_jobs = rows.table.n_jobs
-    cells = covariance.read_table(rows.table)
-    stats: Any = covariance.observe(cells, one_hot(rows.codes, classes, weight), (), n_jobs)
-    every = Rows([], [cells], rows.codes, weight)
+def score_alone(covariance: Covariance, rows: Rows, table: LabelledTable) -> float:
+    """Return how well the numbers of rows, left out, predict their labels without other columns."""
+    classes = len(table.classes)
+    x = covariance.scale.read(rows.cells[0])
+    stats = VectorStats.of(x, one_hot(rows.codes, classes, rows.weight))
+    prior = covariance.belief(stats)
+    every = replace(rows, cells=[x])
     few = every.where(choose_rows(every, classes, 1))
-    x = few.cells[0][EVERY]
     gone = np.minimum(few.counts, 1.0)
-    leaving = RowsLeftOut(x, few.codes, gone, PREDICTIVE, n_jobs)
-    labels = DirichletStats(np.bincount(rows.codes, weight, classes))
-    log_class = rows.class_prior(labels).labels_left_out(labels, few.codes, gone, PREDICTIVE)
-    for free in DOFS:
-        candidate = replace(covariance, dof=width + free)
-        prior = candidate.belief(stats)
-        score = prior.left_out(stats, prior.update(stats), leaving)[..., None]
-        there = np.zeros(classes, bool)[few.codes]
-        yield candidate, score_best_exponent(LabelScores.of((log_class, score), few, there))
+    leaving = RowsLeftOut(few.cells[0], few.codes, gone, PREDICTIVE, table.table.n_jobs)
+    score = prior.left_out(stats, prior.update(stats), leaving)[..., None]
+    labels = DirichletStats(np.bincount(rows.codes, rows.counts, classes))
+    log_class = table.class_prior(labels).labels_left_out(labels, few.codes, gone, PREDICTIVE)
+    there = np.zeros(len(few.codes), bool)
+    return score_best_exponent(LabelScores.of((log_class, score), few, there))
 
 
 def keep_covariance(
