@@ -42,7 +42,9 @@ def standardise(model: Any, X: Any) -> Array:
     scale = covariance.scale
     x = X.iloc[:, list(covariance.places)].to_numpy(float)
     u = (x - scale.start) / scale.unit
-    return (np.where(scale.bent, np.arcsinh(u), u) - scale.mean) / scale.sd
+    z = (np.where(scale.bent, np.arcsinh(u), u) - scale.mean) / scale.sd
+    distance = ((z @ scale.whitening.T) ** 2).sum(axis=1)
+    return z * np.sqrt(np.minimum(1, (10 + 3 * z.shape[1]) / distance))[:, None]
 
 
 def log_predictive(x: Array, y: Array, weight: Array, dof: float, new: Array) -> Array:
@@ -166,6 +168,17 @@ def test_a_column_leaves_it_where_its_importance_is_asked_for(fitted: Any) -> No
     result = importance(model, X, y).importance
     assert min(result.sel(feature="u"), result.sel(feature="v")) > 0.05
     assert abs(result.sel(feature="flag")) < 0.02
+
+
+def test_a_row_far_from_all_others_is_not_certain() -> None:
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, 2, 400)
+    size = rng.normal(size=400)
+    X = np.column_stack([size, size + y + 0.5 * rng.normal(size=400)])
+    model = NaiveBayes(dependence="covariance").fit(X, y)
+    assert model.covariance_ is not None
+    far = model.predict_proba([[1e3, -1e3], [1e150, 0.0], [-1e6, 1e6]])
+    assert far.min() > 1e-8
 
 
 def test_intervals_count_it(fitted: Any) -> None:

@@ -42,6 +42,7 @@ class Scale:
     unit: Array
     mean: Array
     sd: Array
+    # of the covariance of all rows: without it no row is far
     whitening: Array  # of all rows' covariance, `(d, d)`
 
     @classmethod
@@ -59,11 +60,10 @@ class Scale:
         *moments, skewness_bent = measure(np.arcsinh((x - start) / unit), weight)
         bent = bend & (np.abs(skewness_bent) < np.abs(skewness))
         pairs = zip((start, unit, *moments), (mean, sd, zero, one), strict=True)
-        scale = cls(
-            bent, *(np.where(bent, *pair) for pair in pairs), np.zeros((len(one), len(one)))
-        )
-        z = np.nan_to_num(scale.read(x)) * np.sqrt(weight / weight.sum())[:, None]
-        return replace(scale, whitening=root_of(z.T @ z + RIDGE * np.eye(len(one))).whitening)
+        start, unit, mean, sd = (np.where(bent, *pair) for pair in pairs)
+        unlimited = cls(bent, start, unit, mean, sd, np.zeros((len(one), len(one))))
+        z = np.nan_to_num(unlimited.read(x)) * np.sqrt(weight / weight.sum())[:, None]
+        return replace(unlimited, whitening=root_of(z.T @ z + RIDGE * np.eye(len(one))).whitening)
 
     def read(self, x: Array) -> Array:
         """Standardise some rows, `(r, d)`; missing numbers stay.

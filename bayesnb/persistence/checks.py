@@ -219,6 +219,7 @@ def check_covariance(block: Block, family: Covariance, columns: Sequence[Hashabl
     for name in ("start", "unit", "mean"):
         check_numbers(getattr(scale, name), (width,), f"{name} of a covariance's columns", -LARGEST)
     check_numbers(scale.sd, (width,), "deviations of a covariance's columns", least=TINY)
+    check_numbers(scale.whitening, (width, width), "whitening of a covariance", -LARGEST)
     is_possible = scale.unit.all() and width < family.dof + 1 < np.inf
     require(is_possible, "a covariance has no unit, or too few degrees of freedom")
 
