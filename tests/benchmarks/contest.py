@@ -46,7 +46,8 @@ ROOT = Path(__file__).parents[2]
 type Key = tuple[str, str, str, str]  # method, regime, table, split
 
 EXAMPLES = """examples:
-  python -m tests.benchmarks --contest --splits 1                 all tables and methods, in some minutes
+  python -m tests.benchmarks --contest --splits 1                 all tables and methods, in some hours
+  python -m tests.benchmarks --contest --only fresh --regimes full --splits 1 --methods bayesnb,logistic
   python -m tests.benchmarks --contest --json results.json        all of it; what the file holds is not measured again
   python -m tests.benchmarks --contest --json results.json --again bayesnb   ours anew, the rivals from the file
   python -m tests.benchmarks --contest --splits 2 --methods bayesnb --beside results.json   ours, beside those
