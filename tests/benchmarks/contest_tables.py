@@ -143,7 +143,7 @@ LONG = ("diamonds", "flchain", "letter")
 
 
 def load(name: str) -> ContestTable:
-    """Return a table by its name, at most 2,000 of its rows (of long ones 20,000), always the same."""
+    """Return a table by its name, always the same rows: at most 2,000, of long ones 20,000."""
     if name == "penguins":
         frame = penguins()
         table = typed(name, frame.drop(columns=["species", "year"]), frame["species"])
