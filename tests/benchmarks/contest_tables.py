@@ -60,7 +60,10 @@ class KeelTable:
 
 @dataclass(frozen=True)
 class RTable:
-    """The package of R that a table is from, its label, and columns that give the label away."""
+    """The package of R that a table is from, its label, and columns that are not learnt.
+
+    Those that give the label away, and numbers of rows.
+    """
 
     package: str
     label: str
