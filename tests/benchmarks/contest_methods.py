@@ -39,12 +39,15 @@ Make = Callable[
     [Array], Any
 ]  # of the labels that are learnt: the folds cannot be more than a class has rows
 
+Grow = Callable[[Array, Array, int], Any]
+
 NUMBERS = make_column_selector(dtype_include="number")
 LEVELS = make_column_selector(dtype_exclude="number")
 FOLDS = 5
 PENALTIES = np.logspace(-3, 3, 7)
 BINS = 8
-BAGS = 2  # of InterpretML, whose 14 would take longer than all others together
+HOLE = "missing"
+BAGS = 2  # of InterpretML's quick variant: its default, 14, takes several times as long
 
 
 def folds(y: Array) -> StratifiedKFold:
@@ -101,11 +104,20 @@ def logistic(y: Array) -> Any:
 
 
 def boosted(y: Array) -> Any:
-    return BoostedTrees()
+    return CodedTrees(grow_boosted)
 
 
 def boosted_by_folds(y: Array) -> Any:
-    return BoostedTrees(by_folds=True)
+    return CodedTrees(grow_boosted_by_folds)
+
+
+def light(y: Array) -> Any:
+    return CodedTrees(grow_light)
+
+
+def cat(y: Array) -> Any:
+    """CatBoost, which reads levels as they are; a hole is a level."""
+    return FramedCatBoost()
 
 
 def forest(y: Array) -> Any:
@@ -123,31 +135,84 @@ def khiops(y: Array) -> Any:
 def additive(y: Array) -> Any:
     from interpret.glassbox import ExplainableBoostingClassifier
 
-    return ExplainableBoostingClassifier(outer_bags=BAGS, n_jobs=1, random_state=SEED)
+    return ExplainableBoostingClassifier(n_jobs=1, random_state=SEED)
 
 
-class BoostedTrees(ClassifierMixin, BaseEstimator):
-    """Gradient boosting; as many of its 100 iterations as cross-validation finds best, if that is asked for."""
+def additive_quick(y: Array) -> Any:
+    return additive(y).set_params(outer_bags=BAGS)
 
-    def __init__(self, by_folds: bool = False) -> None:
-        self.by_folds = by_folds
+
+class CodedTrees(ClassifierMixin, BaseEstimator):
+    """Trees that learn numbers and the codes of levels; a hole or a new level is NaN.
+
+    `grow(x, y, levels)` returns the fitted model; the first so many columns are codes.
+    """
+
+    def __init__(self, grow: Grow) -> None:
+        self.grow = grow
 
     def fit(self, x: pd.DataFrame, y: Array) -> Self:
-        """Code the levels, choose the number of iterations, and learn all rows."""
+        """Code the levels, and grow the trees."""
         codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
         self.codes_ = prepared("passthrough", codes).fit(x)
-        coded = self.codes_.transform(x)
-        model = HistGradientBoostingClassifier(
-            categorical_features=list(range(len(LEVELS(x)))), random_state=SEED
-        )
-        if self.by_folds:
-            model.set_params(max_iter=iterations(model, coded, y))
-        self.model_ = model.fit(coded, y)
-        self.classes_ = model.classes_
+        self.model_ = self.grow(self.codes_.transform(x), y, len(LEVELS(x)))
+        self.classes_ = self.model_.classes_
         return self
 
     def predict_proba(self, x: pd.DataFrame) -> Array:
         return self.model_.predict_proba(self.codes_.transform(x))
+
+
+def hist_boosting(levels: int) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(
+        categorical_features=list(range(levels)), random_state=SEED
+    )
+
+
+def grow_boosted(x: Array, y: Array, levels: int) -> Any:
+    """Gradient boosting of scikit-learn, 100 iterations."""
+    return hist_boosting(levels).fit(x, y)
+
+
+def grow_boosted_by_folds(x: Array, y: Array, levels: int) -> Any:
+    """Gradient boosting; as many of its 100 iterations as cross-validation finds best."""
+    model = hist_boosting(levels).set_params(early_stopping=False)  # as above 10,000 rows it would
+    return model.set_params(max_iter=iterations(model, x, y)).fit(x, y)
+
+
+def grow_light(x: Array, y: Array, levels: int) -> Any:
+    """LightGBM as it comes."""
+    from lightgbm import LGBMClassifier
+
+    model = LGBMClassifier(n_jobs=1, random_state=SEED, verbose=-1)
+    return model.fit(x, y, categorical_feature=list(range(levels)))
+
+
+class FramedCatBoost(ClassifierMixin, BaseEstimator):
+    """CatBoost as it comes, on frames: it is told which columns are levels."""
+
+    def fit(self, x: pd.DataFrame, y: Array) -> Self:
+        """Mark the holes among the levels, and learn."""
+        from catboost import CatBoostClassifier
+
+        self.levels_ = LEVELS(x)
+        model = CatBoostClassifier(
+            cat_features=self.levels_,
+            thread_count=1,
+            random_seed=SEED,
+            verbose=False,
+            allow_writing_files=False,
+        )
+        self.model_ = model.fit(self.marked(x), y)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def marked(self, x: pd.DataFrame) -> pd.DataFrame:
+        """Return the frame with a level of its own for holes among levels."""
+        return x.fillna(dict.fromkeys(self.levels_, HOLE))
+
+    def predict_proba(self, x: pd.DataFrame) -> Array:
+        return self.model_.predict_proba(self.marked(x))
 
 
 def iterations(model: HistGradientBoostingClassifier, x: Array, y: Array) -> int:
@@ -180,6 +245,9 @@ RIVALS: Mapping[str, Make] = {
     "boosting-cv": boosted_by_folds,
     "khiops": khiops,
     "ebm": additive,
+    "ebm-quick": additive_quick,
+    "lightgbm": light,
+    "catboost": cat,
 }
 METHODS: Mapping[str, Make] = OURS | RIVALS
 TITLES = {
@@ -194,9 +262,18 @@ TITLES = {
     "boosting": "gradient boosting",
     "boosting-cv": "gradient boosting, iterations by CV",
     "khiops": "Khiops",
-    "ebm": f"EBM of InterpretML, {BAGS} bags",
+    "ebm": "EBM of InterpretML",
+    "ebm-quick": f"EBM of InterpretML, {BAGS} bags",
+    "lightgbm": "LightGBM",
+    "catboost": "CatBoost",
 }
-PACKAGES = {"khiops": "khiops", "ebm": "interpret"}
+PACKAGES = {
+    "khiops": "khiops",
+    "ebm": "interpret",
+    "ebm-quick": "interpret",
+    "lightgbm": "lightgbm",
+    "catboost": "catboost",
+}
 
 
 def title(method: str) -> str:

@@ -2,7 +2,8 @@
 
 A table's figure is its mean log loss over splits, divided by that of logistic regression whose
 penalty was chosen by cross-validation. Over tables: the geometric mean and the median, and on how
-many tables it is below 1 and above.
+many tables it is below 1 and above. Beside it stand the means over tables of the Brier score and of
+its root (RMSE). The tables that no constant was chosen on (FRESH) are shown by themselves.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 from .contest import REGIMES, ContestResults
 from .contest_methods import BASE, MAIN, OURS, title
+from .contest_tables import FRESH, KNOWN
 from .data import Array
 from .picture import INK, PALE, STYLE
 from .tables import grid
@@ -24,6 +26,10 @@ from .tables import grid
 COLOURS = {"full": "#0072B2", "20 a class": "#D55E00", "5 a class": "#009E73"}  # Okabe and Ito's
 MARKERS = {"full": "o", "20 a class": "D", "5 a class": "s"}
 LIFT = {"full": -0.22, "20 a class": 0.0, "5 a class": 0.22}
+SETS = {
+    "Tables that were looked at while constants were chosen:": KNOWN,
+    "Fresh tables, on which no constant was chosen:": FRESH,
+}
 TICKS = (0.5, 0.7, 1, 1.5, 2, 3, 5, 8, 12, 20, 40)
 
 
@@ -67,25 +73,46 @@ def average(results: ContestResults, method: str, regime: str, measure: str) -> 
     return float(values[~np.isnan(values)].mean()) if (~np.isnan(values)).any() else float("nan")
 
 
+def mean_root_brier(results: ContestResults, method: str, regime: str) -> float:
+    """Mean over tables of the root of the Brier score: the root mean square of a row's error.
+
+    A row's error is the distance of its probabilities from its label's zeros and one.
+    """
+    briers = np.array(list(results.of_tables(method, regime, "brier").values()))
+    return float(np.sqrt(briers).mean()) if len(briers) else float("nan")
+
+
+def measured(results: ContestResults) -> list[str]:
+    """Regimes that have results."""
+    present = {regime for _, regime, _, _ in results.records}
+    return [regime for regime in REGIMES if regime in present]
+
+
 def ordered(results: ContestResults) -> list[str]:
-    """Methods from the best to the worst in all regimes together."""
+    """Methods from the best to the worst in all measured regimes together."""
+    regimes = measured(results)
     total = {
-        name: sum(np.log(relative(results, name, regime).mean) for regime in REGIMES)
+        name: sum(np.log(relative(results, name, regime).mean) for regime in regimes)
         for name in results.methods
     }
     return sorted(results.methods, key=lambda name: (np.isnan(total[name]), total[name]))
 
 
 def summary(results: ContestResults) -> str:
-    """A line for each method: geometric mean, median, and tables won and lost, by regime."""
+    """A line for each method: relative log loss by regime, Brier score and its root."""
+    regimes = measured(results)
     head = [
         "log loss relative to tuned logistic regression",
-        *(f"{regime}: mean, median, won-lost" for regime in REGIMES),
+        *(f"{regime}: mean, median, won-lost" for regime in regimes),
+        "full: Brier",
+        "full: RMSE",
     ]
     rows = []
     for method in ordered(results):
-        cells = [against(relative(results, method, regime)) for regime in REGIMES]
-        rows.append([emphasis(method), *cells])
+        cells = [against(relative(results, method, regime)) for regime in regimes]
+        brier = average(results, method, "full", "brier")
+        root = mean_root_brier(results, method, "full")
+        rows.append([emphasis(method), *cells, f"{brier:.3f}", f"{root:.3f}"])
     return grid(head, rows)
 
 
@@ -108,6 +135,7 @@ def qualities(results: ContestResults) -> str:
         "two thirds learnt, mean over tables",
         "log loss",
         "Brier",
+        "RMSE",
         "accuracy",
         "ece",
         "over 99 %",
@@ -123,6 +151,7 @@ def qualities(results: ContestResults) -> str:
         cells = [
             f"{loss:.3f}",
             f"{brier:.3f}",
+            f"{mean_root_brier(results, method, 'full'):.3f}",
             f"{accuracy:.3f}",
             f"{ece:.3f}",
             f"{100 * sure:.0f} %",
@@ -134,13 +163,14 @@ def qualities(results: ContestResults) -> str:
 
 def duels(results: ContestResults) -> str:
     """A line for each rival: tables on which ours as it comes has the smaller log loss, and the greater."""
+    regimes = measured(results)
     rows = []
     for method in ordered(results):
         if method not in OURS and MAIN in results.methods:
-            pairs = (relative(results, MAIN, regime, method) for regime in REGIMES)
+            pairs = (relative(results, MAIN, regime, method) for regime in regimes)
             rows.append([title(method), *(f"{of.mean:.2f}, {of.wins}-{of.losses}" for of in pairs)])
     return grid(
-        [f"{title(MAIN)} against", *(f"{regime}: mean ratio, won-lost" for regime in REGIMES)], rows
+        [f"{title(MAIN)} against", *(f"{regime}: mean ratio, won-lost" for regime in regimes)], rows
     )
 
 
@@ -163,18 +193,25 @@ def shown(value: float, least: float) -> str:
 
 
 def report(results: ContestResults) -> str:
-    """All tables, one below the other."""
-    return "\n\n".join(part(results) for part in (summary, duels, qualities, by_table))
+    """All tables, one below the other; those of FRESH by themselves."""
+    parts = []
+    for heading, tables in SETS.items():
+        these = results.of_these(tables)
+        if these.records:
+            parts.append(heading)
+            parts += [part(these) for part in (summary, duels, qualities, by_table)]
+    return "\n\n".join(parts)
 
 
 def draw(results: ContestResults, path: str | Path) -> None:
-    """A line for each method, a point and its standard error for each regime."""
+    """A line for each method, a point and its standard error for each regime, over KNOWN."""
+    results = results.of_these(KNOWN)
     methods = [method for method in ordered(results) if method != BASE]
     with rc_context(STYLE):
         figure = Figure(figsize=(8.6, 1.3 + 0.42 * len(methods)), layout="constrained")
         ax = figure.subplots()
         for y, method in enumerate(methods):
-            for regime in REGIMES:
+            for regime in measured(results):
                 point(ax, y + LIFT[regime], relative(results, method, regime), regime)
         dress(ax, methods)
         figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
