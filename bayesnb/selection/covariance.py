@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.data import Table
 from bayesnb.data.cells import as_cells
 from bayesnb.families import Gaussian, Histogram, Poisson
 from bayesnb.families.base import Array
@@ -52,12 +53,7 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
 
     The same schema else.
     """
-    places = sorted(
-        place
-        for block in schema.blocks
-        if isinstance(block.family, Gaussian | Histogram | Poisson) and not block.family.words
-        for place in block.places
-    )
+    places = find_numbers(schema, rows.table)
     if len(places) < 2:
         return schema
     some = np.flatnonzero(evenly(rows.codes, MAX_ROWS))
@@ -81,6 +77,19 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
             if score > best:
                 chosen, best = candidate, score
     return schema.with_covariance(chosen)
+
+
+def find_numbers(schema: Schema, table: Table) -> list[int]:
+    """Return the places of columns of numbers, also of those whose values were taken as levels."""
+    chosen = {choice.key for choice in schema.choices}
+    places = []
+    for block in schema.blocks:
+        is_numeric = isinstance(block.family, Gaussian | Histogram | Poisson)
+        for name, place in zip(block.names, block.places, strict=True):
+            is_coded = name in chosen and table.kind(place) == "number"
+            if is_numeric or is_coded:
+                places.append(place)
+    return sorted(places)
 
 
 def has_spread(x: Array) -> Array:
