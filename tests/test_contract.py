@@ -130,6 +130,11 @@ CASES = {
     "pairs of links": Case(
         nb.NaiveBayes("categorical", dependence="pairs"), FRAME[LEVELS], chooses=True
     ),
+    "covariance": Case(
+        nb.NaiveBayes("gaussian", dependence="covariance", temper=0.5),
+        FRAME[["rings", "sap", "height"]],
+        chooses=True,
+    ),
     "one exponent": Case(nb.NaiveBayes(MIXED, temper="loo"), declare(MIXED).x, chooses=True),
     "exponents by column": Case(
         nb.NaiveBayes(MIXED, temper="columns"), declare(MIXED).x, chooses=True

@@ -43,8 +43,8 @@ def standardise(model: Any, X: Any) -> Array:
     x = X.iloc[:, list(covariance.places)].to_numpy(float)
     u = (x - scale.start) / scale.unit
     z = (np.where(scale.bent, np.arcsinh(u), u) - scale.mean) / scale.sd
-    distance = ((z @ scale.whitening.T) ** 2).sum(axis=1)
-    return z * np.sqrt(np.minimum(1, (10 + 3 * z.shape[1]) / distance))[:, None]
+    distance = np.linalg.norm(z @ scale.whitening.T, axis=1)
+    return z / np.where(distance > 1, distance, 1)[:, None]
 
 
 def log_predictive(x: Array, y: Array, weight: Array, dof: float, new: Array) -> Array:

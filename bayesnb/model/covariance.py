@@ -22,10 +22,11 @@ COUNT = 0.01  # rows that the prior of a mean is worth, as that of a Gaussian co
 # Of the distance between the least number of a column with a long tail and its mean: nearer to the
 # least one the scale is linear, farther away it is logarithmic.
 LINEAR = 0.1
-# The largest squared distance of a row from the mean of all, in units of their covariance, at d
-# columns: FAR_OFFSET + FAR d. Of a Gaussian, a row in a thousand is that far at two columns, and
-# hardly any at more.
-FAR_OFFSET, FAR = 10.0, 3.0
+# The largest distance of a row from the mean of all rows, in units of their covariance, is FAR
+# times that of the rows on average, and FAR_OFFSET more: of a Gaussian, one row in 300 is as far at
+# two columns, and hardly any at ten. Tuned where columns have long tails (spambase, segment,
+# digits).
+FAR, FAR_OFFSET = 1.5, 1.5
 MAX_ROWS = 10_000  # by which a scale is learnt
 
 
@@ -42,7 +43,7 @@ class Scale:
     unit: Array
     mean: Array
     sd: Array
-    # of the covariance of all rows: without it no row is far
+    # of the covariance of all rows, in which the largest distance is 1; 0 where no row is far
     whitening: Array  # of all rows' covariance, `(d, d)`
 
     @classmethod
@@ -62,8 +63,11 @@ class Scale:
         pairs = zip((start, unit, *moments), (mean, sd, zero, one), strict=True)
         start, unit, mean, sd = (np.where(bent, *pair) for pair in pairs)
         unlimited = cls(bent, start, unit, mean, sd, np.zeros((len(one), len(one))))
-        z = np.nan_to_num(unlimited.read(x)) * np.sqrt(weight / weight.sum())[:, None]
-        return replace(unlimited, whitening=root_of(z.T @ z + RIDGE * np.eye(len(one))).whitening)
+        z = np.nan_to_num(unlimited.read(x))
+        share = weight / weight.sum()
+        whitening = root_of((z.T * share) @ z + RIDGE * np.eye(len(one))).whitening
+        usual = share @ np.linalg.norm(z @ whitening.T, axis=1)
+        return replace(unlimited, whitening=whitening / (FAR * usual + FAR_OFFSET))
 
     def read(self, x: Array) -> Array:
         """Standardise some rows, `(r, d)`; missing numbers stay.
@@ -74,9 +78,8 @@ class Scale:
         u = (x - self.start) / self.unit
         u[:, self.bent] = np.arcsinh(u[:, self.bent])
         z = (u - self.mean) / self.sd
-        white = np.nan_to_num(z) @ self.whitening.T
-        farthest = FAR_OFFSET + FAR * x.shape[1]
-        return z * np.sqrt(farthest / np.maximum((white * white).sum(axis=1), farthest))[:, None]
+        distance = np.linalg.norm(np.nan_to_num(z) @ self.whitening.T, axis=1)
+        return z / np.maximum(distance, 1.0)[:, None]
 
 
 def measure(x: Array, weight: Array) -> tuple[Array, Array, Array]:
