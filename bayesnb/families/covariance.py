@@ -74,7 +74,10 @@ class PooledWishart(Belief[VectorStats, VectorDensity]):
 
     def left_out(self, stats: VectorStats, reader: Any, rows: RowsLeftOut) -> Array:
         """A row that leaves changes what is expected of all classes."""
-        scores, counted = self._read(reader, rows)
+        counted = self.is_counted(rows.x)
+        scores = np.empty((len(rows.codes), len(self)))
+        if not counted.all():  # what predicts scores rows that were not learnt
+            scores, _ = self._read(reader, rows)
 
         def score_rows(c: int, places: Array, part: RowsLeftOut) -> None:
             for w in np.unique(part.weight):

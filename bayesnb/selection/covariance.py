@@ -7,7 +7,7 @@ common, is that under which the labels' exact leave-one-out score by it alone is
 kept where it improves that by all columns by more than MARGIN nats, exponents left by each row.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -71,11 +71,10 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
         scale = Scale.learn(x, labelled.counts, bend=bend)
         if bend and not scale.bent.any():
             continue
-        for dof in DOFS:
-            candidate = Covariance(tuple(places), scale, len(places) + dof)
-            score = score_alone(candidate, labelled, rows)
+        for dof, score in score_alone(scale, labelled, rows):
             if score > best:
-                chosen, best = candidate, score
+                best = score
+                chosen = Covariance(tuple(places), scale, dof)
     return schema.with_covariance(chosen)
 
 
@@ -102,21 +101,24 @@ def has_spread(x: Array) -> Array:
     return (spread > ROUNDING * size) & (size < FARTHEST)
 
 
-def score_alone(covariance: Covariance, rows: Rows, table: LabelledTable) -> float:
-    """Return how well the numbers of rows, left out, predict their labels without other columns."""
+def score_alone(scale: Scale, rows: Rows, table: LabelledTable) -> Iterator[tuple[float, float]]:
+    """Yield degrees of freedom, and how well they let numbers alone predict labels, left out."""
     classes = len(table.classes)
-    x = covariance.scale.read(rows.cells[0])
+    x = scale.read(rows.cells[0])
+    width = x.shape[1]
     stats = VectorStats.of(x, one_hot(rows.codes, classes, rows.weight))
-    prior = covariance.belief(stats)
+    labels = DirichletStats(np.bincount(rows.codes, rows.counts, classes))
     every = replace(rows, cells=[x])
     few = every.where(choose_rows(every, classes, 1))
     gone = np.minimum(few.counts, 1.0)
     leaving = RowsLeftOut(few.cells[0], few.codes, gone, PREDICTIVE, table.table.n_jobs)
-    score = prior.left_out(stats, prior.update(stats), leaving)[..., None]
-    labels = DirichletStats(np.bincount(rows.codes, rows.counts, classes))
     log_class = table.class_prior(labels).labels_left_out(labels, few.codes, gone, PREDICTIVE)
     there = np.zeros(len(few.codes), bool)
-    return score_best_exponent(LabelScores.of((log_class, score), few, there))
+    for free in DOFS:
+        prior = Covariance((), scale, width + free).belief(stats)
+        score = prior.left_out(stats, prior.update(stats), leaving)[..., None]
+        scores = LabelScores.of((log_class, score), few, there)
+        yield width + free, score_best_exponent(scores)
 
 
 def keep_covariance(
