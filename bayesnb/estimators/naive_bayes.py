@@ -75,8 +75,14 @@ class NaiveBayes(
         counts, are ``Multinomial``. Other numbers are a ``Histogram``, a density of any shape,
         unless another candidate predicts the label clearly better from this column alone, by more
         than 2 nats of exact leave-one-out log score: ``Gaussian``; ``Categorical``, where there are
-        at most 20 distinct whole numbers; ``Poisson``, where all are counts. In the same way the
-        prior of levels is flat, or follows the shares of all rows. See ``BestOf`` and ``choices_``.
+        at most 20 distinct numbers, in five rows each on average; ``Poisson``, where all are
+        counts. In the same way the prior of levels is flat, or follows the shares of all rows. See
+        ``BestOf`` and ``choices_``.
+
+        Units do not matter: to multiply a column of numbers by a positive number, or to add one to
+        it, changes nothing, to round-off. Two kinds of columns have a unit and a zero that do:
+        those of 0 and 1, which become two numbers like any others, and counts, which are Poisson's
+        only as whole numbers of at least 0.
     class_prior : float, Dirichlet, "uniform", "empirical" or dict, default=1.0
         The prior of the class probabilities: a concentration; a ``Dirichlet``, in the order of
         ``classes``, or of ``classes_`` where that is None; ``"uniform"``, all classes equally
