@@ -99,8 +99,9 @@ class NaiveBayes(
         - None: all are 1, which is plain naive Bayes. A number: all are that number.
         - ``"loo"``: one exponent for all columns, between 0 and 1, found at ``fit``.
         - ``"columns"``: one for each column, or block of columns that are modelled jointly, 0 or
-          more, found at ``fit``. That of a block of words may fall with the length of a text, see
-          ``temper_length_``.
+          more, found at ``fit``; all are nearly the same where columns are many more than rows,
+          and nearly 0 where they predict no better than the shares of the classes. That of a block
+          of words may fall with the length of a text, see ``temper_length_``.
         - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and
           ``estimate`` is ``"predictive"``, else None.
     dependence : "auto", "pairs", "forest", "none" or None, default="auto"
