@@ -50,7 +50,7 @@ DAYS = "- pandas.Timestamp('1970-01-01', tz='UTC')) / pandas.Timedelta(days=1)"
 Array = np.ndarray
 Remedy = Literal["drop", "levels", "words", "dates", "numbers", "missing"]
 FEWEST = 10  # rows from which on a column can be recognised as one that identifies them
-LEVELS = 20  # distinct whole numbers that "auto" may take for levels by itself
+LEVELS = 20  # distinct numbers that "auto" may take for levels by itself
 PHRASE = 4  # words of a text, on average, from which on it is more than a name
 SPARSEST = 1.5  # numbers between the ends of an identifier for each row: some may be left out
 MOST_INVALID = 0.1  # of a column's cells, for its numbers to be worth a warning

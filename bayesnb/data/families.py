@@ -31,7 +31,9 @@ AUTO = "auto"  # families are inferred
 Declared = Family | BestOf  # what a user says that columns are
 FamilyColumns = list[tuple[Family, Places]]  # families, and the places of their columns
 DeclaredColumns = list[tuple[Any, Places]]  # the same; some families are yet to be chosen
-FEW = 20  # distinct whole numbers that may be levels
+FEW = 20  # distinct numbers that may be levels
+ROWS_OF_LEVEL = 5  # of fewer, too many of the numbers to come are new
+ROWS_FIRST = 1000
 NUMBERS = Histogram(), Gaussian()
 COUNTS = Poisson(fractional=True)  # other numbers may come too
 FAMILY_OF_KIND = {
@@ -204,16 +206,23 @@ def infer_families(places: list[int], table: Table) -> DeclaredColumns:
 def kind_of_numbers(cells: Array) -> str:
     """Return what the numbers of a column are.
 
-    Few distinct whole numbers may be levels, and whole numbers of at least 0 may be counts of
-    events.
+    Few distinct numbers may be levels, in whatever unit; whole numbers of at least 0 may be counts
+    of events.
     """
     cells = cells[~np.isnan(cells)]
-    is_whole = np.isfinite(cells).all() and (np.floor(cells) == cells).all()
-    distinct = pd.unique(cells) if is_whole else cells[:0]
-    if sorted(distinct[:3]) == [0, 1]:
+    if not (len(cells) and np.isfinite(cells).all()):
+        return "numbers"
+    if ((cells == 0) | (cells == 1)).all() and cells.min() < cells.max():
         return "zero or one"
-    kind = "counts" if len(distinct) and distinct.min() >= 0 else "numbers"
-    return f"few {kind}" if 0 < len(distinct) <= FEW else kind
+    kind = "counts" if cells.min() >= 0 and (np.floor(cells) == cells).all() else "numbers"
+    return f"few {kind}" if has_few_values(cells) else kind
+
+
+def has_few_values(cells: Array) -> bool:
+    """Whether numbers may be levels: few are distinct, each in ROWS_OF_LEVEL rows on average."""
+    most = min(FEW, len(cells) // ROWS_OF_LEVEL)
+    # the first rows mostly tell that they are more
+    return all(len(pd.unique(part)) <= most for part in (cells[:ROWS_FIRST], cells))
 
 
 def _sparse_family(places: list[int], table: SparseTable) -> Family:

@@ -75,8 +75,14 @@ class NaiveBayes(
         counts, are ``Multinomial``. Other numbers are a ``Histogram``, a density of any shape,
         unless another candidate predicts the label clearly better from this column alone, by more
         than 2 nats of exact leave-one-out log score: ``Gaussian``; ``Categorical``, where there are
-        at most 20 distinct whole numbers; ``Poisson``, where all are counts. In the same way the
-        prior of levels is flat, or follows the shares of all rows. See ``BestOf`` and ``choices_``.
+        at most 20 distinct numbers, in five rows each on average; ``Poisson``, where all are
+        counts. In the same way the prior of levels is flat, or follows the shares of all rows. See
+        ``BestOf`` and ``choices_``.
+
+        Units do not matter: to multiply a column of numbers by a positive number, or to add one to
+        it, changes nothing, to round-off. Two kinds of columns have a unit and a zero that do:
+        those of 0 and 1, which become two numbers like any others, and counts, which are Poisson's
+        only as whole numbers of at least 0.
     class_prior : float, Dirichlet, "uniform", "empirical" or dict, default=1.0
         The prior of the class probabilities: a concentration; a ``Dirichlet``, in the order of
         ``classes``, or of ``classes_`` where that is None; ``"uniform"``, all classes equally
@@ -93,8 +99,9 @@ class NaiveBayes(
         - None: all are 1, which is plain naive Bayes. A number: all are that number.
         - ``"loo"``: one exponent for all columns, between 0 and 1, found at ``fit``.
         - ``"columns"``: one for each column, or block of columns that are modelled jointly, 0 or
-          more, found at ``fit``. That of a block of words may fall with the length of a text, see
-          ``temper_length_``.
+          more, found at ``fit``; all are nearly the same where columns are many more than rows,
+          and nearly 0 where they predict no better than the shares of the classes. That of a block
+          of words may fall with the length of a text, see ``temper_length_``.
         - ``"auto"``: ``"columns"`` where no family is declared (columns may be dropped) and
           ``estimate`` is ``"predictive"``, else None.
     dependence : "auto", "all", "pairs", "forest", "covariance", "none" or None, default="auto"

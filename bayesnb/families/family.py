@@ -520,7 +520,8 @@ class BestOf:
         after the first that they refute: ``Poisson``, where the variance within classes is more
         than five times the mean.
     margin : float, default=2.0
-        By how many nats another candidate must be better than the first.
+        By how many nats another candidate must be better than the first; where columns are more
+        than rows, as many times that as there are columns for each row.
 
     Attributes
     ----------

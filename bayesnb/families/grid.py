@@ -25,6 +25,7 @@ from bayesnb.numerics.views import Graded
 MIN_WEIGHT = 4.0  # rows that are halved
 MAX_ROWS = 1 << 15  # that a grid is learnt from: 128 for each of 256 levels
 MAX_DEPTH, MAX_LEVELS = 8, 256  # as there are k (k + 1) / 2 bins of k levels
+ABOVE_MIDDLE = 2.0**-30  # by which cuts are higher, of the gap between levels
 MIN_SHARE = 1e-12  # of a level: it has a logarithm
 
 
@@ -110,10 +111,13 @@ class Grid(EndToEnd):
 
     @cached_property
     def cuts(self) -> Array:
-        """Midway between levels, `(n,)`; if no float is there, at the end of the lower one."""
+        """Midway between levels, `(n,)`; if no float is there, at the end of the lower one.
+
+        A number that is as far from both, up to rounding, is on the lower level in any unit.
+        """
         high = self.high[self.before]
         low = self.low[self.before + 1]
-        middle = high / 2 + low / 2
+        middle = high * (0.5 - ABOVE_MIDDLE) + low * (0.5 + ABOVE_MIDDLE)
         return np.where((middle >= high) & (middle < low), middle, high)
 
     def cuts_of(self, feature: int) -> Array:

@@ -402,8 +402,8 @@ def find_width(facts: Facts) -> Outcome:
         return OK, "no more exponents than rows were chosen"
     return (
         WARNING,
-        f"There are {columns:,} columns and only {rows:,} rows, so the held-out scores are too "
-        "good: among so many columns some tell these rows apart by chance.",
+        f"There are {columns:,} columns and only {rows:,} rows, so the held-out scores may be "
+        "too good: among so many columns some tell these rows apart by chance.",
         "Score the model on a test table that it has not learnt from before you rely on it.",
     )
 

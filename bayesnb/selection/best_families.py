@@ -65,10 +65,13 @@ def choose_families(declared: DeclaredColumns, rows: LabelledTable) -> Chosen:
         able = [i for i, contest in enumerate(contests) if _is_able(contest, k, rows)]
         if able:
             elpd[able, k], grids[k] = _label_scores([contests[i] for i in able], k, rows)
+    number = len(rows.codes) if rows.weight is None else rows.weight.sum()
+    # the more choices for each row, the more of them are won by chance
+    times = max(1.0, len(contests) / max(number, 1.0))
     choices = []
     kept: dict[int, Grid] = {}
     for contest, scores in zip(contests, elpd, strict=True):
-        choice = _choose(contest, scores, rows.table)
+        choice = _choose(contest, scores, times * contest.best_of.margin, rows.table)
         choices.append(choice)
         fixed.append((contest.best_of.candidates[choice.chosen], contest.places))
         learnt = grids[choice.chosen]
@@ -136,7 +139,7 @@ def _features_by_place(schema: Schema) -> dict[int, int]:
     return at
 
 
-def _choose(contest: Contest, elpd: Array, table: Table) -> Choice:
+def _choose(contest: Contest, elpd: Array, margin: float, table: Table) -> Choice:
     """Take the first able candidate, unless the best beats it by more than the margin.
 
     A candidate is able if it can have the cells.
@@ -148,7 +151,7 @@ def _choose(contest: Contest, elpd: Array, table: Table) -> Choice:
     if able.size:
         chosen = int(able[0])
         best = int(np.nanargmax(scores))
-        if scores[best] > scores[chosen] + best_of.margin:
+        if scores[best] > scores[chosen] + margin:
             chosen = best
     names = tuple(table.columns[place] for place in contest.places)
     key = names if len(names) > 1 else names[0]

@@ -115,7 +115,8 @@ def _average(scores: LabelScores, linked: Array) -> Temper:
     t, sd = average_one_exponent(scores, ~linked)
     groups, first = group_columns(scores, linked)
     means = np.where(linked, LINK_SHARE * t, t)[first]
-    return _of_features(average_over_widths(scores.add_up(groups), means, sd / t), groups)
+    wide = np.count_nonzero(~linked) / max(scores.counts.sum(), 1.0)
+    return _of_features(average_over_widths(scores.add_up(groups), means, sd / t, wide), groups)
 
 
 def _of_features(found: Maximum, groups: Array) -> Temper:

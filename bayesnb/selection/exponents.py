@@ -222,19 +222,25 @@ def average_one_exponent(scores: LabelScores, which: Array) -> tuple[float, floa
     return mean, float(np.sqrt(weight @ (np.exp(points) - mean) ** 2))
 
 
-def average_over_widths(scores: LabelScores, means: Array, unsure: float) -> Maximum:
+def average_over_widths(scores: LabelScores, means: Array, unsure: float, wide: float) -> Maximum:
     """Find exponents with these prior means, averaged over the width of the ridge.
 
     Widths count by the evidence of each.
 
-    log width ~ Normal(0, 1), in units of the means. All means have one factor, which is
-    `unsure` by so much of itself: the exponents follow it as far as the ridge pulls them.
+    log width ~ Normal(0, min(1, 1 / wide)**2), in units of the means. All means have one factor,
+    which is `unsure` by so much of itself: the exponents follow it as far as the ridge pulls them.
+    `wide` is the number of columns for each row, and all exponents are 0 with the prior odds
+    min(1, wide).
 
     Columns differ in what they are worth, and by how much is told best by the rows: one width
     for all tables is too narrow where some columns repeat others, and too wide where all are
-    worth the same.
+    worth the same. Where columns are more than rows, these cannot tell them apart: some columns
+    of noise always fit the labels, and a wide ridge would take them at their word. There all have
+    nearly one exponent, which is 0, so that probabilities are the shares of the classes, where
+    the columns together predict no better than these.
     """
     maxima: dict[float, Maximum] = {}
+    spread = min(1.0, 1 / wide)
     for width, neighbour in WIDTHS.items():
         start = means
         if maxima:
@@ -245,8 +251,13 @@ def average_over_widths(scores: LabelScores, means: Array, unsure: float) -> Max
                 continue
             start = maxima[neighbour].mean
         maximum = maximise_exponents(scores, means, width * means, start)
-        log_evidence = maximum.log_evidence - np.log(width) ** 2 / 2
+        log_evidence = maximum.log_evidence - (np.log(width) / spread) ** 2 / 2
         maxima[width] = maximum._replace(log_evidence=log_evidence)
+    best = max(maximum.log_evidence for maximum in maxima.values())
+    none = np.zeros_like(means)
+    # if nothing were left of the others, there would be no deviation for later batches to go on
+    log_evidence = min(scores.total(none) + np.log(min(wide, 1.0)), best + LOG_NEGLIGIBLE)
+    maxima[np.inf] = Maximum(none, none, np.diag(none), log_evidence)
     logs = np.array([maximum.log_evidence for maximum in maxima.values()])
     total = np.logaddexp.reduce(logs)
     share = np.exp(logs - total)
