@@ -463,12 +463,16 @@ def test_without_a_signal_all_exponents_are_nearly_0_and_with_one_they_stay() ->
         assert (average_over_widths(worse, means, 0.1, wide).sd > 0).all()
 
 
+@pytest.mark.slow
 def test_among_very_many_columns_held_out_scores_may_be_too_good() -> None:
     """As the page warns: the columns that alone say most about these rows keep their exponents."""
-    rng = np.random.default_rng(0)
-    y = rng.choice(3, 1150, p=[0.5, 0.35, 0.15])
-    x = rng.normal(size=(1150, 1500))
-    model = NaiveBayes().fit(x[:150], y[:150])
-    proba = model.predict_proba(x[150:])
-    held_out = -model.loo(x[:150], y[:150]).elpd / 150
-    assert held_out < -np.log(proba[np.arange(1000), y[150:]]).mean() - 0.02
+    gaps = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = rng.choice(3, 1150, p=[0.5, 0.35, 0.15])
+        x = rng.normal(size=(1150, 1500))
+        model = NaiveBayes().fit(x[:150], y[:150])
+        proba = model.predict_proba(x[150:])
+        held_out = -model.loo(x[:150], y[:150]).elpd / 150
+        gaps.append(-np.log(proba[np.arange(1000), y[150:]]).mean() - held_out)
+    assert np.mean(gaps) > 0.02

@@ -36,9 +36,9 @@ from bayesnb.numerics.threads import blocks
 from bayesnb.numerics.views import EVERY
 
 NUMBERS = 1 << 17  # of bins whose probabilities are computed at once
-DEPTH = 5  # of few rows
-# Rows from which on the grid is one deeper: with more levels fewer rows are predicted no better.
-DEEPER = 8_000, 32_000
+# Halvings of a grid, and rows from which on there is one more: of fewer rows more levels predict no
+# better, and the work grows with their square.
+DEPTH, MANY_ROWS = 5, 8_000
 MAX_TABLES = 8  # of cumulants, that are kept: four are asked for, for one way to temper
 COARSE_LEVELS = 8  # of a column that is compared with others
 VANISHING = 1e-200  # a concentration of 0 is the limit of small ones
@@ -482,7 +482,7 @@ class Histogram(Family[GridStats]):
     ----------
     depth : int or None, default=None
         The grid has 2**depth levels: rows are halved, and the halves are halved again, ``depth``
-        times in all. None: 5, and one more where there are 8,000 rows, and where there are 32,000.
+        times in all. None: 5, and 6 from 8,000 rows on.
     concentration : float or array, default=2.0
         How many rows the prior of a class's shares is worth, given the bins: they are
         Dirichlet(concentration q), where q are the shares of all rows.
@@ -555,8 +555,9 @@ class Histogram(Family[GridStats]):
     def grid_of(self, x: Cells, weight: Array | None, n_jobs: int | None = 1) -> Grid:
         """The grid of these cells, `(r, f)`; or the one that is declared."""
         if self.cuts is None:
-            rows = x.shape[0] if weight is None else float(weight.sum())
-            return Grid.learnt(x, weight, self.depth or depth_of(rows), n_jobs)
+            rows = x.shape[0] if weight is None else weight.sum()
+            depth = self.depth or DEPTH + (rows >= MANY_ROWS)
+            return Grid.learnt(x, weight, depth, n_jobs)
         columns = self.cuts if isinstance(self.cuts[0], tuple) else (self.cuts,) * x.shape[1]
         if len(columns) != x.shape[1]:
             given = len(columns)
@@ -597,14 +598,6 @@ class Histogram(Family[GridStats]):
 
     def smoothed(self, stats: GridStats, smoothing: Any, kind: str, scale: float = 1.0) -> Self:
         return replace(self, concentration=np.asarray(smoothing) * self.concentration)
-
-
-def depth_of(rows: float) -> int:
-    """Return how often so many rows are halved, by their weight.
-
-    The work grows with the square of the number of levels.
-    """
-    return DEPTH + sum(rows >= least for least in DEEPER)
 
 
 def _checked_cuts(cuts: Any) -> tuple[Any, ...]:
