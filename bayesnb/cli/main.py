@@ -303,13 +303,18 @@ def predict(
 def show(console: Console, model: str) -> None:
     """Show what a saved model holds.
 
-    Prints the columns with their families, priors, evidence and exponents, and their links.
+    Prints the columns with their families, priors, evidence and exponents, their links, and
+    the covariance.
     """
     from bayesnb import load
 
     estimator = load(model)
-    links = "" if estimator.schema_.links is None else f"\n{estimator.links_}\n"
-    write_text("-", f"{estimator.summary()}\n{links}")
+    parts = [estimator.summary()]
+    if estimator.schema_.links is not None:
+        parts.append(estimator.links_)
+    if estimator.covariance_ is not None:
+        parts.append(estimator.covariance_)
+    write_text("-", "\n".join(f"{part}\n" for part in parts))
 
 
 @cli.command(epilog="Example: bayesnb explain churn.bnb new.csv --row 17")

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesnb.families.base import Array, Cells
-from bayesnb.formatting import plus_minus, qualified_names, shorten
+from bayesnb.formatting import count, plus_minus, qualified_names, shorten
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.linear_form import Form
 from bayesnb.model.covariance import Covariance
@@ -159,7 +159,7 @@ def list_features(
     attrs: dict[str, list[Hashable]] = defaultdict(list)
     for block, x, columns in zip(blocks, cells, words, strict=True):
         labels, of_block = _list_features_of(block, x, columns)
-        if columns is None and len(labels) < len(block.names):
+        if columns is None and len(labels) < len(block.names) and not block.repeats:
             attrs["blocks"] += labels
         if isinstance(block.family, Linked):
             attrs["links"] += labels
@@ -184,7 +184,7 @@ def _list_features_of(
     if block.family.listed:
         return list(block.names), block.describe_words(x)
     if isinstance(block.family, Covariance):
-        text = f"covariance of {len(block.names)} columns"
+        text = count(len(block.names), "column")
         return ["covariance"], np.full((x.shape[0], 1), text, object)
     names = list(block.words)
     texts = block.describe(x, range(len(names)))
