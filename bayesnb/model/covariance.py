@@ -27,6 +27,7 @@ LINEAR = 0.1
 # two columns, and hardly any at ten. Tuned where columns have long tails (spambase, segment,
 # digits).
 FAR, FAR_OFFSET = 1.5, 1.5
+LARGEST = 1e100  # standard deviations, whose squares are floats
 MAX_ROWS = 10_000  # by which a scale is learnt
 
 
@@ -43,8 +44,9 @@ class Scale:
     unit: Array
     mean: Array
     sd: Array
-    # of the covariance of all rows, in which the largest distance is 1; 0 where no row is far
-    whitening: Array  # of all rows' covariance, `(d, d)`
+    # of the covariance of all rows, `(d, d)`, in units in which the largest distance is 1; zeros
+    # where no row is far
+    whitening: Array
 
     @classmethod
     def learn(cls, x: Array, weight: Array, *, bend: bool) -> Self:
@@ -52,22 +54,29 @@ class Scale:
 
         If `bend` is true, columns that are less skewed for it are bent.
         """
-        x = np.asarray(x, float)
-        zero = np.zeros(x.shape[1])
-        one = np.ones(x.shape[1])
+        width = x.shape[1]
         mean, sd, skewness = measure(x, weight)
         start = np.where(skewness > 0, np.nanmin(x, axis=0), np.nanmax(x, axis=0))
         unit = LINEAR * (mean - start)
-        *moments, skewness_bent = measure(np.arcsinh((x - start) / unit), weight)
-        bent = bend & (np.abs(skewness_bent) < np.abs(skewness))
-        pairs = zip((start, unit, *moments), (mean, sd, zero, one), strict=True)
-        start, unit, mean, sd = (np.where(bent, *pair) for pair in pairs)
-        unlimited = cls(bent, start, unit, mean, sd, np.zeros((len(one), len(one))))
-        z = np.nan_to_num(unlimited.read(x))
+        bent_mean, bent_sd, bent_skewness = measure(np.arcsinh((x - start) / unit), weight)
+        bent = bend & (np.abs(bent_skewness) < np.abs(skewness))
+        columns = cls(
+            bent,
+            np.where(bent, start, mean),
+            np.where(bent, unit, sd),
+            np.where(bent, bent_mean, 0.0),
+            np.where(bent, bent_sd, 1.0),
+            np.zeros((width, width)),
+        )
+        return columns.with_limit(x, weight)
+
+    def with_limit(self, x: Array, weight: Array) -> Self:
+        """Return the scale with a largest distance from the mean of these rows."""
+        z = np.nan_to_num(self.read(x))
         share = weight / weight.sum()
-        whitening = root_of((z.T * share) @ z + RIDGE * np.eye(len(one))).whitening
+        whitening = root_of((z.T * share) @ z + RIDGE * np.eye(z.shape[1])).whitening
         usual = share @ np.linalg.norm(z @ whitening.T, axis=1)
-        return replace(unlimited, whitening=whitening / (FAR * usual + FAR_OFFSET))
+        return replace(self, whitening=whitening / (FAR * usual + FAR_OFFSET))
 
     def read(self, x: Array) -> Array:
         """Standardise some rows, `(r, d)`; missing numbers stay.
@@ -77,7 +86,7 @@ class Scale:
         """
         u = (x - self.start) / self.unit
         u[:, self.bent] = np.arcsinh(u[:, self.bent])
-        z = (u - self.mean) / self.sd
+        z = np.clip((u - self.mean) / self.sd, -LARGEST, LARGEST)
         distance = np.linalg.norm(np.nan_to_num(z) @ self.whitening.T, axis=1)
         return z / np.maximum(distance, 1.0)[:, None]
 
