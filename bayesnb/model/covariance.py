@@ -27,6 +27,7 @@ LINEAR = 0.1
 # two columns, and hardly any at ten. Tuned where columns have long tails (spambase, segment,
 # digits).
 FAR, FAR_OFFSET = 1.5, 1.5
+STEPS = 4  # by which the covariance of rows that are not far is found
 LARGEST = 1e100  # standard deviations, whose squares are floats
 MAX_ROWS = 10_000  # by which a scale is learnt
 
@@ -71,12 +72,19 @@ class Scale:
         return columns.with_limit(x, weight)
 
     def with_limit(self, x: Array, weight: Array) -> Self:
-        """Return the scale with a largest distance from the mean of these rows."""
-        z = np.nan_to_num(self.read(x))
+        """Return the scale with a largest distance from the mean of these rows.
+
+        The covariance is that of rows which are already within it, found in some steps: far rows
+        would else widen it in just the directions in which they are far.
+        """
+        scale = self
         share = weight / weight.sum()
-        whitening = root_of((z.T * share) @ z + RIDGE * np.eye(z.shape[1])).whitening
-        usual = share @ np.linalg.norm(z @ whitening.T, axis=1)
-        return replace(self, whitening=whitening / (FAR * usual + FAR_OFFSET))
+        for _ in range(STEPS):
+            z = np.nan_to_num(scale.read(x))
+            whitening = root_of((z.T * share) @ z + RIDGE * np.eye(z.shape[1])).whitening
+            usual = share @ np.linalg.norm(z @ whitening.T, axis=1)
+            scale = replace(self, whitening=whitening / (FAR * usual + FAR_OFFSET))
+        return scale
 
     def read(self, x: Array) -> Array:
         """Standardise some rows, `(r, d)`; missing numbers stay.
