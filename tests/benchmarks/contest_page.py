@@ -28,7 +28,7 @@ MARKERS = {"full": "o", "20 a class": "D", "5 a class": "s"}
 LIFT = {"full": -0.22, "20 a class": 0.0, "5 a class": 0.22}
 SETS = {
     "Tables that were looked at while constants were chosen:": KNOWN,
-    "Fresh tables, on which no constant was chosen:": FRESH,
+    "Fresh tables, on which no constant was chosen, but for letter and diamonds:": FRESH,
 }
 TICKS = (0.5, 0.7, 1, 1.5, 2, 3, 5, 8, 12, 20, 40)
 
