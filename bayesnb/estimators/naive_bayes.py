@@ -118,9 +118,9 @@ class NaiveBayes(
           not a joint distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of
           the forest.
         - ``"covariance"``: the columns of numbers as one Gaussian, where three rows or more for
-          each of them have all numbers, and exact leave-one-out of the labels gains more than 2
-          nats. Its prior is found by the same score, from covariances that classes have by
-          themselves to one that they share.
+          each of them, and a quarter of all rows, lack no number, and exact leave-one-out of the
+          labels gains more than 2 nats. Its prior is found by the same score, from covariances that
+          classes have by themselves to one that they share.
         - ``"all"``: ``"pairs"`` and ``"covariance"``.
         - ``"auto"``: ``"all"`` where no family is declared (columns may be dropped) and
           ``estimate`` is ``"predictive"``, else None.

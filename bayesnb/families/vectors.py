@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from bayesnb.families.base import Array
 from bayesnb.numerics.threads import blocks
@@ -52,13 +53,9 @@ def factor(matrix: Array) -> Array:
 
 
 def inverted(factors: Array) -> Array:
-    """The inverses of lower triangular matrices, row by row; NaN where a factor is."""
-    out = np.zeros(factors.shape)
-    for i in range(factors.shape[-1]):
-        pivot = factors[..., i, i, None]
-        out[..., i, i] = 1 / pivot[..., 0]
-        out[..., i, :i] = -(factors[..., i, None, :i] @ out[..., :i, :i])[..., 0, :] / pivot
-    return out
+    """The inverses of lower triangular matrices; NaN where a factor is."""
+    each = factors.reshape(-1, *factors.shape[-2:])
+    return np.reshape([dtrtri(factor, lower=True)[0] for factor in each], factors.shape)
 
 
 def diagonal(matrix: Array) -> Array:

@@ -41,6 +41,9 @@ from bayesnb.selection.leave_one_out import (
 
 COVARIANCE = "covariance"
 MIN_ROWS = 3  # complete ones, for each column
+# Share of the rows that lack no number: fewer would not stand for all of them, and the others lack
+# so many different ones that to predict them takes long.
+MIN_COMPLETE = 0.25
 # degrees of freedom that are tried, above the number of columns: from quadratic to linear
 # discriminant analysis
 DOFS = (2.0, 10.0, 60.0, 1e3, 1e5)
@@ -62,10 +65,13 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
     places = [place for place, there in zip(places, varies, strict=True) if there]
     x = x[:, varies]
     complete = ~np.isnan(x).any(axis=1)
-    if len(places) < 2 or complete.mean() * len(rows.codes) < MIN_ROWS * len(places):
+    share = complete.mean()
+    is_short = share * len(rows.codes) < MIN_ROWS * len(places)
+    if len(places) < 2 or is_short or share < MIN_COMPLETE:
         return schema
     weight = None if rows.weight is None else rows.weight[some]
     labelled = Rows([], [x], rows.codes[some], weight)
+    chosen = None
     best = -np.inf
     for bend in (False, True):
         scale = Scale.learn(x, labelled.counts, bend=bend)
@@ -75,14 +81,14 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
             if score > best:
                 best = score
                 chosen = Covariance(tuple(places), scale, dof)
-    return schema.with_covariance(chosen)
+    return schema if chosen is None else schema.with_covariance(chosen)
 
 
 def find_numbers(schema: Schema, table: Table) -> list[int]:
     """Return the places of columns of numbers, also of those whose values were taken as levels."""
     chosen = {choice.key for choice in schema.choices}
     places = []
-    for block in schema.blocks:
+    for block in schema.columns_alone.blocks:
         is_numeric = isinstance(block.family, Gaussian | Histogram | Poisson)
         for name, place in zip(block.names, block.places, strict=True):
             is_coded = name in chosen and table.kind(place) == "number"
@@ -109,7 +115,9 @@ def score_alone(scale: Scale, rows: Rows, table: LabelledTable) -> Iterator[tupl
     stats = VectorStats.of(x, one_hot(rows.codes, classes, rows.weight))
     labels = DirichletStats(np.bincount(rows.codes, rows.counts, classes))
     every = replace(rows, cells=[x])
-    few = every.where(choose_rows(every, classes, 1))
+    # rows that lack a number have learnt nothing, and take long where many lack different ones
+    complete = ~np.isnan(x).any(axis=1)
+    few = every.where(complete & choose_rows(every, classes, 1))
     gone = np.minimum(few.counts, 1.0)
     leaving = RowsLeftOut(few.cells[0], few.codes, gone, PREDICTIVE, table.table.n_jobs)
     log_class = table.class_prior(labels).labels_left_out(labels, few.codes, gone, PREDICTIVE)
