@@ -1,6 +1,9 @@
 """All columns of numbers once more as one Gaussian: against refits, and where it is kept."""
 
 import copy
+import json
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +12,7 @@ import pytest
 from scipy.stats import multivariate_t
 from sklearn.metrics import log_loss
 
+import bayesnb
 from bayesnb import NaiveBayes, importance
 
 Array = np.ndarray
@@ -189,3 +193,57 @@ def test_intervals_count_it(fitted: Any) -> None:
         drawn = model.predict_interval(rows, rows=way, method="draws", draws=20_000, rng=1)
         for name in ("probability", "lower", "upper"):
             assert exact[name].values == pytest.approx(drawn[name].values, abs=0.02)
+
+
+def test_rows_that_leave_and_come_back_change_nothing_and_new_classes_find_a_place() -> None:
+    X, y = planes(np.random.default_rng(7))
+    model = NaiveBayes(dependence="covariance", temper=0.5).fit(X, y)
+    again = copy.deepcopy(model).forget(X[:50], y[:50]).partial_fit(X[:50], y[:50])
+    assert again.predict_proba(X) == pytest.approx(model.predict_proba(X), abs=1e-9)
+    new = np.where(y == "low", "new", y)
+    grown = copy.deepcopy(model).partial_fit(X, new, grow_classes=True)
+    assert grown.covariance_ is not None
+    assert grown.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(len(X)))
+
+
+def test_it_is_not_tried_where_hardly_a_row_has_all_numbers() -> None:
+    X, y = planes(np.random.default_rng(8), 400)
+    for share, tried in (0.1, True), (0.5, False):
+        holes = X.copy()
+        rng = np.random.default_rng(0)
+        for name in ("u", "v", "w"):
+            holes.loc[rng.random(400) < share, name] = np.nan
+        is_complete = holes[["u", "v", "w"]].notna().all(axis=1).mean()
+        assert (is_complete > 0.25) == tried
+        assert (NaiveBayes().fit(holes, y).covariance_ is not None) == tried
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("size", [1e-120, 1e120])
+def test_numbers_of_any_size_are_put_on_its_scale(size: float) -> None:
+    X, y = planes(np.random.default_rng(9))
+    table = X.assign(u=size * X["u"], v=size * X["v"])
+    model = NaiveBayes(dependence="covariance").fit(table, y)
+    assert model.covariance_ is not None
+    assert np.isfinite(model.predict_proba(table.assign(u=1e200))).all()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("places", [0, 99]), ("places", [0]), ("dof", 0.5), ("dof", "many")]
+)
+def test_a_damaged_covariance_is_refused(field: str, value: Any, tmp_path: Path) -> None:
+    X, y = planes(np.random.default_rng(1))
+    path = tmp_path / "model.bnb"
+    NaiveBayes(dependence="covariance").fit(X, y).save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    schema = document["content"]["model"]["$Saved"]["shard"]["$Shard"]["schema"]["$Schema"]
+    family = schema["blocks"]["$tuple"][-1]["$Block"]["family"]["$Covariance"]
+    family[field] = {"$tuple": value} if isinstance(value, list) else value
+    members["model.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(ValueError, match=r"model\.bnb"):
+        bayesnb.load(path)

@@ -22,13 +22,14 @@ from bayesnb.estimators.base import check_is_fitted, without_links
 from bayesnb.estimators.cross_validation import refuse_stuck, scoring_rule
 from bayesnb.estimators.inspection import name_feature
 from bayesnb.families.base import Array
+from bayesnb.families.record import difference
 from bayesnb.formatting import qualified_names
 from bayesnb.inference.posterior_draws import refuse_large
 from bayesnb.model.covariance import Covariance
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.product import normalise_log
 from bayesnb.model.schema import Schema
-from bayesnb.selection.covariance import leave_column_out
+from bayesnb.selection.covariance import score_columns
 from bayesnb.selection.feature_evidence import cautious, check_comparable, word_bayes_factors
 from bayesnb.selection.leave_one_out import contributions_left_out, find_stuck
 from bayesnb.selection.probability_scores import Estimate
@@ -276,21 +277,25 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
     times = impossible.sum(axis=0)
     total = np.concatenate(log_class) + scores.sum(axis=0)
 
-    def compute_loss(left: list[int], others: Array | float = 0.0) -> Array:
-        joint = total - scores[left].sum(axis=0) + others
+    def compute_loss(left: list[int], change: Array | float = 0.0) -> Array:
+        joint = total - scores[left].sum(axis=0) + change
         joint[times > impossible[left].sum(axis=0)] = -np.inf
         return -normalise_log(joint)[np.arange(len(rows.codes)), rows.codes]
 
     whole = compute_loss([])
     refuse_stuck(find_stuck(fitted.model, rows, total))
     fitted.refuse_undefined(whole)
-    exponents, _ = estimator.fitted_.of_block(Covariance)
+    if schema.covariance is not None:
+        (exponent,), _ = estimator.fitted_.of_block(Covariance)
+        every = np.arange(len(schema.covariance.places))
+        together = score_columns(fitted.model, rows, every)
     losses = []
     for places, column in _find_places(schema):
-        others: Array | float = 0.0
+        change: Array | float = 0.0
         if column is not None:  # the covariance of the other columns stays
-            others = exponents[0] * leave_column_out(fitted.model, rows, column)
-        losses.append(compute_loss(places, others))
+            others = score_columns(fitted.model, rows, np.delete(every, column))
+            change = exponent * difference(others, together)
+        losses.append(compute_loss(places, change))
     return whole, losses
 
 

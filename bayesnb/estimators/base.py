@@ -337,13 +337,13 @@ def clone_declaring(estimator: Any, families: dict[Hashable, Any]) -> Any:
 
 
 def clone_without_links(estimator: Any) -> Any:
-    """Return an unfitted copy that looks for no links between columns."""
+    """Return an unfitted copy that looks for no links between columns, and no covariance."""
     changes = {} if estimator.dependence is None else {"dependence": None}
     return clone_with(estimator, **changes)
 
 
 def without_links(estimator: Any) -> Any:
-    """Return a fitted estimator without its links between columns."""
+    """Return a fitted estimator without its links between columns, and their covariance."""
     alone = copy(estimator)
     alone.dependence = None
     return alone._set_fitted(estimator.fitted_.of_columns)
@@ -355,7 +355,7 @@ def list_families(estimator: Any, columns: Sequence[Hashable]) -> dict[Hashable,
 
 
 def looks_for_links(estimator: Any) -> bool:
-    """Return whether an estimator looks for links between columns when it is fitted."""
+    """Return whether an estimator looks for links, or a covariance, when it is fitted."""
     return estimator._dependence_rule is not None
 
 

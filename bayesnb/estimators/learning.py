@@ -441,14 +441,14 @@ class IncrementalMixin(ModelHolder):
         return self._set_fitted(replace(fitted, temper=temper))
 
     def _find_new_temper(
-        self, model: Model, rows: Rows, scores: tuple[Array, Array] | None = None
+        self, model: Model, rows: Any, scores: tuple[Array, Array] | None = None
     ) -> Temper:
         """Return exponents, which rows may choose, by their scores if these are known."""
         rule = self._temper_rule
+        if rule not in (COLUMNS, LOO):
+            return Temper(float(rule or 1))
         if rule == LOO:
             return find_one_exponent(model, rows, self.n_jobs)
-        if rule != COLUMNS:
-            return Temper(float(rule or 1))
         if scores is None:
             return find_exponents(model, rows, self.n_jobs)
         return exponents_of(model, rows, scores)
@@ -458,11 +458,9 @@ class IncrementalMixin(ModelHolder):
     ) -> Temper:
         """Return the exponents in use; those chosen by rows stay where there are no rows."""
         rule = self._temper_rule
-        if rule not in (COLUMNS, LOO):
-            return Temper(float(rule or 1))
-        if rows is None:
+        if rows is None and rule in (COLUMNS, LOO):
             return Temper() if before is None else before.temper
-        if rule == LOO or before is None or not before.temper.by_feature:
+        if rows is None or rule != COLUMNS or before is None or not before.temper.by_feature:
             return self._find_new_temper(model, rows)
         known = before.shard.laid_out(shard.classes, shard.schema)
         return update_exponents(before.temper, rewind_model(model, known.stats), rows)

@@ -1,7 +1,7 @@
 """All columns of numbers once more, as one Gaussian whose covariances are nearly alike.
 
-    covariance ~ InverseWishart(dof, dof W / N)      mean | covariance ~ Normal(location, covariance
-    / count)
+    covariance ~ InverseWishart(dof, dof W / N)
+    mean | covariance ~ Normal(location, covariance / count)
 
 W are the squares and products of all N rows about the means of their classes. With a `dof` not far
 above the number of columns each class has a covariance of its own, as in quadratic discriminant
@@ -45,21 +45,21 @@ class PooledWishart(Belief[VectorStats, VectorDensity]):
     count: Array  # `(c, 1)`
     dof: Array  # `(c, 1)`
 
-    def prior_of(self, stats: VectorStats, gone: float = 0.0) -> NormalInverseWishart:
-        """The prior that rows give, of whose weight so much leaves, though not yet their W."""
-        width = self.location.shape[-1]
-        weight = self.count * special.ratio(stats.count, self.count + stats.count)
-        within = stats.scatter + stats.products(weight, stats.mean - self.location)
-        rows = stats.count.sum() - gone
-        unit = within.sum(axis=0) / rows + RIDGE * np.eye(width) if rows > 0 else np.eye(width)
-        scale = self.dof[..., None, None] * unit
-        return NormalInverseWishart.raw(self.location, self.count, self.dof, scale, 0)
-
     @cached_property
     def alone(self) -> NormalInverseWishart:
         """The prior without rows."""
-        nothing = np.zeros_like(self.location)
-        return self.prior_of(VectorStats(0 * self.count, nothing, nothing[..., None] * nothing))
+        scale = self.dof[..., None, None] * np.eye(self.location.shape[-1])
+        return NormalInverseWishart.raw(self.location, self.count, self.dof, scale, 0)
+
+    def prior_of(self, stats: VectorStats, gone: float = 0.0) -> NormalInverseWishart:
+        """The prior that rows give, of whose weight so much leaves, though not yet their W."""
+        rows = stats.count.sum() - gone
+        if rows <= 0:
+            return self.alone
+        within = self.alone.surprise(stats).sum(axis=0)
+        unit = within / rows + RIDGE * np.eye(self.alone.width)
+        scale = self.dof[..., None, None] * unit
+        return self.alone.made(self.location, self.count, self.dof, scale)
 
     def of_columns(self, places: Array) -> "PooledWishart":
         """The prior that rows would give to some columns alone."""
@@ -104,7 +104,7 @@ class PooledWishart(Belief[VectorStats, VectorDensity]):
         whitening = seen.root.whitening[:, 0]
         a = whitening @ gap
         b = whitening @ gaps
-        h = (own + self.dof / (stats.count.sum() - w)) * w * seen.count[c] / left
+        h = (own + special.ratio(self.dof, stats.count.sum() - w)) * w * seen.count[c] / left
         lost = h * (a * a).sum(axis=1)
         without = seen.made(seen.location, seen.count - own * w, seen.dof - own * w, seen.scale)
         with np.errstate(all="ignore"):

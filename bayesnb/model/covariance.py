@@ -92,7 +92,8 @@ class Scale:
         A row that is far from all others is moved towards their mean. Densities of Gaussians fall
         so fast that else it would be sure of the class that is the least far from it.
         """
-        u = (x - self.start) / self.unit
+        with np.errstate(over="ignore"):  # what is beyond floats is LARGEST
+            u = (x - self.start) / self.unit
         u[:, self.bent] = np.arcsinh(u[:, self.bent])
         z = np.clip((u - self.mean) / self.sd, -LARGEST, LARGEST)
         distance = np.linalg.norm(np.nan_to_num(z) @ self.whitening.T, axis=1)
@@ -106,7 +107,7 @@ def measure(x: Array, weight: Array) -> tuple[Array, Array, Array]:
     mean = (part * np.nan_to_num(x)).sum(axis=0) / rows
     gap = np.nan_to_num(x - mean)
     sd = np.sqrt((part * gap**2).sum(axis=0) / rows)
-    return mean, sd, (part * gap**3).sum(axis=0) / rows / sd**3
+    return mean, sd, (part * (gap / sd) ** 3).sum(axis=0) / rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,10 @@ class Covariance(Family[VectorStats]):
     dof: float  # of the prior of a class's covariance
     # of the labels' score by which it was kept, in nats; None where that is not known yet
     gain: float | None = None
-    in_joint: float = 0.0
+
+    @property
+    def in_joint(self) -> float:
+        return 0.0
 
     def read_table(self, table: Table) -> Cells:
         return Standardised(as_cells(self, table.numbers(self.places)), self.scale)

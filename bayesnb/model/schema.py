@@ -301,9 +301,8 @@ class Block:
         return texts
 
     def _describe_column(self, j: int, cells: Array) -> Array:
-        if (
-            isinstance(self.family, Linked) or self.family.has_levels
-        ):  # -1 and -2 are the last names
+        # -1 and -2 are the last names
+        if isinstance(self.family, Linked) or self.family.has_levels:
             return np.array([*self.level_names(j), "unknown", "missing"], object)[cells]
         values, places = np.unique(cells.astype(float), return_inverse=True)
         outcomes = self.family.outcomes

@@ -308,11 +308,11 @@ def dependence(facts: Facts) -> Section:
     """Links, and pairs of columns that depend on each other within the classes."""
     title = "Dependence between columns"
     result = facts.dependence
-    links = [*list_links(facts), *describe_covariance(facts)]
+    together = [*list_links(facts), *describe_covariance(facts)]
     _, what, *advice = find_dependence(facts)
     claim = Claim(f"{what[0].upper()}{what[1:].rstrip('.')}.", " ".join(advice))
     if isinstance(result, str):
-        return Section("dependence", title, [*links, claim])
+        return Section("dependence", title, [*together, claim])
     positive = [pair for pair in facts.pairs[:MAX_PAIRS] if pair[2] > 0]
     columns = {
         "Column": [name_column(first, 40) for first, *_ in positive],
@@ -322,7 +322,7 @@ def dependence(facts: Facts) -> Section:
     caption = "Pairs that depend on each other within the classes"
     about = "A map of all pairs of columns: the log Bayes factors of a dependence."
     content = [
-        *links,
+        *together,
         "Naive Bayes assumes that the columns are independent given the class, except for links "
         "and blocks. For every pair, the log Bayes factor compares that with a joint distribution "
         "of the two columns: above 0, the data speak for a dependence within the classes. A wrong "

@@ -19,7 +19,7 @@ from bayesnb.families import Gaussian, Histogram, Poisson
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.families.multivariate import VectorStats
-from bayesnb.families.record import FARTHEST
+from bayesnb.families.record import FARTHEST, difference
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
 from bayesnb.families.weight import one_hot
 from bayesnb.model.covariance import MAX_ROWS, Covariance, Scale
@@ -151,7 +151,7 @@ def keep_covariance(
         scores = label_scores(log_class + weighed.sum(axis=2), few.codes, "label")
         answers.append((each, np.where(few.counts > 0, scores, 0.0)))
     (together, score), (alone, score_alone) = answers
-    gain = float(few.counts @ np.nan_to_num(score - score_alone))
+    gain = float(few.counts @ difference(score, score_alone))
     if not gain > MARGIN:
         return alone
     covariance: Any = fitted.schema.covariance
@@ -166,20 +166,14 @@ def drop_covariance(fitted: Fitted) -> Fitted:
     return replace(fitted, schema=fitted.schema.with_blocks(blocks), model=model)
 
 
-def leave_column_out(model: Model, rows: Rows, column: int) -> Array:
-    """Return how much the covariance's scores of left-out rows change without a column, `(r, c)`.
+def score_columns(model: Model, rows: Rows, columns: Array) -> Array:
+    """Scores of left-out rows by some columns of the covariance alone, `(f,) -> (r, c)`.
 
-    The column is taken out of what was learnt; rows that lack a number have learnt nothing.
+    They are of what the rows have taught about these columns.
     """
     prior: Any = model.prior.blocks[-1]
     stats: Any = model.stats.blocks[-1]
-    x = rows.cells[-1][EVERY]
-    every = np.arange(x.shape[1])
-
-    def score(columns: Array) -> Array:
-        belief = prior.of_columns(columns)
-        seen = stats.of_columns(columns)
-        leaving = RowsLeftOut(x[:, columns], rows.codes, rows.counts)
-        return belief.left_out(seen, belief.update(seen), leaving)
-
-    return np.nan_to_num(score(np.delete(every, column)) - score(every))
+    belief = prior.of_columns(columns)
+    seen = stats.of_columns(columns)
+    leaving = RowsLeftOut(rows.cells[-1][EVERY][:, columns], rows.codes, rows.counts)
+    return belief.left_out(seen, belief.update(seen), leaving)
