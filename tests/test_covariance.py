@@ -1,4 +1,4 @@
-"""All columns of numbers once more as one Gaussian: against refits, and where it is kept."""
+"""Columns once more as one Gaussian: against refits, and where it is kept."""
 
 import copy
 import json
@@ -34,6 +34,28 @@ def planes(rng: np.random.Generator, rows: int = 240, classes: int = 3) -> tuple
     return table, np.array(["low", "middle", "high"])[y]
 
 
+def rules(rng: np.random.Generator, rows: int = 300) -> tuple[Any, Array]:
+    """Return levels of which two tell the classes apart together and neither alone, and labels."""
+    table = pd.DataFrame(
+        {
+            "shape": rng.choice(["round", "square", "long"], rows),
+            "colour": rng.choice(["red", "blue"], rows),
+            "noise": rng.choice(list("abc"), rows),
+            "size": rng.normal(size=rows),
+            "flag": rng.random(rows) < 0.5,
+        }
+    )
+    same = (table["shape"] == "round").to_numpy() == (table["colour"] == "red").to_numpy()
+    y = np.where(rng.random(rows) < 0.05, ~same, same)
+    return table, np.where(y, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def ruled() -> tuple[Any, Any, Array]:
+    X, y = rules(np.random.default_rng(1))
+    return NaiveBayes(dependence="covariance").fit(X, y), X, y
+
+
 @pytest.fixture(scope="module")
 def fitted() -> tuple[Any, Any, Array]:
     X, y = planes(np.random.default_rng(1))
@@ -41,14 +63,27 @@ def fitted() -> tuple[Any, Any, Array]:
 
 
 def standardise(model: Any, X: Any) -> Array:
-    """Return numbers as the model's scale has them, from its numbers alone."""
+    """Return numbers, and indicators, as the model's scale has them, from its numbers alone."""
     covariance = model.schema_.covariance
     scale = covariance.scale
-    x = X.iloc[:, list(covariance.places)].to_numpy(float)
+    parts = [X.iloc[:, list(covariance.places)].to_numpy(float)]
+    if covariance.indicators is not None:
+        parts.append(indicate(covariance.indicators, X))
+    x = np.hstack(parts)
     u = (x - scale.start) / scale.unit
     z = (np.where(scale.bent, np.arcsinh(u), u) - scale.mean) / scale.sd
     distance = np.linalg.norm(z @ scale.whitening.T, axis=1)
     return z / np.where(distance > 1, distance, 1)[:, None]
+
+
+def indicate(indicators: Any, X: Any) -> Array:
+    """Return indicators and their products from the cells of a frame, column by column."""
+    flags = []
+    for reader in indicators.readers:
+        for j, name in enumerate(reader.names):
+            levels = reader.levels[j] if reader.levels else (False, True)
+            flags += [(X[name] == level).to_numpy(float) for level in levels]
+    return np.column_stack([flags[a] * flags[b] for a, b in indicators.ends])
 
 
 def log_predictive(x: Array, y: Array, weight: Array, dof: float, new: Array) -> Array:
@@ -125,13 +160,19 @@ def test_few_rows_and_few_columns_have_none() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_its_predictive_and_leave_one_out_are_those_of_counts_made_anew(weighted: bool) -> None:
+@pytest.mark.parametrize("make", [planes, rules])
+def test_its_predictive_and_leave_one_out_are_those_of_counts_made_anew(
+    weighted: bool, make: Any
+) -> None:
     rng = np.random.default_rng(4)
-    X, y = planes(rng, 60)
-    weight = rng.choice([0.5, 1.0, 2.0, 3.5], 60) if weighted else np.ones(60)
+    X, y = make(rng, 120)
+    if make is planes:
+        X = X[["u", "v", "w"]]
+    weight = rng.choice([0.5, 1.0, 2.0, 3.5], 120) if weighted else np.ones(120)
     model = NaiveBayes(dependence="covariance").fit(X, y, sample_weight=weight)
     x, dof = standardise(model, X), float(model.covariance_.dof)
     codes = np.searchsorted(model.classes_, y)
+    assert (model.schema_.covariance.indicators is None) == (make is planes)
     explained = model.explain(X).sel(feature="covariance")["predictive"]
     expected = [log_predictive(x, codes, weight, dof, row) for row in x]
     exponent = float(model.covariance_.temper)
@@ -150,6 +191,94 @@ def test_rows_leave_it_as_if_they_had_never_been_learnt() -> None:
         others = copy.deepcopy(model).forget(row, y[[i]], sample_weight=weight[[i]])
         log_proba = others.predict_log_proba(row)[0, model.classes_.tolist().index(y[i])]
         assert held_out[i] == pytest.approx(log_proba, abs=1e-8)
+
+
+def test_it_is_kept_where_levels_tell_the_classes_apart_only_together(ruled: Any) -> None:
+    model, X, y = ruled
+    rows, labels = rules(np.random.default_rng(2), 600)
+    alone = NaiveBayes(dependence=None).fit(X, y)
+    loss, loss_alone = (
+        log_loss(labels, each.predict_proba(rows), labels=each.classes_) for each in (model, alone)
+    )
+    assert loss_alone > 0.6 > 2 * loss
+    assert {"shape", "colour"} <= set(model.covariance_["feature"].values.tolist())
+
+
+def test_rules_of_three_levels_need_products() -> None:
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({name: rng.choice(list("xob"), 800) for name in "abcdef"})
+    is_x = X == "x"
+    y = is_x[["a", "b", "c"]].sum(axis=1).eq(3) | is_x[["d", "e", "f"]].sum(axis=1).ge(2)
+    model = NaiveBayes(dependence="covariance").fit(X, y)
+    assert bool(model.covariance_.products)
+    assert "with products of levels" in model.covariance_.attrs["title"]
+    alone = NaiveBayes(dependence=None).fit(X, y)
+    assert model.loo(X, y).elpd > alone.loo(X, y).elpd + 20
+
+
+def test_noise_of_levels_has_no_covariance() -> None:
+    kept = 0
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        X = pd.DataFrame({name: rng.choice(list("abc"), 150) for name in "uvwx"})
+        y = rng.integers(0, 2, 150)
+        kept += NaiveBayes(dependence="covariance").fit(X, y).covariance_ is not None
+    assert kept <= 3
+
+
+def test_rows_of_rules_leave_as_if_they_had_never_been_learnt() -> None:
+    X, y = rules(np.random.default_rng(6), 200)
+    X.loc[[3, 20], "shape"] = None
+    model = NaiveBayes(dependence="covariance", temper=0.5).fit(X, y)
+    assert model.schema_.covariance.indicators is not None
+    held_out = model.loo(X, y).elpd_i.values
+    for i in (0, 3, 20, 199):
+        row = X.iloc[[i]]
+        others = copy.deepcopy(model).forget(row, y[[i]])
+        log_proba = others.predict_log_proba(row)[0, model.classes_.tolist().index(y[i])]
+        assert held_out[i] == pytest.approx(log_proba, abs=1e-8)
+
+
+def test_a_level_that_was_never_learnt_says_nothing_as_a_missing_one(ruled: Any) -> None:
+    model, X, _ = ruled
+    new = X.iloc[:3].assign(shape="hexagonal")
+    missing = X.iloc[:3].assign(shape=None)
+    with pytest.warns(bayesnb.UnseenLevelWarning):
+        proba = model.predict_proba(new)
+    assert proba == pytest.approx(model.predict_proba(missing), abs=1e-12)
+
+
+def test_files_and_merged_parts_keep_indicators(ruled: Any, tmp_path: Path) -> None:
+    model, X, y = ruled
+    model.save(tmp_path / "model.bnb")
+    again = bayesnb.load(tmp_path / "model.bnb")
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    both = copy.deepcopy(model).partial_fit(X, y)
+    merged = model.merge(again)
+    assert merged.stats_.classes.counts.tolist() == both.stats_.classes.counts.tolist()
+    assert merged.covariance_ is not None
+
+
+def test_a_column_of_levels_leaves_it_where_its_importance_is_asked_for(ruled: Any) -> None:
+    model, X, y = ruled
+    result = importance(model, X, y).importance
+    assert min(result.sel(feature="shape"), result.sel(feature="colour")) > 0.2
+    assert abs(result.sel(feature="noise")) < 0.05
+
+
+def test_intervals_count_products(ruled: Any) -> None:
+    model, X, _ = ruled
+    exact = model.predict_interval(X.iloc[:6], method="exact")
+    drawn = model.predict_interval(X.iloc[:6], method="draws", draws=20_000, rng=1)
+    for name in ("probability", "lower", "upper"):
+        assert exact[name].values == pytest.approx(drawn[name].values, abs=0.02)
+
+
+def test_tables_that_would_be_too_wide_have_no_indicators() -> None:
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame({f"x{j}": rng.integers(0, 30, 2000).astype(str) for j in range(8)})
+    y = (X["x0"].astype(int) + X["x1"].astype(int)).to_numpy() > 30
+    assert NaiveBayes(dependence="covariance").fit(X, y).covariance_ is None
 
 
 def test_a_row_without_numbers_is_predicted_by_what_it_has(fitted: Any) -> None:

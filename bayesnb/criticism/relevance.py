@@ -209,7 +209,7 @@ def importance(
     without the column: its factor is taken out of the product. Exponents that were found from the
     rows (`temper_`), which each row leaves as in `NaiveBayes.loo`, are kept for the other columns,
     though a refit would find others, and so are families that were chosen. A column takes its links
-    with it, and leaves the covariance of the columns of numbers; what others say together stays.
+    with it, and leaves the covariance of all columns; what others say together stays.
 
     A column can depend strongly on the class and be of no importance: where another column says the
     same, nothing is lost without one of them. A negative importance says that predictions are
@@ -287,27 +287,27 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
     fitted.refuse_undefined(whole)
     if schema.covariance is not None:
         (exponent,), _ = estimator.fitted_.of_block(Covariance)
-        every = np.arange(len(schema.covariance.places))
+        every = np.arange(len(schema.covariance.scale.sd))
         together = score_columns(fitted.model, rows, every)
     losses = []
-    for places, column in _find_places(schema):
+    for places, concerned in _find_places(schema):
         change: Array | float = 0.0
-        if column is not None:  # the covariance of the other columns stays
-            others = score_columns(fitted.model, rows, np.delete(every, column))
+        if concerned.any():  # the covariance of the other columns stays
+            others = score_columns(fitted.model, rows, every[~concerned])
             change = exponent * difference(others, together)
         losses.append(compute_loss(places, change))
     return whole, losses
 
 
-def _find_places(schema: Schema) -> list[tuple[list[int], int | None]]:
+def _find_places(schema: Schema) -> list[tuple[list[int], Array]]:
     """Return for each column, in the table's order, its place among all features and its links'.
 
-    The second number is its place in the covariance; None where it has none.
+    The array is which numbers of the covariance take something of it.
     """
     starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)]).tolist()
     links = () if schema.links is None else schema.links.keys
     first_link = starts[len(schema.columns_alone.blocks)]
-    together = () if schema.covariance is None else schema.covariance.places
+    covariance = schema.covariance
     places = []
     for key, b, f in schema.columns_alone.keys:
         block = schema.blocks[b]
@@ -315,9 +315,9 @@ def _find_places(schema: Schema) -> list[tuple[list[int], int | None]]:
         link_places = [
             at for at, ends in enumerate(links, first_link) if columns.intersection(ends)
         ]
-        place = block.places[f]
-        at_covariance = together.index(place) if place in together else None
-        places.append(([starts[b] + f, *link_places], at_covariance))
+        none = np.zeros(0, bool)
+        concerned = none if covariance is None else covariance.concerned(block.places[f])
+        places.append(([starts[b] + f, *link_places], concerned))
     return places
 
 

@@ -160,18 +160,20 @@ class InspectionMixin(ModelHolder):
 
     @property
     def covariance_(self) -> Any:
-        """All columns of numbers once more as one Gaussian, a Dataset by `feature`; None without.
+        """Columns once more as one Gaussian, a Dataset by `feature`; None without.
 
-        `bent`, whether a column has a long tail and is put on a scale that is logarithmic there. Of
-        all columns together: `dof`, the degrees of freedom of the prior of a class's covariance, of
-        which many make it that of all classes; `gain`, how much better the labels' exact
-        leave-one-out score is with it, in nats; `temper` and `temper_sd`, its exponent and sd.
+        Numbers are taken as they are, levels as indicators. `bent`, whether a column has a long
+        tail and is put on a scale that is logarithmic there. Of all columns together: `products`,
+        whether levels of two columns count together, too; `dof`, the degrees of freedom of the
+        prior of a class's covariance, of which many make it that of all classes; `gain`, how much
+        better the labels' exact leave-one-out score is with it, in nats; `temper` and `temper_sd`,
+        its exponent and sd.
         """
         check_is_fitted(self)
         covariance = self.schema_.covariance
         if covariance is None:
             return None
-        names = [self.schema_.columns[place] for place in covariance.places]
+        names = [self.schema_.columns[place] for place in covariance.columns]
         numbers = [float(each[0]) for each in self.fitted_.of_block(Covariance)]
         return results.datasets.covariance(covariance, names, *numbers)
 
@@ -546,7 +548,7 @@ def describe_model(estimator: Any) -> tuple[str, ...]:
             "them in the forest; see links_"
         )
     if estimator.schema_.covariance is not None:
-        dependence += "; columns of numbers once more as one Gaussian, see covariance_"
+        dependence += "; columns once more as one Gaussian, see covariance_"
     try:
         evidence = f"{fixed(estimator.log_evidence_, 1)} nats"
     except ValueError:

@@ -108,8 +108,8 @@ class NaiveBayes(
         What columns say together, given the class. A link between two columns multiplies their
         distributions by how much more probable the cell of one is once that of the other is known.
         It is kept where its log Bayes factor against independence is above 3 log(1 + number of
-        columns that vary) nats. See ``links_``. The covariance are all columns of numbers once
-        more, as one Gaussian for each class. See ``covariance_``.
+        columns that vary) nats. See ``links_``. The covariance are the columns once more, as
+        one Gaussian for each class. See ``covariance_``.
 
         - None: columns are independent given the class, which is naive Bayes.
         - ``"forest"``: the links of the maximum spanning forest, a joint distribution of the
@@ -117,10 +117,12 @@ class NaiveBayes(
         - ``"pairs"``: further links besides, the strongest first, up to 60. All links together are
           not a joint distribution: ``sample``, ``log_density`` and ``log_evidence_`` are those of
           the forest.
-        - ``"covariance"``: the columns of numbers as one Gaussian, where three rows or more for
-          each of them, and a quarter of all rows, lack no number, and exact leave-one-out of the
-          labels gains more than 2 nats. Its prior is found by the same score, from covariances that
-          classes have by themselves to one that they share.
+        - ``"covariance"``: columns as one Gaussian: those of numbers, or with them indicators of
+          levels, or also the products of two indicators, which find rules that levels make
+          together. It needs three rows for each number, five where there are indicators, of which
+          there may be 200, a quarter of all rows must lack none, and exact leave-one-out of the
+          labels must gain more than 2 nats. What it takes, and its prior, are found by the same
+          score, from covariances that classes have by themselves to one that they share.
         - ``"all"``: ``"pairs"`` and ``"covariance"``.
         - ``"auto"``: ``"all"`` where no family is declared (columns may be dropped) and
           ``estimate`` is ``"predictive"``, else None.
@@ -177,8 +179,8 @@ class NaiveBayes(
     links_ : xarray.Dataset
         The links between columns: their ends, evidence and exponents.
     covariance_ : xarray.Dataset or None
-        The columns of numbers that are modelled together once more, the prior of their covariance,
-        what it gained, and its exponent.
+        The columns that are modelled together once more, the prior of their covariance, what it
+        gained, and its exponent.
 
     See Also
     --------

@@ -1,22 +1,30 @@
-"""All columns of numbers once more as a family: which columns, and how they are standardised.
+"""Columns once more as one Gaussian: which ones, what it takes of levels, and how all of it is
+standardised.
 
 A block of this family has no columns: those belong to other blocks. It reads them again. Nothing
 changes where a column is shifted or rescaled.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb.data import Table
 from bayesnb.data.cells import as_cells
+from bayesnb.families import Gaussian
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.covariance import RIDGE, PooledWishart
 from bayesnb.families.family import Family, RealNumbers, Support
+from bayesnb.families.levels import as_level
 from bayesnb.families.multivariate import VectorStats
 from bayesnb.families.vectors import root_of
 from bayesnb.numerics.views import FLOATS, View, readable
+
+if TYPE_CHECKING:
+    from bayesnb.model.schema import Block
 
 COUNT = 0.01  # rows that the prior of a mean is worth, as that of a Gaussian column
 # Of the distance between the least number of a column with a long tail and its mean: nearer to the
@@ -50,10 +58,10 @@ class Scale:
     whitening: Array
 
     @classmethod
-    def learn(cls, x: Array, weight: Array, *, bend: bool) -> Self:
+    def learn(cls, x: Array, weight: Array, bend: Array) -> Self:
         """Learn the scale of columns, of which each has more than one value.
 
-        If `bend` is true, columns that are less skewed for it are bent.
+        Those that may `bend`, `(d,)`, are bent if they are less skewed for it.
         """
         width = x.shape[1]
         mean, sd, skewness = measure(x, weight)
@@ -111,6 +119,117 @@ def measure(x: Array, weight: Array) -> tuple[Array, Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
+class Indicators:
+    """What a Gaussian takes of columns of levels: indicators, 0 or 1, and products of two of them.
+
+    The first level of each column is where all of its indicators are 0.
+    """
+
+    readers: tuple["Block", ...]  # blocks that read the columns again
+    # The indicators that each is the product of, `(t, 2)`, numbered as all levels of all readers
+    # are, end to end. One twice is an indicator itself.
+    ends: Array
+
+    @classmethod
+    def of_levels(cls, readers: tuple["Block", ...]) -> Self:
+        """Take every level but the first of each column."""
+        sizes = np.array([size for reader in readers for size in reader.sizes])
+        levels = np.arange(sizes.sum())
+        others = np.setdiff1d(levels, np.cumsum(sizes) - sizes)
+        return cls(readers, np.column_stack([others, others]))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, which: Array) -> Self:
+        return replace(self, ends=self.ends[which])
+
+    @property
+    def with_products(self) -> Self:
+        """These indicators, and the products of those of different columns."""
+        single = self.ends[:, 0]
+        pairs = np.stack([each.ravel() for each in np.meshgrid(single, single)], axis=1)
+        places = self.place_of[pairs]
+        return replace(self, ends=np.concatenate([self.ends, pairs[places[:, 0] < places[:, 1]]]))
+
+    @property
+    def are_products(self) -> Array:
+        """Which of them are products, `(t,)`."""
+        return self.ends[:, 0] != self.ends[:, 1]
+
+    @cached_property
+    def place_of(self) -> Array:
+        """The place in the table of the column of each level."""
+        places = [place for reader in self.readers for place in reader.places]
+        sizes = [size for reader in self.readers for size in reader.sizes]
+        return np.repeat(places, sizes)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The places in the table of the columns that are used."""
+        return tuple(np.unique(self.place_of[self.ends]).tolist())
+
+    def concern(self, place: int) -> Array:
+        """Which of them take something of a column of the table, `(t,)`."""
+        return (self.place_of[self.ends] == place).any(axis=1)
+
+    @property
+    def labels(self) -> list[str]:
+        """The indicators in words."""
+        levels = [
+            f"{name}={level}"
+            for reader in self.readers
+            for j, name in enumerate(reader.names)
+            for level in reader.level_names(j)
+        ]
+        both = [sorted({a, b}) for a, b in self.ends.tolist()]
+        return [" and ".join(levels[at] for at in each) for each in both]
+
+    def of_codes(self, codes: Array) -> Array:
+        """Return the indicators of rows, `(r, f) -> (r, t)`: NaN where a level is not known."""
+        sizes = [size for reader in self.readers for size in reader.sizes]
+        flags = np.concatenate(
+            [
+                np.where(code[:, None] < 0, np.nan, code[:, None] == np.arange(size))
+                for code, size in zip(codes.T, sizes, strict=True)
+            ],
+            axis=1,
+        )
+        return flags[:, self.ends[:, 0]] * flags[:, self.ends[:, 1]]
+
+
+@dataclass(frozen=True, eq=False)
+class WithIndicators(View):
+    """Numbers, and beside them the indicators of columns of levels, `(r, d)`."""
+
+    dtype = np.dtype(float)
+    numbers: Any  # an array or a view
+    codes: tuple[Any, ...]  # of levels, of each reader
+    indicators: Indicators
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, width = self.numbers.shape
+        return rows, width + len(self.indicators)
+
+    def __getitem__(self, index: Any) -> Array:
+        codes = np.concatenate([as_level(x[index]) for x in self.codes], axis=1)
+        numbers = readable(self.numbers[index], FLOATS)
+        return np.concatenate([numbers, self.indicators.of_codes(codes)], axis=1)
+
+
+def read_together(table: Table, places: Sequence[int], indicators: Indicators | None) -> Cells:
+    """Return columns of numbers, and indicators of levels beside them."""
+    numbers = as_cells(Gaussian(), table.numbers(places)) if places else None
+    if indicators is None:
+        return numbers
+    codes = tuple(reader.read(table) for reader in indicators.readers)
+    if numbers is None:
+        numbers = np.empty((codes[0].shape[0], 0))
+    return WithIndicators(numbers, codes, indicators)
+
+
+@dataclass(frozen=True, eq=False)
 class Standardised(View):
     """Numbers on a common scale."""
 
@@ -124,29 +243,52 @@ class Standardised(View):
 
 @dataclass(frozen=True, eq=False)
 class Covariance(Family[VectorStats]):
-    """Columns of numbers as one Gaussian.
+    """Columns of numbers, and indicators of levels, as one Gaussian.
 
     Nobody declares it: `NaiveBayes(dependence=...)` makes it.
     """
 
-    content: ClassVar[str] = "columns of numbers together"
+    content: ClassVar[str] = "columns together"
     conjugate: ClassVar[type[Belief] | None] = None
     support: ClassVar[Support] = RealNumbers()
     stats: ClassVar[type[Stats]] = VectorStats
     multivariate: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
-    places: tuple[int, ...]  # of the columns in the table
-    scale: Scale
+    places: tuple[int, ...]  # of the columns of numbers in the table
+    scale: Scale  # of numbers, then indicators
     dof: float  # of the prior of a class's covariance
     # of the labels' score by which it was kept, in nats; None where that is not known yet
     gain: float | None = None
+    indicators: Indicators | None = None
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The places in the table of all columns, of numbers and of levels."""
+        return (*self.places, *(self.indicators.places if self.indicators is not None else ()))
+
+    @property
+    def has_products(self) -> bool:
+        """Whether levels of two columns count together."""
+        return self.indicators is not None and bool(self.indicators.are_products.any())
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Its indicators in words."""
+        return () if self.indicators is None else self.indicators.labels
+
+    def concerned(self, place: int) -> Array:
+        """Which of its numbers take something of a column of the table, `(d,)`."""
+        own = np.array(self.places) == place
+        if self.indicators is None:
+            return own
+        return np.concatenate([own, self.indicators.concern(place)])
 
     @property
     def in_joint(self) -> float:
         return 0.0
 
     def read_table(self, table: Table) -> Cells:
-        return Standardised(as_cells(self, table.numbers(self.places)), self.scale)
+        return Standardised(read_together(table, self.places, self.indicators), self.scale)
 
     def belief(self, stats: VectorStats) -> PooledWishart:
         count = np.full((len(stats), 1), COUNT)

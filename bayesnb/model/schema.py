@@ -101,6 +101,8 @@ class Block:
         """
         if isinstance(self.family, Linked):
             return self.family.labels
+        if isinstance(self.family, Covariance):
+            return (*self.names[: len(self.family.places)], *self.family.labels)
         if not self.family.listed:
             return self.names
         return (*self.levels[0], *["(unseen)"] * (self.sizes[0] - len(self.levels[0])))
@@ -415,13 +417,13 @@ class Schema:
 
     @property
     def covariance(self) -> Covariance | None:
-        """The columns of numbers as one Gaussian; None where that is not used."""
+        """Columns once more as one Gaussian; None where that is not used."""
         families = [block.family for block in self.blocks]
         return next((family for family in families if isinstance(family, Covariance)), None)
 
     def with_covariance(self, covariance: Covariance) -> Self:
-        """Return the schema with the numbers as one Gaussian, behind all columns and links."""
-        names = [self.columns[place] for place in covariance.places]
+        """Return the schema with columns as one Gaussian, behind all columns and links."""
+        names = [self.columns[place] for place in covariance.columns]
         places = range(2 * BEHIND, 2 * BEHIND + len(names))
         return self._with_behind(Block(covariance, names, places))
 

@@ -206,12 +206,22 @@ def check_links(block: Block, family: Linked, columns: Sequence[Hashable]) -> No
 
 def check_covariance(block: Block, family: Covariance, columns: Sequence[Hashable]) -> None:
     """Raise for columns that are not there, or a scale that they cannot have."""
-    places = family.places
-    width = len(places)
+    indicators = family.indicators
+    width = len(family.places)
+    if indicators is not None:
+        for reader in indicators.readers:
+            check_block(reader, columns)
+        ends = indicators.ends
+        is_pair = ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind == "i"
+        levels = sum(sum(reader.sizes) for reader in indicators.readers)
+        is_pair = is_pair and are_below(ends, levels) and len(indicators) > 0
+        require(is_pair, "an indicator of a covariance is not one of its levels")
+        width += len(indicators)
+    places = family.columns
     are_places = all(type(place) is int and 0 <= place < len(columns) for place in places)
-    require(are_places and width > 1, "columns of a covariance are not in the table")
+    require(are_places and len(places) > 1, "columns of a covariance are not in the table")
     names = [columns[place] for place in places]
-    is_named = list(block.names) == names and len(block.places) == width
+    is_named = list(block.names) == names and len(block.places) == len(places)
     require(is_named, "columns of a covariance have other names than in the table")
     scale = family.scale
     is_scale = scale.bent.dtype == bool and scale.bent.shape == (width,)
@@ -248,7 +258,7 @@ def check_stats(block: Block, stats: Any, classes: int) -> None:
     shapes = shapes_of(stats)
     levels = getattr(stats, "levels", None)
     sizes = shapes["counts"][-1:] if family.listed else getattr(levels, "sizes", ())
-    width = max(len(block.names), sum(block.sizes))
+    width = max(len(block.words), sum(block.sizes))
     # before stats of one row are made, which take as many numbers as a file may name
     is_small = classes * width**stats.degree <= sum(map(math.prod, shapes.values()))
     require(sizes == block.sizes and is_small, problem)

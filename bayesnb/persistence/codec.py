@@ -32,7 +32,7 @@ from bayesnb.families.base import Belief
 from bayesnb.families.grid import Grid
 from bayesnb.families.links import Pairs
 from bayesnb.families.record import Array, Record, unrepeated
-from bayesnb.model.covariance import Covariance, Scale
+from bayesnb.model.covariance import Covariance, Indicators, Scale
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.linked import Linked
@@ -88,6 +88,7 @@ def list_records() -> dict[str, type]:
         BestOf,
         Linked,
         Covariance,
+        Indicators,
         Scale,
         *FAMILIES.values(),
     ]

@@ -336,17 +336,19 @@ def dependence(facts: Facts) -> Section:
 
 
 def describe_covariance(facts: Facts) -> list:
-    """Return in words what the columns of numbers say together, `model.covariance_`."""
+    """Return in words what columns say together, `model.covariance_`."""
     covariance = facts.model.covariance_
     if covariance is None:
         return []
     columns = [name_column(name, 40) for name in covariance["feature"].values.tolist()]
     exponent = show_exponent(float(covariance.temper), float(covariance.temper_sd))
+    finds = "differences between columns that tell the classes apart"
+    if facts.model.schema_.covariance.indicators is not None:
+        finds = "what columns, levels among them, tell of the classes only together"
     return [
         f"{list_names(columns)} are modelled once more together, as one Gaussian with a full "
-        "covariance for each class: this finds differences between columns that tell the classes "
-        f"apart. It improves the scores of held-out rows by {fixed(float(covariance.gain), 1)} "
-        f"nats; the weight of its evidence is {exponent}."
+        f"covariance for each class: this finds {finds}. It improves the scores of held-out rows "
+        f"by {fixed(float(covariance.gain), 1)} nats; the weight of its evidence is {exponent}."
     ]
 
 

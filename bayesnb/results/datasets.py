@@ -253,8 +253,8 @@ def links(block: Any, temper: Array, temper_sd: Array) -> Result:
     return ColumnLinks(along("link", variables), coords, {"title": title})
 
 
-class NumbersTogether(Result):
-    """Columns of numbers as one Gaussian; `to_frame` has a row for each of them."""
+class ColumnsTogether(Result):
+    """Columns as one Gaussian; `to_frame` has a row for each of them."""
 
     __slots__ = ()
     _axes = ("feature",)
@@ -262,14 +262,18 @@ class NumbersTogether(Result):
 
 
 def covariance(family: Any, names: Sequence[Hashable], temper: float, temper_sd: float) -> Result:
-    """Label the columns of numbers that are one Gaussian, and what is known of all of them."""
-    variables: dict[str, Any] = along("feature", {"bent": family.scale.bent})
-    variables |= {"dof": family.dof, "gain": family.gain, "temper": temper, "temper_sd": temper_sd}
+    """Label the columns that are one Gaussian, and what is known of all of them."""
+    bent = np.zeros(len(names), bool)  # levels have no tail
+    bent[: len(family.places)] = family.scale.bent[: len(family.places)]
+    variables: dict[str, Any] = along("feature", {"bent": bent})
+    variables |= {"products": family.has_products, "dof": family.dof, "gain": family.gain}
+    variables |= {"temper": temper, "temper_sd": temper_sd}
+    products = " with products of levels" if family.has_products else ""
     title = (
-        f"{count(len(names), 'column')} of numbers as one Gaussian: exponent {temper:.2g} ± "
+        f"{count(len(names), 'column')} as one Gaussian{products}: exponent {temper:.2g} ± "
         f"{temper_sd:.2g}, gain {family.gain:.3g} nats"
     )
-    return NumbersTogether(variables, {"feature": coordinate(names)}, {"title": title})
+    return ColumnsTogether(variables, {"feature": coordinate(names)}, {"title": title})
 
 
 # Features

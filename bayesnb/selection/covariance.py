@@ -1,20 +1,24 @@
-"""Whether all columns of numbers, once more as one Gaussian, tell more of the label.
+"""Whether columns, once more as one Gaussian, tell more of the label.
 
 What naive Bayes misses most on tables of numbers is a plane: correlated columns whose difference
 tells the classes apart. With a full covariance they are one more column with an exponent of its
-own. Its prior, from classes that have nothing in common to classes that have their covariance in
-common, is that under which the labels' exact leave-one-out score by it alone is best; and it is
-kept where it improves that by all columns by more than MARGIN nats, exponents left by each row.
+own. What it misses on tables of levels is a rule: log-odds to which levels add, or which two of
+them have together. Indicators of levels are numbers too, and so are the products of two of them;
+with them the Gaussian is a linear or quadratic discriminant of levels.
+
+The columns that it takes, numbers alone, or with indicators, or with products besides, and its
+prior, from classes that have nothing in common to classes that have their covariance in common, are
+those under which the labels' exact leave-one-out score by it alone is best; and it is kept where it
+improves that by all columns by more than MARGIN nats, exponents left by each row.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bayesnb.data import Table
-from bayesnb.data.cells import as_cells
 from bayesnb.families import Gaussian, Histogram, Poisson
 from bayesnb.families.base import Array
 from bayesnb.families.dirichlet import DirichletStats
@@ -22,7 +26,7 @@ from bayesnb.families.multivariate import VectorStats
 from bayesnb.families.record import FARTHEST, difference
 from bayesnb.families.removal import PREDICTIVE, RowsLeftOut
 from bayesnb.families.weight import one_hot
-from bayesnb.model.covariance import MAX_ROWS, Covariance, Scale
+from bayesnb.model.covariance import MAX_ROWS, Covariance, Indicators, Scale, read_together
 from bayesnb.model.fitted import Fitted, Temper
 from bayesnb.model.kept_rows import evenly
 from bayesnb.model.product import Model, Rows
@@ -38,9 +42,13 @@ from bayesnb.selection.leave_one_out import (
     label_scores,
     weigh_features,
 )
+from bayesnb.selection.link_search import level_reader
 
 COVARIANCE = "covariance"
 MIN_ROWS = 3  # complete ones, for each column
+MIN_ROWS_LEVELS = 3  # the same, where indicators of levels are among them
+MAX_WIDTH = 200  # of numbers and indicators
+MAX_WORK = 4e7  # multiplications of a predictive of all rows, where indicators are among them
 # Share of the rows that lack no number: fewer would not stand for all of them, and the others lack
 # so many different ones that to predict them takes long.
 MIN_COMPLETE = 0.25
@@ -52,36 +60,56 @@ MARGIN = 2.0  # nats by which the labels' score must improve
 
 
 def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
-    """Add the columns of numbers as one Gaussian, if there are rows enough, for `keep_covariance`.
+    """Add columns as one Gaussian, if there are rows enough, for `keep_covariance`.
 
     The same schema else.
     """
-    places = find_numbers(schema, rows.table)
-    if len(places) < 2:
-        return schema
     some = np.flatnonzero(evenly(rows.codes, MAX_ROWS))
-    x = np.asarray(as_cells(Gaussian(), rows.table.numbers(places))[some], float)
-    varies = has_spread(x)
-    places = [place for place, there in zip(places, varies, strict=True) if there]
-    x = x[:, varies]
-    complete = ~np.isnan(x).any(axis=1)
-    share = complete.mean()
-    is_short = share * len(rows.codes) < MIN_ROWS * len(places)
-    if len(places) < 2 or is_short or share < MIN_COMPLETE:
-        return schema
     weight = None if rows.weight is None else rows.weight[some]
-    labelled = Rows([], [x], rows.codes[some], weight)
     chosen = None
     best = -np.inf
-    for bend in (False, True):
-        scale = Scale.learn(x, labelled.counts, bend=bend)
-        if bend and not scale.bent.any():
+    for places, indicators in list_candidates(schema, rows.table):
+        if chosen is not None:
+            best += MARGIN  # what is larger must be better by this
+        x = np.asarray(read_together(rows.table, places, indicators)[some], float)
+        varies = has_spread(x)
+        x = x[:, varies]
+        is_number, is_level = np.split(varies, [len(places)])
+        places = tuple(np.array(places, int)[is_number].tolist())
+        if indicators is not None:
+            indicators = indicators[is_level]
+        labelled = Rows([], [x], rows.codes[some], weight)
+        if not are_enough(labelled, rows, places, indicators):
             continue
-        for dof, score in score_alone(scale, labelled, rows):
-            if score > best:
-                best = score
-                chosen = Covariance(tuple(places), scale, dof)
+        is_number = np.arange(x.shape[1]) < len(places)
+        for may_bend in (np.zeros_like(is_number), is_number):
+            scale = Scale.learn(x, labelled.counts, may_bend)
+            if may_bend.any() and not scale.bent.any():
+                continue
+            for dof, score in score_alone(scale, labelled, rows):
+                if score > best:
+                    best = score
+                    chosen = Covariance(places, scale, dof, indicators=indicators)
     return schema if chosen is None else schema.with_covariance(chosen)
+
+
+def list_candidates(schema: Schema, table: Table) -> Iterator[tuple[Sequence[int], Any]]:
+    """Yield columns of numbers, by their places, and indicators of levels, if any, beside them."""
+    numbers = find_numbers(schema, table)
+    if numbers:
+        yield numbers, None
+    found = [level_reader(block) for block in schema.columns_alone.blocks]
+    readers = tuple(reader for reader in found if reader is not None)
+    if sum(sum(reader.sizes) - len(reader.sizes) for reader in readers) > MAX_WIDTH:
+        return
+    if not readers:
+        return
+    indicators = Indicators.of_levels(readers)
+    numbers = [place for place in numbers if place not in indicators.places]
+    yield numbers, indicators
+    products = indicators.with_products
+    if len(products) > len(indicators) and len(numbers) + len(products) <= MAX_WIDTH:
+        yield numbers, products
 
 
 def find_numbers(schema: Schema, table: Table) -> list[int]:
@@ -95,6 +123,22 @@ def find_numbers(schema: Schema, table: Table) -> list[int]:
             if is_numeric or is_coded:
                 places.append(place)
     return sorted(places)
+
+
+def are_enough(
+    few: Rows, rows: LabelledTable, places: Sequence[int], indicators: Indicators | None
+) -> bool:
+    """Return whether there are columns, and rows that lack none, to tell them apart."""
+    x = few.cells[0]
+    columns = len(places)
+    least = MIN_ROWS
+    if indicators is not None:
+        columns += len(indicators.places)
+        least = MIN_ROWS_LEVELS
+        if len(few.codes) * x.shape[1] ** 2 * len(rows.classes) > MAX_WORK:
+            return False
+    share = (~np.isnan(x).any(axis=1)).mean()
+    return columns > 1 and share >= MIN_COMPLETE and share * len(rows.codes) >= least * x.shape[1]
 
 
 def has_spread(x: Array) -> Array:

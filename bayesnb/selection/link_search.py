@@ -171,17 +171,27 @@ def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | N
     """Return the columns that may be linked; None if they are fewer than two."""
     readers = []
     for block in schema.blocks:
-        family = block.family
-        if isinstance(family, Categorical):
-            readers.append(Block(Categorical(), block.names, block.places, block.levels))
-        elif isinstance(family, Bernoulli | Gaussian | Poisson | Histogram) and not family.words:
-            grid = _sides(family, len(block.names)) if isinstance(family, Bernoulli) else None
-            reader = Block(Histogram(depth=DEPTH), block.names, block.places, grid=grid)
-            readers.append(reader.learn(table, weight))
+        reader = level_reader(block)
+        if reader is None and isinstance(block.family, Gaussian | Poisson | Histogram):
+            reader = Block(Histogram(depth=DEPTH), block.names, block.places)
+            reader = reader.learn(table, weight)
+        if reader is not None:
+            readers.append(reader)
     sizes = np.array([size for reader in readers for size in reader.sizes], np.int64)
     if len(sizes) < 2:
         return None
     return LinkColumns(tuple(readers), sizes, codes_of(readers, table).T)
+
+
+def level_reader(block: Block) -> Block | None:
+    """Return a block that reads columns of levels, or flags, as levels; None for other columns."""
+    family = block.family
+    if isinstance(family, Categorical):
+        return Block(Categorical(), block.names, block.places, block.levels)
+    if isinstance(family, Bernoulli) and not family.words:
+        grid = _sides(family, len(block.names))
+        return Block(Histogram(depth=DEPTH), block.names, block.places, grid=grid)
+    return None
 
 
 def _sides(family: Bernoulli, columns: int) -> Grid:
