@@ -222,7 +222,7 @@ model_options = combine(
         "--dependence",
         type=click.Choice(["auto", "none", *DEPENDENCES]),
         default="auto",
-        help="What columns say together: links between pairs of them, all numbers as one Gaussian "
+        help="What columns say together: links between pairs of them, columns as one Gaussian "
         "(covariance), or all of it. auto is all where nothing is declared, else none.",
     ),
 )

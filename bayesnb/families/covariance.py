@@ -1,4 +1,4 @@
-"""All columns of numbers once more, as one Gaussian whose covariances are nearly alike.
+"""Columns once more, as one Gaussian whose covariances are nearly alike.
 
     covariance ~ InverseWishart(dof, dof W / N)
     mean | covariance ~ Normal(location, covariance / count)

@@ -429,7 +429,7 @@ def kinds_of_columns(model: Any, tables: TableFiles) -> dict[str, str]:
     Columns are found by position if those of the model have no names.
     """
     learnt: dict[Any, str] = {}
-    for block in model.schema_.blocks:
+    for block in model.schema_.columns_alone.blocks:
         for place, name in enumerate(block.names):
             learnt[name] = kind_of_levels(block.levels[place]) if block.levels else "number"
             if block.family.listed:

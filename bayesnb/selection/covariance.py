@@ -152,7 +152,7 @@ def has_spread(x: Array) -> Array:
 
 
 def score_alone(scale: Scale, rows: Rows, table: LabelledTable) -> Iterator[tuple[float, float]]:
-    """Yield degrees of freedom, and how well they let numbers alone predict labels, left out."""
+    """Yield degrees of freedom, and how well these columns alone predict labels, left out."""
     classes = len(table.classes)
     x = scale.read(rows.cells[0])
     width = x.shape[1]
