@@ -357,6 +357,36 @@ def test_numbers_of_any_size_are_put_on_its_scale(size: float) -> None:
     assert np.isfinite(model.predict_proba(table.assign(u=1e200))).all()
 
 
+def rewrite(path: Path, change: Any) -> None:
+    """Change a saved model's covariance, and write the file again."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    schema = document["content"]["model"]["$Saved"]["shard"]["$Shard"]["schema"]["$Schema"]
+    change(schema["blocks"]["$tuple"][-1]["$Block"]["family"]["$Covariance"])
+    members["model.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def test_damaged_indicators_are_refused(ruled: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.bnb"
+
+    def lose_a_reader(family: Any) -> None:
+        readers = family["indicators"]["$Indicators"]["readers"]["$tuple"]
+        del readers[1:]
+
+    def lose_all(family: Any) -> None:
+        family["indicators"] = None
+
+    for change in (lose_a_reader, lose_all):
+        ruled[0].save(path)
+        rewrite(path, change)
+        with pytest.raises(ValueError, match=r"model\.bnb"):
+            bayesnb.load(path)
+
+
 @pytest.mark.parametrize(
     ("field", "value"), [("places", [0, 99]), ("places", [0]), ("dof", 0.5), ("dof", "many")]
 )
@@ -364,15 +394,7 @@ def test_a_damaged_covariance_is_refused(field: str, value: Any, tmp_path: Path)
     X, y = planes(np.random.default_rng(1))
     path = tmp_path / "model.bnb"
     NaiveBayes(dependence="covariance").fit(X, y).save(path)
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    document = json.loads(members["model.json"])
-    schema = document["content"]["model"]["$Saved"]["shard"]["$Shard"]["schema"]["$Schema"]
-    family = schema["blocks"]["$tuple"][-1]["$Block"]["family"]["$Covariance"]
-    family[field] = {"$tuple": value} if isinstance(value, list) else value
-    members["model.json"] = json.dumps(document).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+    damaged = {"$tuple": value} if isinstance(value, list) else value
+    rewrite(path, lambda family: family.update({field: damaged}))
     with pytest.raises(ValueError, match=r"model\.bnb"):
         bayesnb.load(path)

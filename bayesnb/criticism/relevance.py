@@ -290,10 +290,10 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
         every = np.arange(len(schema.covariance.scale.sd))
         together = score_columns(fitted.model, rows, every)
     losses = []
-    for places, concerned in _find_places(schema):
+    for places, lost in _find_places(schema):
         change: Array | float = 0.0
-        if concerned.any():  # the covariance of the other columns stays
-            others = score_columns(fitted.model, rows, every[~concerned])
+        if lost.any():  # the covariance of the other columns stays
+            others = score_columns(fitted.model, rows, every[~lost])
             change = exponent * difference(others, together)
         losses.append(compute_loss(places, change))
     return whole, losses
@@ -315,9 +315,8 @@ def _find_places(schema: Schema) -> list[tuple[list[int], Array]]:
         link_places = [
             at for at, ends in enumerate(links, first_link) if columns.intersection(ends)
         ]
-        none = np.zeros(0, bool)
-        concerned = none if covariance is None else covariance.concerned(block.places[f])
-        places.append(([starts[b] + f, *link_places], concerned))
+        lost = np.zeros(0, bool) if covariance is None else covariance.using(block.places[f])
+        places.append(([starts[b] + f, *link_places], lost))
     return places
 
 

@@ -119,10 +119,10 @@ class NaiveBayes(
           the forest.
         - ``"covariance"``: columns as one Gaussian: those of numbers, or with them indicators of
           levels, or also the products of two indicators, which find rules that levels make
-          together. It needs three rows for each number, five where there are indicators, of which
-          there may be 200, a quarter of all rows must lack none, and exact leave-one-out of the
-          labels must gain more than 2 nats. What it takes, and its prior, are found by the same
-          score, from covariances that classes have by themselves to one that they share.
+          together. There may be 200 of these, each needs three rows, a quarter of all rows must
+          lack none, and exact leave-one-out of the labels must gain more than 2 nats. What it
+          takes, and its prior, are found by the same score, from covariances that classes have by
+          themselves to one that they share.
         - ``"all"``: ``"pairs"`` and ``"covariance"``.
         - ``"auto"``: ``"all"`` where no family is declared (columns may be dropped) and
           ``estimate`` is ``"predictive"``, else None.

@@ -133,10 +133,15 @@ class Indicators:
     @classmethod
     def of_levels(cls, readers: tuple["Block", ...]) -> Self:
         """Take every level but the first of each column."""
-        sizes = np.array([size for reader in readers for size in reader.sizes])
-        levels = np.arange(sizes.sum())
-        others = np.setdiff1d(levels, np.cumsum(sizes) - sizes)
-        return cls(readers, np.column_stack([others, others]))
+        none = cls(readers, np.zeros((0, 2), int))
+        sizes = none.sizes
+        others = np.setdiff1d(np.arange(sizes.sum()), np.cumsum(sizes) - sizes)
+        return replace(none, ends=np.column_stack([others, others]))
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Number of levels of each column of the readers."""
+        return np.array([size for reader in self.readers for size in reader.sizes])
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -161,15 +166,14 @@ class Indicators:
     def place_of(self) -> Array:
         """The place in the table of the column of each level."""
         places = [place for reader in self.readers for place in reader.places]
-        sizes = [size for reader in self.readers for size in reader.sizes]
-        return np.repeat(places, sizes)
+        return np.repeat(places, self.sizes)
 
     @property
     def places(self) -> tuple[int, ...]:
         """The places in the table of the columns that are used."""
         return tuple(np.unique(self.place_of[self.ends]).tolist())
 
-    def concern(self, place: int) -> Array:
+    def using(self, place: int) -> Array:
         """Which of them take something of a column of the table, `(t,)`."""
         return (self.place_of[self.ends] == place).any(axis=1)
 
@@ -187,11 +191,10 @@ class Indicators:
 
     def of_codes(self, codes: Array) -> Array:
         """Return the indicators of rows, `(r, f) -> (r, t)`: NaN where a level is not known."""
-        sizes = [size for reader in self.readers for size in reader.sizes]
         flags = np.concatenate(
             [
                 np.where(code[:, None] < 0, np.nan, code[:, None] == np.arange(size))
-                for code, size in zip(codes.T, sizes, strict=True)
+                for code, size in zip(codes.T, self.sizes, strict=True)
             ],
             axis=1,
         )
@@ -276,12 +279,12 @@ class Covariance(Family[VectorStats]):
         """Its indicators in words."""
         return () if self.indicators is None else self.indicators.labels
 
-    def concerned(self, place: int) -> Array:
+    def using(self, place: int) -> Array:
         """Which of its numbers take something of a column of the table, `(d,)`."""
         own = np.array(self.places) == place
         if self.indicators is None:
             return own
-        return np.concatenate([own, self.indicators.concern(place)])
+        return np.concatenate([own, self.indicators.using(place)])
 
     @property
     def in_joint(self) -> float:

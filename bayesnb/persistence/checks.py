@@ -213,8 +213,7 @@ def check_covariance(block: Block, family: Covariance, columns: Sequence[Hashabl
             check_block(reader, columns)
         ends = indicators.ends
         is_pair = ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind == "i"
-        levels = sum(sum(reader.sizes) for reader in indicators.readers)
-        is_pair = is_pair and are_below(ends, levels) and len(indicators) > 0
+        is_pair = is_pair and are_below(ends, indicators.sizes.sum()) and len(indicators) > 0
         require(is_pair, "an indicator of a covariance is not one of its levels")
         width += len(indicators)
     places = family.columns

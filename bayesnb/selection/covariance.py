@@ -46,7 +46,6 @@ from bayesnb.selection.link_search import level_reader
 
 COVARIANCE = "covariance"
 MIN_ROWS = 3  # complete ones, for each column
-MIN_ROWS_LEVELS = 3  # the same, where indicators of levels are among them
 MAX_WIDTH = 200  # of numbers and indicators
 MAX_WORK = 4e7  # multiplications of a predictive of all rows, where indicators are among them
 # Share of the rows that lack no number: fewer would not stand for all of them, and the others lack
@@ -100,12 +99,12 @@ def list_candidates(schema: Schema, table: Table) -> Iterator[tuple[Sequence[int
         yield numbers, None
     found = [level_reader(block) for block in schema.columns_alone.blocks]
     readers = tuple(reader for reader in found if reader is not None)
-    if sum(sum(reader.sizes) - len(reader.sizes) for reader in readers) > MAX_WIDTH:
-        return
     if not readers:
         return
     indicators = Indicators.of_levels(readers)
     numbers = [place for place in numbers if place not in indicators.places]
+    if len(numbers) + len(indicators) > MAX_WIDTH:
+        return
     yield numbers, indicators
     products = indicators.with_products
     if len(products) > len(indicators) and len(numbers) + len(products) <= MAX_WIDTH:
@@ -131,14 +130,14 @@ def are_enough(
     """Return whether there are columns, and rows that lack none, to tell them apart."""
     x = few.cells[0]
     columns = len(places)
-    least = MIN_ROWS
     if indicators is not None:
         columns += len(indicators.places)
-        least = MIN_ROWS_LEVELS
         if len(few.codes) * x.shape[1] ** 2 * len(rows.classes) > MAX_WORK:
             return False
     share = (~np.isnan(x).any(axis=1)).mean()
-    return columns > 1 and share >= MIN_COMPLETE and share * len(rows.codes) >= least * x.shape[1]
+    return (
+        columns > 1 and share >= MIN_COMPLETE and share * len(rows.codes) >= MIN_ROWS * x.shape[1]
+    )
 
 
 def has_spread(x: Array) -> Array:
