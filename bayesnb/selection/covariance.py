@@ -68,8 +68,7 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
     chosen = None
     best = -np.inf
     for places, indicators in list_candidates(schema, rows.table):
-        if chosen is not None:
-            best += MARGIN  # what is larger must be better by this
+        least = best if chosen is None else best + MARGIN  # what is larger must be worth it
         x = np.asarray(read_together(rows.table, places, indicators)[some], float)
         varies = has_spread(x)
         x = x[:, varies]
@@ -86,8 +85,8 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
             if may_bend.any() and not scale.bent.any():
                 continue
             for dof, score in score_alone(scale, labelled, rows):
-                if score > best:
-                    best = score
+                if score > least:
+                    least = best = score
                     chosen = Covariance(places, scale, dof, indicators=indicators)
     return schema if chosen is None else schema.with_covariance(chosen)
 
