@@ -2,10 +2,10 @@
 
 import copy
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +13,8 @@ from scipy.stats import multivariate_t
 from sklearn.metrics import log_loss
 
 import bayesnb
-from bayesnb import NaiveBayes, importance
+from bayesnb import NaiveBayes, importance, scale
+from tests.hostile import members_of, packed
 
 Array = np.ndarray
 
@@ -259,6 +260,19 @@ def test_files_and_merged_parts_keep_indicators(ruled: Any, tmp_path: Path) -> N
     assert merged.covariance_ is not None
 
 
+def test_parts_and_files_learn_indicators(ruled: Any, tmp_path: Path) -> None:
+    model, X, y = ruled
+    table = X.assign(label=y)
+    table.to_csv(tmp_path / "table.csv", index=False)
+    learner = NaiveBayes(dependence="covariance")
+    by_file = scale.fit_files(learner, str(tmp_path / "table.csv"), "label")
+    assert by_file.predict_proba(X) == pytest.approx(model.predict_proba(X), abs=1e-8)
+    parts = dd.from_pandas(table, npartitions=2)
+    by_parts = NaiveBayes(dependence="covariance").fit(parts[list(X.columns)], parts["label"])
+    assert by_parts.schema_.covariance.indicators is not None
+    assert (by_parts.predict(X) == y).mean() > 0.9
+
+
 def test_a_column_of_levels_leaves_it_where_its_importance_is_asked_for(ruled: Any) -> None:
     model, X, y = ruled
     result = importance(model, X, y).importance
@@ -359,15 +373,12 @@ def test_numbers_of_any_size_are_put_on_its_scale(size: float) -> None:
 
 def rewrite(path: Path, change: Any) -> None:
     """Change a saved model's covariance, and write the file again."""
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    members = members_of(path.read_bytes())
     document = json.loads(members["model.json"])
     schema = document["content"]["model"]["$Saved"]["shard"]["$Shard"]["schema"]["$Schema"]
     change(schema["blocks"]["$tuple"][-1]["$Block"]["family"]["$Covariance"])
     members["model.json"] = json.dumps(document).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+    path.write_bytes(packed(members))
 
 
 def test_damaged_indicators_are_refused(ruled: Any, tmp_path: Path) -> None:

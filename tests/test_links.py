@@ -3,7 +3,6 @@
 import copy
 import itertools
 import json
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from sklearn.base import clone
 
 import bayesnb
 from bayesnb import Bernoulli, Beta, Categorical, Gaussian, Histogram, NaiveBayes
+from tests.hostile import members_of, packed
 
 Array = np.ndarray
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior
@@ -455,8 +455,7 @@ def test_a_file_with_links_that_no_columns_have_is_refused(
 ) -> None:
     path = tmp_path / "model.bnb"
     linked[0].save(path)
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    members = members_of(path.read_bytes())
     document = json.loads(members["model.json"])
     seen = document["content"]["model"]["$Saved"]["shard"]["$Shard"]
     blocks = seen["schema"]["$Schema"]["blocks"]["$tuple"]
@@ -466,8 +465,6 @@ def test_a_file_with_links_that_no_columns_have_is_refused(
     changed = [{"$tuple": pair} for pair in links] if isinstance(links, list) else links
     block["ends"] = {"$tuple": changed + ends[len(links) :] if links in BAD_LINKS[:4] else changed}
     members["model.json"] = json.dumps(document).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+    path.write_bytes(packed(members))
     with pytest.raises(ValueError, match=r"model\.bnb"):
         bayesnb.load(path)

@@ -45,7 +45,7 @@ from bayesnb.selection.leave_one_out import (
 from bayesnb.selection.link_search import level_reader
 
 COVARIANCE = "covariance"
-MIN_ROWS = 3  # complete ones, for each column
+MIN_ROWS = 3  # complete ones, for each number or indicator
 MAX_WIDTH = 200  # of numbers and indicators
 MAX_WORK = 4e7  # multiplications of a predictive of all rows, where indicators are among them
 # Share of the rows that lack no number: fewer would not stand for all of them, and the others lack
@@ -75,6 +75,8 @@ def try_covariance(schema: Schema, rows: LabelledTable) -> Schema:
         is_number, is_level = np.split(varies, [len(places)])
         places = tuple(np.array(places, int)[is_number].tolist())
         if indicators is not None:
+            if not is_level.any():
+                continue  # without them it was tried
             indicators = indicators[is_level]
         labelled = Rows([], [x], rows.codes[some], weight)
         if not are_enough(labelled, rows, places, indicators):
@@ -101,7 +103,7 @@ def list_candidates(schema: Schema, table: Table) -> Iterator[tuple[Sequence[int
     if not readers:
         return
     indicators = Indicators.of_levels(readers)
-    numbers = [place for place in numbers if place not in indicators.places]
+    numbers = [place for place in numbers if place not in indicators.place_of]
     if len(numbers) + len(indicators) > MAX_WIDTH:
         return
     yield numbers, indicators
@@ -174,7 +176,7 @@ def score_alone(scale: Scale, rows: Rows, table: LabelledTable) -> Iterator[tupl
 def keep_covariance(
     fitted: Fitted, rows: Rows, find_temper: Callable[..., Temper], n_jobs: int | None
 ) -> Fitted:
-    """Return what was learnt with the numbers as one Gaussian, or without it, and exponents.
+    """Return what was learnt with columns as one Gaussian, or without it, and exponents.
 
     It is kept where rows that are left out, and leave the exponents, have better scores by more
     than MARGIN nats. `find_temper` finds exponents by a model, rows, and their scores by column.
@@ -192,8 +194,8 @@ def keep_covariance(
         weighed = weigh_features(each.model, part, (log_class, columns), way, every)
         scores = label_scores(log_class + weighed.sum(axis=2), few.codes, "label")
         answers.append((each, np.where(few.counts > 0, scores, 0.0)))
-    (together, score), (alone, score_alone) = answers
-    gain = float(few.counts @ difference(score, score_alone))
+    (together, score), (alone, score_without) = answers
+    gain = float(few.counts @ difference(score, score_without))
     if not gain > MARGIN:
         return alone
     covariance: Any = fitted.schema.covariance
