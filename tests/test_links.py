@@ -333,6 +333,32 @@ def test_planted_pairs_among_more_than_can_be_compared_at_full_length_are_found(
     assert found == {frozenset((f"c{j}", f"c{j + 1}")) for j in range(0, 104, 2)}
 
 
+@pytest.mark.parametrize(("squares", "rows"), [(8, 2_000), (16, 6_000), (32, 20_000)])
+def test_numbers_are_linked_on_finer_grids_where_there_are_more_rows(
+    squares: int, rows: int
+) -> None:
+    def chessboard(rows: int) -> tuple[Array, Array]:
+        x = np.random.default_rng(rows).integers(0, squares, (rows, 2))
+        return x.astype(float), x.sum(axis=1) % 2
+
+    x, y = chessboard(1_001)
+
+    def score(rows: int) -> float:
+        return NaiveBayes(Histogram(), dependence="forest").fit(*chessboard(rows)).score(x, y)
+
+    assert score(rows) > 0.9
+    assert squares == 8 or score(rows // 4) < 0.6  # a coarser grid sees none of it
+
+
+def test_more_rows_tell_more_links_apart() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4_000, 17)) + 3 * rng.normal(size=(4_000, 1))  # all 136 pairs depend
+    y = rng.integers(0, 2, 4_000)
+    model = NaiveBayes(Histogram(), dependence="pairs", temper="columns")
+    sizes = [len(pairs_of(clone(model).fit(x[:rows], y[:rows]))) for rows in (600, 1_500, 4_000)]
+    assert sizes == [60, 100, 120]
+
+
 def count_linked(times: int, make: Callable[[np.random.Generator], tuple[Any, Any]]) -> int:
     """Return how many tables of independent columns have a link."""
     linked = 0
@@ -346,7 +372,12 @@ def count_linked(times: int, make: Callable[[np.random.Generator], tuple[Any, An
 
 @pytest.mark.parametrize("sizes", [(2, 2, 8, 8, 40, 40), (0, 0, 0, 0, 2, 8)], ids=str)
 @pytest.mark.parametrize(
-    ("rows", "times"), [(60, 20), pytest.param(2000, 100, marks=pytest.mark.slow)]
+    ("rows", "times"),
+    [
+        (60, 20),
+        pytest.param(2000, 100, marks=pytest.mark.slow),
+        pytest.param(20_000, 40, marks=pytest.mark.slow),  # finer grids of numbers
+    ],
 )
 def test_independent_columns_have_no_link(sizes: tuple[int, ...], rows: int, times: int) -> None:
     def make(rng: np.random.Generator) -> tuple[Any, pd.DataFrame]:

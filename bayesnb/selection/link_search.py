@@ -42,7 +42,10 @@ from bayesnb.selection.pair_evidence import (
 FOREST = "forest"
 PAIRS = "pairs"
 ALL = "all"  # pairs, and what `selection.covariance` adds
-DEPTH = 3  # of the grid on which numbers are linked: 8 levels
+# Numbers are linked on grids of 8 levels, and, where there are rows enough, of 16 or 32.
+MIN_DEPTH, MAX_DEPTH = 3, 5
+ROWS_IN_CELL = 8  # of a class, on average, in a cell of two columns on a finer grid
+MAX_WORK = 1 << 18  # cells of all pairs of columns on a finer grid
 STRENGTHS = 2.0 ** np.arange(12)  # of a link's prior that are tried
 # every third, then those around the best: the evidence is smooth in their logs
 STRENGTH_STEPS = (1, 4, 7, 10), (-2, -1, 1, 2)
@@ -51,7 +54,9 @@ TIE_TOLERANCE = 1e-9
 THRESHOLD_FACTOR = 3.0
 # that a prior adds to a count of a child's level: under 0 nothing would be known of an empty one
 MIN_PRIOR_COUNT = 1e-3
-MAX_LINKS = 60
+# at most one link for each of so many rows, between these
+ROWS_PER_LINK = 15
+MIN_LINKS, MAX_LINKS = 60, 120
 MAX_CELLS = 1 << 16  # of a table of pairs of levels, all classes together
 # that are compared with one another: of more, those that say most about the label
 MAX_COLUMNS = 600
@@ -103,7 +108,7 @@ class LinkColumns:
 
 def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, work: Work) -> Schema:
     """Add the links of a table's columns to its schema; the same schema, where there are none."""
-    every = link_columns(schema, table, labels.counts)
+    every = link_columns(schema, table, labels.counts, labels.classes)
     if every is None:
         return schema
     columns = _most_informative(every, labels)
@@ -117,7 +122,8 @@ def add_links(schema: Schema, table: Table, labels: LabelledRows, kind: str, wor
         )
     threshold = THRESHOLD_FACTOR * np.log(np.count_nonzero(every.sizes > 1) + 1)
     ranked = find_candidates(columns, labels, work, threshold)
-    chosen, number = choose_links(ranked, len(columns.sizes), kind)
+    most = int(np.clip(labels.counts.sum() / ROWS_PER_LINK, MIN_LINKS, MAX_LINKS))
+    chosen, number = choose_links(ranked, len(columns.sizes), kind, most)
     if not chosen:
         return schema
     used = sorted({end for link in chosen for end in link[:2]})
@@ -167,13 +173,14 @@ def _prior_counts(block: Block, stats: Any) -> dict[Hashable, Any]:
     return added
 
 
-def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | None:
+def link_columns(schema: Schema, table: Table, weight: Array, classes: int) -> LinkColumns | None:
     """Return the columns that may be linked; None if they are fewer than two."""
+    depth = choose_depth(weight.sum() / classes, sum(len(block.names) for block in schema.blocks))
     readers = []
     for block in schema.blocks:
         reader = level_reader(block)
         if reader is None and isinstance(block.family, Gaussian | Poisson | Histogram):
-            reader = Block(Histogram(depth=DEPTH), block.names, block.places)
+            reader = Block(Histogram(depth=depth), block.names, block.places)
             reader = reader.learn(table, weight)
         if reader is not None:
             readers.append(reader)
@@ -183,6 +190,13 @@ def link_columns(schema: Schema, table: Table, weight: Array) -> LinkColumns | N
     return LinkColumns(tuple(readers), sizes, codes_of(readers, table).T)
 
 
+def choose_depth(rows: float, columns: int) -> int:
+    """Return the halvings of a grid on which numbers are linked, by the rows of a class."""
+    pairs = max(columns * (columns - 1) / 2, 1.0)
+    cells = min(rows / ROWS_IN_CELL, MAX_WORK / pairs)
+    return int(np.clip(np.log2(cells) / 2, MIN_DEPTH, MAX_DEPTH))
+
+
 def level_reader(block: Block) -> Block | None:
     """Return a block that reads columns of levels, or flags, as levels; None for other columns."""
     family = block.family
@@ -190,7 +204,7 @@ def level_reader(block: Block) -> Block | None:
         return Block(Categorical(), block.names, block.places, block.levels)
     if isinstance(family, Bernoulli) and not family.words:
         grid = _sides(family, len(block.names))
-        return Block(Histogram(depth=DEPTH), block.names, block.places, grid=grid)
+        return Block(Histogram(depth=MIN_DEPTH), block.names, block.places, grid=grid)
     return None
 
 
@@ -305,8 +319,10 @@ def strongest(cells: PairCells, parent: int, child: int) -> Array:
     return np.stack([values[best, each] - alone, STRENGTHS[best]], axis=1)
 
 
-def choose_links(ranked: Sequence[Candidate], width: int, kind: str) -> tuple[list[Candidate], int]:
-    """Return the links of the forest, then further ones where `kind` is "pairs".
+def choose_links(
+    ranked: Sequence[Candidate], width: int, kind: str, most: int
+) -> tuple[list[Candidate], int]:
+    """Return the links of the forest, then further ones where `kind` is "pairs", `most` in all.
 
     The number is that of the forest.
 
@@ -320,7 +336,7 @@ def choose_links(ranked: Sequence[Candidate], width: int, kind: str) -> tuple[li
     number = len(chosen)
     tied = {frozenset(link[:2]) for link in chosen}
     for link in ranked if kind != FOREST else ():
-        if frozenset(link[:2]) not in tied and len(chosen) < MAX_LINKS:
+        if frozenset(link[:2]) not in tied and len(chosen) < most:
             tied.add(frozenset(link[:2]))
             chosen.append(link)
     return chosen, number
