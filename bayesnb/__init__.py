@@ -99,6 +99,7 @@ _NAMES = {
     "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
     "criticism.calibration": "calibration",
     "criticism.dependence": "Partition dependence partition",
+    "criticism.prediction_sets": "PredictionSets prediction_sets",
     "criticism.relevance": "importance relevance",
     "estimators.naive_bayes": "load",
     "scale.live": "Live",
@@ -122,6 +123,8 @@ if TYPE_CHECKING:
     from bayesnb.criticism.dependence import Partition as Partition
     from bayesnb.criticism.dependence import dependence as dependence
     from bayesnb.criticism.dependence import partition as partition
+    from bayesnb.criticism.prediction_sets import PredictionSets as PredictionSets
+    from bayesnb.criticism.prediction_sets import prediction_sets as prediction_sets
     from bayesnb.criticism.relevance import importance as importance
     from bayesnb.criticism.relevance import relevance as relevance
     from bayesnb.criticism.tune import BoundaryWarning as BoundaryWarning

@@ -230,6 +230,7 @@ def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **opt
       bayesnb predict churn.bnb new.csv > answers.csv
       bayesnb predict churn.bnb new.csv --append --digits 3 -o answers.parquet
       bayesnb predict churn.bnb new.parquet --interval -o answers.csv.gz
+      bayesnb predict churn.bnb new.csv --sets 0.9 --learnt customers.csv
       cat new.csv | bayesnb predict churn.bnb - --missing ',NA,unknown'
     """
 )
@@ -242,6 +243,15 @@ def fit(console: Console, tables: tuple[str, ...], target: str, save: str, **opt
 )
 @click.option("--interval", is_flag=True, help="Add credible intervals.")
 @prob_option
+@click.option(
+    "--sets",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="COVERAGE",
+    help="Add sets that hold the label of this share of the rows.",
+)
+@click.option(
+    "--learnt", type=FILE, metavar="TABLE", help="The rows that the model has learnt, for --sets."
+)
 @click.option("--target", metavar="COLUMN", help="The column of labels, where the model lacks it.")
 @reading_options
 @common_options
@@ -254,20 +264,25 @@ def predict(
     digits: int | None,
     interval: bool,
     prob: float | None,
+    sets: float | None,
+    learnt: str | None,
     target: str | None,
     **options: Any,
 ) -> None:
     """Predict the rows of a table with a saved model.
 
     Writes the most probable class, `predicted`, and the probability of each class, `p_CLASS`; with
-    --interval also `lower_CLASS` and `upper_CLASS`. Prints a score if the table holds the labels.
+    --interval also `lower_CLASS` and `upper_CLASS`; with --sets also the `set` of labels, joined by
+    "|", and `p_value_CLASS`. Prints a score if the table holds the labels.
     """
     if prob is not None and not interval:
         raise click.UsageError("--prob needs --interval.")
+    if (sets is None) != (learnt is None):
+        raise click.UsageError("--sets and --learnt need each other.")
     kind = output_format(output)
 
     from bayesnb import load
-    from bayesnb.cli.tables import Score, open_tables
+    from bayesnb.cli.tables import Score, learn_sets, open_tables
     from bayesnb.results.datasets import ci_prob
     from bayesnb.scale.files import predict_tables
 
@@ -276,10 +291,14 @@ def predict(
         raise ValueError(
             f"{model}: there are no intervals for the estimate {estimator.estimate!r}."
         )
+    known = getattr(estimator, "target_name_", None)
+    find_sets = None
+    if sets is not None and learnt is not None:
+        console.stages.begin("leaving rows out")
+        find_sets = learn_sets(console, estimator, learnt, target or known, options, sets)
     console.stages.end()
     with open_tables(console, "predicting", [table], options) as opened:
-        learnt = getattr(estimator, "target_name_", None)
-        label = target or (learnt if learnt in opened.columns else None)
+        label = target or (known if known in opened.columns else None)
         score = Score(label) if label else None
         answers = predict_tables(
             estimator,
@@ -289,6 +308,7 @@ def predict(
             digits=digits,
             output=kind,
             score=score,
+            find_sets=find_sets,
         )
         rows = write_tables(output, kind, answers)
     if score and score.rows:

@@ -3,9 +3,10 @@
 import fnmatch
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import click
@@ -115,6 +116,18 @@ def read_labelled(
             f"{tables.name}: the label {unknown[0]!r} in column {target!r} was never learnt."
         )
     return as_learnt(model, frame, tables), y
+
+
+def learn_sets(
+    console: Console, model: Any, path: str, target: str | None, options: Options, coverage: float
+) -> Callable[[Any], Any]:
+    """Return a function that predicts sets of labels, by the rows that a model has learnt."""
+    from bayesnb import prediction_sets
+
+    if target is None:
+        raise click.UsageError(f"which column of {path} holds the labels? Say --target COLUMN.")
+    X, y = read_labelled(console, model, path, target, options)
+    return partial(prediction_sets(model, X, y).predict, coverage=coverage)
 
 
 # Families, from `--family`, `--prior` and what the columns hold

@@ -132,6 +132,26 @@ def held_out_proba(proba: Array, index: Array, classes: Array, selection: str) -
     return xr.DataArray(proba, coords, name="p", attrs={"selection": selection})
 
 
+class LabelSets(Result):
+    """Sets of labels; `to_frame` has a row for each row, and a column for each p-value."""
+
+    __slots__ = ()
+    _axes = ("obs_id",)
+    _columns = ("set", "p_value")
+    _formats: ClassVar[Formats] = {"": partial(fixed, decimals=3)}
+
+
+def prediction_sets(
+    index: Array, classes: Array, p_values: Array, members: Array, attrs: Mapping[str, Any]
+) -> Result:
+    """Label p-values and which labels are in the sets, `(r, c)`."""
+    names = np.array(list(map(str, classes.tolist())), object)
+    texts = np.array(["|".join(names[each]) for each in members], str)
+    title = f"Sets that hold the label of {100 * attrs['coverage']:.3g} % of the rows"
+    by_class = {"p_value": p_values, "member": members}
+    return dataset(index, classes, {"set": texts}, by_class, {"title": title, **attrs}, LabelSets)
+
+
 class Decisions(Result):
     """The action chosen for each row; `to_frame` has a row for each row.
 

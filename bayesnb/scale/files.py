@@ -3,7 +3,7 @@
 `predict_files` and the command line both predict by `predict_tables`.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from operator import index
 from pathlib import Path
@@ -384,10 +384,12 @@ def predict_tables(
     digits: int | None = None,
     output: str = "parquet",
     score: Any = None,
+    find_sets: Callable[[Any], Any] | None = None,
 ) -> Generator[Any]:
     """Yield predictions right of the columns that are carried along, a few rows at a time.
 
-    A score has the column of labels as its `target`, and adds up how well they are predicted.
+    A score has the column of labels as its `target`, and adds up how well they are predicted. Sets
+    of labels are those of `PredictionSets.predict`.
     """
     needed = list(carried) if score is None else [*carried, score.target]
     tables.check_there(needed, "columns")
@@ -407,9 +409,16 @@ def predict_tables(
                 else:
                     intervals = model.predict_interval(X, ci_prob).rename(probability="p")
                     numbers = {name: intervals[name].values for name in ("p", "lower", "upper")}
+            sets = None
+            if find_sets is not None:
+                with working_on(batch, {}):  # what is unseen was gathered above
+                    sets = find_sets(X)
+                numbers["p_value"] = sets["p_value"].values
             if score is not None:
                 score.add(model.classes_, batch.kept[score.target], numbers["p"])
             answers = name_columns(model.classes_, numbers, digits)
+            if sets is not None:
+                answers["set"] = sets["set"].values
             for name in answers:
                 if name in carried:
                     raise ValueError(

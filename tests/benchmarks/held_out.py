@@ -1,13 +1,17 @@
-"""What `NaiveBayes()` says of held-out rows, beside what holds.
+"""What `NaiveBayes()` says of held-out rows, beside what holds: by refits, or where it is known.
 
-By refits, and where p(y | x) is known.
-
-python -m tests.benchmarks.held_out loo                 log loss reported by leave-one-out, over
-that of ten refits python -m tests.benchmarks.held_out loo wine iris       of these tables of the
-contest python -m tests.benchmarks.held_out loo vowel --folds 40    over that of forty refits python
--m tests.benchmarks.held_out intervals           share of 89 % intervals that hold the known p(y |
-x) python -m tests.benchmarks.held_out intervals --rows 300 --refits 25    beside those of refits on
-bootstrap samples
+python -m tests.benchmarks.held_out loo
+    the log loss that leave-one-out reports, over that of ten refits
+python -m tests.benchmarks.held_out loo wine iris
+    of these tables of the contest
+python -m tests.benchmarks.held_out loo vowel --folds 40
+    over that of forty refits
+python -m tests.benchmarks.held_out intervals
+    the share of 89 % intervals that hold the known p(y | x)
+python -m tests.benchmarks.held_out intervals --rows 300 --refits 25
+    beside those of refits on bootstrap samples
+python -m tests.benchmarks.held_out sets
+    how often sets of labels hold the label, and how large they are
 """
 
 import argparse
@@ -18,12 +22,13 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from crepes import ConformalClassifier
 from scipy.special import expit
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from bayesnb import NaiveBayes
+from bayesnb import NaiveBayes, prediction_sets
 
-from .contest_tables import load
+from .contest_tables import KNOWN, load
 from .data import Array
 
 TABLES = (
@@ -31,6 +36,7 @@ TABLES = (
     "mammographic", "penguins", "saheart", "sonar", "tic-tac-toe", "vehicle", "vowel", "wine", "wisconsin",
 )  # fmt: skip
 SHIFT = np.array([0.9, 0.7, 0.5, 0.4, 0.3, 0.2])  # between the classes' means of six columns
+COVERAGE, SETS = 0.9, 30  # of sets, and of how many tables
 PROB, ASKED = 0.89, 40  # of intervals; rows that they are asked for, in each replication
 
 Known = tuple[pd.DataFrame, Array, Array]  # rows, labels, and the known p(y = 1 | x)
@@ -157,12 +163,57 @@ def measure_intervals(rows: list[int], times: int, refits: int) -> None:
             )
 
 
+def hold_labels(name: str, seed: int) -> Array:
+    """Return how often sets hold the label, that of the worst class, and sizes of sets.
+
+    By all rows, by the rows of each class, and by a third of the rows that is set aside (crepes).
+    """
+    table = load(name)
+    parts = train_test_split(table.x, table.y, test_size=1 / 3, stratify=table.y, random_state=seed)
+    x, asked, y, truth = parts
+    each = np.arange(len(truth)), truth
+    model = NaiveBayes(classes=np.unique(table.y)).fit(x, y)
+    found = []
+    for class_conditional in (False, True):
+        sets = prediction_sets(model, x, y, class_conditional)
+        found.append(sets.predict(asked, coverage=COVERAGE)["member"].values)
+    learnt, aside, y_learnt, y_aside = train_test_split(
+        x, y, test_size=1 / 3, stratify=y, random_state=seed
+    )
+    model.fit(learnt, y_learnt)
+    strangeness = 1 - model.predict_proba(aside)[np.arange(len(aside)), y_aside]
+    split = ConformalClassifier().fit(strangeness)
+    new = 1 - model.predict_proba(asked)
+    found.append(split.predict_set(new, confidence=COVERAGE, smoothing=False))
+    numbers = []
+    for members in found:
+        right = members[each]
+        by_class = [right[truth == c].mean() for c in np.unique(truth)]
+        numbers.append([right.mean(), min(by_class), np.mean(by_class), members.sum(axis=1).mean()])
+    return np.array(numbers)
+
+
+def measure_sets(names: list[str], times: int) -> None:
+    print(
+        f"coverage (asked: {COVERAGE}), that of the worst class, mean over classes, size of a set"
+    )
+    means = []
+    for name in names:
+        every = np.array([hold_labels(name, seed) for seed in range(times)])
+        means.append(every.mean(axis=0))
+        error = every[:, :, 0].std(axis=0, ddof=1) / np.sqrt(times)
+        texts = [" ".join(f"{x:.3f}" for x in numbers) for numbers in means[-1]]
+        print(f"{name:14} " + "   ".join(texts) + f"   se {error[0]:.3f}", flush=True)
+    texts = [" ".join(f"{x:.3f}" for x in numbers) for numbers in np.mean(means, axis=0)]
+    print(f"{'mean':14} " + "   ".join(texts))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("loo", "intervals"))
-    parser.add_argument("tables", nargs="*", default=list(TABLES))
+    parser.add_argument("what", choices=("loo", "intervals", "sets"))
+    parser.add_argument("tables", nargs="*")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--rows", type=int, nargs="+", default=[60, 300, 2000])
     parser.add_argument("--times", type=int, default=16)
@@ -170,7 +221,9 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     if args.what == "loo":
-        compare_loo(args.tables, args.folds)
+        compare_loo(args.tables or list(TABLES), args.folds)
+    elif args.what == "sets":
+        measure_sets(args.tables or list(KNOWN)[:SETS], args.times)
     else:
         measure_intervals(args.rows, args.times, args.refits)
 
