@@ -10,9 +10,11 @@ import io
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from PIL import Image, ImageOps
@@ -23,7 +25,11 @@ import bayesnb
 from bayesnb import mcmc, scale
 
 HERE = Path(__file__).parent
-GENERATED = HERE / "generated"  # what a build makes: pages of the reference, and the gallery's cards
+sys.path.append(str(HERE.parent))
+from tests import page_examples  # noqa: E402
+
+GENERATED = HERE / "generated"  # what a build makes: pages of the reference, the gallery's cards, pictures
+DRAWS = re.compile(r"plot_\w+\(|\.plot\(|Display\.from_")  # an example with a picture
 MANUAL = re.compile(r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`")  # a reference, its text, and perhaps its label
 ROOMS = {"bayesnb": bayesnb, "bayesnb.mcmc": mcmc, "bayesnb.scale": scale}
 METHODS = [name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"]
@@ -98,6 +104,25 @@ def write_gallery(app: Sphinx, config: Any) -> None:
     (GENERATED / "cards.md").write_text("\n".join([*cards, "::::", ""]), encoding="utf-8")
 
 
+def show_pictures(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Run a page's examples where they draw something, and show each picture below its example."""
+    text = source[0]
+    path = Path(app.env.doc2path(docname))
+    if path.suffix != ".md" or not any(DRAWS.search(each.code) for each in page_examples.examples(text)):
+        return
+    shown = []
+    for number, _ in enumerate(page_examples.outputs(text, path.name)):
+        lines = [""]
+        for figure in map(plt.figure, plt.get_fignums()):
+            name = f"generated/{docname}-{number}-{figure.number}.svg"
+            figure.savefig(HERE / name, bbox_inches="tight")
+            lines.append(f"![The picture that this example draws]({name})")
+        plt.close("all")
+        shown.append("\n\n".join(lines))
+    pictures = iter(shown)
+    source[0] = page_examples.BLOCK.sub(lambda match: match[0] + next(pictures), text)
+
+
 def adapt_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Show diagrams in modules' docstrings as they are, and references to scikit-learn's manual as text."""
     lines[:] = [MANUAL.sub(r"\1", line) for line in lines]
@@ -130,5 +155,6 @@ def setup(app: Sphinx) -> None:
     """Register the functions above."""
     app.add_html_math_renderer("mathml", (math, None), (math, None))
     app.connect("config-inited", write_gallery)
+    app.connect("source-read", show_pictures)
     app.connect("autodoc-process-docstring", adapt_docstring, priority=400)  # before numpydoc
     app.connect("doctree-read", link_inline_code)

@@ -58,6 +58,7 @@ BELIEF = ["update", "log_evidence", "log_predictive", "log_moment", "cumulants",
 BELIEF += ["estimate", "mean", "mode", "interval", "predictive"]
 RESULTS = {
     "bayesnb.Partition",
+    "bayesnb.PredictionSets",
     "bayesnb.SmoothingComparison",
 }  # which functions return: nobody calls them
 

@@ -128,7 +128,20 @@ class Ranks:
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
-    """What held-out rows say of how well a row fits its label; made by `prediction_sets`."""
+    """How well held-out rows fit their labels, by which sets of labels are found.
+
+    See Also
+    --------
+    prediction_sets : Makes it.
+
+    Examples
+    --------
+    >>> from bayesnb import GaussianNB, prediction_sets
+    >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
+    >>> sets = prediction_sets(GaussianNB(), x, y)
+    >>> sets.predict([[1.0], [6.0]], coverage=0.8)["set"].values.tolist()
+    ['a', '']
+    """
 
     estimator: Any
     target: str
