@@ -135,6 +135,11 @@ CASES = {
         FRAME[["rings", "sap", "height"]],
         chooses=True,
     ),
+    "missing cells as evidence": Case(
+        nb.NaiveBayes("gaussian", missing="auto", temper=0.7),
+        FRAME[["height", "girth"]].where(pd.DataFrame({"height": CODES > 0, "girth": True})),
+        chooses=True,
+    ),
     "one exponent": Case(nb.NaiveBayes(MIXED, temper="loo"), declare(MIXED).x, chooses=True),
     "exponents by column": Case(
         nb.NaiveBayes(MIXED, temper="columns"), declare(MIXED).x, chooses=True
@@ -305,7 +310,8 @@ def test_a_row_alone_is_answered_as_among_others(case: Case) -> None:
     [
         name
         for name in FRAMES
-        if "list" not in name and "words" not in name and name != "multinomial"
+        if not any(part in name for part in ("list", "words", "missing"))
+        and name != "multinomial"
     ]
 )
 def test_a_row_without_cells_has_the_probabilities_of_the_classes(case: Case) -> None:

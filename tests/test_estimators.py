@@ -50,6 +50,7 @@ CODE_PATHS = [
     NaiveBayes(),
     NaiveBayes(estimate="mean", class_prior="empirical"),
     NaiveBayes(temper="loo"),
+    NaiveBayes(missing="auto"),
     NaiveBayes(Categorical()),
     NaiveBayes(Poisson(fractional=True)),
     GaussianNB(),

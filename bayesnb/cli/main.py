@@ -47,7 +47,15 @@ from bayesnb.cli.output import (
 )
 from bayesnb.stages import Stages
 
-MODEL_OPTIONS = ("family", "prior", "class_prior", "temper", "dependence", "estimate")
+MODEL_OPTIONS = (
+    "family",
+    "prior",
+    "class_prior",
+    "temper",
+    "dependence",
+    "missing_cells",
+    "estimate",
+)
 PENGUINS_NOTE = (
     "The penguins ship with bayesnb (Horst, Hill and Gorman 2020, CC0). The column year says when "
     "a penguin was measured and is not a measurement itself, so it was dropped."
@@ -323,8 +331,8 @@ def predict(
 def show(console: Console, model: str) -> None:
     """Show what a saved model holds.
 
-    Prints the columns with their families, priors, evidence and exponents, their links, and
-    the covariance.
+    Prints the columns with their families, priors, evidence and exponents, their links, flags of
+    missing cells, and the covariance.
     """
     from bayesnb import load
 
@@ -332,8 +340,7 @@ def show(console: Console, model: str) -> None:
     parts = [estimator.summary()]
     if estimator.schema_.links is not None:
         parts.append(estimator.links_)
-    if estimator.covariance_ is not None:
-        parts.append(estimator.covariance_)
+    parts += [each for each in (estimator.missing_, estimator.covariance_) if each is not None]
     write_text("-", "\n".join(f"{part}\n" for part in parts))
 
 

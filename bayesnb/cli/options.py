@@ -225,6 +225,12 @@ model_options = combine(
         help="What columns say together: links between pairs of them, columns as one Gaussian "
         "(covariance), or all of it. auto is all where nothing is declared, else none.",
     ),
+    click.option(
+        "--missing-cells",
+        type=click.Choice(["omit", "auto"]),
+        default="omit",
+        help="What a missing cell says: nothing, or that it is missing, where that tells.",
+    ),
 )
 
 estimate_option = click.option(

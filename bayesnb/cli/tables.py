@@ -76,6 +76,7 @@ def learn(
     rules = {name: options[name] for name in RULES if name in options}
     families = list_families(X, declared, options["prior"])
     console.stages.begin(f"learning from {len(y):,} rows")
+    rules["missing"] = options["missing_cells"]
     return X, y, NaiveBayes(families, class_prior=prior, **rules).fit(X, y)
 
 

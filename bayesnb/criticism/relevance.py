@@ -300,7 +300,7 @@ def _score_without(fitted: FittedRows) -> tuple[Array, list[Array]]:
 
 
 def _find_places(schema: Schema) -> list[tuple[list[int], Array]]:
-    """Return for each column, in the table's order, its place among all features and its links'.
+    """Return for each column, in the table's order, the places of it, its links and its flag.
 
     The array is which numbers of the covariance take something of it.
     """
@@ -308,6 +308,8 @@ def _find_places(schema: Schema) -> list[tuple[list[int], Array]]:
     links = () if schema.links is None else schema.links.keys
     first_link = starts[len(schema.columns_alone.blocks)]
     covariance = schema.covariance
+    flags = () if schema.missing is None else schema.missing.places
+    first_flag = first_link + len(links)
     places = []
     for key, b, f in schema.columns_alone.keys:
         block = schema.blocks[b]
@@ -315,6 +317,8 @@ def _find_places(schema: Schema) -> list[tuple[list[int], Array]]:
         link_places = [
             at for at, ends in enumerate(links, first_link) if columns.intersection(ends)
         ]
+        own = {block.places[f]} if not block.family.multivariate else set(block.places)
+        link_places += [at for at, place in enumerate(flags, first_flag) if place in own]
         lost = np.zeros(0, bool) if covariance is None else covariance.using(block.places[f])
         places.append(([starts[b] + f, *link_places], lost))
     return places

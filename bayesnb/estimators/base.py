@@ -30,6 +30,7 @@ from bayesnb.selection.link_search import ALL, FOREST, PAIRS
 ESTIMATES = ("predictive", "mean", "map", "mle")
 DEPENDENCES = FOREST, PAIRS, COVARIANCE, ALL
 AUTO, NONE, COLUMNS, LOO = "auto", "none", "columns", "loo"
+OMIT = "omit"
 MAX_SUGGESTED = 5  # columns that a table lacks, for which another name is looked for
 
 
@@ -45,6 +46,7 @@ class ModelHolder(PredictionMixin):
     estimate: str
 
     dependence: Any = None  # presets have none
+    missing: str = OMIT
 
     fitted_: Fitted
     schema_: Schema
@@ -174,6 +176,8 @@ class ModelHolder(PredictionMixin):
                 f"dependence={dependence!r} needs estimate='predictive': what columns say together "
                 "has no other estimate."
             )
+        if not isinstance(self.missing, str) or self.missing not in (OMIT, AUTO):
+            raise ValueError(f"missing must be 'omit' or 'auto', got {self.missing!r}.")
         if not (
             self.n_jobs is None or (isinstance(self.n_jobs, (int, Integral)) and self.n_jobs != 0)
         ):
@@ -337,15 +341,20 @@ def clone_declaring(estimator: Any, families: dict[Hashable, Any]) -> Any:
 
 
 def clone_without_links(estimator: Any) -> Any:
-    """Return an unfitted copy that looks for no links between columns, and no covariance."""
-    changes = {} if estimator.dependence is None else {"dependence": None}
+    """Return an unfitted copy that adds nothing to the columns: no links, flags or covariance."""
+    changes: dict[str, Any] = {}
+    if estimator.dependence is not None:
+        changes["dependence"] = None
+    if estimator.missing != OMIT:
+        changes["missing"] = OMIT
     return clone_with(estimator, **changes)
 
 
 def without_links(estimator: Any) -> Any:
-    """Return a fitted estimator without its links between columns, and their covariance."""
+    """Return a fitted estimator of its columns alone, without links, flags or covariance."""
     alone = copy(estimator)
     alone.dependence = None
+    alone.missing = OMIT
     return alone._set_fitted(estimator.fitted_.of_columns)
 
 
@@ -354,9 +363,9 @@ def list_families(estimator: Any, columns: Sequence[Hashable]) -> dict[Hashable,
     return declared_families(estimator._families(), columns)
 
 
-def looks_for_links(estimator: Any) -> bool:
-    """Return whether an estimator looks for links, or a covariance, when it is fitted."""
-    return estimator._dependence_rule is not None
+def adds_to_columns(estimator: Any) -> bool:
+    """Return whether rows may add links, a covariance, or flags of missing cells to the columns."""
+    return estimator._dependence_rule is not None or estimator.missing != OMIT
 
 
 def check_estimator(estimator: Any, prefix: str = "") -> None:

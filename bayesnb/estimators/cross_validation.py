@@ -316,6 +316,8 @@ def describe_selection(estimator: Any, exponents: str = LEFT) -> str:
         kept.append("families")
     if schema.links is not None:
         kept.append("links")
+    if schema.missing is not None:
+        kept.append("flags of missing cells")
     if schema.covariance is not None:
         kept.append("covariance")
     if not kept:

@@ -20,6 +20,7 @@ from bayesnb.inference.linear_form import form_of, numbers_of
 from bayesnb.model.covariance import Covariance
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.linked import Linked
+from bayesnb.model.missing import MissingCells
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.product import Joint, Product, ProductStats
 from bayesnb.model.schema import Block
@@ -157,6 +158,22 @@ class InspectionMixin(ModelHolder):
                 "this model has no links, as it has dependence=None. Fit with dependence='forest'."
             )
         return results.datasets.links(self.schema_.links, *self.fitted_.of_block(Linked))
+
+    @property
+    def missing_(self) -> Any:
+        """Columns whose missing cells are evidence, a Dataset by `feature`; None without.
+
+        `gain`, how much better the label is predicted by that alone, its exact leave-one-out score
+        in nats; `temper` and `temper_sd`, the flag's exponent and its sd.
+        """
+        check_is_fitted(self)
+        missing = self.schema_.missing
+        if missing is None:
+            return None
+        names = [self.schema_.columns[place] for place in missing.places]
+        return results.datasets.missing_cells(
+            names, missing.gain, *self.fitted_.of_block(MissingCells)
+        )
 
     @property
     def covariance_(self) -> Any:
@@ -439,8 +456,8 @@ def refuse_nonlinear(blocks: Sequence[Block]) -> None:
     """Raise where there are blocks whose log-density is not linear in their cells."""
     if any(block.repeats for block in blocks):
         raise ValueError(
-            "linear_form: with dependence between columns, what a cell adds depends on others, "
-            "so the scores are not a sum over columns. Fit with dependence=None."
+            "linear_form: with dependence between columns, or flags of missing cells, the scores "
+            "are not a sum over columns. Fit with dependence=None and missing='omit'."
         )
     if blocks:
         names = [name for block in blocks for name in block.names]
@@ -549,6 +566,9 @@ def describe_model(estimator: Any) -> tuple[str, ...]:
         )
     if estimator.schema_.covariance is not None:
         dependence += "; columns once more as one Gaussian, see covariance_"
+    if estimator.schema_.missing is not None:
+        flags = count(len(estimator.schema_.missing.places), "column")
+        dependence += f"; missing cells of {flags} are evidence, see missing_"
     try:
         evidence = f"{fixed(estimator.log_evidence_, 1)} nats"
     except ValueError:

@@ -18,9 +18,11 @@ from bayesnb.data.checks import warn_of_columns
 from bayesnb.data.columns import DECLARE, encode
 from bayesnb.data.families import families_of, undeclared
 from bayesnb.estimators.base import (
+    AUTO,
     COLUMNS,
     LOO,
     ModelHolder,
+    adds_to_columns,
     check_estimator,
     clone_with,
     declared_classes,
@@ -51,6 +53,7 @@ from bayesnb.selection.covariance import (
 )
 from bayesnb.selection.leave_one_out import rewind_model
 from bayesnb.selection.link_search import ALL, add_links
+from bayesnb.selection.missing import add_missing
 from bayesnb.selection.pair_evidence import LabelledRows, Work
 
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
@@ -417,6 +420,8 @@ class IncrementalMixin(ModelHolder):
         rows = LabelledTable(table, codes, weight, classes, self._class_prior_rule(classes))
         families, choices, grids = choose_families(families_of(self._families(), table), rows)
         schema = replace(Schema.learn(table, families, weight, grids), choices=choices)
+        if self.missing == AUTO:
+            schema = add_missing(schema, rows)
         kind = self._dependence_rule
         if kind not in (None, COVARIANCE):
             counts = np.ones(len(codes)) if weight is None else weight
@@ -540,11 +545,7 @@ def count_lazy_rows(
 def learns_from_first_rows(estimator: Any) -> bool:
     """Return whether the first rows decide on families, grids or links for all others."""
     families = estimator._families()
-    return (
-        not isinstance(families, Family)
-        or families.has_grid
-        or estimator._dependence_rule is not None
-    )
+    return not isinstance(families, Family) or families.has_grid or adds_to_columns(estimator)
 
 
 def learn_shard(estimator: Any, shard: Shard, *, more: bool = False) -> Any:

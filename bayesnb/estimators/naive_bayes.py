@@ -130,6 +130,12 @@ class NaiveBayes(
         All of these need ``estimate="predictive"``. Under ``temper="columns"`` each link has an
         exponent, and so has the covariance.
         ``partition`` finds blocks of columns that are better modelled jointly.
+    missing : {"omit", "auto"}, default="omit"
+        What a missing cell says. ``"omit"``: nothing, it is left out. ``"auto"``: that it is
+        missing is evidence, too, where that alone predicts the label clearly better, by more than 2
+        nats and the log of the number of columns with missing cells, of exact leave-one-out log
+        score. Beside such a column there is a flag with a ``Bernoulli``, and with an exponent of
+        its own under ``temper="columns"``. See ``missing_``.
     n_jobs : int or None, default=None
         Number of threads. None: as many as the cores that this process may use, within
         ``OMP_NUM_THREADS`` and the like.
@@ -178,6 +184,8 @@ class NaiveBayes(
         which it is half.
     links_ : xarray.Dataset
         The links between columns: their ends, evidence and exponents.
+    missing_ : xarray.Dataset or None
+        The columns whose missing cells are evidence, what their flags gained, and their exponents.
     covariance_ : xarray.Dataset or None
         The columns that are modelled together once more, the prior of their covariance, what it
         gained, and its exponent.
@@ -197,7 +205,8 @@ class NaiveBayes(
     a numerical error that is bounded. Nothing is drawn in ``fit``. Where classes share parameters,
     so that an interval has no such form, it is drawn, with a ``DrawnWarning``.
 
-    *Missing cells* are left out, in ``fit`` and in ``predict``, which integrates them out exactly.
+    *Missing cells* are left out, in ``fit`` and in ``predict``, which integrates them out exactly;
+    with ``missing="auto"`` it may also count that they are missing.
     The columns of a frame are matched by name; other names, or another order, raise scikit-learn's
     error.
 
@@ -258,6 +267,7 @@ class NaiveBayes(
         classes: Any = None,
         temper: Any = "auto",
         dependence: Any = "auto",
+        missing: str = "omit",
         n_jobs: int | None = None,
         estimate: str = "predictive",
     ) -> None:
@@ -266,6 +276,7 @@ class NaiveBayes(
         self.classes = classes
         self.temper = temper
         self.dependence = dependence
+        self.missing = missing
         self.n_jobs = n_jobs
         self.estimate = estimate
 

@@ -47,6 +47,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.formatting import list_names
 from bayesnb.model.covariance import Covariance
 from bayesnb.model.linked import Linked
+from bayesnb.model.missing import MissingCells, name_flag
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 
@@ -422,10 +423,22 @@ class Schema:
         return next((family for family in families if isinstance(family, Covariance)), None)
 
     def with_covariance(self, covariance: Covariance) -> Self:
-        """Return the schema with columns as one Gaussian, behind all columns and links."""
+        """Return the schema with columns as one Gaussian, behind everything else."""
         names = [self.columns[place] for place in covariance.columns]
-        places = range(2 * BEHIND, 2 * BEHIND + len(names))
+        places = range(3 * BEHIND, 3 * BEHIND + len(names))
         return self._with_behind(Block(covariance, names, places))
+
+    @property
+    def missing(self) -> MissingCells | None:
+        """Which columns' missing cells are evidence; None where none are."""
+        families = [block.family for block in self.blocks]
+        return next((family for family in families if isinstance(family, MissingCells)), None)
+
+    def with_missing(self, missing: MissingCells) -> Self:
+        """Return the schema with flags of missing cells, behind all columns and links."""
+        names = [name_flag(self.columns[place]) for place in missing.places]
+        places = range(2 * BEHIND, 2 * BEHIND + len(names))
+        return self._with_behind(Block(missing, names, places))
 
     def _with_behind(self, block: Block) -> Self:
         """Return the schema with a block that reads columns again, in place of one of its kind."""
@@ -436,7 +449,7 @@ class Schema:
 
     @property
     def columns_alone(self) -> Self:
-        """The schema without links between columns, and without their covariance."""
+        """The schema without what reads columns again: links, missing cells, the covariance."""
         return self.with_blocks([block for block in self.blocks if not block.repeats])
 
     def read(self, table: Table) -> list[Cells]:

@@ -160,11 +160,11 @@ def _name_difference(a: Schema, b: Schema) -> str:
                 f"column {name!r} is {one} in one part and {two} in another: declare its family, "
                 "families={column: family}, with the same prior in both."
             )
-    if not are_alike((a.links, a.covariance), (b.links, b.covariance)):
+    if not are_alike((a.links, a.missing, a.covariance), (b.links, b.missing, b.covariance)):
         return (
-            "the links between columns, or their covariance, are not the same in both parts, as "
-            "each part finds them in its first table. Continue one part from the other with "
-            "partial_fit, or fit both with dependence=None."
+            "the links between columns, their covariance, or flags of missing cells are not the "
+            "same in both parts, as each part finds them in its first table. Continue one part "
+            "from the other with partial_fit, or fit both with dependence=None and missing='omit'."
         )
     return "the blocks of columns differ between the parts: declare the same `families` for both."
 

@@ -21,6 +21,7 @@ from bayesnb.model.covariance import Covariance
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import MAX_ROWS, KeptRows
 from bayesnb.model.linked import Linked
+from bayesnb.model.missing import MissingCells, name_flag
 from bayesnb.model.schema import Block, Schema, are_alike
 from bayesnb.model.shards import Shard
 from bayesnb.persistence.codec import Saved, is_floats
@@ -148,12 +149,14 @@ def check_schema(schema: Schema) -> None:
     for block in blocks:
         if isinstance(block.family, Linked):
             check_links(block, block.family, columns)
+        elif isinstance(block.family, MissingCells):
+            check_missing(block, block.family, columns)
         elif isinstance(block.family, Covariance):
             check_covariance(block, block.family, columns)
         else:
             check_block(block, columns)
     behind = [block.repeats for block in blocks]
-    require(behind == sorted(behind), "links, and the covariance, come behind the columns")
+    require(behind == sorted(behind), "links, flags and the covariance come behind the columns")
     places = [place for block in blocks for place in block.places]
     require(len(set(places)) == len(places), "a column is in two blocks")
     for choice in schema.choices:
@@ -202,6 +205,17 @@ def check_links(block: Block, family: Linked, columns: Sequence[Hashable]) -> No
     check_numbers(family.evidence, (links,), "evidence of links")
     check_numbers(family.in_forest, (links,), "links in the forest")
     check_numbers(family.margin, (sum(block.sizes),), "margins of links")
+
+
+def check_missing(block: Block, family: MissingCells, columns: Sequence[Hashable]) -> None:
+    """Raise for flags of columns that are not there."""
+    places = family.places
+    are_places = all(type(place) is int and 0 <= place < len(columns) for place in places)
+    require(are_places and len(places), "flags of missing cells are of columns that are not there")
+    names = [name_flag(columns[place]) for place in places]
+    is_named = list(block.names) == names and len(block.places) == len(places)
+    require(is_named, "flags of missing cells have other names than their columns")
+    check_numbers(family.gain, (len(places),), "gains of flags of missing cells")
 
 
 def check_covariance(block: Block, family: Covariance, columns: Sequence[Hashable]) -> None:

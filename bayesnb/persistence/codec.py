@@ -36,6 +36,7 @@ from bayesnb.model.covariance import Covariance, Indicators, Scale
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import KeptRows
 from bayesnb.model.linked import Linked
+from bayesnb.model.missing import MissingCells
 from bayesnb.model.powers import ExponentCovariance
 from bayesnb.model.product import Product, ProductStats
 from bayesnb.model.schema import Block, Schema
@@ -87,6 +88,7 @@ def list_records() -> dict[str, type]:
         Pairs,
         BestOf,
         Linked,
+        MissingCells,
         Covariance,
         Indicators,
         Scale,

@@ -145,8 +145,8 @@ def _refuse_what_has_no_scales(model: Any) -> None:
     reason = ""
     if any(block.repeats for block in blocks):
         reason = (
-            "this model has links or a covariance, so that what a cell is worth depends on other "
-            "columns; fit with dependence=None"
+            "this model has links, a covariance or flags of missing cells, so that what a cell is "
+            "worth is not said by its column alone; fit with dependence=None and missing='omit'"
         )
     elif any(isinstance(power, LengthPower) for power in of_blocks(model.fitted_.exponents, 1)):
         reason = (

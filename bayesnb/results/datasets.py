@@ -273,6 +273,23 @@ def links(block: Any, temper: Array, temper_sd: Array) -> Result:
     return ColumnLinks(along("link", variables), coords, {"title": title})
 
 
+class MissingEvidence(Result):
+    """Columns whose missing cells are evidence; `to_frame` has a row for each of them."""
+
+    __slots__ = ()
+    _axes = ("feature",)
+    _columns = ("gain", "temper", "temper_sd")
+
+
+def missing_cells(
+    names: Sequence[Hashable], gain: Array, temper: Array, temper_sd: Array
+) -> Result:
+    """Label how much better flags of missing cells predict, and their exponents, `(f,)` each."""
+    variables = along("feature", {"gain": gain, "temper": temper, "temper_sd": temper_sd})
+    title = "Columns whose missing cells are evidence (gain in nats, by that alone)"
+    return MissingEvidence(variables, {"feature": coordinate(names)}, {"title": title})
+
+
 class ColumnsTogether(Result):
     """Columns as one Gaussian; `to_frame` has a row for each of them."""
 

@@ -23,7 +23,7 @@ import numpy as np
 from bayesnb import persistence
 from bayesnb.data import is_lazy
 from bayesnb.estimators import NaiveBayes, check_estimator
-from bayesnb.estimators.base import clone_with, list_families, looks_for_links
+from bayesnb.estimators.base import adds_to_columns, clone_with, list_families
 from bayesnb.estimators.learning import count_shard, learn_shard, learns_from_first_rows
 from bayesnb.estimators.prediction import PredictionMixin, check_columns
 from bayesnb.model.schema import Schema, are_alike
@@ -142,10 +142,10 @@ def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
 
 def refuse_others(model: Any, shard: Shard) -> None:
     """Raise for a shard that a model of other families counted."""
-    if any(block.repeats for block in shard.schema.blocks) and not looks_for_links(model):
+    if any(block.repeats for block in shard.schema.blocks) and not adds_to_columns(model):
         raise ValueError(
-            "the shards have links between columns, or their covariance, and the model has "
-            "dependence=None: count them by `shard` of the same model."
+            "the shards have links between columns, their covariance or flags of missing cells, "
+            "and the model has dependence=None: count them by `shard` of the same model."
         )
     counted = shard.schema.families
     for name, family in list_families(model, shard.schema.columns).items():

@@ -1,6 +1,7 @@
 """The family of each column, chosen among candidates by the label's exact leave-one-out score."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from bayesnb.families.base import Array
 from bayesnb.families.grid import Grid
 from bayesnb.model.powers import add_groups
 from bayesnb.model.priors import ClassPriorRule
+from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, model_of
 from bayesnb.selection.leave_one_out import choose_rows, column_scores
@@ -109,23 +111,37 @@ def _label_scores(
     """
     families = grouped([(contest.best_of.candidates[k], contest.places) for contest in contests])
     schema = Schema.learn(rows.table, families, weight=rows.weight)
-    shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
-    part = seen.where(choose_rows(seen, len(rows.classes), len(schema.keys)))
-    share = part.counts.sum() / seen.counts.sum()
-    log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
-    # of rows that cannot be left out a column says nothing
-    scores = np.where(np.isnan(scores), 0.0, scores)
+    log_class, scores, part = leave_out_features(schema, rows)
     feature = _features_by_place(schema)
     ends = {(i, feature[place]) for i, each in enumerate(contests) for place in each.places}
     owner, columns = np.array(sorted(ends)).T
     by_contest = add_groups(scores[..., columns], owner, len(contests))
-    scores = log_class[:, :, None] + by_contest
-    label = scores[np.arange(len(part.codes)), part.codes]
-    with np.errstate(invalid="ignore"):  # a row may be impossible under every class
-        log_proba = label - np.logaddexp.reduce(scores, axis=1)
-    log_proba[np.isneginf(label)] = -np.inf
     grids = {place: grid for block in schema.blocks for place, grid in block.grids()}
-    return part.counts @ log_proba / share, grids
+    return score_labels(log_class, by_contest, part), grids
+
+
+def leave_out_features(schema: Schema, rows: LabelledTable) -> tuple[Array, Array, Rows]:
+    """Return what classes and features say of rows that are left out, and these rows.
+
+    Shapes: `(r, c)` and `(r, c, f)`. They are a part of many rows, and count as much as all.
+    """
+    shard, seen = Shard.of(schema, rows.classes, rows.table, rows.codes, rows.weight)
+    part = seen.where(choose_rows(seen, len(rows.classes), len(schema.keys)))
+    log_class, scores = column_scores(model_of(shard, rows.class_prior), part, rows.table.n_jobs)
+    # of rows that cannot be left out a column says nothing
+    scores = np.where(np.isnan(scores), 0.0, scores)
+    times = seen.counts.sum() / part.counts.sum()
+    return log_class, scores, replace(part, weight=times * part.counts)
+
+
+def score_labels(log_class: Array, scores: Array, rows: Rows) -> Array:
+    """Return the log score of the labels by each feature alone, `(f,)`."""
+    joint = log_class[:, :, None] + scores
+    label = joint[np.arange(len(rows.codes)), rows.codes]
+    with np.errstate(invalid="ignore"):  # a row may be impossible under every class
+        log_proba = label - np.logaddexp.reduce(joint, axis=1)
+    log_proba[np.isneginf(label)] = -np.inf
+    return rows.counts @ log_proba
 
 
 def _features_by_place(schema: Schema) -> dict[int, int]:
