@@ -310,8 +310,7 @@ def test_a_row_alone_is_answered_as_among_others(case: Case) -> None:
     [
         name
         for name in FRAMES
-        if not any(part in name for part in ("list", "words", "missing"))
-        and name != "multinomial"
+        if not any(part in name for part in ("list", "words", "missing")) and name != "multinomial"
     ]
 )
 def test_a_row_without_cells_has_the_probabilities_of_the_classes(case: Case) -> None:

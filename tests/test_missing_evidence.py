@@ -41,7 +41,7 @@ def draw(seed: int, rows: int, informative: bool = True) -> tuple[pd.DataFrame, 
 
 def with_flags(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table with the flags as columns of their own."""
-    flags = {f"{name} is missing": table[name].isna() for name in EVIDENCE}
+    flags = {f"{name} missing": table[name].isna() for name in EVIDENCE}
     return table.assign(**flags)
 
 
@@ -49,7 +49,7 @@ def fit_both(seed: int = 0, **options: Any) -> tuple[NaiveBayes, NaiveBayes, pd.
     """Return a model of missing cells, and one of flags written by hand."""
     table, y = draw(seed, 400)
     ours = NaiveBayes(FAMILIES, missing="auto", **options).fit(table, y)
-    flags = {f"{name} is missing": Bernoulli() for name in EVIDENCE}
+    flags = {f"{name} missing": Bernoulli() for name in EVIDENCE}
     by_hand = NaiveBayes({**FAMILIES, **flags}, **options).fit(with_flags(table), y)
     return ours, by_hand, table, y
 
@@ -71,7 +71,7 @@ def test_it_is_the_model_with_a_flag_beside_each_column(temper: Any, estimate: s
         )
         explained = by_hand.explain(with_flags(new))["evidence"]
         for name in EVIDENCE:
-            flag = f"{name} is missing"
+            flag = f"{name} missing"
             np.testing.assert_allclose(
                 ours.explain(new)["evidence"].sel(feature=flag), explained.sel(feature=flag)
             )

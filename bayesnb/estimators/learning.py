@@ -10,12 +10,13 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.data import Table, is_lazy
+from bayesnb.data import Table, is_lazy, is_missing, refuse_lazy
 from bayesnb.data.cells import NEVER_LEARNT
 from bayesnb.data.checks import warn_of_columns
-from bayesnb.data.columns import DECLARE, encode
+from bayesnb.data.columns import DECLARE, encode, weights
 from bayesnb.data.families import families_of, undeclared
 from bayesnb.estimators.base import (
     AUTO,
@@ -30,6 +31,7 @@ from bayesnb.estimators.base import (
     label_rows,
     name_features,
 )
+from bayesnb.estimators.cross_validation import read_labelled_rows
 from bayesnb.estimators.prediction import dask_room
 from bayesnb.families.base import Array
 from bayesnb.families.family import Family
@@ -55,6 +57,7 @@ from bayesnb.selection.leave_one_out import rewind_model
 from bayesnb.selection.link_search import ALL, add_links
 from bayesnb.selection.missing import add_missing
 from bayesnb.selection.pair_evidence import LabelledRows, Work
+from bayesnb.selection.unlabelled import Unlabelled, find_unlabelled
 
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
@@ -67,7 +70,11 @@ class IncrementalMixin(ModelHolder):
     The prior stays what it was.
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    unlabelled_weight_: float
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, unlabelled_weight: Any = None
+    ) -> Self:
         """Learn from a table and its labels; what was learnt before is forgotten.
 
         The rows are counted in one pass. The posterior follows from the counts in closed form, and
@@ -79,9 +86,15 @@ class IncrementalMixin(ModelHolder):
             An array, a SciPy sparse matrix, a pandas, polars or pyarrow table or any that narwhals
             reads, a list of lists, or an array or dataframe of Dask. Missing cells are left out.
         y : sequence of labels
-            One for each row; none may be missing.
+            One for each row; none may be missing unless there is an ``unlabelled_weight``.
         sample_weight : sequence of float or None, default=None
             Weights of the rows, 0 or more. A row of weight 2 counts as two such rows.
+        unlabelled_weight : "auto", float or None, default=None
+            What a row counts whose label is missing: None, NaN, or -1 among numbers. Such rows are
+            learnt by expectation and maximisation, with the probabilities of the classes in place
+            of a label. ``"auto"`` compares 0, 0.1, 0.3 and 1 by labelled rows that are held out,
+            and takes 0 unless another one is clearly better; ``unlabelled_weight_`` says which.
+            None: a missing label is an error.
 
         Returns
         -------
@@ -110,6 +123,9 @@ class IncrementalMixin(ModelHolder):
         >>> model.classes_.tolist(), list(model.families_)
         (['cat', 'dog'], ['weight', 'coat'])
         """
+        if unlabelled_weight is not None:
+            return self._learn_unlabelled((X, y, sample_weight), unlabelled_weight)
+        self.__dict__.pop("unlabelled_weight_", None)
         return self._learn((X, y, sample_weight), None, self.classes, is_whole=True)
 
     def partial_fit(
@@ -383,8 +399,53 @@ class IncrementalMixin(ModelHolder):
         self._set_model(shard if before is None else before.shard + shard, before, read)
         if before is None:
             name_features(self, table.columns)
-            name = getattr(y, "name", None)  # that of a series
-            self.target_name_ = name if isinstance(name, str) else None
+            self.target_name_ = name_of(y)
+        return self
+
+    def _learn_unlabelled(self, rows: XYWeight, unlabelled_weight: Any) -> Self:
+        """Learn from rows of which some have no label."""
+        is_number = isinstance(unlabelled_weight, Real) and not isinstance(unlabelled_weight, bool)
+        is_weight = is_number and 0 <= float(unlabelled_weight) < np.inf
+        if not (is_weight or str(unlabelled_weight) == AUTO):
+            raise ValueError(
+                "unlabelled_weight must be 'auto', or a number that is 0 or more, got "
+                f"{unlabelled_weight!r}."
+            )
+        X, y, sample_weight = rows
+        for name, each in (("X", X), ("y", y)):
+            refuse_lazy(each, name)
+        labels = np.asarray(y)
+        unlabelled = find_unlabelled(labels, is_missing)
+        table = self._table(X, reset=True)
+        check_consistent_length(range(table.rows), labels)
+        if unlabelled.all():
+            raise ValueError("no row has a label: nothing says what the classes are.")
+        counts = np.ones(table.rows)
+        if sample_weight is not None:
+            counts = weights(sample_weight, table.rows)
+        known = np.flatnonzero(~unlabelled)
+        weight = None if sample_weight is None else counts[known]
+        labelled = table.take(~unlabelled).native, np.array(labels[known].tolist()), weight
+        learnt = copy(self)._learn(labelled, None, self.classes, is_whole=True)
+        learnt.target_name_ = name_of(y)
+        chosen = 0.0
+        if unlabelled.any():
+            others = learnt._open(table.take(unlabelled).native)
+            parts = Unlabelled(
+                learnt.fitted_,
+                read_labelled_rows(learnt, *labelled)[1],
+                learnt.schema_.read(others),
+                counts[unlabelled],
+                learnt._class_prior_rule(learnt.classes_),
+                learnt._find_new_temper,
+                self.n_jobs,
+            )
+            chosen = unlabelled_weight
+            if unlabelled_weight == AUTO:
+                chosen = parts.choose_weight()
+            learnt._set_fitted(parts.learn(chosen))
+        learnt.unlabelled_weight_ = float(chosen)
+        self.__dict__.update(learnt.__dict__)
         return self
 
     def _count(
@@ -540,6 +601,12 @@ def count_lazy_rows(
             "there is no row to learn from: all partitions are empty, or all weights zero."
         )
     return total
+
+
+def name_of(y: Any) -> str | None:
+    """Return the name of labels, which a series may have."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) else None
 
 
 def learns_from_first_rows(estimator: Any) -> bool:

@@ -186,6 +186,8 @@ class NaiveBayes(
         The links between columns: their ends, evidence and exponents.
     missing_ : xarray.Dataset or None
         The columns whose missing cells are evidence, what their flags gained, and their exponents.
+    unlabelled_weight_ : float
+        What a row without a label counts, where ``fit`` was given an ``unlabelled_weight``.
     covariance_ : xarray.Dataset or None
         The columns that are modelled together once more, the prior of their covariance, what it
         gained, and its exponent.

@@ -31,10 +31,13 @@ class MissingCells(Family[BernoulliStats]):
     support: ClassVar[Support] = ZeroOrOne()
     stats: ClassVar[type[Stats]] = BernoulliStats
     repeats: ClassVar[bool] = True
-    in_joint: ClassVar[float] = 0.0
     places: tuple[int, ...]  # of the columns in the table
     # of the labels' score by each flag alone, in nats; None where that is not known yet
     gain: Array | None = None
+
+    @property
+    def in_joint(self) -> float:
+        return 0.0
 
     def read_table(self, table: Table) -> Cells:
         return find_missing(table, self.places)
@@ -60,4 +63,4 @@ def find_missing(table: Table, places: Sequence[int]) -> Array:
 
 def name_flag(column: Any) -> str:
     """Return the name of a column's flag."""
-    return f"{column} is missing"
+    return f"{column} missing"

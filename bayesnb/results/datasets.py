@@ -282,7 +282,7 @@ class MissingEvidence(Result):
 
 
 def missing_cells(
-    names: Sequence[Hashable], gain: Array, temper: Array, temper_sd: Array
+    names: Sequence[Hashable], gain: Array | None, temper: Array, temper_sd: Array
 ) -> Result:
     """Label how much better flags of missing cells predict, and their exponents, `(f,)` each."""
     variables = along("feature", {"gain": gain, "temper": temper, "temper_sd": temper_sd})

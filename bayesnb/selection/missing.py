@@ -22,7 +22,7 @@ def add_missing(schema: Schema, rows: LabelledTable) -> Schema:
     alone = schema.columns_alone
     blocks = [block for block in alone.blocks if not block.family.words]
     places = np.array(sorted(place for block in blocks for place in block.places), int)
-    missing = find_missing(rows.table, places)
+    missing = find_missing(rows.table, places.tolist())
     places = places[missing.any(axis=0) & ~missing.all(axis=0)]
     if not len(places):
         return schema

@@ -1,0 +1,127 @@
+"""Rows without labels: expectation and maximisation, the maximisation in closed form.
+
+    p_ic = p(class c | x_i, D)                       what the model says of each row without a label
+    stats = stats of labelled rows + weight * sum_i p_ic stats of row i in class c
+
+in turn, until no probability changes. Nigam, McCallum, Thrun and Mitchell (2000), Text
+classification from labeled and unlabeled documents using EM. A weight below 1 lets many rows
+without labels say less than they would, as they outvote the labelled ones where the model is wrong.
+Exponents stay those of the labelled rows until the end, and are then found anew.
+
+Whether it helps at all depends on how true the model is. So weights are compared by labelled rows
+that are held out, in folds: each fold is taken back by algebra, and all else is found anew without
+it, but for families, links and the covariance.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bayesnb.families.base import Array, Cells
+from bayesnb.families.dirichlet import DirichletStats
+from bayesnb.families.removal import PREDICTIVE
+from bayesnb.model.fitted import Fitted, Temper
+from bayesnb.model.priors import ClassPriorRule
+from bayesnb.model.product import ProductStats, Rows, normalise_log, observe
+from bayesnb.model.shards import model_of
+from bayesnb.selection.leave_one_out import fold_of_rows
+
+WEIGHTS = (0.1, 0.3, 1.0)  # that are tried
+FOLDS = 5
+# by which labels of held-out rows must be predicted better: nats, and standard errors
+MARGIN, ERRORS = 3.0, 1.0
+STEPS = 20
+TOLERANCE = 1e-3  # of probabilities
+NEGLIGIBLE = 1e-12  # weight of a row in a class, of which nothing would be seen
+
+
+@dataclass(frozen=True, eq=False)
+class Unlabelled:
+    """Labelled rows, cells of rows without labels, and how a model is made of their stats."""
+
+    start: Fitted  # of the labelled rows alone
+    rows: Rows
+    cells: Sequence[Cells]
+    counts: Array  # weights of the rows without labels
+    class_prior: ClassPriorRule
+    find_temper: Callable[..., Temper]
+    n_jobs: int | None
+
+    def without(self, rows: Array) -> "Unlabelled":
+        """Return the same without some labelled rows, `(r,)`."""
+        rest = self.rows.where(~rows)
+        stats = observe(rest, len(self.start.classes), self.n_jobs)
+        start = self.with_temper(self.with_stats(stats), rest)
+        return replace(self, start=start, rows=rest)
+
+    def with_stats(self, stats: ProductStats) -> Fitted:
+        """Return the model of some stats, under the prior and the exponents of the start."""
+        start = self.start
+        shard = replace(start.shard, stats=stats, integer_weights=False)
+        model = model_of(shard, self.class_prior, (start.model, start.shard))
+        return replace(start, model=model)
+
+    def with_temper(self, fitted: Fitted, rows: Rows) -> Fitted:
+        """Return the model with exponents that labelled rows find in it."""
+        return replace(fitted, temper=self.find_temper(fitted.model, rows))
+
+    def learn(self, weight: float) -> Fitted:
+        """Learn the rows without labels, each with this weight."""
+        fitted = self.start
+        if weight == 0:
+            return fitted
+        proba = self.predict(fitted, self.cells)
+        for _ in range(STEPS):
+            stats = self.start.model.stats + self.observe(weight * self.counts[:, None] * proba)
+            fitted = self.with_stats(stats)
+            before = proba
+            proba = self.predict(fitted, self.cells)
+            if np.abs(proba - before).max() < TOLERANCE:
+                break
+        return self.with_temper(fitted, self.rows)
+
+    def observe(self, weight: Array) -> ProductStats:
+        """Return the stats of the rows without labels, by their weight in each class, `(r, c)`."""
+        soft = sparse.csc_array(np.where(weight < NEGLIGIBLE, 0.0, weight))
+        pairs = zip(self.rows.observers, self.cells, strict=True)
+        seen = tuple(see(x, soft, self.n_jobs) for see, x in pairs)
+        return ProductStats(DirichletStats(soft.sum(axis=0)), seen)
+
+    def predict(self, fitted: Fitted, cells: Sequence[Cells]) -> Array:
+        """Return the probabilities of the classes, `(r, c)`."""
+        return np.exp(self.predict_log(fitted, cells))
+
+    def predict_log(self, fitted: Fitted, cells: Sequence[Cells]) -> Array:
+        """Return the log probabilities of the classes, `(r, c)`."""
+        reader = fitted.model.read(PREDICTIVE)
+        return normalise_log(reader.log_joint(cells, fitted.exponents, self.n_jobs))
+
+    def choose_weight(self) -> float:
+        """Return the weight by which held-out labels are predicted best; 0 unless it is clear."""
+        folds = fold_of_rows(min(FOLDS, len(self.rows.codes)), self.rows.codes, 0)
+        scores = np.zeros((1 + len(WEIGHTS), len(folds)))
+        for fold in range(folds.max() + 1):
+            gone = folds == fold
+            held_out = self.rows.where(gone)
+            rest = self.without(gone)
+            for k, weight in enumerate((0.0, *WEIGHTS)):
+                log_proba = self.predict_log(rest.learn(weight), held_out.cells)
+                own = log_proba[np.arange(len(held_out.codes)), held_out.codes]
+                scores[k, gone] = held_out.counts * own
+        gains = scores[1:] - scores[0]
+        gain = gains.sum(axis=1)
+        needed = np.maximum(MARGIN, ERRORS * np.sqrt(len(folds)) * gains.std(axis=1))
+        gain[gain <= needed] = 0.0
+        return WEIGHTS[int(gain.argmax())] if gain.any() else 0.0
+
+
+def find_unlabelled(labels: Array, is_missing: Callable[[Any], Array]) -> Array:
+    """Return which labels are missing: None, NaN, or -1 among numbers, `(r,)`."""
+    unlabelled = np.asarray(is_missing(labels), bool)
+    if labels.dtype.kind in "ifO":
+        there = np.flatnonzero(~unlabelled)
+        unlabelled[there] = [label == -1 for label in labels[there].tolist()]
+    return unlabelled
