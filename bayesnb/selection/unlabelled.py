@@ -6,7 +6,8 @@
 in turn, until no probability changes. Nigam, McCallum, Thrun and Mitchell (2000), Text
 classification from labeled and unlabeled documents using EM. A weight below 1 lets many rows
 without labels say less than they would, as they outvote the labelled ones where the model is wrong.
-Exponents stay those of the labelled rows until the end, and are then found anew.
+Exponents stay those of the labelled rows: leave-one-out of rows that the others have learnt from,
+by their probabilities, would say that the columns can be trusted more.
 
 Whether it helps at all depends on how true the model is. So weights are compared by labelled rows
 that are held out, in folds: each fold is taken back by algebra, and all else is found anew without
@@ -54,7 +55,8 @@ class Unlabelled:
         """Return the same without some labelled rows, `(r,)`."""
         rest = self.rows.where(~rows)
         stats = observe(rest, len(self.start.classes), self.n_jobs)
-        start = self.with_temper(self.with_stats(stats), rest)
+        start = self.with_stats(stats)
+        start = replace(start, temper=self.find_temper(start.model, rest))
         return replace(self, start=start, rows=rest)
 
     def with_stats(self, stats: ProductStats) -> Fitted:
@@ -63,10 +65,6 @@ class Unlabelled:
         shard = replace(start.shard, stats=stats, integer_weights=False)
         model = model_of(shard, self.class_prior, (start.model, start.shard))
         return replace(start, model=model)
-
-    def with_temper(self, fitted: Fitted, rows: Rows) -> Fitted:
-        """Return the model with exponents that labelled rows find in it."""
-        return replace(fitted, temper=self.find_temper(fitted.model, rows))
 
     def learn(self, weight: float) -> Fitted:
         """Learn the rows without labels, each with this weight."""
@@ -81,7 +79,7 @@ class Unlabelled:
             proba = self.predict(fitted, self.cells)
             if np.abs(proba - before).max() < TOLERANCE:
                 break
-        return self.with_temper(fitted, self.rows)
+        return fitted
 
     def observe(self, weight: Array) -> ProductStats:
         """Return the stats of the rows without labels, by their weight in each class, `(r, c)`."""
