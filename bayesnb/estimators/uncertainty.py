@@ -377,6 +377,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         *,
         rng: Rng = None,
         groups: Any = None,
+        held_out: bool = False,
     ) -> Any:
         """Draw from the posterior into ArviZ's groups, for its summaries, plots and checks.
 
@@ -396,6 +397,10 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             The source of randomness.
         groups : sequence of str, optional
             The names of the groups, by default all that there can be.
+        held_out : bool, default False
+            Whether labels in `posterior_predictive` are drawn from `loo_proba`, the probabilities
+            of each row by all others, and not from those of a model that has seen the row. Then X
+            and y are the rows that were learnt.
 
         Returns
         -------
@@ -407,10 +412,12 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
             classifiers are compared by: ``az.loo(tree, var_name="y")`` approximates `loo`. `row`,
             log p(x, y | theta), in which the model is generative; never tempered, and what
             ``az.psense_summary`` takes: ``likelihood_var_names="row"``. `posterior_predictive` :
-            `y`, labels drawn from p(y | x, theta). `observed_data` : `y`. Both are places in the
-            coordinate `class`. `predictions`, where there are no labels : `p` (obs_id, class), p(y
-            | x, theta), and `y` drawn from it. `constant_data` : `class_prob`, where it is given
-            and so not drawn.
+            `p` (obs_id, class), p(y | x, theta), `y`, labels drawn from it, and each column of X,
+            drawn from p(x | y, theta), y the label observed. `prior_predictive` : `y` and columns
+            likewise. `observed_data` : `y` and the columns of X. Labels are places in the
+            coordinate `class`, and levels places among those of the column. `predictions`, where
+            there are no labels : `p` and `y`. `constant_data` : the columns of X, and `class_prob`,
+            where it is given and so not drawn. Attributes of the groups say which is which.
 
         See Also
         --------
@@ -427,7 +434,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         as well, and are in the predictions and, those of the forest, in the likelihood `row`; the
         parameters that are shown, and `log_prior`, are of the columns alone. The closed form of the
         posterior is in `posterior_`. Labels other than numbers, booleans, dates and text become
-        text. What would take more than 2 GiB is refused.
+        text. What would take more than 2 GiB is refused; columns are not drawn again where that
+        would take more than half a GiB, which the tree's attributes say. Columns of words are not.
 
         Examples
         --------
@@ -443,7 +451,12 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if X is None and y is not None:
             raise ValueError("y was given without X. Give the rows that have these labels.")
         predictor(self.fitted_)  # an error, where the posterior is no distribution
+        if held_out and y is None:
+            raise ValueError("held_out=True needs X and y, the rows that were learnt.")
         sheet = None if X is None else self._rows_to_draw(X, y)
+        if held_out:
+            proba = self.loo_proba(X, y).values  # type: ignore[attr-defined]
+            sheet = replace(sheet, held_out=proba)  # type: ignore[type-var]
         plan = results.drawn_trees.DrawPlan(draws, chains, rng, self.n_jobs)
         return results.drawn_trees.tree(self.fitted_, sheet, plan, groups)
 
@@ -506,7 +519,8 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         if impossible >= 0:
             self._refuse_row(impossible, cells)
         codes = None if y is None else encode(check_labels(y, table.rows), self.classes_)
-        return results.drawn_trees.RowsToDraw(table.index, cells, codes)
+        columns = results.replicated.observe_columns(self.schema_, table, cells)
+        return results.drawn_trees.RowsToDraw(table.index, cells, codes, columns)
 
 
 def find_intervals(

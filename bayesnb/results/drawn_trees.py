@@ -13,7 +13,7 @@ Covariances are `(class, feature, feature_2)`, with zeros between blocks.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from math import prod
@@ -42,9 +42,9 @@ from bayesnb.inference.posterior_draws import (
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.product import Model
 from bayesnb.model.schema import Block
+from bayesnb.results.replicated import ROW_AXIS, Variables, replicate_columns
 from bayesnb.results.tables import TitledFrame, add_title, coordinate, level_labels
 
-Variables = dict[str, tuple[tuple[str, ...], Array]]  # name -> dims, array
 Symbol = tuple[str, int | None]  # a pattern, as "theta{}", and the feature whose levels it has
 Names = dict[Symbol, tuple[str, str]]  # name, axis
 
@@ -59,11 +59,11 @@ NEEDS = {  # what each group needs, in the order of the tree
     "log_prior": "",
     "log_likelihood": "X and y",
     "posterior_predictive": "X and y",
+    "prior_predictive": "X and y",
     "predictions": "X",
     "observed_data": "X and y",
     "constant_data": "",
 }
-ROW_AXIS = ("obs_id",)
 MCMC_ATTRS = {**LIBRARY_ATTRS, "sampling": "MCMC"}
 MAX_BYTES = 512 << 20  # of theta in a tree of a sampler
 MAX_ENTRIES = 200  # of a variable that are diagnosed
@@ -73,11 +73,16 @@ NOT_DRAWN = ("observed_data", "constant_data")
 
 @dataclass(frozen=True, eq=False)
 class RowsToDraw:
-    """Rows to draw for: their names, their cells, and the codes of their classes where known."""
+    """Rows to draw for: their names and cells, and their columns and codes of classes where known.
+
+    Labels are drawn from `held_out`, their probabilities, `(r, c)`, where these are given.
+    """
 
     index: Array
     cells: Sequence[Cells]
     codes: Any = None
+    columns: Variables = field(default_factory=dict)
+    held_out: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,29 +324,52 @@ def tree(
             "class."
         )
     chosen = _choose(groups, lacking)
-    one_draw = _draw_groups(fitted, layout, rows, DrawPlan(1, 1, 0, plan.n_jobs), chosen)
+    attrs = add_time({**LIBRARY_ATTRS, **fitted.temper_attributes})
+    omitted = []
+    if groups is None and "prior" in lacking:
+        omitted.append(f"prior, log_prior, prior_predictive: they need {lacking['prior']}")
+    drawn_for = rows
+    if rows is not None and plan.size * count_bytes(rows.columns) > MAX_BYTES:
+        omitted.append("columns of X, drawn again: there are too many numbers")
+        drawn_for = replace(rows, columns={})
+    if omitted:
+        attrs["omitted"] = "; ".join(omitted)
+    one_draw = _draw_groups(fitted, layout, drawn_for, DrawPlan(1, 1, 0, plan.n_jobs), chosen)
     refuse_large(
         f"{plan.chains} chains of {plan.draws} draws in {', '.join(one_draw)}",
         float(plan.size * sum(map(count_bytes, one_draw.values()))),
         "Ask for fewer draws, fewer rows, or some `groups`.",
     )
     coords = dict(layout.coords)
-    constants: dict[str, Variables] = {}
+    constants: dict[str, Variables] = {"constant_data": {}}
     if rows is not None:
         coords["obs_id"] = coordinate(rows.index)
-        constants["observed_data"] = {"y": (ROW_AXIS, rows.codes)}
+        constants["observed_data"] = {"y": (ROW_AXIS, rows.codes), **rows.columns}
+        constants["constant_data"] |= rows.columns
     if has_fixed_classes(model):
-        constants["constant_data"] = {"class_prob": (("class",), model.posterior.classes.mean())}
-    attrs = add_time({**LIBRARY_ATTRS, **fitted.temper_attributes})
-    if groups is None and "prior" in lacking:
-        attrs["omitted"] = f"prior, log_prior: they need {lacking['prior']}"
+        class_prob = model.posterior.classes.mean()
+        constants["constant_data"]["class_prob"] = ("class",), class_prob
     nodes = {"/": xr.Dataset(attrs=attrs)}
-    for group, variables in _draw_groups(fitted, layout, rows, plan, chosen).items():
-        nodes[group] = plan.label(variables, coords).assign_attrs(LIBRARY_ATTRS)
+    for group, variables in _draw_groups(fitted, layout, drawn_for, plan, chosen).items():
+        about = {**LIBRARY_ATTRS, **describe_group(group, rows)}
+        nodes[group] = plan.label(variables, coords).assign_attrs(about)
     for group, variables in constants.items():
-        if group in chosen:
+        if group in chosen and variables:
             nodes[group] = label_axes(variables, coords)
     return xr.DataTree.from_dict(nodes)
+
+
+def describe_group(group: str, rows: RowsToDraw | None) -> dict[str, str]:
+    """Return what the variables of a group are, as its attributes."""
+    if group == "log_likelihood":
+        return {"y": "log p(y | x, theta)", "row": "log p(x, y | theta)"}
+    if group == "posterior_predictive":
+        is_held_out = rows is not None and rows.held_out is not None
+        y = "drawn from p(y | x, all other rows)" if is_held_out else "drawn from p(y | x, theta)"
+        return {"y": y, "columns": "drawn from p(x | y, theta), y observed"}
+    if group == "prior_predictive":
+        return {"y": "drawn from p(y | theta)", "columns": "drawn from p(x | y, theta), y observed"}
+    return {}
 
 
 def has_fixed_classes(model: Model) -> bool:
@@ -362,7 +390,7 @@ def _list_lacking(fitted: Fitted, rows: RowsToDraw | None) -> dict[str, str]:
         improper = "class_prior: a concentration of 0 is improper"
     if improper:
         needs = f"a proper prior ({improper})"
-        lacking |= {"prior": needs, "log_prior": needs}
+        lacking |= dict.fromkeys(("prior", "log_prior", "prior_predictive"), needs)
     return lacking
 
 
@@ -439,13 +467,26 @@ def _draw_groups(
             fitted, layout, plan.n_jobs, theta, place, rows, opened, additions, label_rng
         )
         for group in groups:
-            if group != "prior":
+            if not group.startswith("prior"):
                 store(groups[group], plan.size, place, getattr(draws, group)())
-    if "prior" in groups:
+    if "prior" in groups or "prior_predictive" in groups:
         for place, theta in prior:
-            drawn = parameters(theta, layout, has_fixed_classes(model))
-            store(groups["prior"], plan.size, place, drawn)
+            drawn = {"prior": parameters(theta, layout, has_fixed_classes(model))}
+            if "prior_predictive" in groups:
+                drawn["prior_predictive"] = predict_prior(theta, layout, rows, label_rng)
+            for group in groups.keys() & drawn.keys():
+                store(groups[group], plan.size, place, drawn[group])
     return groups
+
+
+def predict_prior(theta: Theta, layout: Layout, rows: Any, rng: np.random.Generator) -> Variables:
+    """Return labels drawn from the prior, `(s, r)`, and columns of the classes observed."""
+    shares = theta.class_probs.probability[:, None]
+    proba = np.broadcast_to(shares, (len(shares), len(rows.codes), shares.shape[-1]))
+    variables: Variables = {"y": (ROW_AXIS, draw_level(proba, rng).astype(np.int32))}
+    if rows.columns:
+        variables |= replicate_columns(theta, layout.blocks, rows.codes, rng)
+    return variables
 
 
 def parameters(theta: Theta, layout: Layout, certain: bool) -> Variables:
@@ -532,8 +573,16 @@ class GroupDraws:
         return {"y": (ROW_AXIS, y), "p": (("obs_id", "class"), p)}
 
     def posterior_predictive(self) -> Variables:
-        """Return labels drawn from p(y | x, theta)."""
-        return {"y": self.predictions()["y"]}
+        """Return labels that are drawn, their probabilities, and columns that are drawn again."""
+        variables = self.predictions()
+        rows = self.rows
+        if rows.held_out is not None:
+            draws, _ = self.theta.shape
+            proba = np.broadcast_to(rows.held_out, (draws, *rows.held_out.shape))
+            variables["y"] = ROW_AXIS, draw_level(proba, self.rng).astype(np.int32)
+        if rows.columns:
+            variables |= replicate_columns(self.theta, self.layout.blocks, rows.codes, self.rng)
+        return variables
 
 
 def _pick(joint: Array, codes: Array) -> Array:
