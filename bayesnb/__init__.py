@@ -99,6 +99,7 @@ _NAMES = {
     "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
     "criticism.calibration": "calibration",
     "criticism.dependence": "Partition dependence partition",
+    "criticism.points": "points",
     "criticism.prediction_sets": "PredictionSets prediction_sets",
     "criticism.relevance": "importance relevance",
     "estimators.naive_bayes": "load",
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
     from bayesnb.criticism.dependence import Partition as Partition
     from bayesnb.criticism.dependence import dependence as dependence
     from bayesnb.criticism.dependence import partition as partition
+    from bayesnb.criticism.points import points as points
     from bayesnb.criticism.prediction_sets import PredictionSets as PredictionSets
     from bayesnb.criticism.prediction_sets import prediction_sets as prediction_sets
     from bayesnb.criticism.relevance import importance as importance

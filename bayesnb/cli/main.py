@@ -344,6 +344,54 @@ def show(console: Console, model: str) -> None:
     write_text("-", "\n".join(f"{part}\n" for part in parts))
 
 
+@cli.command(
+    epilog="""\b
+    Examples:
+      bayesnb export churn.bnb --sql --table customers --key id > scores.sql
+      bayesnb export churn.bnb --points -o points.csv
+    """
+)
+@click.argument("model", type=FILE)
+@click.option("--sql", is_flag=True, help="Write a SELECT that computes the probabilities.")
+@click.option("--points", is_flag=True, help="Write a points table, as CSV.")
+@click.option("--table", "name", default="t", help="The name of the table in the database.")
+@click.option("--key", metavar="COLUMN", multiple=True, help="A column that the answer keeps.")
+@click.option("--total", type=NUMBER, default=100, help="The largest sum of points.")
+@output_option()
+@common_options
+def export(
+    console: Console,
+    model: str,
+    sql: bool,
+    points: bool,
+    name: str,
+    key: Sequence[str],
+    total: float,
+    output: str,
+) -> None:
+    """Write a saved model for a database, or for paper.
+
+    With --sql one SELECT whose answers are the probabilities, `p_CLASS`; with --points a table of
+    what each cell adds, in whole numbers.
+    """
+    if sql == points:
+        raise click.UsageError("say --sql or --points.")
+
+    from bayesnb import load
+    from bayesnb import points as make_points
+
+    estimator = load(model)
+    if sql:
+        text = f"{estimator.to_sql(name, key)}\n"
+    else:
+        found = make_points(estimator, total)
+        console.info(found.attrs["title"])
+        text = found.to_frame().to_csv(index=False)
+    write_text(output, text)
+    if output != "-":
+        console.info(f"Wrote {output}")
+
+
 @cli.command(epilog="Example: bayesnb explain churn.bnb new.csv --row 17")
 @click.argument("model", type=FILE)
 @click.argument("table", type=FILE)

@@ -17,6 +17,7 @@ from bayesnb.families.family import Family
 from bayesnb.formatting import count, fixed, list_names, number, quote, shorten, times
 from bayesnb.inference.explanation import explain
 from bayesnb.inference.linear_form import form_of, numbers_of
+from bayesnb.inference.sql import write_select
 from bayesnb.model.covariance import Covariance
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.linked import Linked
@@ -445,6 +446,53 @@ class InspectionMixin(ModelHolder):
         pairs = zip(self.schema_.blocks, self.model_.posterior.blocks, strict=True)
         refuse_nonlinear([block for block, belief in pairs if not belief.is_linear])
         return density
+
+    def to_sql(self, table: str = "t", key: Sequence[str] = ()) -> str:
+        """Write a SELECT that computes the class probabilities in a database.
+
+        Parameters
+        ----------
+        table : str, default "t"
+            The name of the table, which has the columns that were fitted.
+        key : sequence of str, default ()
+            Names of columns that the answer keeps, such as an identifier.
+
+        Returns
+        -------
+        str
+            One statement in standard SQL, with a column ``p_<label>`` for each class.
+
+        Raises
+        ------
+        ValueError
+            For what no such SELECT can compute: texts, columns modelled jointly by a covariance,
+            ``unseen="error"``, ``estimate`` other than ``"predictive"``, and tables of very many
+            numbers. The message says what to do.
+
+        See Also
+        --------
+        NaiveBayes.predict_proba : The probabilities, which are the same.
+
+        Notes
+        -----
+        It needs the functions ``ln`` and ``exp``, which SQLite has since 3.35. A missing cell is
+        NULL, and silent; a level that was never seen is silent, too, unless it is reserved. Levels
+        are compared by ``=``: text with text, numbers with numbers.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes
+        >>> model = NaiveBayes("categorical").fit([["a"], ["a"], ["b"]], ["x", "x", "y"])
+        >>> print(model.to_sql("letters")[:11])
+        WITH cells
+        """
+        check_is_fitted(self)
+        if self.estimate != "predictive":
+            raise ValueError(
+                "to_sql: it computes the posterior predictive, and this model predicts by "
+                f"estimate={self.estimate!r}. Set estimate='predictive'."
+            )
+        return write_select(self.fitted_, table, key)
 
     def _html_repr(self) -> str:
         """Return scikit-learn's display, and below it what was learnt."""

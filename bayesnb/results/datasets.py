@@ -152,6 +152,36 @@ def prediction_sets(
     return dataset(index, classes, {"set": texts}, by_class, {"title": title, **attrs}, LabelSets)
 
 
+class PointsTable(Result):
+    """What each cell adds to a score, in points; `to_frame` has a row for each cell."""
+
+    __slots__ = ()
+    _axes = ("row",)
+    _columns = ("feature", "cell", "points", "sd")
+    _formats: ClassVar[Formats] = {"": partial(fixed, decimals=1)}
+
+
+def points(rows: Sequence[Mapping[str, Any]], classes: Array, base: Array, factor: float) -> Result:
+    """Label the points of cells, `(c,)` for each, and what their sum means."""
+    variables: dict[str, Any] = {
+        name: ("row", np.array([str(row[name]) for row in rows], str))
+        for name in ("feature", "cell")
+    }
+    one_class = len(classes) == 1
+    for name in ("points", "exact", "sd"):
+        values = np.array([row[name] for row in rows])
+        values = values.astype(np.int64) if name == "points" else values
+        variables[name] = ("row", values[:, 0]) if one_class else (("row", "class"), values)
+    doubling = factor * np.log(2.0)
+    variables |= {"base": ("class", base), "factor": factor, "doubling": doubling}
+    names = ", ".join(map(str, classes.tolist()))
+    odds = f"the odds of {names}" if one_class else "the odds of a class against another"
+    at_zero = ", ".join(fixed(value, 2) for value in base.tolist())
+    title = f"Points: {doubling:.3g} more double {odds}; at 0 points the log-odds are {at_zero}"
+    coords = {"row": np.arange(len(rows)), "class": coordinate(classes)}
+    return PointsTable(variables, coords, {"title": title})
+
+
 class Decisions(Result):
     """The action chosen for each row; `to_frame` has a row for each row.
 

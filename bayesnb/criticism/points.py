@@ -1,0 +1,244 @@
+"""A points table (scorecard): what each cell adds to the log-odds, as whole numbers with errors.
+
+    log-odds = base + (points of all cells) / factor
+
+Points are expected log densities under the posterior, with exponents, as `explain` says them: they
+add up, as naive Bayes does. The lowest cell of a column has 0 points, and the highest sum of points
+is `total`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.utils.validation import check_is_fitted
+
+from bayesnb import results
+from bayesnb.estimators import check_estimator
+from bayesnb.families import Poisson
+from bayesnb.families.base import Array
+from bayesnb.formatting import list_names
+from bayesnb.inference.explanation import explain
+from bayesnb.model.fitted import Fitted
+from bayesnb.model.missing import MissingCells
+from bayesnb.model.schema import Block
+
+BINS = 10  # of a column of numbers whose density is a formula
+MAX_COUNT = 30
+MISSING = "missing"
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCells:
+    """Cells of a column that are given points, as its block reads them, and in words.
+
+    Ranges of numbers have cuts between them. A flag of missing cells is never missing itself.
+    """
+
+    name: Any
+    cells: Array
+    labels: Sequence[str]
+    cuts: Array | None = None
+    is_flag: bool = False
+
+
+def points(model: Any, total: float = 100) -> Any:
+    """Make a points table of a model: whole numbers for cells, to be added up by hand.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator whose scores are a sum over columns: without links and covariance,
+        texts, or blocks of columns.
+    total : float, default 100
+        The largest sum of points.
+
+    Returns
+    -------
+    xarray.Dataset
+        By `row`: `feature` and `cell`, in words; `points`, `exact`, the same before they were
+        rounded, and `sd`, their standard deviation; of three classes or more by (row, class). By
+        class: `base`, the log-odds at 0 points. `factor`: points for each nat; `doubling`: how many
+        more points double the odds. Of two classes the points are for the second of `classes_`
+        against the first; of more they are for each class against the mean of all.
+
+    Raises
+    ------
+    ValueError
+        Where what a cell is worth depends on others, with what to do.
+
+    See Also
+    --------
+    NaiveBayes.explain : The same sums for rows.
+    NaiveBayes.to_sql : The exact probabilities in a database.
+    plot_nomogram : The sum as scales on paper.
+
+    Notes
+    -----
+    Rounding makes each column's points wrong by at most 1/2. Neighbouring ranges of numbers with
+    the same points are one. Of a Gaussian column there are ten ranges, with the points of their
+    middle; counts are asked for one by one, up to 30, or far above the mean. A missing cell says
+    nothing, or what its flag says.
+
+    Examples
+    --------
+    >>> from bayesnb import NaiveBayes, points
+    >>> table = [["old", "yes"], ["old", "no"], ["new", "no"], ["new", "no"]] * 5
+    >>> model = NaiveBayes("categorical").fit(table, ["stays", "stays", "leaves", "leaves"] * 5)
+    >>> points(model).to_frame()[["feature", "cell", "points"]].values.tolist()[:3]
+    [['0', 'new', 0], ['0', 'old', 67], ['0', 'missing', 33]]
+    """
+    check_estimator(model, "points: ")
+    check_is_fitted(model)
+    if not isinstance(total, Real) or not 0 < float(total) < np.inf:
+        raise ValueError(f"total must be a positive number, got {total!r}.")
+    refuse_dependence(model.schema_.blocks)
+    columns, worth, variance, base = explain_cells(model.fitted_)
+    least = np.array([column.min(axis=0) for column in worth])
+    span = float((np.array([column.max(axis=0) for column in worth]) - least).sum(axis=0).max())
+    if span == 0:
+        raise ValueError("points: no column says anything of the class.")
+    factor = float(total) / span
+    rows: list[dict[str, Any]] = []
+    for cells, mean, var, low in zip(columns, worth, variance, least, strict=True):
+        rows += list_rows(cells, factor * (mean - low), factor * np.sqrt(var))
+    labels = model.classes_[-len(base) :]
+    return results.datasets.points(rows, labels, base + least.sum(axis=0), factor)
+
+
+def refuse_dependence(blocks: Sequence[Block]) -> None:
+    """Raise where what a cell is worth depends on other columns."""
+    for block in blocks:
+        family = block.family
+        reason = ""
+        if block.repeats and not isinstance(family, MissingCells):
+            reason = "links and a covariance are of several columns: fit with dependence=None"
+        elif family.words:
+            reason = f"{list_names(block.names, 4, repr)}: words are no cells of a points table"
+        elif family.multivariate and len(block.names) > 1:
+            reason = f"{list_names(block.names, 4, repr)} are modelled jointly: declare each alone"
+        if reason:
+            raise ValueError(f"points: {reason}.")
+
+
+def explain_cells(fitted: Fitted) -> tuple[list[ColumnCells], list[Array], list[Array], Array]:
+    """Return the cells of columns, in the table's order, and what they add to the log-odds.
+
+    Means and variances are `(k, c)` for the k cells of a column, then that of a missing one; the
+    last value are the log-odds before any cell, `(c,)`. Of two classes c is 1.
+    """
+    blocks = fitted.schema.blocks
+    pairs = zip(blocks, fitted.model.stats.blocks, strict=True)
+    listed = [list_cells(block, stats) for block, stats in pairs]
+    size = max(len(column.cells) for columns in listed for column in columns)
+    probes = []
+    for columns in listed:
+        rows = np.arange(size)
+        shown = [column.cells[np.minimum(rows, len(column.cells) - 1)] for column in columns]
+        probes.append(np.stack(shown, axis=1))
+    terms = explain(fitted.model.posterior, probes, fitted.exponents)
+    mean, var = compare_classes(terms.evidence.swapaxes(1, 2), terms.sd.swapaxes(1, 2) ** 2)
+    base, _ = compare_classes(terms.class_term, np.zeros_like(terms.class_term))
+    found = [column for columns in listed for column in columns]
+    places = [place for block in blocks for place in block.places]
+    columns, means, variances = [], [], []
+    for f in np.argsort(places, kind="stable").tolist():
+        few = len(found[f].cells)
+        silent = np.zeros((0 if found[f].is_flag else 1, base.size))
+        columns.append(found[f])
+        means.append(np.concatenate([mean[:few, f], silent]))
+        variances.append(np.concatenate([var[:few, f], silent]))
+    return columns, means, variances, base
+
+
+def compare_classes(mean: Array, variance: Array) -> tuple[Array, Array]:
+    """Return the second class against the first of two, or each against the mean of all.
+
+    Shapes: `(..., c) -> (..., 1)`, or `(..., c)`.
+    """
+    classes = mean.shape[-1]
+    if classes == 2:
+        return mean[..., 1:] - mean[..., :1], variance.sum(axis=-1, keepdims=True)
+    others = variance.sum(axis=-1, keepdims=True) - variance
+    spread = (1 - 1 / classes) ** 2 * variance + others / classes**2
+    return mean - mean.mean(axis=-1, keepdims=True), spread
+
+
+def list_cells(block: Block, stats: Any) -> list[ColumnCells]:
+    """Return the cells of each column of a block that are given points."""
+    listed = []
+    for j, name in enumerate(block.names):
+        if block.grid is not None:
+            cuts = block.grid.cuts_of(j)
+            listed.append(ColumnCells(name, np.arange(len(cuts) + 1), (), cuts))
+        elif block.levels:
+            labels = block.level_names(j)
+            listed.append(ColumnCells(name, np.arange(len(labels)), labels))
+        elif block.family.outcomes:
+            is_flag = isinstance(block.family, MissingCells)
+            listed.append(ColumnCells(name, np.arange(2), block.family.outcomes, is_flag=is_flag))
+        elif isinstance(block.family, Poisson):
+            listed.append(count_cells(name, stats.events[:, j].sum() / stats.count[:, j].sum()))
+        else:
+            listed.append(normal_cells(name, *pool(stats, j)))
+    return listed
+
+
+def count_cells(name: Any, mean: float) -> ColumnCells:
+    """Return counts one by one, up to far above their mean."""
+    most = int(min(np.ceil(mean + 5 * np.sqrt(mean + 1)), MAX_COUNT))
+    counts = np.arange(most + 1)
+    return ColumnCells(name, counts, [*map(str, counts[:-1].tolist()), f"{most} or more"])
+
+
+def normal_cells(name: Any, mean: float, sd: float) -> ColumnCells:
+    """Return ranges of a normal distribution that hold equal shares, by their medians."""
+    middles = norm.ppf((np.arange(BINS) + 0.5) / BINS)
+    cuts = norm.ppf(np.arange(1, BINS) / BINS)
+    return ColumnCells(name, mean + sd * middles, (), mean + sd * cuts)
+
+
+def pool(stats: Any, j: int) -> tuple[float, float]:
+    """Return the mean and the standard deviation of a column of all classes together."""
+    count = stats.count[:, j]
+    mean = float(np.average(stats.mean[:, j], weights=count))
+    squares = stats.ssd[:, j] + count * (stats.mean[:, j] - mean) ** 2
+    return mean, float(np.sqrt(squares.sum() / count.sum()))
+
+
+def list_rows(cells: ColumnCells, exact: Array, sd: Array) -> list[dict[str, Any]]:
+    """Return a row for each cell; neighbouring ranges of the same points are one."""
+    whole = np.rint(exact)
+    labels = list(cells.labels)
+    first = np.arange(len(exact))
+    if cells.cuts is not None:
+        new = (np.diff(whole[:-1], axis=0) != 0).any(axis=1)
+        first = np.append(np.flatnonzero(np.append(True, new)), len(exact) - 1)
+        labels = name_ranges(cells.cuts[first[1:-1] - 1])
+    if not cells.is_flag:
+        labels.append(MISSING)
+    rows = []
+    for label, start, stop in zip(labels, first, [*first[1:], len(exact)], strict=True):
+        rows.append(
+            {
+                "feature": cells.name,
+                "cell": label,
+                "points": whole[start],
+                "exact": exact[start:stop].mean(axis=0),
+                "sd": sd[start:stop].mean(axis=0),
+            }
+        )
+    return rows
+
+
+def name_ranges(cuts: Array) -> list[str]:
+    """Return the ranges between cuts in words."""
+    texts = [f"{cut:.6g}" for cut in cuts.tolist()]
+    if not texts:
+        return ["any number"]
+    between = [f"above {a}, to {b}" for a, b in pairwise(texts)]
+    return [f"to {texts[0]}", *between, f"above {texts[-1]}"]
