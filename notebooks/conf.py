@@ -29,7 +29,7 @@ sys.path.append(str(HERE.parent))
 from tests import page_examples  # noqa: E402
 
 GENERATED = HERE / "generated"  # what a build makes: pages of the reference, the gallery's cards, pictures
-DRAWS = re.compile(r"plot_\w+\(|\.plot\(|Display\.from_")  # an example with a picture
+DRAWS = re.compile(r"plot_\w+\(|\.plot\(|plt\.subplots\(")  # an example with a picture
 MANUAL = re.compile(r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`")  # a reference, its text, and perhaps its label
 ROOMS = {"bayesnb": bayesnb, "bayesnb.mcmc": mcmc, "bayesnb.scale": scale}
 METHODS = [name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"]

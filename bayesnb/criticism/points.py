@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.estimators import check_estimator
+from bayesnb.estimators.base import check_is_fitted
 from bayesnb.families import Poisson
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names
