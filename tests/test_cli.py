@@ -371,7 +371,7 @@ FAILURES = """
 1 | predicted | predict m.bnb t.csv --append -o goal.csv | 'predicted' already
 1 | small | predict mean.bnb t.csv --interval -o goal.csv | there are no intervals
 1 | small | predict m.bnb - -o goal.csv | standard input: it is closed
-2 | small | rapport | No such command 'rapport'. Did you mean 'report'?
+2 | small | rapport | No such command 'rapport'. (Did you mean one of: 'export', 'report'?)
 2 | small | report t.csv | Say --target COLUMN
 2 | small | report -o . | File '.' is a directory
 2 | small | report t.csv --target y -o t.csv | t.csv would overwrite another file
