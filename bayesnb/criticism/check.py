@@ -6,34 +6,36 @@ What the model has learnt is in its stats, so the rows that it learnt are not ne
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, entr, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import VerdictTable
 from bayesnb.data import Table, refuse_lazy
 from bayesnb.data.cells import UnseenLevelWarning
+from bayesnb.data.columns import encode
 from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.base import check_labels, read_rows
 from bayesnb.estimators.inspection import name_feature
-from bayesnb.families.base import Array
-from bayesnb.families.bernoulli import BernoulliStats
-from bayesnb.formatting import fixed, list_names, nats, percent, quote, shorten
+from bayesnb.families.base import Array, Cells
+from bayesnb.formatting import count, fixed, list_names, nats, percent, quote, shorten
 from bayesnb.inference.prevalence import Prevalence, estimate_prevalence
-from bayesnb.model.product import feature_scores, normalise_log
-from bayesnb.model.shards import Shard, widen
-from bayesnb.results.tables import Formats
-from bayesnb.selection.changes import (
-    average_classes,
-    same_distribution,
-    same_share,
-    threshold,
+from bayesnb.model.product import (
+    ProductStats,
+    combine,
+    feature_scores,
+    features_of,
+    normalise_log,
 )
+from bayesnb.model.schema import Schema
+from bayesnb.model.shards import Shard, widen
+from bayesnb.numerics.special import ratio
+from bayesnb.results.tables import Formats
+from bayesnb.selection.changes import average_classes, compare_block, find_limit
 from bayesnb.selection.feature_evidence import check_comparable, pool
 
 PLOT = "bayesnb.plots.check_plot"  # by name, as it stands above
@@ -42,11 +44,14 @@ MAX_CLASSES = 3  # in the verdict
 MAX_LETTERS = 30  # of a name there
 MAX_COMPARED = 1_000  # rows that say what is usual in a column
 MAX_SCORES = 4_000_000  # of rows, classes and columns that are compared for it
+SHARES = ["missing", "missing_learnt", "unseen"]
+ADVICE = "Leave such rows out."
+IF_SHARES = "Shares of the classes: if columns are distributed as they were within each class."
+COUNTED = "Shares of the classes are counted."
 AGREEMENT = 0.99  # probability of the interval outside of which an accuracy is not as expected
 FORMATS: Formats = {
     "log_bayes_factor": nats,
-    "missing_log_bayes_factor": nats,
-    **dict.fromkeys(["missing", "missing_learnt", "unseen"], partial(percent, decimals=1)),
+    **dict.fromkeys(SHARES, percent),
 }
 
 
@@ -58,11 +63,12 @@ class TableCheck(VerdictTable):
     ----------
     table : pandas.DataFrame
         A row for each column, block of columns or block of words. `log_bayes_factor` that learnt
-        and new rows are of one distribution, in nats: below 0 they differ. `missing` and
-        `missing_learnt`, the shares of cells that are missing in the new rows and were in those
-        learnt, NaN for words; `missing_log_bayes_factor` that these are the same.
-        `unseen_levels`, the number of levels that the model does not know, and `unseen`, the share
-        of cells that have one. `changed`, whether a factor is below `threshold`.
+        and new rows are of one distribution, in nats: below 0 they differ. `missing`, the share of
+        cells that are missing in the new rows, `missing_learnt`, in those learnt, and
+        `missing_log_bayes_factor` that these are the same. `unseen`, the share of cells with a
+        level that no learnt row has, `unseen_levels`, their number, `unseen_learnt`, the share of
+        learnt cells whose level no other has, and `unseen_log_bayes_factor`. NaN where there is no
+        such number. `changed`, whether a factor is below `limit`.
     prevalence : pandas.DataFrame
         A row for each class: its `share` of the new rows with its interval, `lower` and `upper`,
         and its share of the rows learnt, `learnt`.
@@ -74,7 +80,7 @@ class TableCheck(VerdictTable):
         the `feature` that is farthest below its own median there.
     probability : numpy.ndarray of shape (rows, classes)
         Of the classes, if the shares in `prevalence` are those of the new rows.
-    threshold : float
+    limit : float
         The log Bayes factor below which a column has changed.
     verdict : str
         Two lines: the columns that changed, and the shares of the classes.
@@ -97,7 +103,12 @@ class TableCheck(VerdictTable):
     accuracy: dict[str, Any]
     rows: Any
     probability: Array
-    threshold: float
+    limit: float
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the labels of the new rows are known."""
+        return "observed" in self.accuracy
 
     def plot(self, most: int = 30) -> Any:
         """Draw the columns by their log Bayes factors, and the shares of the classes.
@@ -127,11 +138,9 @@ class TableCheck(VerdictTable):
 
     def _parts(self) -> tuple[str, Any, Formats, str]:
         shown = self.table.set_index("feature").sort_values("log_bayes_factor", kind="stable")
-        if not shown["unseen_levels"].any():
-            shown = shown.drop(columns=["unseen_levels", "unseen"])
-        if not (shown[["missing", "missing_learnt"]] > 0).any(axis=None):
-            shown = shown[[name for name in shown if not name.startswith("missing")]]
-        shown["changed"] = np.where(shown["changed"], "changed", "")
+        shares = [name for name in SHARES if (shown[name] > 0).any()]
+        shown = shown[["log_bayes_factor", *shares, "changed"]]
+        shown = shown.assign(changed=np.where(shown["changed"], "changed", ""))
         return self.verdict, shown, FORMATS, "\n".join(self.notes)
 
 
@@ -187,7 +196,7 @@ def check(
     not its size. A family of the wrong shape finds too many, as a Gaussian does for amounts of
     money.
 
-    *Missing cells* have a factor of their own, under a Beta(1, 1) prior. Those of levels that were
+    *Missing cells* have a factor of their own, under a Beta(0.5, 0.5) prior. Those of levels that were
     not declared count as missing, in both tables.
 
     *Shares of the classes* are those under which the new rows are most probable (Saerens et al.
@@ -207,7 +216,7 @@ def check(
     >>> early = table["year"] < 2009
     >>> result = check(NaiveBayes().fit(X[early], y[early]), X[~early], y[~early])
     >>> print(result.verdict.splitlines()[0])
-    No change was found in any of 2 columns.
+    No change was found in 2 columns.
     """
     prob = results.datasets.ci_prob(ci_prob)
     check_estimator(model)
@@ -218,43 +227,33 @@ def check(
         rows, _ = read_rows(model, X_new)
         proba = model.predict_proba(X_new)
         density = model.log_density(X_new)
-    codes = None if y_new is None else _encode_labels(model.classes_, check_labels(y_new, rows.rows))
+    codes = None
+    if y_new is not None:
+        codes = encode(check_labels(y_new, rows.rows), model.classes_, ADVICE)
     learnt = model.fitted_.of_columns.shard
-    table, limit = _compare_columns(model, learnt, rows, codes)
-    table |= _count_unseen(learnt, rows)
+    numbers = _compare_columns(model, learnt, rows, codes)
+    factors = [numbers[name] for name in numbers if name.endswith("factor")]
+    limit = find_limit(int(np.isfinite(factors).sum()))
     prevalence = _find_prevalence(model, proba, codes, prob)
-    accuracy = _expect_accuracy(proba, codes, prob)
     shares = {
         "class": model.classes_,
         "share": prevalence.share,
         "lower": prevalence.lower,
         "upper": prevalence.upper,
-        "learnt": learnt.stats.classes.counts / learnt.stats.classes.counts.sum(),
+        "learnt": ratio(learnt.stats.classes.counts, learnt.stats.classes.counts.sum()),
     }
     made = TableCheck(
-        table=results.datasets.frame(table),
+        table=_tabulate(learnt.schema, numbers, limit),
         verdict="",
         notes=(),
         prevalence=results.datasets.frame(shares),
-        accuracy=accuracy,
-        rows=results.datasets.frame(_find_unusual(model, learnt, rows, density)),
+        accuracy=_expect_accuracy(proba, codes, prob),
+        rows=results.datasets.frame(_find_unusual(model, learnt.schema, rows, density)),
         probability=prevalence.probability,
-        threshold=limit,
+        limit=limit,
     )
     verdict = f"{judge_columns(made)}\n{judge_labels(made)}"
-    return replace(made, verdict=verdict, notes=explain(made, codes is not None, prob))
-
-
-def _encode_labels(classes: Array, labels: Array) -> Array:
-    places = {label: code for code, label in enumerate(classes.tolist())}
-    unknown = [label for label in labels.tolist() if label not in places]
-    if unknown:
-        raise ValueError(
-            f"y_new: the label {quote(unknown[0])} was never learnt, nor were those of "
-            f"{len(unknown) - 1} further rows. Leave such rows out: new[new['label'].isin("
-            "model.classes_)]."
-        )
-    return np.array([places[label] for label in labels.tolist()])
+    return replace(made, verdict=verdict, notes=explain(made, prob))
 
 
 # Columns
@@ -262,8 +261,8 @@ def _encode_labels(classes: Array, labels: Array) -> Array:
 
 def _compare_columns(
     model: NaiveBayes, learnt: Shard, rows: Table, codes: Array | None
-) -> tuple[dict[str, Any], float]:
-    """Return names, factors and missing shares of features in the table's order, and the limit."""
+) -> dict[str, Array]:
+    """Return numbers of features, those of all blocks end to end."""
     every = np.zeros(rows.rows, int) if codes is None else codes
     new, _ = Shard.of(learnt.schema.of_part(rows), learnt.classes, rows, every, None)
     both = learnt + new
@@ -272,75 +271,36 @@ def _compare_columns(
             "a Bayes factor compares probabilities of rows, and here weights or counts are not "
             "whole numbers: fit and check with whole weights and counts."
         )
-    before, after = (each.laid_out(both.classes, both.schema) for each in (learnt, new))
-    sizes = [before.stats.classes.counts, after.stats.classes.counts]
-    by_block = []
+    tables = [each.laid_out(both.classes, both.schema).stats for each in (learnt, new)]
+    if codes is None:
+        tables = [combine(ProductStats, pool, stats) for stats in tables]
+    counts = tables[0].classes.counts, tables[1].classes.counts
+    parts = []
     for b, block in enumerate(both.schema.blocks):
-        stats = [before.stats.blocks[b], after.stats.blocks[b]]
-        prior = widen(
-            learnt.schema.blocks[b],
-            model.model_.prior.blocks[b],
-            block,
-            both.stats.blocks[b],
-            len(both.classes),
-        )
+        old = learnt.schema.blocks[b], model.model_.prior.blocks[b]
+        prior = widen(*old, block, both.stats.blocks[b], len(both.classes))
         check_comparable(prior, block.keys, alike=False)
-        flags = [_count_missing(*pair) for pair in zip(stats, sizes, strict=True)]
         if codes is None:
             prior = average_classes(prior)
-            stats = [pool(each) for each in stats]
-            flags = [each and pool(each) for each in flags]
-        factors = {"log_bayes_factor": same_distribution(block.family, prior, *stats)}
-        for name, each in zip(("missing_learnt", "missing"), flags, strict=True):
-            factors[name] = np.full(len(block.keys), np.nan)
-            if each is not None:
-                ones = each.ones.sum(axis=0)
-                factors[name] = ones / np.maximum(ones + each.zeros.sum(axis=0), 1)
-        has_flags = flags[0] is not None
-        nothing = factors["missing"]
-        factors["missing_log_bayes_factor"] = same_share(*flags) if has_flags else nothing
-        by_block.append(factors)
-    return _order_features(both, by_block)
+        stats = tables[0].blocks[b], tables[1].blocks[b]
+        parts.append(compare_block(block.family, prior, *stats, counts))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _count_missing(stats: Any, rows: Array) -> BernoulliStats | None:
-    """Return how many cells of features are missing, and are not, `(c, f)`; None for words."""
-    cells = stats.cells
-    return None if cells is None else BernoulliStats(rows[:, None] - cells, cells)
+def _tabulate(schema: Schema, numbers: dict[str, Array], limit: float) -> Any:
+    """Return the table of features in the table's order."""
+    starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)])
+    places = [starts[b] + f for _, b, f in schema.keys]
+    table: dict[str, Any] = {"feature": [_name_features(schema)[place] for place in places]}
+    table |= {name: array[places] for name, array in numbers.items()}
+    factors = [table[name] for name in table if name.endswith("factor")]
+    table["changed"] = (np.array(factors) < limit).any(axis=0)
+    return results.datasets.frame(table)
 
 
-def _order_features(
-    both: Shard, by_block: Sequence[dict[str, Array]]
-) -> tuple[dict[str, Any], float]:
-    """Return numbers by name for the features in the table's order, and the limit of a change."""
-    keys = both.schema.keys
-    table: dict[str, Any] = {
-        "feature": [name_feature(both.schema.blocks[b], key) for key, b, _ in keys]
-    }
-    for name in by_block[0]:
-        table[name] = np.array([by_block[b][name][f] for _, b, f in keys])
-    factors = np.array([table["log_bayes_factor"], table["missing_log_bayes_factor"]])
-    limit = threshold(int(np.isfinite(factors).sum()))
-    table["changed"] = (factors < limit).any(axis=0)
-    return table, limit
-
-
-def _count_unseen(learnt: Shard, rows: Table) -> dict[str, Array]:
-    """Return the number of unknown levels of each feature, and the share of cells with one."""
-    by_key = {}
-    for b, block in enumerate(learnt.schema.blocks):
-        counts = dict.fromkeys(block.names, (0, 0.0))
-        if block.levels:
-            plain = replace(block, family=replace(block.family, unseen="ignore"))
-            x = plain.read(rows)
-            cells = max(x.sum() if block.family.listed else rows.rows, 1)
-            for name, times in plain.unseen(x, rows.n_jobs).items():
-                counts[name] = len(times), sum(times.values()) / cells
-        for f, key in enumerate(block.keys):
-            own = counts.values() if block.family.multivariate else [counts[block.names[f]]]
-            by_key[key] = [sum(part) for part in zip(*own, strict=True)]
-    numbers = np.array([by_key[key] for key, *_ in learnt.schema.keys]).T
-    return {"unseen_levels": numbers[0].astype(int), "unseen": numbers[1]}
+def _name_features(schema: Schema) -> list[Any]:
+    """Return the names of features, those of all blocks end to end."""
+    return [name_feature(block, key) for block in schema.blocks for key in block.keys]
 
 
 # Classes
@@ -376,44 +336,27 @@ def _expect_accuracy(proba: Array, codes: Array | None, prob: float) -> dict[str
     bound = ndtri((1 + AGREEMENT) / 2) * sd + 0.5 / len(best)  # one row is 1 / n
     with np.errstate(divide="ignore"):
         log_loss = -np.log(proba[np.arange(len(codes)), codes]).mean()
-        entropy = -np.where(proba > 0, proba * np.log(proba, where=proba > 0), 0.0).sum(axis=1)
     return accuracy | {
         "observed": observed,
         "agrees": bool(abs(observed - expected) <= bound),
         "log_loss": log_loss,
-        "expected_log_loss": entropy.mean(),
+        "expected_log_loss": entr(proba).sum(axis=1).mean(),
     }
 
 
 # Rows
 
 
-def _find_unusual(
-    model: NaiveBayes, learnt: Shard, rows: Table, density: Array
-) -> dict[str, Any]:
+def _find_unusual(model: NaiveBayes, schema: Schema, rows: Table, density: Array) -> dict[str, Any]:
     """Return the rows of the lowest density, and the feature that is least usual in each."""
-    blocks = model.model_.posterior.blocks[: len(learnt.schema.blocks)]
-    log_class = model.model_.posterior.log_class
-    names = []
-    for block in learnt.schema.blocks:
-        names += [name_feature(block, key) for key in block.keys]
-    most = min(MAX_COMPARED, max(MAX_SCORES // (len(log_class) * len(names)), 2))
     order = np.argsort(density, kind="stable")[:MAX_UNUSUAL]
-    some = np.unique(np.linspace(0, rows.rows - 1, most).astype(int))
-    cells = [x[np.concatenate([order, some])] for x in learnt.schema.read(rows)]
-    scores = feature_scores(blocks, cells)
-    start = 0
-    for block, x in zip(blocks, cells, strict=True):
-        base = block.cell_log_base(x)
-        width = block.proper.shape[-1]
-        if base is not None:
-            scores[:, :, start : start + width] += base[:, None]
-        start += width
-    silent = (scores == 0).all(axis=1)  # missing cells
-    by_feature = np.logaddexp.reduce(scores + normalise_log(log_class[None])[0][:, None], axis=1)
-    by_feature[silent] = np.nan
-    usual = np.nanmedian(by_feature, axis=0)
-    least = np.nan_to_num(by_feature[: len(order)] - usual, nan=0.0, neginf=-np.inf).argmin(axis=1)
+    names = _name_features(schema)
+    most = MAX_SCORES // (len(model.classes_) * len(names))
+    others = np.linspace(0, rows.rows - 1, min(max(most, 2), MAX_COMPARED)).astype(int)
+    places = np.concatenate([order, others])
+    scores = _score_features(model, [x[places] for x in schema.read(rows)])
+    below = scores[: len(order)] - np.nanmedian(scores, axis=0)
+    least = np.where(np.isnan(below), 0.0, below).argmin(axis=1)
     return {
         "row": rows.index[order],
         "log_density": density[order],
@@ -422,17 +365,30 @@ def _find_unusual(
     }
 
 
+def _score_features(model: NaiveBayes, cells: Sequence[Cells]) -> Array:
+    """Return the log density of features, whatever the class, `(r, f)`; NaN of missing cells."""
+    posterior = model.model_.posterior.of_first_blocks(len(cells))
+    scores = feature_scores(posterior.blocks, cells)
+    bases = []
+    for block, x in zip(posterior.blocks, cells, strict=True):
+        base = block.cell_log_base(x)
+        bases.append(np.zeros((len(scores), features_of(block))) if base is None else base)
+    scores += np.concatenate(bases, axis=1)[:, None]
+    log_class = normalise_log(posterior.log_class[None])[0]
+    by_feature = np.logaddexp.reduce(scores + log_class[:, None], axis=1)
+    return np.where((scores == 0).all(axis=1), np.nan, by_feature)
+
+
 # Words
 
 
 def judge_columns(result: TableCheck) -> str:
     """Return which columns changed, and what tells that."""
-    table = result.table
-    columns = f"{len(table)} column{'s' * (len(table) != 1)}"
-    changed = table[table["changed"]].sort_values("log_bayes_factor", kind="stable")
+    columns = count(len(result.table), "column")
+    changed = result.table[result.table["changed"]].sort_values("log_bayes_factor", kind="stable")
     if changed.empty:
-        return f"No change was found in any of {columns}."
-    reasons = [describe_change(row, result.threshold) for row in changed.to_dict("records")]
+        return f"No change was found in {columns}."
+    reasons = [describe_change(row, result.limit) for row in changed.to_dict("records")]
     return f"{len(changed)} of {columns} changed: {list_names(reasons)}."
 
 
@@ -441,58 +397,59 @@ def describe_change(row: dict[str, Any], limit: float) -> str:
     reasons = []
     if row["log_bayes_factor"] < limit:
         reasons.append(f"{nats(row['log_bayes_factor'])} nats")
-        if row["unseen_levels"]:
-            levels = "a new level" if row["unseen_levels"] == 1 else f"{row['unseen_levels']} new levels"
-            reasons.append(f"{levels} in {percent(row['unseen'], 0)} of the cells")
+    if row["unseen_log_bayes_factor"] < limit:
+        levels = count(row["unseen_levels"], "new level")
+        reasons.append(f"{levels} in {percent(row['unseen'], 0)} of the cells")
     if row["missing_log_bayes_factor"] < limit:
-        shares = [percent(row[name], 0) for name in ("missing", "missing_learnt")]
-        reasons.append("missing in {} of the rows, {} when it was learnt".format(*shares))
+        share = f"missing in {percent(row['missing'], 0)} of the rows"
+        reasons.append(f"{share}, {percent(row['missing_learnt'], 0)} when it was learnt")
     return f"{shorten(row['feature'], MAX_LETTERS)} ({', '.join(reasons)})"
 
 
 def judge_labels(result: TableCheck) -> str:
-    """Return the shares of the classes whose share moved most, and how good predictions are."""
+    """Return the shares of the classes that moved most, and whether probabilities hold."""
     table = result.prevalence
     moved = (table["share"] - table["learnt"]).abs().sort_values(ascending=False, kind="stable")
     places = moved.index[:MAX_CLASSES]
     if len(table) == 2:  # one says what the other is
         places = [table["learnt"].argmin()]
+    now = "now" if result.has_labels else "now by the model"
     parts = []
     for row in table.loc[places].to_dict("records"):
         parts.append(
-            f"{percent(row['share'], 0)} of the rows are {shorten(row['class'], MAX_LETTERS)} now "
-            f"({fixed(100 * row['lower'], 0)} to {percent(row['upper'], 0)}), "
+            f"{percent(row['share'], 0)} of the rows are {shorten(row['class'], MAX_LETTERS)} "
+            f"{now} ({fixed(100 * row['lower'], 0)} to {percent(row['upper'], 0)}), "
             f"{percent(row['learnt'], 0)} when it was learnt"
         )
+    verdict = f"Labels: {'; '.join(parts)}."
     accuracy = result.accuracy
     if accuracy.get("agrees", True):
-        return f"Labels: {'; '.join(parts)}."
+        return verdict
     side = "less" if accuracy["observed"] < accuracy["expected"] else "more"
+    promised = percent(accuracy["expected"])
     return (
-        f"Labels: {'; '.join(parts)}. Accuracy is {percent(accuracy['observed'])}, {side} than the "
-        f"{percent(accuracy['expected'])} that the probabilities promise."
+        f"{verdict} Accuracy is {percent(accuracy['observed'])}, {side} than expected: {promised}."
     )
 
 
-def explain(result: TableCheck, has_labels: bool, prob: float) -> tuple[str, ...]:
+def explain(result: TableCheck, prob: float) -> tuple[str, ...]:
     """Return what each number assumes."""
-    within = "within the classes" if has_labels else "of all classes together"
     accuracy = result.accuracy
-    observed = f" Observed: {percent(accuracy['observed'])}." if has_labels else ""
-    shares = (
-        "Shares of the classes are counted"
-        if has_labels
-        else "Shares of the classes are right if columns within each class are as they were"
-    )
-    rows = [f"{quote(row)} ({shorten(name, MAX_LETTERS)})" for row, name in zip(
-        result.rows["row"].tolist(), result.rows["feature"], strict=True
-    )]
+    within, shares, observed = "of all classes together", IF_SHARES, ""
+    if result.has_labels:
+        within, shares = "within the classes", COUNTED
+        observed = (
+            f" Observed: {percent(accuracy['observed'])}; log loss {fixed(accuracy['log_loss'], 3)}"
+            f" a row, expected {fixed(accuracy['expected_log_loss'], 3)}."
+        )
+    rows = []
+    for row, feature in result.rows[["row", "feature"]].itertuples(index=False):
+        rows.append(f"{quote(row)} ({shorten(feature, MAX_LETTERS)})")
     return (
-        f"log_bayes_factor: that the cells {within} are distributed as they were, in nats; changed "
-        f"below {fixed(result.threshold, 1)}, by chance in at most 5 % of tables if families have "
-        "the right shape.",
-        f"{shares}; {100 * prob:.3g} % intervals.",
+        f"log_bayes_factor: cells {within} are distributed as they were. Changed: a factor is "
+        f"below {fixed(result.limit, 1)} nats, by chance in 5 % of tables at most if families fit.",
+        f"{shares} {100 * prob:.3g} % intervals.",
         f"Expected accuracy: {percent(accuracy['expected'])} ({fixed(100 * accuracy['lower'], 1)} "
         f"to {percent(accuracy['upper'])}), if the probabilities hold.{observed}",
-        f"Most unusual rows, and the column farthest below its usual density: {', '.join(rows)}.",
+        f"Most unusual rows, and the column that is least usual there: {', '.join(rows)}.",
     )

@@ -1,8 +1,8 @@
 """Shares of the classes among rows without labels, if nothing but these shares has changed.
 
-    log likelihood of shares = sum over rows of log sum over classes of p(class | row) share / learnt
+    log likelihood of shares = sum over rows of log sum over classes of p(class | row) share / q
 
-p(class | row) under the shares learnt. It is concave, and is maximised by expectation and
+p(class | row) under the shares learnt, q. It is concave, and is maximised by expectation and
 maximisation: the shares are the mean of the probabilities under them. Saerens, Latinne and
 Decaestecker (2002), Adjusting the outputs of a classifier to new a priori probabilities.
 
