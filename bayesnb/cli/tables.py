@@ -119,6 +119,12 @@ def read_labelled(
     return as_learnt(model, frame, tables), y
 
 
+def read_unlabelled(console: Console, model: Any, path: str, options: Options) -> Any:
+    """Return rows as a model learnt them."""
+    with open_tables(console, "reading", [path], options) as tables:
+        return as_learnt(model, tables.read(kinds_of_columns(model, tables)), tables)
+
+
 def learn_sets(
     console: Console, model: Any, path: str, target: str | None, options: Options, coverage: float
 ) -> Callable[[Any], Any]:
