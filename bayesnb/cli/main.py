@@ -406,13 +406,10 @@ def check(
     unusual rows. The rows that the model has learnt are not needed.
     """
     import bayesnb
-    from bayesnb.cli.tables import read_labelled, read_unlabelled
+    from bayesnb.cli.tables import read_labelled
 
     estimator = bayesnb.load(model)
-    if target is None:
-        X, y = read_unlabelled(console, estimator, table, options), None
-    else:
-        X, y = read_labelled(console, estimator, table, target, options)
+    X, y = read_labelled(console, estimator, table, target, options)
     console.stages.begin(f"checking {len(X):,} rows")
     result = bayesnb.check(estimator, X, y, ci_prob=prob)
     write_text("-", f"{result}\n")

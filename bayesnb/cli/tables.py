@@ -100,11 +100,13 @@ def check_labels(y: Any, is_real: bool) -> None:
 
 
 def read_labelled(
-    console: Console, model: Any, path: str, target: str, options: Options
+    console: Console, model: Any, path: str, target: str | None, options: Options
 ) -> tuple[Any, Any]:
-    """Return rows as a model learnt them, and their labels."""
+    """Return rows as a model learnt them, and their labels, where a column holds them."""
     classes = model.classes_.tolist()
     with open_tables(console, "reading", [path], options) as tables:
+        if target is None:
+            return as_learnt(model, tables.read(kinds_of_columns(model, tables)), tables), None
         tables.check_there([target], "target")
         is_integer = model.classes_.dtype.kind == "i"
         kind = "integer" if is_integer else kind_of_levels(classes)
@@ -117,12 +119,6 @@ def read_labelled(
             f"{tables.name}: the label {unknown[0]!r} in column {target!r} was never learnt."
         )
     return as_learnt(model, frame, tables), y
-
-
-def read_unlabelled(console: Console, model: Any, path: str, options: Options) -> Any:
-    """Return rows as a model learnt them."""
-    with open_tables(console, "reading", [path], options) as tables:
-        return as_learnt(model, tables.read(kinds_of_columns(model, tables)), tables)
 
 
 def learn_sets(

@@ -5,7 +5,7 @@ What the model has learnt is in its stats, so the rows that it learnt are not ne
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -23,7 +23,7 @@ from bayesnb.estimators.base import check_labels, read_rows
 from bayesnb.estimators.inspection import name_feature
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import count, fixed, list_names, nats, percent, quote, shorten
-from bayesnb.inference.prevalence import Prevalence, estimate_prevalence
+from bayesnb.inference.prevalence import estimate_prevalence
 from bayesnb.model.product import (
     ProductStats,
     combine,
@@ -33,9 +33,8 @@ from bayesnb.model.product import (
 )
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, widen
-from bayesnb.numerics.special import ratio
-from bayesnb.results.tables import Formats
-from bayesnb.selection.changes import average_classes, compare_block, find_limit
+from bayesnb.results.tables import Formats, describe_intervals
+from bayesnb.selection.changes import compare_block, find_limit
 from bayesnb.selection.feature_evidence import check_comparable, pool
 
 PLOT = "bayesnb.plots.check_plot"  # by name, as it stands above
@@ -46,8 +45,29 @@ MAX_COMPARED = 1_000  # rows that say what is usual in a column
 MAX_SCORES = 4_000_000  # of rows, classes and columns that are compared for it
 SHARES = ["missing", "missing_learnt", "unseen"]
 ADVICE = "Leave such rows out."
-IF_SHARES = "Shares of the classes: if columns are distributed as they were within each class."
-COUNTED = "Shares of the classes are counted."
+REASONS = {
+    "log_bayes_factor": "{nats} nats",
+    "unseen_log_bayes_factor": "new levels in {unseen} of the cells",
+    "missing_log_bayes_factor": "missing in {missing} of the rows, {missing_learnt} before",
+}
+LABEL = "{share} of the rows are {label} {now} ({lower} to {upper}), {learnt} when it was learnt"
+CHANGED = (
+    "are distributed as they were. Changed: a factor is below {limit} nats, by chance in 5 % of "
+    "tables at most if families fit."
+)
+EXPECTED = "Expected accuracy: {expected} ({lower} to {upper}), if the probabilities hold."
+UNUSUAL = "Most unusual rows, and the column that is least usual there: {rows}."
+UNLABELLED = (
+    f"log_bayes_factor: cells of all classes together {CHANGED}",
+    "Shares of the classes: if columns are distributed as they were within each class. {prob}.",
+    EXPECTED,
+)
+LABELLED = (
+    f"log_bayes_factor: cells within the classes {CHANGED}",
+    "Shares of the classes are counted. {prob}.",
+    f"{EXPECTED} Observed: {{observed}}; log loss {{log_loss}} a row, {{expected_log_loss}} "
+    "expected.",
+)
 AGREEMENT = 0.99  # probability of the interval outside of which an accuracy is not as expected
 FORMATS: Formats = {
     "log_bayes_factor": nats,
@@ -100,15 +120,10 @@ class TableCheck(VerdictTable):
     """
 
     prevalence: Any
-    accuracy: dict[str, Any]
+    accuracy: dict[str, float]
     rows: Any
     probability: Array
     limit: float
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether the labels of the new rows are known."""
-        return "observed" in self.accuracy
 
     def plot(self, most: int = 30) -> Any:
         """Draw the columns by their log Bayes factors, and the shares of the classes.
@@ -196,8 +211,10 @@ def check(
     not its size. A family of the wrong shape finds too many, as a Gaussian does for amounts of
     money.
 
-    *Missing cells* have a factor of their own, under a Beta(0.5, 0.5) prior. Those of levels that were
-    not declared count as missing, in both tables.
+    *Missing cells* have a factor of their own, under a Beta(0.5, 0.5) prior. Those of levels that
+    were not declared count as missing, in both tables. So have *levels that no learnt row has*:
+    their share is compared with the share of learnt cells whose level no other cell has, as that
+    would be new without the cell. A block of words has no such factors.
 
     *Shares of the classes* are those under which the new rows are most probable (Saerens et al.
     2002), if the distribution of the columns within each class has not changed, and the model knows
@@ -231,29 +248,20 @@ def check(
     if y_new is not None:
         codes = encode(check_labels(y_new, rows.rows), model.classes_, ADVICE)
     learnt = model.fitted_.of_columns.shard
-    numbers = _compare_columns(model, learnt, rows, codes)
-    factors = [numbers[name] for name in numbers if name.endswith("factor")]
-    limit = find_limit(int(np.isfinite(factors).sum()))
-    prevalence = _find_prevalence(model, proba, codes, prob)
-    shares = {
-        "class": model.classes_,
-        "share": prevalence.share,
-        "lower": prevalence.lower,
-        "upper": prevalence.upper,
-        "learnt": ratio(learnt.stats.classes.counts, learnt.stats.classes.counts.sum()),
-    }
-    made = TableCheck(
-        table=_tabulate(learnt.schema, numbers, limit),
-        verdict="",
-        notes=(),
-        prevalence=results.datasets.frame(shares),
-        accuracy=_expect_accuracy(proba, codes, prob),
-        rows=results.datasets.frame(_find_unusual(model, learnt.schema, rows, density)),
-        probability=prevalence.probability,
+    table, limit = _compare_columns(model, learnt, rows, codes)
+    prevalence, probability = _find_prevalence(model, proba, codes, prob)
+    accuracy = _expect_accuracy(proba, codes, prob)
+    unusual = _find_unusual(model, learnt.schema, rows, density)
+    return TableCheck(
+        table=table,
+        verdict=f"{judge_columns(table, limit)}\n{judge_labels(prevalence, accuracy)}",
+        notes=explain(limit, prob, accuracy, unusual),
+        prevalence=prevalence,
+        accuracy=accuracy,
+        rows=unusual,
+        probability=probability,
         limit=limit,
     )
-    verdict = f"{judge_columns(made)}\n{judge_labels(made)}"
-    return replace(made, verdict=verdict, notes=explain(made, prob))
 
 
 # Columns
@@ -261,46 +269,37 @@ def check(
 
 def _compare_columns(
     model: NaiveBayes, learnt: Shard, rows: Table, codes: Array | None
-) -> dict[str, Array]:
-    """Return numbers of features, those of all blocks end to end."""
+) -> tuple[Any, float]:
+    """Return the table of features, and the limit below which a factor is a change."""
     every = np.zeros(rows.rows, int) if codes is None else codes
-    new, _ = Shard.of(learnt.schema.of_part(rows), learnt.classes, rows, every, None)
-    both = learnt + new
+    shard, _ = Shard.of(learnt.schema.of_part(rows), learnt.classes, rows, every, None)
+    both = learnt + shard
     if not both.integer_weights:
         raise ValueError(
             "a Bayes factor compares probabilities of rows, and here weights or counts are not "
             "whole numbers: fit and check with whole weights and counts."
         )
-    tables = [each.laid_out(both.classes, both.schema).stats for each in (learnt, new)]
+    tables = [each.laid_out(both.classes, both.schema).stats for each in (learnt, shard)]
     if codes is None:
         tables = [combine(ProductStats, pool, stats) for stats in tables]
-    counts = tables[0].classes.counts, tables[1].classes.counts
+    counts = [stats.classes.counts for stats in tables]
     parts = []
     for b, block in enumerate(both.schema.blocks):
-        old = learnt.schema.blocks[b], model.model_.prior.blocks[b]
-        prior = widen(*old, block, both.stats.blocks[b], len(both.classes))
+        known = learnt.schema.blocks[b], model.model_.prior.blocks[b]
+        prior = widen(*known, block, both.stats.blocks[b], len(both.classes))
         check_comparable(prior, block.keys, alike=False)
         if codes is None:
-            prior = average_classes(prior)
-        stats = tables[0].blocks[b], tables[1].blocks[b]
-        parts.append(compare_block(block.family, prior, *stats, counts))
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _tabulate(schema: Schema, numbers: dict[str, Array], limit: float) -> Any:
-    """Return the table of features in the table's order."""
-    starts = np.cumsum([0, *(len(block.keys) for block in schema.blocks)])
-    places = [starts[b] + f for _, b, f in schema.keys]
-    table: dict[str, Any] = {"feature": [_name_features(schema)[place] for place in places]}
-    table |= {name: array[places] for name, array in numbers.items()}
-    factors = [table[name] for name in table if name.endswith("factor")]
-    table["changed"] = (np.array(factors) < limit).any(axis=0)
-    return results.datasets.frame(table)
-
-
-def _name_features(schema: Schema) -> list[Any]:
-    """Return the names of features, those of all blocks end to end."""
-    return [name_feature(block, key) for block in schema.blocks for key in block.keys]
+            prior = prior.map(lambda array: array.mean(axis=0, keepdims=True))
+        old, new = (each.blocks[b] for each in tables)
+        part = {"feature": [name_feature(block, key) for key in block.keys]}
+        parts.append(part | compare_block(block.family, prior, old, new, counts))
+    keys = both.schema.keys
+    table = results.datasets.frame(
+        {name: [parts[b][name][f] for _, b, f in keys] for name in parts[0]}
+    )
+    factors = table.filter(like="factor")
+    limit = find_limit(int(factors.count().sum()))
+    return table.assign(changed=(factors < limit).any(axis=1)), limit
 
 
 # Classes
@@ -308,21 +307,22 @@ def _name_features(schema: Schema) -> list[Any]:
 
 def _find_prevalence(
     model: NaiveBayes, proba: Array, codes: Array | None, prob: float
-) -> Prevalence:
-    """Return the shares of the classes, counted by labels or else estimated."""
-    log_class = model.model_.read(model.estimate).log_class
-    learnt = np.exp(log_class - np.logaddexp.reduce(log_class))
-    found = estimate_prevalence(proba, learnt, prob)
-    if codes is None:
-        return found
-    counts = np.bincount(codes, minlength=len(learnt))
-    rest = len(codes) - counts
-    lower, upper = (betaincinv(counts + 1, rest + 1, (1 + sign * prob) / 2) for sign in (-1, 1))
-    share = counts / len(codes)
-    return Prevalence(share, np.minimum(lower, share), np.maximum(upper, share), found.probability)
+) -> tuple[Any, Array]:
+    """Return the shares of the classes, counted or estimated, and probabilities under them."""
+    log_class = normalise_log(model.model_.read(model.estimate).log_class[None])[0]
+    share, lower, upper, probability = estimate_prevalence(proba, np.exp(log_class), prob)
+    if codes is not None:
+        counts = np.bincount(codes, minlength=len(log_class))
+        share = counts / len(codes)
+        ends = [(1 - prob) / 2], [(1 + prob) / 2]
+        lower, upper = betaincinv(counts + 1, len(codes) - counts + 1, ends)
+        lower, upper = np.minimum(lower, share), np.maximum(upper, share)
+    rows = model.model_.stats.classes.counts
+    shares = {"share": share, "lower": lower, "upper": upper, "learnt": rows / rows.sum()}
+    return results.datasets.frame({"class": model.classes_} | shares), probability
 
 
-def _expect_accuracy(proba: Array, codes: Array | None, prob: float) -> dict[str, Any]:
+def _expect_accuracy(proba: Array, codes: Array | None, prob: float) -> dict[str, float]:
     """Return the expected accuracy with its interval and, by labels, the one observed."""
     best = proba.max(axis=1)
     expected = best.mean()
@@ -347,33 +347,35 @@ def _expect_accuracy(proba: Array, codes: Array | None, prob: float) -> dict[str
 # Rows
 
 
-def _find_unusual(model: NaiveBayes, schema: Schema, rows: Table, density: Array) -> dict[str, Any]:
+def _find_unusual(model: NaiveBayes, schema: Schema, rows: Table, density: Array) -> Any:
     """Return the rows of the lowest density, and the feature that is least usual in each."""
+    names = [name_feature(block, key) for block in schema.blocks for key in block.keys]
     order = np.argsort(density, kind="stable")[:MAX_UNUSUAL]
-    names = _name_features(schema)
     most = MAX_SCORES // (len(model.classes_) * len(names))
     others = np.linspace(0, rows.rows - 1, min(max(most, 2), MAX_COMPARED)).astype(int)
     places = np.concatenate([order, others])
     scores = _score_features(model, [x[places] for x in schema.read(rows)])
     below = scores[: len(order)] - np.nanmedian(scores, axis=0)
     least = np.where(np.isnan(below), 0.0, below).argmin(axis=1)
-    return {
+    columns = {
         "row": rows.index[order],
         "log_density": density[order],
         "below_median": np.median(density) - density[order],
         "feature": [names[place] for place in least],
     }
+    return results.datasets.frame(columns)
 
 
 def _score_features(model: NaiveBayes, cells: Sequence[Cells]) -> Array:
     """Return the log density of features, whatever the class, `(r, f)`; NaN of missing cells."""
     posterior = model.model_.posterior.of_first_blocks(len(cells))
     scores = feature_scores(posterior.blocks, cells)
-    bases = []
+    start = 0
     for block, x in zip(posterior.blocks, cells, strict=True):
         base = block.cell_log_base(x)
-        bases.append(np.zeros((len(scores), features_of(block))) if base is None else base)
-    scores += np.concatenate(bases, axis=1)[:, None]
+        end = start + features_of(block)
+        scores[:, :, start:end] += 0.0 if base is None else base[:, None]
+        start = end
     log_class = normalise_log(posterior.log_class[None])[0]
     by_feature = np.logaddexp.reduce(scores + log_class[:, None], axis=1)
     return np.where((scores == 0).all(axis=1), np.nan, by_feature)
@@ -382,74 +384,50 @@ def _score_features(model: NaiveBayes, cells: Sequence[Cells]) -> Array:
 # Words
 
 
-def judge_columns(result: TableCheck) -> str:
+def judge_columns(table: Any, limit: float) -> str:
     """Return which columns changed, and what tells that."""
-    columns = count(len(result.table), "column")
-    changed = result.table[result.table["changed"]].sort_values("log_bayes_factor", kind="stable")
+    columns = count(len(table), "column")
+    changed = table[table["changed"]].sort_values("log_bayes_factor", kind="stable")
     if changed.empty:
         return f"No change was found in {columns}."
-    reasons = [describe_change(row, result.limit) for row in changed.to_dict("records")]
-    return f"{len(changed)} of {columns} changed: {list_names(reasons)}."
+    texts = [describe_change(row, limit) for row in changed.to_dict("records")]
+    return f"{len(changed)} of {columns} changed: {list_names(texts)}."
 
 
 def describe_change(row: dict[str, Any], limit: float) -> str:
     """Return the name of a column, and what says that it changed."""
-    reasons = []
-    if row["log_bayes_factor"] < limit:
-        reasons.append(f"{nats(row['log_bayes_factor'])} nats")
-    if row["unseen_log_bayes_factor"] < limit:
-        levels = count(row["unseen_levels"], "new level")
-        reasons.append(f"{levels} in {percent(row['unseen'], 0)} of the cells")
-    if row["missing_log_bayes_factor"] < limit:
-        share = f"missing in {percent(row['missing'], 0)} of the rows"
-        reasons.append(f"{share}, {percent(row['missing_learnt'], 0)} when it was learnt")
+    texts = {name: percent(row[name], 0) for name in SHARES}
+    texts["nats"] = nats(row["log_bayes_factor"])
+    reasons = [text.format(**texts) for name, text in REASONS.items() if row[name] < limit]
     return f"{shorten(row['feature'], MAX_LETTERS)} ({', '.join(reasons)})"
 
 
-def judge_labels(result: TableCheck) -> str:
-    """Return the shares of the classes that moved most, and whether probabilities hold."""
-    table = result.prevalence
-    moved = (table["share"] - table["learnt"]).abs().sort_values(ascending=False, kind="stable")
+def judge_labels(table: Any, accuracy: dict[str, float]) -> str:
+    """Return the shares of the classes that moved most, and an accuracy that is not as expected."""
+    moved = (table["learnt"] - table["share"]).abs().sort_values(ascending=False, kind="stable")
     places = moved.index[:MAX_CLASSES]
     if len(table) == 2:  # one says what the other is
         places = [table["learnt"].argmin()]
-    now = "now" if result.has_labels else "now by the model"
+    now = "now" if "observed" in accuracy else "now by the model"
     parts = []
     for row in table.loc[places].to_dict("records"):
-        parts.append(
-            f"{percent(row['share'], 0)} of the rows are {shorten(row['class'], MAX_LETTERS)} "
-            f"{now} ({fixed(100 * row['lower'], 0)} to {percent(row['upper'], 0)}), "
-            f"{percent(row['learnt'], 0)} when it was learnt"
-        )
+        label = shorten(row.pop("class"), MAX_LETTERS)
+        texts = {name: percent(share, 0) for name, share in row.items()}
+        parts.append(LABEL.format(label=label, now=now, **texts))
     verdict = f"Labels: {'; '.join(parts)}."
-    accuracy = result.accuracy
     if accuracy.get("agrees", True):
         return verdict
-    side = "less" if accuracy["observed"] < accuracy["expected"] else "more"
-    promised = percent(accuracy["expected"])
-    return (
-        f"{verdict} Accuracy is {percent(accuracy['observed'])}, {side} than expected: {promised}."
-    )
+    observed, expected = percent(accuracy["observed"]), percent(accuracy["expected"])
+    return f"{verdict} Accuracy is {observed}; the probabilities promise {expected}."
 
 
-def explain(result: TableCheck, prob: float) -> tuple[str, ...]:
+def explain(limit: float, prob: float, accuracy: dict[str, float], rows: Any) -> tuple[str, ...]:
     """Return what each number assumes."""
-    accuracy = result.accuracy
-    within, shares, observed = "of all classes together", IF_SHARES, ""
-    if result.has_labels:
-        within, shares = "within the classes", COUNTED
-        observed = (
-            f" Observed: {percent(accuracy['observed'])}; log loss {fixed(accuracy['log_loss'], 3)}"
-            f" a row, expected {fixed(accuracy['expected_log_loss'], 3)}."
-        )
-    rows = []
-    for row, feature in result.rows[["row", "feature"]].itertuples(index=False):
-        rows.append(f"{quote(row)} ({shorten(feature, MAX_LETTERS)})")
-    return (
-        f"log_bayes_factor: cells {within} are distributed as they were. Changed: a factor is "
-        f"below {fixed(result.limit, 1)} nats, by chance in 5 % of tables at most if families fit.",
-        f"{shares} {100 * prob:.3g} % intervals.",
-        f"Expected accuracy: {percent(accuracy['expected'])} ({fixed(100 * accuracy['lower'], 1)} "
-        f"to {percent(accuracy['upper'])}), if the probabilities hold.{observed}",
-        f"Most unusual rows, and the column that is least usual there: {', '.join(rows)}.",
-    )
+    names = []
+    for row, feature in rows[["row", "feature"]].itertuples(index=False):
+        names.append(f"{quote(row)} ({shorten(feature, MAX_LETTERS)})")
+    notes = LABELLED if "observed" in accuracy else UNLABELLED
+    texts = {name: percent(accuracy[name]) for name in accuracy if "loss" not in name}
+    texts |= {name: fixed(accuracy[name], 3) for name in accuracy if "loss" in name}
+    texts |= {"limit": fixed(limit, 1), "prob": describe_intervals(prob), "rows": ", ".join(names)}
+    return tuple(note.format(**texts) for note in (*notes, UNUSUAL))

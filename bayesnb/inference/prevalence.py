@@ -49,7 +49,7 @@ def estimate_prevalence(proba: Array, learnt: Array, prob: float) -> Prevalence:
     share[2] = np.maximum(share[2], share[0])
     probability = np.zeros(proba.shape)
     probability[:, live] = _respond(ratio, share[0, live])
-    return Prevalence(*share, probability)
+    return Prevalence(share[0], share[1], share[2], probability)
 
 
 def _respond(ratio: Array, shares: Array) -> Array:

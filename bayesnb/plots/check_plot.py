@@ -1,4 +1,4 @@
-"""A new table beside the rows learnt: columns by the evidence of a change, shares of the classes."""
+"""A new table: columns by the evidence that they changed, and the shares of the classes."""
 
 from typing import Any
 

@@ -8,11 +8,12 @@ has changed. If nothing has, and the families have the right shape, at most 5 % 
 a factor: the mean of exp(-factor) over new rows of the distribution learnt is 1 (Markov's
 inequality, and Bonferroni's).
 
-A share has a factor under Beta(0.5, 0.5): of missing cells, and of cells of unknown levels. Of the rows
-learnt no cell has an unknown level, so theirs are those whose level no other cell has: without the
-cell it would be unknown (Good 1953). Ids are new in every table, and that is no change.
+A share has a factor under Beta(0.5, 0.5): of missing cells, and of cells of unknown levels. Of the
+rows learnt no cell has an unknown level, so theirs are those whose level no other cell has: without
+the cell it would be unknown (Good 1953). Ids are new in every table, and that is no change.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from bayesnb.numerics.special import ratio
 from bayesnb.selection.feature_evidence import cap, pool
 
 FALSE_ALARMS = 0.05  # share of unchanged tables in which a column is called changed
+MISSING, UNSEEN = "missing", "unseen"
+SHARE = "{}", "{}_learnt", "{}_log_bayes_factor"
 
 
 def find_limit(factors: int) -> float:
@@ -31,32 +34,29 @@ def find_limit(factors: int) -> float:
     return float(np.log(FALSE_ALARMS / max(factors, 1)))
 
 
-def average_classes(prior: Belief) -> Belief:
-    """Return a prior for the rows of all classes together: the mean of theirs, field by field."""
-    return prior.map(lambda array: array.mean(axis=0, keepdims=True))
-
-
 def compare_block(
-    family: Family, prior: Belief, learnt: Any, new: Any, rows: tuple[Array, Array]
+    family: Any, prior: Belief, learnt: Any, new: Any, rows: Sequence[Array]
 ) -> dict[str, Array]:
-    """Compare the stats of two tables of so many rows, `(c,)` each: numbers of features, `(f,)`."""
+    """Compare the stats of two tables of so many rows, `(c,)` each: numbers of features, `(f,)`.
+
+    They are NaN where there is no such number.
+    """
     learnt, new = learnt.aligned(new)
-    factors = same_distribution(family, prior, learnt, new)
-    nothing = np.full(factors.shape, np.nan)
-    numbers = {"log_bayes_factor": factors}
-    missing = [nothing] * 3
+    numbers = {"log_bayes_factor": same_distribution(family, prior, learnt, new)}
+    nothing = np.full(numbers["log_bayes_factor"].shape, np.nan)
+    for share in (MISSING, UNSEEN):
+        numbers |= {name.format(share): nothing for name in SHARE}
+    numbers["unseen_levels"] = nothing
     if learnt.cells is not None:
         flags = []
-        for stats, count in zip((learnt, new), rows, strict=True):
-            flags.append(BernoulliStats(count[:, None] - stats.cells, stats.cells))
-        missing = _compare_shares(*flags)
-    levels, unseen = np.zeros(factors.shape, int), [nothing] * 3
+        for stats, total in zip((learnt, new), rows, strict=True):
+            flags.append(BernoulliStats(total[:, None] - stats.cells, stats.cells))
+        numbers |= _compare_shares(MISSING, *flags)
     if family.counts_levels:
-        levels, unseen = _compare_levels(family, learnt, new)
-    for name, three in (("missing", missing), ("unseen", unseen)):
-        for part, array in zip(("", "_learnt", "_log_bayes_factor"), three, strict=True):
-            numbers[name + part] = array
-    return numbers | {"unseen_levels": levels}
+        numbers |= _compare_levels(family, pool(learnt), pool(new))
+    if family.words:  # words of one row come together: a number of them has no binomial spread
+        numbers["unseen_log_bayes_factor"] = nothing
+    return numbers
 
 
 def same_distribution(family: Family, prior: Belief, learnt: Any, new: Any) -> Array:
@@ -73,40 +73,35 @@ def same_distribution(family: Family, prior: Belief, learnt: Any, new: Any) -> A
     total = np.zeros(prior.proper.shape[1])
     for c in range(len(both)):
         one = slice(c, c + 1)
-        apart = learnt[one], new[one]
-        evidence = [prior[one].log_evidence(stats)[0] for stats in (*apart, both[one])]
-        change = evidence[0] + evidence[1] - evidence[2]
-        tables = apart[0].map(lambda *arrays: np.concatenate(arrays), apart[1])
+        change = -prior[one].log_evidence(both[one])[0]
+        for stats in (learnt, new):
+            change = change + prior[one].log_evidence(stats[one])[0]
+        tables = learnt[one].map(lambda *arrays: np.concatenate(arrays), new[one])
         total -= cap(family, change, tables)
     return total
 
 
-def _compare_levels(family: Any, learnt: Any, new: Any) -> tuple[Array, list[Array]]:
-    """Return how many levels of columns are unknown, `(f,)`, and the shares of cells with one."""
-    seen = family.seen(pool(learnt))
-    before, after = seen.counts[0], family.seen(pool(new)).counts[0]
-
-    def total(counts: Array) -> Array:
-        return np.bincount(seen.column, counts)[None]
-
+def _compare_levels(family: Any, learnt: Any, new: Any) -> dict[str, Array]:
+    """Compare the shares of cells with an unknown level, of stats of one class."""
+    before, column = family.seen(learnt).counts[0], family.seen(learnt).column
+    after = family.seen(new).counts[0]
     unknown = before == 0
-    single = before == 1
     flags = []
-    for is_unknown, counts in ((single, before), (unknown, after)):
-        flags.append(BernoulliStats(total(counts * is_unknown), total(counts * ~is_unknown)))
-    shares = _compare_shares(*flags)
-    if family.words:  # those of one row come together, so their number has no binomial spread
-        shares[2] = np.full(shares[2].shape, np.nan)
-    return total(unknown & (after > 0))[0].astype(int), shares
+    for counts, is_unknown in ((before, before == 1), (after, unknown)):
+        sides = [np.bincount(column, counts * side)[None] for side in (is_unknown, ~is_unknown)]
+        flags.append(BernoulliStats(*sides))
+    numbers = _compare_shares(UNSEEN, *flags)
+    return numbers | {"unseen_levels": np.bincount(column, unknown & (after > 0))}
 
 
-def _compare_shares(learnt: BernoulliStats, new: BernoulliStats) -> list[Array]:
+def _compare_shares(share: str, learnt: BernoulliStats, new: BernoulliStats) -> dict[str, Array]:
     """Return the new share, the one learnt, and the log Bayes factor that they are the same."""
     prior = Beta(0.5, 0.5)  # of Jeffreys: shares of cells near 0 are usual
     apart = prior.log_evidence(learnt) + prior.log_evidence(new)
     factors = (prior.log_evidence(learnt + new) - apart).sum(axis=0)
-    shares = []
+    numbers = []
     for stats in (new, learnt):
         ones = stats.ones.sum(axis=0)
-        shares.append(ratio(ones, ones + stats.zeros.sum(axis=0)))
-    return [*shares, factors]
+        numbers.append(ratio(ones, ones + stats.zeros.sum(axis=0)))
+    names = [name.format(share) for name in SHARE]
+    return dict(zip(names, [*numbers, factors], strict=True))
