@@ -355,8 +355,9 @@ def _find_unusual(model: NaiveBayes, schema: Schema, rows: Table, density: Array
     others = np.linspace(0, rows.rows - 1, min(max(most, 2), MAX_COMPARED)).astype(int)
     places = np.concatenate([order, others])
     scores = _score_features(model, [x[places] for x in schema.read(rows)])
-    below = scores[: len(order)] - np.nanmedian(scores, axis=0)
-    least = np.where(np.isnan(below), 0.0, below).argmin(axis=1)
+    scores = np.ma.masked_invalid(scores)
+    below = scores[: len(order)] - np.ma.median(scores, axis=0)
+    least = below.filled(0.0).argmin(axis=1)
     columns = {
         "row": rows.index[order],
         "log_density": density[order],

@@ -6,19 +6,20 @@ p(class | row) under the shares learnt, q. It is concave, and is maximised by ex
 maximisation: the shares are the mean of the probabilities under them. Saerens, Latinne and
 Decaestecker (2002), Adjusting the outputs of a classifier to new a priori probabilities.
 
-For intervals the shares have a uniform prior. In the coordinates z of shares = softmax(z) their
-posterior has its mode inside, also where no row speaks for a class, and near it
+An interval holds the shares of a class whose log likelihood is near enough to the largest: the
+profile likelihood, whose interval stays within [0, 1], and may end at 0 or 1. The other classes
+share what is left along the line on which they are most probable, to second order. Its slopes are
+those of the covariance of the shares, under a uniform prior, which keeps them inside; with shares =
+softmax(z), and R the `(r, c)` probabilities under them,
 
     precision of z = I + R'R - (n + c) shares shares'
-
-with R the `(r, c)` probabilities under the shares at the mode. The log-odds of a share is taken as
-normal.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.optimize import bisect
+from scipy.special import ndtri
 
 from bayesnb.families.base import Array
 
@@ -42,14 +43,12 @@ def estimate_prevalence(proba: Array, learnt: Array, prob: float) -> Prevalence:
     """
     live = learnt > 0
     ratio = proba[:, live] / learnt[live]
-    share = np.zeros((3, len(learnt)))
-    share[0, live] = _find_shares(ratio, learnt[live], 0.0)
-    share[1:, live] = _find_interval(ratio, learnt[live], prob)
-    share[1] = np.minimum(share[1], share[0])
-    share[2] = np.maximum(share[2], share[0])
+    shares = _find_shares(ratio, learnt[live], 0.0)
+    found = np.zeros((3, len(learnt)))
+    found[:, live] = [shares, *_find_intervals(ratio, shares, prob)]
     probability = np.zeros(proba.shape)
-    probability[:, live] = _respond(ratio, share[0, live])
-    return Prevalence(share[0], share[1], share[2], probability)
+    probability[:, live] = _respond(ratio, shares)
+    return Prevalence(found[0], found[1], found[2], probability)
 
 
 def _respond(ratio: Array, shares: Array) -> Array:
@@ -83,18 +82,36 @@ def _find_shares(ratio: Array, start: Array, extra: float) -> Array:
     return shares
 
 
-def _find_interval(ratio: Array, start: Array, prob: float) -> Array:
+def _find_intervals(ratio: Array, shares: Array, prob: float) -> Array:
     """Return the lower and the upper ends of intervals, `(2, c)`."""
+    ends = np.ones((2, len(shares)))
+    if len(shares) == 1:
+        return ends
+    lines = _find_slopes(ratio, np.maximum(shares, TOLERANCE))
+    least = np.log(ratio @ shares).sum() - ndtri((1 + prob) / 2) ** 2 / 2
+
+    def miss(share: float, c: int) -> float:
+        moved = np.maximum(shares + (share - shares[c]) * lines[c], 0.0)
+        moved[c] = 0.0
+        moved *= (1 - share) / max(moved.sum(), TOLERANCE)
+        moved[c] = share
+        with np.errstate(divide="ignore"):
+            return least - np.log(ratio @ moved).sum()
+
+    for c, share in enumerate(shares):
+        for side in (0, 1):
+            is_open = share == side or miss(side, c) <= 0
+            ends[side, c] = side if is_open else bisect(miss, side, share, (c,), TOLERANCE)
+    return ends
+
+
+def _find_slopes(ratio: Array, start: Array) -> Array:
+    """Return how the other shares move with the share of each class, `(c, c)`."""
     rows, classes = ratio.shape
-    if classes == 1:
-        return np.ones((2, 1))
     shares = _find_shares(ratio, start, 1.0)
     response = _respond(ratio, shares)
     outer = np.outer(shares, shares)
     precision = np.eye(classes) + response.T @ response - (rows + classes) * outer
-    covariance = np.linalg.pinv(precision, hermitian=True)
-    # derivatives of the log-odds of each share by z
-    slopes = -shares / (1 - shares)[:, None]
-    np.fill_diagonal(slopes, 1.0)
-    sd = np.sqrt(np.einsum("ck,kl,cl->c", slopes, covariance, slopes))
-    return expit(logit(shares) + np.array([[-1], [1]]) * ndtri((1 + prob) / 2) * sd)
+    derivative = np.diag(shares) - outer
+    covariance = derivative @ np.linalg.pinv(precision, hermitian=True) @ derivative
+    return covariance / np.diag(covariance)[:, None]
