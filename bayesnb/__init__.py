@@ -98,6 +98,7 @@ _NAMES = {
     "inference.posterior_draws": "DrawnWarning",
     "selection.leave_one_out": "UndefinedWarning UnverifiedWarning",
     "criticism.calibration": "calibration",
+    "criticism.check": "TableCheck check",
     "criticism.dependence": "Partition dependence partition",
     "criticism.points": "points",
     "criticism.prediction_sets": "PredictionSets prediction_sets",
@@ -105,8 +106,8 @@ _NAMES = {
     "estimators.naive_bayes": "load",
     "scale.live": "Live",
     "plots": (
-        "plot_boundary plot_calibration plot_confusion plot_column plot_dependence plot_nomogram "
-        "plot_relevance plot_uncertainty plot_waterfall plot_words"
+        "plot_boundary plot_calibration plot_check plot_confusion plot_column plot_dependence "
+        "plot_nomogram plot_relevance plot_uncertainty plot_waterfall plot_words"
     ),
     "criticism.tune": "BoundaryWarning RefusedWarning tune",
     "criticism.compare": "SmoothingComparison compare compare_smoothing",
@@ -118,6 +119,8 @@ __all__ = list(_HOME)
 
 if TYPE_CHECKING:
     from bayesnb.criticism.calibration import calibration as calibration
+    from bayesnb.criticism.check import TableCheck as TableCheck
+    from bayesnb.criticism.check import check as check
     from bayesnb.criticism.compare import SmoothingComparison as SmoothingComparison
     from bayesnb.criticism.compare import compare as compare
     from bayesnb.criticism.compare import compare_smoothing as compare_smoothing
@@ -159,6 +162,7 @@ if TYPE_CHECKING:
     from bayesnb.inference.posterior_draws import DrawnWarning as DrawnWarning
     from bayesnb.plots import plot_boundary as plot_boundary
     from bayesnb.plots import plot_calibration as plot_calibration
+    from bayesnb.plots import plot_check as plot_check
     from bayesnb.plots import plot_column as plot_column
     from bayesnb.plots import plot_confusion as plot_confusion
     from bayesnb.plots import plot_dependence as plot_dependence

@@ -426,6 +426,51 @@ def explain(console: Console, model: str, table: str, row: int, **options: Any) 
 @cli.command(
     epilog="""\b
     Examples:
+      bayesnb check churn.bnb new.csv
+      bayesnb check churn.bnb new.csv --target churned --html changes.html
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("table", type=FILE)
+@click.option("--target", metavar="COLUMN", help="The column of labels, where they are known.")
+@click.option(
+    "--html", "output", type=OUTPUT, metavar="PAGE", help="Also write a page, with a picture."
+)
+@prob_option
+@reading_options
+@common_options
+def check(
+    console: Console,
+    model: str,
+    table: str,
+    target: str | None,
+    output: str | None,
+    prob: float | None,
+    **options: Any,
+) -> None:
+    """Check whether a table has changed since a model was learnt.
+
+    Prints which columns changed, the shares of the classes, the expected accuracy, and the most
+    unusual rows. The rows that the model has learnt are not needed.
+    """
+    import bayesnb
+    from bayesnb.cli.tables import read_labelled
+
+    estimator = bayesnb.load(model)
+    X, y = read_labelled(console, estimator, table, target, options)
+    console.stages.begin(f"checking {len(X):,} rows")
+    result = bayesnb.check(estimator, X, y, ci_prob=prob)
+    write_text("-", f"{result}\n")
+    if output is not None:
+        from bayesnb.report.new_table import render_check
+
+        write_text(output, render_check(result, Path(table).name))
+        console.info(f"Wrote {output}")
+
+
+@cli.command(
+    epilog="""\b
+    Examples:
       bayesnb compare customers.csv --target churned
       bayesnb compare customers.csv --target churned --smoothing 0,0.1,1,10 \\
         --estimates map,mean -o smoothing.csv

@@ -100,11 +100,13 @@ def check_labels(y: Any, is_real: bool) -> None:
 
 
 def read_labelled(
-    console: Console, model: Any, path: str, target: str, options: Options
+    console: Console, model: Any, path: str, target: str | None, options: Options
 ) -> tuple[Any, Any]:
-    """Return rows as a model learnt them, and their labels."""
+    """Return rows as a model learnt them, and their labels, where a column holds them."""
     classes = model.classes_.tolist()
     with open_tables(console, "reading", [path], options) as tables:
+        if target is None:
+            return as_learnt(model, tables.read(kinds_of_columns(model, tables)), tables), None
         tables.check_there([target], "target")
         is_integer = model.classes_.dtype.kind == "i"
         kind = "integer" if is_integer else kind_of_levels(classes)

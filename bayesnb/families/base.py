@@ -391,6 +391,13 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         -2.996
         """
 
+    def relative_to(self, stats: S) -> Self:
+        """Return the belief whose evidence is relative to the distribution of these rows.
+
+        It is the same belief where evidence is relative to nothing.
+        """
+        return self
+
     @abstractmethod
     def log_moment(self, x: Array, s: Exponent) -> Array:
         """Return K(s) = log E[p(x | theta)**s], the log moment of the density of each cell. Exact.

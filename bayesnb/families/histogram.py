@@ -26,7 +26,7 @@ from bayesnb import formatting, numerics
 from bayesnb.families.base import Array, Belief, Cells, Parts, Rng, Stats
 from bayesnb.families.categorical import ColumnDirichlets
 from bayesnb.families.family import Family, Hyperparameters, RealNumbers, Support, unless_alike
-from bayesnb.families.grid import MAX_DEPTH, Grid
+from bayesnb.families.grid import MAX_DEPTH, MIN_SHARE, Grid
 from bayesnb.families.levels import LevelBelief, RatioDensity, TableStats
 from bayesnb.families.record import Parameter, checked, raised
 from bayesnb.families.removal import log_shares_left, staying
@@ -249,6 +249,10 @@ class AveragedHistogram(LevelBelief):
     def log_evidence(self, stats: GridStats, xp: Any = special) -> Array:
         before = self._log_evidence() if self.counts.any() else 0.0
         return self.update(stats)._log_evidence() - before
+
+    def relative_to(self, stats: GridStats) -> Self:
+        weight = np.maximum(stats.counts.sum(axis=0), MIN_SHARE)
+        return replace(self, grid=replace(self.grid, weight=weight))
 
     def _log_evidence(self) -> Array:
         """Log evidence of all rows that were counted, `(c, f)`."""

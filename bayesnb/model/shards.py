@@ -182,13 +182,13 @@ def model_of(
     else:
         model, known = before
         each = zip(known.schema.blocks, model.prior.blocks, pairs, strict=True)
-        priors = [_widen(old, belief, *pair, len(shard.classes)) for old, belief, pair in each]
+        priors = [widen(old, belief, *pair, len(shard.classes)) for old, belief, pair in each]
     prior = Product(class_prior(shard.stats.classes), tuple(priors))
     return Model(prior, shard.stats, shard.integer_weights)
 
 
-def _widen(old: Block, belief: Belief, block: Block, stats: Stats, classes: int) -> Belief:
-    """Prior of a block that may have new classes or levels.
+def widen(old: Block, belief: Belief, block: Block, stats: Stats, classes: int) -> Belief:
+    """Return the prior of a block that may have new classes or levels.
 
     One that took its scale from the first rows keeps it; one of levels is the declared one for all
     of them.

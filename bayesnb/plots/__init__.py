@@ -4,6 +4,7 @@ A function that is given no `ax` makes a new figure of pyplot, which a notebook 
 """
 
 from bayesnb.plots.boundary_plot import plot_boundary
+from bayesnb.plots.check_plot import plot_check
 from bayesnb.plots.column_plot import plot_column
 from bayesnb.plots.dependence_plot import plot_dependence, plot_relevance
 from bayesnb.plots.nomogram_plot import plot_nomogram
@@ -16,6 +17,7 @@ __all__ = [
     "COLOURS",
     "plot_boundary",
     "plot_calibration",
+    "plot_check",
     "plot_column",
     "plot_confusion",
     "plot_dependence",

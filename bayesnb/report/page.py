@@ -209,13 +209,20 @@ def render_section(section: Section) -> str:
     return str(macros.show_all(section.content))
 
 
-def render_page(title: str, author: str, sections: Sequence[Section], is_open: Any) -> Page:
+def render_page(
+    title: str,
+    author: str,
+    sections: Sequence[Section],
+    is_open: Any,
+    kicker: str = "Model report",
+) -> Page:
     """Return the document; the first section stands above the contents, and some start open."""
     folder = Path(__file__).parent
     style, script = (Markup((folder / file).read_text("utf-8")) for file in ("page.css", "page.js"))
     page = {
         "title": name(title, MAX_TEXT),
         "author": name(author, MAX_TEXT),
+        "kicker": kicker,
         "headline": sections[0],
         "sections": sections[1:],
         "open": is_open,

@@ -46,8 +46,12 @@ def log_bayes_factors(prior: Belief, stats: Any) -> Array:
     A variance that classes share is shared under both hypotheses, which then differ in the
     means alone.
     """
-    pooled = reduce(add, (stats[c : c + 1] for c in range(len(stats))))
-    return prior.log_evidence(stats).sum(axis=0) - prior[:1].log_evidence(pooled)[0]
+    return prior.log_evidence(stats).sum(axis=0) - prior[:1].log_evidence(pool(stats))[0]
+
+
+def pool(stats: Any) -> Any:
+    """Return the stats of all classes together, as of one class."""
+    return reduce(add, (stats[c : c + 1] for c in range(len(stats))))
 
 
 def cautious(family: Family, prior: Belief, stats: Any) -> Array:
@@ -58,7 +62,11 @@ def cautious(family: Family, prior: Belief, stats: Any) -> Array:
     Below 0 the prior has the last word: with learnt concentrations, both hypotheses may take
     all classes to be alike, and then nothing speaks against either.
     """
-    declared = log_bayes_factors(prior, stats)
+    return cap(family, log_bayes_factors(prior, stats), stats)
+
+
+def cap(family: Family, declared: Array, stats: Any) -> Array:
+    """Return log Bayes factors, those of levels capped by those of learnt concentrations."""
     if not isinstance(family, HasCounts) or not family.counts_levels or not (declared > 0).any():
         return declared
     return np.minimum(declared, np.maximum(_learnt(family.seen(stats)), 0.0))

@@ -1,0 +1,59 @@
+"""A page about a new table: what `bayesnb.check` found."""
+
+from typing import Any
+
+from bayesnb.formatting import nats, percent
+from bayesnb.plots.check_plot import plot_check
+from bayesnb.plots.style import off_screen
+from bayesnb.report.page import (
+    Claim,
+    Figures,
+    Items,
+    Page,
+    Section,
+    Table,
+    draw,
+    name,
+    name_column,
+    render_page,
+)
+
+PICTURE = "The evidence that each column changed, and the shares of the classes, learnt and new."
+COLUMNS = "Below 0 nats a column differs from the rows learnt"
+CLASSES = "Shares of the classes in the new rows, with intervals, and in the rows learnt"
+ROWS = "New rows with the lowest density under the model, in nats"
+
+
+def render_check(result: Any, source: str) -> Page:
+    """Return the page about a `TableCheck` of the table of this name."""
+    with off_screen():
+        picture = draw(plot_check(result)[0], PICTURE)
+    first, second = result.verdict.splitlines()
+    sections = [
+        Section("verdict", "Verdict", [Claim(first), second]),
+        Section("picture", "Columns and classes", [Figures([picture])]),
+        Section("columns", "Columns", [show_frame(COLUMNS, result.table)]),
+        Section("classes", "Classes", [show_frame(CLASSES, result.prevalence)]),
+        Section("rows", "Unusual rows", [show_frame(ROWS, result.rows)]),
+        Section("assumptions", "What the numbers assume", [Items(result.notes)]),
+    ]
+    anchors = [section.anchor for section in sections]
+    return render_page(f"Has {source} changed?", "", sections, anchors, "Check of a new table")
+
+
+def show_frame(caption: str, frame: Any) -> Table:
+    """Return a frame as a table: nats, shares, and names."""
+    columns = {}
+    formats = {}
+    for key, values in frame.items():
+        title = key.replace("_", " ")
+        is_nats = "log" in key or "median" in key
+        formats[title] = nats if is_nats else percent
+        columns[title] = values.tolist()
+        if key == "feature":
+            columns[title] = [name_column(value) for value in values]
+        elif key == "changed":
+            columns[title] = ["changed" if value else "" for value in values]
+        elif key in ("class", "row"):
+            columns[title] = [name(value) for value in values]
+    return Table(caption, columns, formats)
