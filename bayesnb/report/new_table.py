@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bayesnb.formatting import nats, percent
+from bayesnb.formatting import nats, number, percent
 from bayesnb.plots.check_plot import plot_check
 from bayesnb.plots.style import off_screen
 from bayesnb.report.page import (
@@ -49,6 +49,8 @@ def show_frame(caption: str, frame: Any) -> Table:
         title = key.replace("_", " ")
         is_nats = "log" in key or "median" in key
         formats[title] = nats if is_nats else percent
+        if key == "unseen_levels":
+            formats[title] = number
         columns[title] = values.tolist()
         if key == "feature":
             columns[title] = [name_column(value) for value in values]
