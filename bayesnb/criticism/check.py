@@ -18,7 +18,7 @@ from bayesnb.data import Table, refuse_lazy
 from bayesnb.data.cells import UnseenLevelWarning
 from bayesnb.data.columns import encode
 from bayesnb.estimators import NaiveBayes, check_estimator
-from bayesnb.estimators.base import check_is_fitted, check_labels, read_rows
+from bayesnb.estimators.base import check_labels, read_rows
 from bayesnb.estimators.inspection import name_feature
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import count, fixed, list_names, nats, percent, quote, shorten
