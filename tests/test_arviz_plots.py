@@ -186,7 +186,8 @@ def test_columns_are_left_out_where_they_are_too_many(monkeypatch: pytest.Monkey
     monkeypatch.setattr(drawn_trees, "MAX_BYTES", 10_000)
     tree = model.to_datatree(x, y, draws=10, chains=2, rng=1)
     assert "too many numbers" in tree.attrs["omitted"]
-    assert list(tree["posterior_predictive"].data_vars) == ["y", "p"]
+    assert list(tree["posterior_predictive"].data_vars) == ["y"]
+    assert list(tree["prior_predictive"].data_vars) == ["y"]
     assert {"0", "1", "2"} <= set(tree["observed_data"].data_vars)
 
 

@@ -434,8 +434,9 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         as well, and are in the predictions and, those of the forest, in the likelihood `row`; the
         parameters that are shown, and `log_prior`, are of the columns alone. The closed form of the
         posterior is in `posterior_`. Labels other than numbers, booleans, dates and text become
-        text. What would take more than 2 GiB is refused; columns are not drawn again where that
-        would take more than half a GiB, which the tree's attributes say. Columns of words are not.
+        text. What would take more than 2 GiB is refused; `p` and columns of `posterior_predictive`
+        are left out where they would take more than half a GiB, which the tree's attributes say.
+        Columns of words are not drawn again.
 
         Examples
         --------
