@@ -1,5 +1,6 @@
 """Rows without labels, learnt by expectation and maximisation."""
 
+import warnings
 from typing import Any
 
 import dask.array
@@ -170,6 +171,31 @@ def test_classes_without_a_labelled_row_are_known_and_rare_cells_do_not_overflow
     proba = model.predict_proba(x)
     assert np.isfinite(proba).all()
     assert proba[:, 2].mean() < 0.1
+
+
+def test_very_few_labels_tell_nothing_and_lists_of_words_are_rows() -> None:
+    x, y = draw(0, 60)
+    few = NaiveBayes("gaussian").fit(x, hide(y, 4), unlabelled_weight="auto")
+    assert few.unlabelled_weight_ == 0
+    texts = [["cheap", "pills"], ["see", "you"], ["cheap", "offer"], ["see", "her"], ["offer"]]
+    labels = ["spam", "ham", None, None, None]
+    model = NaiveBayes("multinomial").fit(texts, labels, unlabelled_weight=1.0)
+    assert model.predict([["offer"], ["her"]]).tolist() == ["spam", "ham"]
+
+
+@pytest.mark.parametrize("dependence", [None, "pairs", "all"])
+def test_levels_that_no_labelled_row_has_are_learnt(dependence: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = np.array(["a", "b"], object)[rng.integers(0, 2, 300)]
+    town = np.where(rng.random(300) < 0.8, np.where(y == "a", "Bern", "Brig"), "Biel")
+    table = pd.DataFrame({"town": town, "copy": town, "x": rng.normal(size=300) + 2 * (y == "b")})
+    table.loc[150:, "town"] = table.loc[150:, "town"].replace({"Brig": "Basel"})
+    model = NaiveBayes(dependence=dependence)
+    model.fit(table, hide(y, 150), unlabelled_weight=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of a level that nobody knows
+        assert model.score(table[150:], y[150:]) > 0.85
+        model.predict_interval(table[150:155])
 
 
 def test_what_was_learnt_goes_on() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.data import Table, is_lazy, is_missing, refuse_lazy
+from bayesnb.data import Table, is_lazy, refuse_lazy
 from bayesnb.data.cells import NEVER_LEARNT
 from bayesnb.data.checks import warn_of_columns
 from bayesnb.data.columns import DECLARE, encode, weights
@@ -415,7 +415,7 @@ class IncrementalMixin(ModelHolder):
         for name, each in (("X", X), ("y", y)):
             refuse_lazy(each, name)
         labels = np.asarray(y)
-        unlabelled = find_unlabelled(labels, is_missing)
+        unlabelled = find_unlabelled(labels)
         table = self._table(X, reset=True)
         check_consistent_length(range(table.rows), labels)
         if unlabelled.all():
@@ -431,22 +431,32 @@ class IncrementalMixin(ModelHolder):
         chosen = 0.0
         if unlabelled.any():
             others = learnt._open(table.take(unlabelled).native)
+            wide = learnt._widened(others)
             parts = Unlabelled(
-                learnt.fitted_,
-                read_labelled_rows(learnt, *labelled)[1],
-                learnt.schema_.read(others),
+                wide.fitted_,
+                read_labelled_rows(wide, *labelled)[1],
+                wide.schema_.read(others),
                 counts[unlabelled],
-                learnt._class_prior_rule(learnt.classes_),
-                learnt._find_new_temper,
+                wide._class_prior_rule(wide.classes_),
+                wide._find_new_temper,
                 self.n_jobs,
             )
             chosen = unlabelled_weight
             if unlabelled_weight == AUTO:
                 chosen = parts.choose_weight()
-            learnt._set_fitted(parts.learn(chosen))
+            if chosen > 0:
+                learnt._set_fitted(parts.learn(chosen))
         learnt.unlabelled_weight_ = float(chosen)
         self.__dict__.update(learnt.__dict__)
         return self
+
+    def _widened(self, table: Table) -> Self:
+        """Return a copy that also knows the levels of a table, of which it has seen none."""
+        fitted = self.fitted_
+        shard = fitted.shard.laid_out(fitted.classes, fitted.schema.grown(table))
+        rule = self._class_prior_rule(fitted.classes)
+        model = model_of(shard, rule, (fitted.model, fitted.shard))
+        return copy(self)._set_fitted(replace(fitted, schema=shard.schema, model=model))
 
     def _count(
         self,

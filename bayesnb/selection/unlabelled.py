@@ -10,17 +10,16 @@ Exponents stay those of the labelled rows: leave-one-out of rows that the others
 by their probabilities, would say that the columns can be trusted more.
 
 Whether it helps at all depends on how true the model is. So weights are compared by labelled rows
-that are held out, in folds: each fold is taken back by algebra, and all else is found anew without
-it, but for families, links and the covariance.
+that are held out, in folds: all but families, links and the covariance is found anew without each.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from bayesnb.data import is_missing
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.families.removal import PREDICTIVE
@@ -99,7 +98,9 @@ class Unlabelled:
 
     def choose_weight(self) -> float:
         """Return the weight by which held-out labels are predicted best; 0 unless it is clear."""
-        folds = fold_of_rows(min(FOLDS, len(self.rows.codes)), self.rows.codes, 0)
+        if len(self.rows.codes) < FOLDS:
+            return 0.0
+        folds = fold_of_rows(FOLDS, self.rows.codes, 0)
         scores = np.zeros((1 + len(WEIGHTS), len(folds)))
         for fold in range(folds.max() + 1):
             gone = folds == fold
@@ -116,9 +117,9 @@ class Unlabelled:
         return WEIGHTS[int(gain.argmax())] if gain.any() else 0.0
 
 
-def find_unlabelled(labels: Array, is_missing: Callable[[Any], Array]) -> Array:
+def find_unlabelled(labels: Array) -> Array:
     """Return which labels are missing: None, NaN, or -1 among numbers, `(r,)`."""
-    unlabelled = np.asarray(is_missing(labels), bool)
+    unlabelled = is_missing(labels)
     if labels.dtype.kind in "ifO":
         there = np.flatnonzero(~unlabelled)
         unlabelled[there] = [label == -1 for label in labels[there].tolist()]
