@@ -36,7 +36,7 @@ from bayesnb import (
     plot_check,
 )
 from bayesnb.cli import main
-from bayesnb.formatting import MINUS
+from bayesnb.formatting import MINUS, nats, percent
 from bayesnb.inference.prevalence import estimate_prevalence
 
 Array = np.ndarray
@@ -560,6 +560,13 @@ def test_check_writes_a_page(folder: Path, capsys: pytest.CaptureFixture) -> Non
     assert html.count("<svg") == 1
     assert '<th scope="row">plan</th>' in html
     assert "<b>" not in html
+    plan = re.search(r'<th scope="row">plan</th>(.*?)</tr>', html, re.DOTALL)
+    cells = re.findall(r">([^<]+)</td>", plan[1])
+    table = check(load(folder / "model.bnb"), pd.read_csv(folder / "other.csv", dtype={"zip": str}))
+    row = table.to_frame().set_index("feature").loc["plan"]
+    assert cells[0] == nats(row["log_bayes_factor"])
+    assert cells[4] == percent(row["unseen"])
+    assert cells[-2:] == ["1", "changed"]
     assert not re.search(r"(src|href)=\"(?!#)", html)  # nothing is loaded
 
 
