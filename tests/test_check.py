@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from quapy.method.aggregative import EMQ
 from scipy import sparse
+from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from scipy.stats import binom, chi2
 from sklearn.metrics import accuracy_score, log_loss
@@ -126,6 +127,27 @@ def count_alarms(is_labelled: bool, tables: int, families: Any = FAMILIES) -> in
 @pytest.mark.parametrize("is_labelled", [True, False])
 def test_noise_is_no_change(is_labelled: bool) -> None:
     assert count_alarms(is_labelled, 30) <= 3
+
+
+def test_a_histogram_on_a_grid_of_few_rows_is_no_change_of_many() -> None:
+    factors = []
+    for seed in range(30):
+        x = np.random.default_rng(seed).normal(size=(5060, 1))
+        model = NaiveBayes(Histogram()).fit(x[:60], np.arange(60) % 2)
+        factors.append(check(model, x[60:]).table["log_bayes_factor"][0])
+    assert np.mean(factors) > 0
+    assert min(factors) > -3
+
+
+def test_a_change_is_below_a_limit_that_counts_the_factors() -> None:
+    rng = np.random.default_rng(0)
+    (X, y), (new, _) = draw(rng, 100), draw(rng, 100)
+    result = check(fit(X, y), new.assign(height=new["height"] + 0.8, flag=True))
+    # six distributions, six shares of missing cells, three of new levels
+    np.testing.assert_allclose(result.limit, np.log(0.05 / 15))
+    factors = result.table.filter(like="factor").min(axis=1)
+    assert (result.table["changed"] == (factors < result.limit)).all()
+    assert 0 < result.table["changed"].sum() < 6
 
 
 @pytest.mark.slow
@@ -352,6 +374,25 @@ def test_intervals_of_prevalence_cover(true: list[float]) -> None:
     np.testing.assert_allclose(covered / times, 0.9, atol=3 * se)
 
 
+def test_intervals_end_where_the_profile_likelihood_has_fallen() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 500, p=[0.2, 0.3, 0.5])
+    x = rng.normal(size=(500, 3)) + np.eye(3)[y]
+    x[:, 1] = x[:, 2] + rng.normal(size=500)  # so that two classes are hard to tell apart
+    proba = softmax(x, axis=1)
+    shares, lower, upper = estimate_prevalence(proba, np.full(3, 1 / 3), 0.9)
+    best = np.log(proba @ shares).sum()
+    for c, ends in enumerate(zip(lower, upper, strict=True)):
+        for end in ends:
+
+            def lose(part: float, c: int = c, end: float = end) -> float:
+                others = np.insert([part * (1 - end), (1 - part) * (1 - end)], c, end)
+                return best - np.log(proba @ others).sum()
+
+            drop = minimize_scalar(lose, bounds=(0, 1), method="bounded").fun
+            np.testing.assert_allclose(2 * drop, chi2.ppf(0.9, 1), rtol=0.03)
+
+
 def test_a_shift_of_prevalence_is_found_and_corrected() -> None:
     rng = np.random.default_rng(0)
     X, y = draw(rng, 3000, 0.2)
@@ -456,6 +497,17 @@ def test_unusual_rows_are_named_with_the_column_that_makes_them_so() -> None:
     np.testing.assert_allclose(result.rows["log_density"], np.sort(density)[:5])
     np.testing.assert_allclose(by_row["below_median"], np.median(density) - by_row["log_density"])
     assert "'row 17' (height)" in result.notes[-1]
+
+
+def test_a_number_is_unusual_by_its_density_among_all_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, y = draw(rng, 1000)
+    columns = ["income", "height"]
+    model = fit(X[columns], y, {name: FAMILIES[name] for name in columns})
+    new = X[columns].assign(height=0.3)
+    assert (check(model, new).rows["feature"] == "income").all()
+    new.loc[7] = [X["income"].median(), 2.5]  # less dense than usual, as an income is by far
+    assert 7 not in check(model, new).rows["row"].tolist()
 
 
 # Refusals
