@@ -505,9 +505,8 @@ def test_a_number_is_unusual_by_its_density_among_all_rows() -> None:
     columns = ["income", "height"]
     model = fit(X[columns], y, {name: FAMILIES[name] for name in columns})
     new = X[columns].assign(height=0.3)
+    new.loc[new["income"] > new["income"].quantile(0.95), "height"] = 2.0  # a little unusual
     assert (check(model, new).rows["feature"] == "income").all()
-    new.loc[7] = [X["income"].median(), 2.5]  # less dense than usual, as an income is by far
-    assert 7 not in check(model, new).rows["row"].tolist()
 
 
 # Refusals
