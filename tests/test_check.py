@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from quapy.method.aggregative import EMQ
 from scipy import sparse
+from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from scipy.stats import beta
+from scipy.stats import binom, chi2
 from sklearn.metrics import accuracy_score, log_loss
 
 from bayesnb import (
@@ -36,7 +37,7 @@ from bayesnb import (
     plot_check,
 )
 from bayesnb.cli import main
-from bayesnb.formatting import MINUS
+from bayesnb.formatting import MINUS, nats, percent
 from bayesnb.inference.prevalence import estimate_prevalence
 
 Array = np.ndarray
@@ -126,6 +127,27 @@ def count_alarms(is_labelled: bool, tables: int, families: Any = FAMILIES) -> in
 @pytest.mark.parametrize("is_labelled", [True, False])
 def test_noise_is_no_change(is_labelled: bool) -> None:
     assert count_alarms(is_labelled, 30) <= 3
+
+
+def test_a_histogram_on_a_grid_of_few_rows_is_no_change_of_many() -> None:
+    factors = []
+    for seed in range(15):
+        x = np.random.default_rng(seed).normal(size=(3060, 1))
+        model = NaiveBayes(Histogram()).fit(x[:60], np.arange(60) % 2)
+        factors.append(check(model, x[60:]).table["log_bayes_factor"][0])
+    assert np.mean(factors) > 0
+    assert min(factors) > -3
+
+
+def test_a_change_is_below_a_limit_that_counts_the_factors() -> None:
+    rng = np.random.default_rng(0)
+    (X, y), (new, _) = draw(rng, 100), draw(rng, 100)
+    result = check(fit(X, y), new.assign(height=new["height"] + 0.8, flag=True))
+    # six distributions, six shares of missing cells, three of new levels
+    np.testing.assert_allclose(result.limit, np.log(0.05 / 15))
+    factors = result.table.filter(like="factor").min(axis=1)
+    assert (result.table["changed"] == (factors < result.limit)).all()
+    assert 0 < result.table["changed"].sum() < 6
 
 
 @pytest.mark.slow
@@ -323,20 +345,18 @@ def test_prevalence_is_that_of_quapy(
     y = rng.choice(classes, 500, p=true)
     logits = rng.normal(size=(500, classes)) + information * np.eye(classes)[y]
     proba = softmax(information * logits + np.log(learnt), axis=1)
-    share, probability = EMQ.EM(learnt, proba, epsilon=1e-13)
-    result = estimate_prevalence(proba, learnt, 0.9)
-    np.testing.assert_allclose(result.share, share, atol=1e-6)
-    np.testing.assert_allclose(result.probability, probability, atol=1e-5)
-    assert (result.lower <= result.share).all()
-    assert (result.share <= result.upper).all()
+    share, _ = EMQ.EM(learnt, proba, epsilon=1e-13)
+    shares, lower, upper = estimate_prevalence(proba, learnt, 0.9)
+    np.testing.assert_allclose(shares, share, atol=1e-6)
+    assert (lower <= shares).all()
+    assert (shares <= upper).all()
 
 
 def test_a_class_that_cannot_be_stays_so() -> None:
     proba = np.array([[0.8, 0.2, 0.0], [0.1, 0.9, 0.0]])
     result = estimate_prevalence(proba, np.array([0.5, 0.5, 0.0]), 0.9)
-    assert result.share[2] == result.lower[2] == result.upper[2] == 0
-    alone = estimate_prevalence(np.ones((5, 1)), np.ones(1), 0.9)
-    assert alone.share[0] == alone.lower[0] == alone.upper[0] == 1
+    assert (result[:, 2] == 0).all()
+    assert (estimate_prevalence(np.ones((5, 1)), np.ones(1), 0.9) == 1).all()
 
 
 @pytest.mark.parametrize("true", [[0.2, 0.8], [0.03, 0.97], [0.1, 0.3, 0.6]])
@@ -348,10 +368,29 @@ def test_intervals_of_prevalence_cover(true: list[float]) -> None:
         rng = np.random.default_rng(seed)
         y = rng.choice(classes, 400, p=true)
         x = rng.normal(size=(400, classes)) + 1.5 * np.eye(classes)[y]
-        result = estimate_prevalence(softmax(1.5 * x, axis=1), learnt, 0.9)
-        covered += (result.lower <= true) & (true <= result.upper)
+        _, lower, upper = estimate_prevalence(softmax(1.5 * x, axis=1), learnt, 0.9)
+        covered += (lower <= true) & (true <= upper)
     se = np.sqrt(0.9 * 0.1 / times)
     np.testing.assert_allclose(covered / times, 0.9, atol=3 * se)
+
+
+def test_intervals_end_where_the_profile_likelihood_has_fallen() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 500, p=[0.2, 0.3, 0.5])
+    x = rng.normal(size=(500, 3)) + np.eye(3)[y]
+    x[:, 1] = x[:, 2] + rng.normal(size=500)  # so that two classes are hard to tell apart
+    proba = softmax(x, axis=1)
+    shares, lower, upper = estimate_prevalence(proba, np.full(3, 1 / 3), 0.9)
+    best = np.log(proba @ shares).sum()
+    for c, ends in enumerate(zip(lower, upper, strict=True)):
+        for end in ends:
+
+            def lose(part: float, c: int = c, end: float = end) -> float:
+                others = np.insert([part * (1 - end), (1 - part) * (1 - end)], c, end)
+                return best - np.log(proba @ others).sum()
+
+            drop = minimize_scalar(lose, bounds=(0, 1), method="bounded").fun
+            np.testing.assert_allclose(2 * drop, chi2.ppf(0.9, 1), rtol=0.03)
 
 
 def test_a_shift_of_prevalence_is_found_and_corrected() -> None:
@@ -362,8 +401,12 @@ def test_a_shift_of_prevalence_is_found_and_corrected() -> None:
     model = fit(X, y, {name: FAMILIES[name] for name in X})
     result = check(model, new)
     table = result.prevalence.set_index("class").loc["churned"]
+    proba = model.predict_proba(new)
     assert table["lower"] < 0.6 < table["upper"]
-    assert log_loss(labels, result.probability) < log_loss(labels, model.predict_proba(new)) - 0.05
+    odds = proba[:, 0] / proba[:, 1] * table["share"] / (1 - table["share"])
+    odds *= (y == "stays").mean() / (y == "churned").mean()
+    np.testing.assert_allclose(result.probability[:, 0], odds / (1 + odds), rtol=0.01)
+    assert log_loss(labels, result.probability) < log_loss(labels, proba) - 0.05
     words = result.verdict.splitlines()[1].replace("\u00a0", " ")
     low, high = (f"{100 * table[name]:.0f} %" for name in ("lower", "upper"))
     assert f"of the rows are churned now by the model ({low} to {high}), 21 % when" in words
@@ -378,10 +421,11 @@ def test_prevalence_is_counted_where_labels_are_known() -> None:
     table = check(fit(X, y), new, labels, ci_prob=0.8).prevalence.set_index("class")
     for label in ("stays", "churned"):
         count = (labels == label).sum()
-        low, high = beta(count + 1, 151 - count).interval(0.8)
         assert table.loc[label, "share"] == count / 150
         assert table.loc[label, "learnt"] == (y == label).mean()
-        np.testing.assert_allclose(table.loc[label, ["lower", "upper"]].tolist(), [low, high])
+        for end in table.loc[label, ["lower", "upper"]]:  # as likely as the interval is wide
+            drop = binom.logpmf(count, 150, count / 150) - binom.logpmf(count, 150, end)
+            np.testing.assert_allclose(2 * drop, chi2.ppf(0.8, 1), rtol=1e-6)
 
 
 # Accuracy
@@ -453,6 +497,16 @@ def test_unusual_rows_are_named_with_the_column_that_makes_them_so() -> None:
     np.testing.assert_allclose(result.rows["log_density"], np.sort(density)[:5])
     np.testing.assert_allclose(by_row["below_median"], np.median(density) - by_row["log_density"])
     assert "'row 17' (height)" in result.notes[-1]
+
+
+def test_a_number_is_unusual_by_its_density_among_all_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, y = draw(rng, 1000)
+    columns = ["income", "height"]
+    model = fit(X[columns], y, {name: FAMILIES[name] for name in columns})
+    new = X[columns].assign(height=0.3)
+    new.loc[new["income"] > new["income"].quantile(0.95), "height"] = 2.0  # a little unusual
+    assert (check(model, new).rows["feature"] == "income").all()
 
 
 # Refusals
@@ -560,6 +614,13 @@ def test_check_writes_a_page(folder: Path, capsys: pytest.CaptureFixture) -> Non
     assert html.count("<svg") == 1
     assert '<th scope="row">plan</th>' in html
     assert "<b>" not in html
+    plan = re.search(r'<th scope="row">plan</th>(.*?)</tr>', html, re.DOTALL)
+    cells = re.findall(r">([^<]+)</td>", plan[1])
+    table = check(load(folder / "model.bnb"), pd.read_csv(folder / "other.csv", dtype={"zip": str}))
+    row = table.to_frame().set_index("feature").loc["plan"]
+    assert cells[0] == nats(row["log_bayes_factor"])
+    assert cells[4] == percent(row["unseen"])
+    assert cells[-2:] == ["1", "changed"]
     assert not re.search(r"(src|href)=\"(?!#)", html)  # nothing is loaded
 
 

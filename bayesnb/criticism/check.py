@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv, entr, ndtri
+from scipy.special import entr, ndtri
 
 from bayesnb import results
 from bayesnb.criticism.fitted_rows import VerdictTable
@@ -32,6 +32,7 @@ from bayesnb.model.product import (
 )
 from bayesnb.model.schema import Schema
 from bayesnb.model.shards import Shard, widen
+from bayesnb.numerics.special import ratio
 from bayesnb.results.tables import Formats, describe_intervals
 from bayesnb.selection.changes import compare_block, find_limit
 from bayesnb.selection.feature_evidence import check_comparable, pool
@@ -42,6 +43,7 @@ MAX_CLASSES = 3  # in the verdict
 MAX_LETTERS = 30  # of a name there
 MAX_COMPARED = 100  # rows that say what is usual in a column
 SHARES = ["missing", "missing_learnt", "unseen"]
+PREVALENCE = "share", "lower", "upper", "learnt"
 ADVICE = "Leave such rows out."
 REASONS = {
     "log_bayes_factor": "{nats} nats",
@@ -305,17 +307,17 @@ def _compare_columns(
 def _find_prevalence(
     model: NaiveBayes, proba: Array, codes: Array | None, prob: float
 ) -> tuple[Any, Array]:
-    """Return the shares of the classes, counted or estimated, and probabilities under them."""
-    log_class = normalise_log(model.model_.read(model.estimate).log_class[None])[0]
-    share, lower, upper, probability = estimate_prevalence(proba, np.exp(log_class), prob)
-    if codes is not None:
-        counts = np.bincount(codes, minlength=len(log_class))
-        share = counts / len(codes)
-        ends = [(1 - prob) / 2], [(1 + prob) / 2]
-        lower, upper = betaincinv(counts + 1, len(codes) - counts + 1, ends)
-        lower, upper = np.minimum(lower, share), np.maximum(upper, share)
+    """Return the shares of the classes, and the probabilities of rows under them."""
+    learnt = np.exp(normalise_log(model.model_.read(model.estimate).log_class[None])[0])
+    if codes is None:
+        found = estimate_prevalence(proba, learnt, prob)
+    else:
+        even = np.full(len(learnt), 1 / len(learnt))
+        found = estimate_prevalence(np.eye(len(learnt))[codes], even, prob)
+    probability = proba * ratio(found[0], learnt)
+    probability /= probability.sum(axis=1, keepdims=True)
     rows = model.model_.stats.classes.counts
-    shares = {"share": share, "lower": lower, "upper": upper, "learnt": rows / rows.sum()}
+    shares = dict(zip(PREVALENCE, [*found, rows / rows.sum()], strict=True))
     return results.datasets.frame({"class": model.classes_} | shares), probability
 
 

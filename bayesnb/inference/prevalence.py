@@ -15,8 +15,6 @@ softmax(z), and R the `(r, c)` probabilities under them,
     precision of z = I + R'R - (n + c) shares shares'
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.optimize import bisect
 from scipy.special import ndtri
@@ -27,28 +25,18 @@ TOLERANCE = 1e-10
 MAX_STEPS = 5_000
 
 
-class Prevalence(NamedTuple):
-    """Shares of classes with their intervals, `(c,)`, and probabilities under them, `(r, c)`."""
+def estimate_prevalence(proba: Array, learnt: Array, prob: float) -> Array:
+    """Estimate shares of classes and the ends of their intervals, `(3, c)`.
 
-    share: Array
-    lower: Array
-    upper: Array
-    probability: Array
-
-
-def estimate_prevalence(proba: Array, learnt: Array, prob: float) -> Prevalence:
-    """Estimate shares by probabilities of the classes, `(r, c)`, under the shares learnt, `(c,)`.
-
-    A class that cannot be, of the share 0, stays so.
+    By probabilities of the classes, `(r, c)`, under the shares learnt, `(c,)`. Those of labels that
+    are known are 0 and 1. A class that cannot be, of the share 0, stays so.
     """
     live = learnt > 0
     ratio = proba[:, live] / learnt[live]
     shares = _find_shares(ratio, learnt[live], 0.0)
     found = np.zeros((3, len(learnt)))
     found[:, live] = [shares, *_find_intervals(ratio, shares, prob)]
-    probability = np.zeros(proba.shape)
-    probability[:, live] = _respond(ratio, shares)
-    return Prevalence(found[0], found[1], found[2], probability)
+    return found
 
 
 def _respond(ratio: Array, shares: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bayesnb.criticism.check import REASONS
 from bayesnb.formatting import nats, number, percent
 from bayesnb.plots.check_plot import plot_check
 from bayesnb.plots.style import off_screen
@@ -22,6 +23,18 @@ PICTURE = "The evidence that each column changed, and the shares of the classes,
 COLUMNS = "Below 0 nats a column differs from the rows learnt"
 CLASSES = "Shares of the classes in the new rows, with intervals, and in the rows learnt"
 ROWS = "New rows with the lowest density under the model, in nats"
+TEXTS: dict[str, Any] = {
+    "feature": name_column,
+    "changed": {True: "changed", False: ""}.get,
+    "class": name,
+    "row": name,
+}
+NUMBERS = {
+    "unseen_levels": number,
+    "log_density": nats,
+    "below_median": nats,
+    **dict.fromkeys(REASONS, nats),
+}
 
 
 def render_check(result: Any, source: str) -> Page:
@@ -42,20 +55,11 @@ def render_check(result: Any, source: str) -> Page:
 
 
 def show_frame(caption: str, frame: Any) -> Table:
-    """Return a frame as a table: nats, shares, and names."""
+    """Return a frame as a table of names, nats and shares."""
     columns = {}
     formats = {}
     for key, values in frame.items():
         title = key.replace("_", " ")
-        is_nats = "log" in key or "median" in key
-        formats[title] = nats if is_nats else percent
-        if key == "unseen_levels":
-            formats[title] = number
-        columns[title] = values.tolist()
-        if key == "feature":
-            columns[title] = [name_column(value) for value in values]
-        elif key == "changed":
-            columns[title] = ["changed" if value else "" for value in values]
-        elif key in ("class", "row"):
-            columns[title] = [name(value) for value in values]
+        columns[title] = [TEXTS[key](x) for x in values] if key in TEXTS else values.tolist()
+        formats[title] = NUMBERS.get(key, percent)
     return Table(caption, columns, formats)
