@@ -116,7 +116,7 @@ class TableCheck(VerdictTable):
     >>> from bayesnb import GaussianNB, check
     >>> x, y = [[0.0], [1.0], [2.0], [10.0], [11.0], [12.0]], list("aaabbb")
     >>> round(check(GaussianNB().fit(x, y), [[1.0], [9.0]]).accuracy["expected"], 2)
-    0.99
+    0.89
     """
 
     prevalence: Any
