@@ -47,7 +47,7 @@ PREVALENCE = "share", "lower", "upper", "learnt"
 ADVICE = "Leave such rows out."
 REASONS = {
     "log_bayes_factor": "{nats} nats",
-    "unseen_log_bayes_factor": "new levels in {unseen} of the cells",
+    "unseen_log_bayes_factor": "new levels in {unseen} of the cells, {unseen_learnt} expected",
     "missing_log_bayes_factor": "missing in {missing} of the rows, {missing_learnt} before",
 }
 LABEL = "{share} of the rows are {label} {now} ({lower} to {upper}), {learnt} when it was learnt"
@@ -395,7 +395,7 @@ def judge_columns(table: Any, limit: float) -> str:
 
 def describe_change(row: dict[str, Any], limit: float) -> str:
     """Return the name of a column, and what says that it changed."""
-    texts = {name: percent(row[name], 0) for name in SHARES}
+    texts = {name: percent(row[name], 0) for name in (*SHARES, "unseen_learnt")}
     texts["nats"] = nats(row["log_bayes_factor"])
     reasons = [text.format(**texts) for name, text in REASONS.items() if row[name] < limit]
     return f"{shorten(row['feature'], MAX_LETTERS)} ({', '.join(reasons)})"
