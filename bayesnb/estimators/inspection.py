@@ -483,7 +483,7 @@ class InspectionMixin(ModelHolder):
         --------
         >>> from bayesnb import NaiveBayes
         >>> model = NaiveBayes("categorical").fit([["a"], ["a"], ["b"]], ["x", "x", "y"])
-        >>> print(model.to_sql("letters")[:11])
+        >>> print(model.to_sql("letters")[:10])
         WITH cells
         """
         check_is_fitted(self)
