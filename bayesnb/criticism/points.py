@@ -28,7 +28,7 @@ from bayesnb.model.missing import MissingCells
 from bayesnb.model.schema import Block
 
 BINS = 10  # of a column of numbers whose density is a formula
-MAX_COUNT = 30
+MAX_COUNTS = 30  # that have points one by one
 MISSING = "missing"
 
 
@@ -81,8 +81,9 @@ def points(model: Any, total: float = 100) -> Any:
     -----
     Rounding makes each column's points wrong by at most 1/2. Neighbouring ranges of numbers with
     the same points are one. Of a Gaussian column there are ten ranges, with the points of their
-    middle; counts are asked for one by one, up to 30, or far above the mean. A missing cell says
-    nothing, or what its flag says.
+    middle; so have counts where there are more than 30 within five standard deviations of the
+    classes' means, else they are asked for one by one. A missing cell says nothing, or what its
+    flag says.
 
     Examples
     --------
@@ -97,6 +98,8 @@ def points(model: Any, total: float = 100) -> Any:
     if not isinstance(total, Real) or not 0 < float(total) < np.inf:
         raise ValueError(f"total must be a positive number, got {total!r}.")
     refuse_dependence(model.schema_.blocks)
+    if not model.model_.posterior.all_live:
+        raise ValueError("points: a class is impossible: give each a probability above 0.")
     columns, worth, variance, base = explain_cells(model.fitted_)
     least = np.array([column.min(axis=0) for column in worth])
     span = float((np.array([column.max(axis=0) for column in worth]) - least).sum(axis=0).max())
@@ -137,9 +140,7 @@ def explain_cells(fitted: Fitted) -> tuple[list[ColumnCells], list[Array], list[
     size = max(len(column.cells) for columns in listed for column in columns)
     probes = []
     for columns in listed:
-        rows = np.arange(size)
-        shown = [column.cells[np.minimum(rows, len(column.cells) - 1)] for column in columns]
-        probes.append(np.stack(shown, axis=1))
+        probes.append(np.stack([np.resize(each.cells, size) for each in columns], axis=1))
     terms = explain(fitted.model.posterior, probes, fitted.exponents)
     mean, var = compare_classes(terms.evidence.swapaxes(1, 2), terms.sd.swapaxes(1, 2) ** 2)
     base, _ = compare_classes(terms.class_term, np.zeros_like(terms.class_term))
@@ -181,18 +182,30 @@ def list_cells(block: Block, stats: Any) -> list[ColumnCells]:
         elif block.family.outcomes:
             is_flag = isinstance(block.family, MissingCells)
             listed.append(ColumnCells(name, np.arange(2), block.family.outcomes, is_flag=is_flag))
+        elif not stats.count[:, j].any():
+            listed.append(ColumnCells(name, np.zeros(1), ["any number"]))
         elif isinstance(block.family, Poisson):
-            listed.append(count_cells(name, stats.events[:, j].sum() / stats.count[:, j].sum()))
+            seen = stats.count[:, j] > 0
+            listed.append(count_cells(name, stats.events[seen, j] / stats.count[seen, j]))
         else:
             listed.append(normal_cells(name, *pool(stats, j)))
     return listed
 
 
-def count_cells(name: Any, mean: float) -> ColumnCells:
-    """Return counts one by one, up to far above their mean."""
-    most = int(min(np.ceil(mean + 5 * np.sqrt(mean + 1)), MAX_COUNT))
-    counts = np.arange(most + 1)
-    return ColumnCells(name, counts, [*map(str, counts[:-1].tolist()), f"{most} or more"])
+def count_cells(name: Any, rates: Array) -> ColumnCells:
+    """Return counts from far below the smallest rate to far above the largest.
+
+    They are one by one, or ranges where they are many, by the count in the middle.
+    """
+    low = max(int(np.floor(rates.min() - 5 * np.sqrt(rates.min()))), 0)
+    high = int(np.ceil(rates.max() + 5 * np.sqrt(rates.max() + 1)))
+    step = -(-(high - low) // MAX_COUNTS)
+    counts = np.arange(low, high + step, step)
+    if step > 1:
+        return ColumnCells(name, counts, (), counts[:-1] + step // 2)
+    first, *between, last = map(str, counts.tolist())
+    first = f"{first} or fewer" if low else first
+    return ColumnCells(name, counts, [first, *between, f"{last} or more"])
 
 
 def normal_cells(name: Any, mean: float, sd: float) -> ColumnCells:
@@ -237,8 +250,19 @@ def list_rows(cells: ColumnCells, exact: Array, sd: Array) -> list[dict[str, Any
 
 def name_ranges(cuts: Array) -> list[str]:
     """Return the ranges between cuts in words."""
-    texts = [f"{cut:.6g}" for cut in cuts.tolist()]
-    if not texts:
+    if not len(cuts):
         return ["any number"]
+    texts = write_apart(cuts)
     between = [f"above {a}, to {b}" for a, b in pairwise(texts)]
     return [f"to {texts[0]}", *between, f"above {texts[-1]}"]
+
+
+def write_apart(numbers: Array) -> list[str]:
+    """Return numbers with six digits, or as many more as tell them apart."""
+    most = len(np.unique(numbers))
+    digits = 6
+    texts = [f"{x:.6g}" for x in numbers.tolist()]
+    while len(set(texts)) < most:
+        digits += 1
+        texts = [f"{x:.{digits}g}" for x in numbers.tolist()]
+    return texts

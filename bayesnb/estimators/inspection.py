@@ -447,27 +447,29 @@ class InspectionMixin(ModelHolder):
         refuse_nonlinear([block for block, belief in pairs if not belief.is_linear])
         return density
 
-    def to_sql(self, table: str = "t", key: Sequence[str] = ()) -> str:
+    def to_sql(self, table: str = "t", key: str | Sequence[str] = ()) -> str:
         """Write a SELECT that computes the class probabilities in a database.
 
         Parameters
         ----------
         table : str, default "t"
             The name of the table, which has the columns that were fitted.
-        key : sequence of str, default ()
+        key : str or sequence of str, default ()
             Names of columns that the answer keeps, such as an identifier.
 
         Returns
         -------
         str
-            One statement in standard SQL, with a column ``p_<label>`` for each class.
+            One statement in standard SQL but for the word ``MATERIALIZED``, with a column
+            ``p_<label>`` for each class.
 
         Raises
         ------
         ValueError
             For what no such SELECT can compute: texts, columns modelled jointly by a covariance,
-            ``unseen="error"``, ``estimate`` other than ``"predictive"``, and tables of very many
-            numbers. The message says what to do.
+            ``unseen="error"``, ``estimate`` other than ``"predictive"``, levels that are dates, and
+            tables of very many numbers; and where a key has the name of a probability. The message
+            says what to do.
 
         See Also
         --------
@@ -475,9 +477,11 @@ class InspectionMixin(ModelHolder):
 
         Notes
         -----
-        It needs the functions ``ln`` and ``exp``, which SQLite has since 3.35. A missing cell is
-        NULL, and silent; a level that was never seen is silent, too, unless it is reserved. Levels
-        are compared by ``=``: text with text, numbers with numbers.
+        It needs the functions ``abs``, ``ln`` and ``exp`` and the word ``MATERIALIZED``, which
+        SQLite has since 3.35. A missing cell is NULL, and silent; a level that was never seen is
+        silent, too, unless it is reserved. Levels are compared by ``=``: text with text, numbers
+        with numbers, flags with ``TRUE`` and ``FALSE``. Cells are not checked, as `predict_proba`
+        checks them: a count must not be negative.
 
         Examples
         --------
@@ -492,7 +496,7 @@ class InspectionMixin(ModelHolder):
                 "to_sql: it computes the posterior predictive, and this model predicts by "
                 f"estimate={self.estimate!r}. Set estimate='predictive'."
             )
-        return write_select(self.fitted_, table, key)
+        return write_select(self.fitted_, table, [key] if isinstance(key, str) else key)
 
     def _html_repr(self) -> str:
         """Return scikit-learn's display, and below it what was learnt."""

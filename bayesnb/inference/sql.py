@@ -1,36 +1,40 @@
-"""One SELECT in standard SQL that computes class probabilities.
+"""One SELECT that computes class probabilities, in standard SQL but for one word.
 
     cells     codes of levels, by comparisons, and numbers as they are
     scores    log p(class) + sum of exponents times log p(cell | class): of a level a number by
               CASE, of a number the logarithm of Student's t, or of the negative binomial
+    peaks     the largest score
     weights   exp(score - largest score), which does not overflow
-    answer    weights divided by their sum
 
-Numbers have all digits of a float, and an exponent: without one some databases read decimals.
+Probabilities are weights divided by their sum. Numbers have all digits of a float, and an exponent:
+without one some databases read decimals. MATERIALIZED keeps SQLite from copying the expression of a
+column to each place that reads it, which takes time and memory in proportion to classes**4.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
-from bayesnb.families import Bernoulli, Gaussian, Poisson
+from bayesnb.families import Bernoulli, Categorical, Gaussian, Histogram, JointTable, Poisson
 from bayesnb.families.base import Array
+from bayesnb.families.family import Family
 from bayesnb.formatting import list_names
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.linked import Linked
-from bayesnb.model.missing import MissingCells
+from bayesnb.model.missing import MissingCells, name_flag
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.schema import Block, Schema
 
 MAX_NUMBERS = 200_000  # of all levels and classes
+MAX_TERMS = 100  # of a sum without parentheses: SQLite and DuckDB nest 1,000 operations at most
 # of an argument of the gamma function, from which on Stirling's series has twelve digits
 SHIFT = 10
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680)
+STEPS = ("cells", "scores", "peaks", "weights")
 LEVEL_TYPES = (str, bool, int, float, np.bool_, np.integer, np.floating)
 
 
@@ -46,109 +50,131 @@ class Cells:
 
 
 def write_select(fitted: Fitted, table: str, key: Sequence[str]) -> str:
-    """Return a SELECT of the class probabilities of a table's rows, beside its key columns."""
-    schema = fitted.schema
-    refuse_blocks(schema)
-    reader = fitted.model.posterior
+    """Return a SELECT of the class probabilities of a table's rows, beside its key columns.
+
+    Columns of the user are read in the first step alone, and named in the answer: between them no
+    name of theirs can be mistaken for one of a step.
+    """
+    refuse_blocks(fitted.schema)
+    answers = [f"p_{label}" for label in fitted.classes.tolist()]
+    refuse_same_names([*key, *answers])
+    live = np.flatnonzero(fitted.model.posterior.live).tolist()
     cells = Cells()
-    terms: list[list[str]] = [[] for _ in fitted.classes]
-    powers = of_blocks(fitted.exponents, len(schema.blocks))
-    for block, belief, power in zip(schema.blocks, reader.blocks, powers, strict=True):
-        for of_classes in write_terms(block, belief, power, cells):
-            for part, term in zip(terms, of_classes, strict=True):
-                part.append(term)
-    live = np.flatnonzero(reader.live).tolist()
-    scores = []
-    for c in live:
-        parts = [write_number(reader.log_class[c]), *terms[c]]
-        scores.append("\n    + ".join(parts) + f" AS s{c}")
-    largest = write_largest([f"s{c}" for c in live])
-    weights = [f"exp(s{c} - largest) AS w{c}" for c in live]
-    total = " + ".join(f"w{c}" for c in live)
-    answers = []
-    for c, label in enumerate(fitted.classes.tolist()):
-        value = f"w{c} / ({total})" if c in live else write_number(0.0)
-        answers.append(f"{value} AS {quote_name(f'p_{label}')}")
-    keys = [quote_name(name) for name in key]
-    kept = ", ".join([*keys, ""])
-    codes = [f"{expression} AS {name}" for expression, name in cells.names.items()]
-    return (
-        f"WITH cells AS (\n  SELECT {_lines([*keys, *codes])}\n  FROM {quote_name(table)}\n),\n"
-        f"scores AS (\n  SELECT {_lines([*keys, *scores])}\n  FROM cells\n),\n"
-        f"peaks AS (\n  SELECT scores.*, {largest} AS largest\n  FROM scores\n),\n"
-        f"weights AS (\n  SELECT {_lines([*keys, *weights])}\n  FROM peaks\n)\n"
-        f"SELECT {kept}{_lines(answers)}\nFROM weights"
-    )
+    sums = write_scores(fitted, live, cells)
+    scores = [f"s{c}" for c in live]
+    weights = [f"w{c}" for c in live]
+    kept = [f"k{n}" for n in range(len(key))]
+    total = " + ".join(weights)
+    shares = [f"w{c} / ({total})" if c in live else "0e0" for c in range(len(answers))]
+    names = [f"{step}_" if table.lower() == step else step for step in STEPS]
+    columns = [
+        [*alias(map(quote_name, key), kept), *alias(cells.names, cells.names.values())],
+        [*kept, *alias(sums, scores)],
+        [*kept, *scores, f"{write_largest(scores)} AS largest"],
+        [*kept, *alias([f"exp({score} - largest)" for score in scores], weights)],
+    ]
+    sources = [quote_name(table), *names]
+    steps = []
+    for name, source, each in zip(names, sources, columns, strict=False):
+        steps.append(f"{name} AS MATERIALIZED (\n  {select(each, source, '  ')}\n)")
+    final = alias([*kept, *shares], map(quote_name, [*key, *answers]))
+    listed = ",\n".join(steps)
+    return f"WITH {listed}\n{select(final, names[-1])}"
+
+
+def write_scores(fitted: Fitted, live: Sequence[int], cells: Cells) -> list[str]:
+    """Return the score of each class that is possible, as a sum."""
+    reader = fitted.model.posterior
+    blocks = fitted.schema.blocks
+    powers = of_blocks(fitted.exponents, len(blocks))
+    terms = [[write_number(reader.log_class[c])] for c in live]
+    for block, belief, power in zip(blocks, reader.blocks, powers, strict=True):
+        write = WRITERS[type(block.family)]
+        for of_classes in write(block, belief, power, cells):
+            for c, each in zip(live, terms, strict=True):
+                each.append(of_classes[c])
+    return [write_sum(each) for each in terms]
 
 
 def refuse_blocks(schema: Schema) -> None:
     """Raise for blocks that no such SELECT can have."""
     for block in schema.blocks:
         family = block.family
-        names = list_names(block.names, 4, repr)
         reason = ""
         if family.words:
             reason = "words are counted in no cell: count them in columns, with Poisson()"
         elif family.multivariate and not family.has_levels:
             reason = "a covariance needs a matrix: fit with dependence='pairs', or without it"
-        elif not (is_coded(block) or isinstance(family, Gaussian | Poisson)):
+        elif type(family) not in WRITERS:
             reason = f"there is no formula for {type(family).__name__}"
         elif family.unseen == "error":
             reason = "a SELECT cannot raise unseen='error': take 'ignore' or 'reserve'"
         if reason:
-            raise ValueError(f"to_sql: {names}: {reason}.")
+            raise ValueError(f"to_sql: {list_names(block.names, 4, repr)}: {reason}.")
 
 
-def is_coded(block: Block) -> bool:
-    """Return whether cells are codes of levels, so that a table of numbers says all."""
-    family = block.family
-    has_levels = bool(family.has_levels or block.grid is not None)
-    return has_levels or isinstance(family, Bernoulli | MissingCells | Linked)
-
-
-def write_terms(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield what a feature adds to the score of each class, feature by feature."""
-    if isinstance(block.family, Linked):
-        yield from write_links(block, belief, power, cells)
-    elif block.family.combined:
-        yield write_combinations(block, belief, power, cells)
-    elif is_coded(block):
-        codes = [cells.name(write_code(block, j)) for j in range(len(block.names))]
-        yield from write_tables(codes, level_counts(block), belief, power)
-    elif isinstance(block.family, Gaussian):
-        yield from write_student(block, belief, power, cells)
-    else:
-        yield from write_counts(block, belief, power, cells)
+def refuse_same_names(names: Sequence[str]) -> None:
+    """Raise where two columns of the answer have one name."""
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise ValueError(f"to_sql: two columns of the answer are {name!r}: rename the key.")
 
 
 # Levels
 
 
-def level_counts(block: Block) -> list[int]:
-    """Return the number of levels of each column."""
-    if isinstance(block.family, Bernoulli | MissingCells):
-        return [2] * len(block.names)
-    return list(block.sizes)
+def write_levels(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
+    """Yield what each level of a column adds to the score of each class, column by column."""
+    codes = [cells.name(write_code(block, j)) for j in range(len(block.names))]
+    yield from write_tables(codes, block.sizes or [2] * len(codes), belief, power)
+
+
+def write_flags(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
+    """Yield what it adds that a cell is missing, or is not."""
+    codes = []
+    for flag in block.names:
+        name = quote_name(str(flag).removesuffix(name_flag("")))
+        codes.append(cells.name(f"CASE WHEN {name} IS NULL THEN 1 ELSE 0 END"))
+    yield from write_tables(codes, [2] * len(codes), belief, power)
+
+
+def write_links(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
+    """Yield what each link adds to the score of each class."""
+    family: Any = block.family
+    codes = []
+    for u, v in family.ends:
+        one, two = (cells.name(write_code(*family.columns[end])) for end in (u, v))
+        code = f"{one} * {family.sizes[v]} + {two}"
+        codes.append(f"(CASE WHEN {one} < 0 OR {two} < 0 THEN -1 ELSE {code} END)")
+    yield from write_tables(codes, block.sizes, belief, power)
+
+
+def write_combinations(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
+    """Yield what the combination of several columns' levels adds to the score of each class."""
+    sizes = block.sizes
+    refuse_long(prod(size + 1 for size in sizes) * len(belief))
+    code = "0"
+    for j, size in enumerate(sizes):
+        code = f"({code}) * {size + 1} + {cells.name(write_code(block, j))} + 1"
+    probes = np.array([*product(*[range(-1, size) for size in sizes])])
+    scores = belief.score(probes) * power
+    yield [write_lookup(f"({code})", column) for column in scores.T]
 
 
 def write_code(block: Block, j: int) -> str:
     """Return the expression of a column's level: -1 where it is missing, or not known."""
     family = block.family
-    if isinstance(family, MissingCells):
-        name = quote_name(str(block.names[j]).removesuffix(" missing"))
-        return f"CASE WHEN {name} IS NULL THEN 1 ELSE 0 END"
     name = quote_name(block.names[j])
-    number = f"CAST({name} AS DOUBLE PRECISION)"
-    conditions = []
+    number = write_double(name)
     otherwise = "-1"
     if block.grid is not None:
         conditions = [f"{number} <= {write_number(cut)}" for cut in block.grid.cuts_of(j)]
         otherwise = f"{len(conditions)}"
-    elif isinstance(family, Bernoulli):
+    elif family.threshold is not None:
+        conditions = [f"{number} <= {write_number(family.threshold)}"]
+        otherwise = "1"
+    elif family.outcomes:
         conditions = [f"{number} = 0", f"{number} = 1"]
-        if family.threshold is not None:
-            conditions = [f"{number} <= {write_number(family.threshold)}"]
-            otherwise = "1"
     else:
         conditions = [f"{name} = {write_level(level)}" for level in block.levels[j]]
         if family.unseen == "reserve":
@@ -175,83 +201,123 @@ def write_lookup(code: str, numbers: Array) -> str:
     return f"CASE {code} {lines} ELSE 0e0 END"
 
 
-def write_combinations(block: Block, belief: Any, power: Any, cells: Cells) -> list[str]:
-    """Return what the combination of several columns' levels adds to the score of each class."""
-    sizes = block.sizes
-    refuse_long(prod(size + 1 for size in sizes) * len(belief))
-    codes = [cells.name(write_code(block, j)) for j in range(len(sizes))]
-    probes = np.array([*product(*[range(-1, size) for size in sizes])])
-    code = "0"
-    for name, size in zip(codes, sizes, strict=True):
-        code = f"({code}) * {size + 1} + {name} + 1"
-    scores = belief.score(probes) * power
-    return [write_lookup(f"({code})", column) for column in scores.T]
-
-
-def write_links(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield what each link adds to the score of each class."""
-    family: Any = block.family
-    columns = family.columns
-    codes = []
-    for u, v in family.ends:
-        one, two = (cells.name(write_code(*columns[end])) for end in (u, v))
-        code = f"{one} * {family.sizes[v]} + {two}"
-        codes.append(f"(CASE WHEN {one} < 0 OR {two} < 0 THEN -1 ELSE {code} END)")
-    yield from write_tables(codes, family.pairs.sizes, belief, power)
+def refuse_long(numbers: int) -> None:
+    """Raise for tables of too many numbers."""
+    if numbers > MAX_NUMBERS:
+        raise ValueError(
+            f"to_sql: {numbers:,} numbers of levels and classes are too many for a SELECT. Fit "
+            "with dependence='forest' or None, or with fewer levels."
+        )
 
 
 # Numbers
 
 
 def write_student(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield the log density of Student's t in each class, times the exponent."""
-    shape = (len(belief), len(block.names))
+    """Yield the log density of Student's t in each class, times the exponent.
+
+    It is a constant - (df + 1) / 2 log(1 + z**2), z the distance from the center in units of the
+    scale times sqrt(df). The square of a number above 1e8 adds nothing to 1, and may overflow.
+    """
     student = belief.predictive()
-    free, center, unit = (np.broadcast_to(each, shape) for each in student.args)
-    height = student.logpdf(center)
-    weight = np.broadcast_to(power, shape[1:])
+    free, center, unit = student.args
+    table = np.broadcast_arrays(
+        center, unit * np.sqrt(free), power * student.logpdf(center), -power * (free + 1) / 2
+    )
     for j, name in enumerate(block.names):
-        x = cells.name(f"CAST({quote_name(name)} AS DOUBLE PRECISION)")
+        x = cells.name(write_double(quote_name(name)))
         terms = []
-        for c in range(len(belief)):
-            gap = f"({x} - {write_number(center[c, j])}) / {write_number(unit[c, j])}"
-            factor = -weight[j] * (free[c, j] + 1) / 2
-            log = f"ln(1 + {gap} * ({gap}) / {write_number(free[c, j])})"
-            top = write_number(weight[j] * height[c, j])
-            terms.append(f"coalesce({top} + {write_number(factor)} * {log}, 0)")
+        for middle, width, top, factor in np.stack(table)[:, :, j].T:
+            z = f"(({x} - {write_number(middle)}) / {write_number(width)})"
+            log = f"CASE WHEN abs({z}) < 1e8 THEN ln(1 + {z} * {z}) ELSE 2 * ln(abs({z})) END"
+            terms.append(f"coalesce({write_number(top)} + {write_number(factor)} * {log}, 0)")
         yield terms
 
 
 def write_counts(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
-    """Yield the log probability of a negative binomial in each class, up to a number for all."""
-    shape = (len(belief), len(block.names))
-    size, rate = (np.broadcast_to(each, shape) for each in (belief.shape, belief.rate))
-    weight = np.broadcast_to(power, shape[1:])
+    """Yield the log probability of a negative binomial in each class, up to a number for all.
+
+    That is log G(x + a) - log G(a) - a log(1 + 1 / b) - x log(1 + b), G the gamma function, a the
+    shape and b the rate. With A = a + 10 Stirling's series makes of the first two, less x log m,
+
+        (A - 1/2) log(1 + x / A) + x (log((x + A) / m) - 1) + series(x + A) - series(A)
+        - log(product of x + a + k) + log(product of a + k)       k from 0 to 9
+
+    where no large numbers are subtracted, if m is about the mean: it is the same for all classes.
+    """
+    table = np.broadcast_arrays(belief.shape, belief.rate, power)
     for j, name in enumerate(block.names):
-        x = cells.name(f"CAST({quote_name(name)} AS DOUBLE PRECISION)")
+        x = cells.name(write_double(quote_name(name)))
+        numbers = np.stack(table)[:, :, j].T
+        usual = np.mean(numbers[:, 0] / numbers[:, 1])
         terms = []
-        for c in range(len(belief)):
-            a, b = float(size[c, j]), float(rate[c, j])
-            constant = write_number(a * np.log(b / (b + 1)) - gammaln(a))
-            slope = write_number(-np.log1p(b))
-            log = f"{constant} + {slope} * {x} + {write_log_gamma(f'({x} + {write_number(a)})')}"
-            terms.append(f"coalesce({write_number(weight[j])} * ({log}), 0)")
+        for a, b, weight in numbers:
+            top = a + SHIFT
+            series = sum(part / top ** (2 * n + 1) for n, part in enumerate(STIRLING))
+            start = np.log(a + np.arange(SHIFT)).sum() - series - a * np.log1p(1 / b)
+            shifted = f"({x} + {write_number(top)})"
+            parts = [
+                write_number(start),
+                f"{write_number(top - 0.5)} * {write_log1p(f'({x} / {write_number(top)})')}",
+                f"{x} * (ln({shifted} / {write_number(usual * (b + 1))}) - 1)",
+                *write_series(shifted),
+            ]
+            rising = " * ".join(f"({x} + {write_number(a + k)})" for k in range(SHIFT))
+            log = f"{' + '.join(parts)} - ln({rising})"
+            terms.append(f"coalesce({write_number(weight)} * ({log}), 0)")
         yield terms
 
 
-def write_log_gamma(z: str) -> str:
-    """Return the log of the gamma function of a positive number, by Stirling's series above it."""
-    t = f"({z} + {SHIFT})"
-    rising = " * ".join([z, *(f"({z} + {k})" for k in range(1, SHIFT))])
-    series = []
+def write_log1p(u: str) -> str:
+    """Return log(1 + u) of u >= 0 without the rounding of 1 + u, which the quotient makes good."""
+    return f"CASE WHEN 1 + {u} > 1 THEN ln(1 + {u}) * {u} / ((1 + {u}) - 1) ELSE {u} END"
+
+
+def write_series(t: str) -> list[str]:
+    """Return the terms of Stirling's series."""
+    terms = []
     for n, factor in enumerate(STIRLING):
-        power = " / ".join([write_number(factor), *[t] * (2 * n + 1)])
-        series.append(power)
-    half_log = write_number(np.log(2 * np.pi) / 2)
-    return f"({t} - 5e-1) * ln{t} - {t} + {half_log} + {' + '.join(series)} - ln({rising})"
+        terms.append(" / ".join([write_number(factor), *[t] * (2 * n + 1)]))
+    return terms
+
+
+WRITERS: dict[type[Family], Callable[..., Iterator[list[str]]]] = {
+    Bernoulli: write_levels,
+    Categorical: write_levels,
+    Histogram: write_levels,
+    JointTable: write_combinations,
+    Linked: write_links,
+    MissingCells: write_flags,
+    Gaussian: write_student,
+    Poisson: write_counts,
+}
 
 
 # Words of the language
+
+
+def select(columns: Sequence[str], source: str, indent: str = "") -> str:
+    """Return a SELECT, a column a line."""
+    lines = f",\n{indent}  ".join(columns)
+    return f"{indent}SELECT\n{indent}  {lines}\n{indent}FROM {source}".removeprefix(indent)
+
+
+def alias(expressions: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return expressions with the names that they are given."""
+    return [f"{each} AS {name}" for each, name in zip(expressions, names, strict=True)]
+
+
+def write_sum(terms: Sequence[str]) -> str:
+    """Return a sum, in parentheses part by part where it is long."""
+    if len(terms) <= MAX_TERMS:
+        return "\n    + ".join(terms)
+    starts = range(0, len(terms), MAX_TERMS)
+    return write_sum([f"({write_sum(terms[start : start + MAX_TERMS])})" for start in starts])
+
+
+def write_double(name: str) -> str:
+    """Return a column as a number of double precision."""
+    return f"CAST({name} AS DOUBLE PRECISION)"
 
 
 def write_number(x: Any) -> str:
@@ -299,16 +365,3 @@ def write_largest(names: Sequence[str]) -> str:
         others = " AND ".join(f"{name} >= {other}" for other in names if other != name)
         lines.append(f"WHEN {others} THEN {name}")
     return " ".join(["CASE", *lines, f"ELSE {names[-1]} END"])
-
-
-def refuse_long(numbers: int) -> None:
-    """Raise for tables of too many numbers."""
-    if numbers > MAX_NUMBERS:
-        raise ValueError(
-            f"to_sql: {numbers:,} numbers of levels and classes are too many for a SELECT. Fit "
-            "with dependence='forest' or None, or with fewer levels."
-        )
-
-
-def _lines(items: Sequence[str]) -> str:
-    return ",\n    ".join(items)

@@ -177,7 +177,11 @@ def points(rows: Sequence[Mapping[str, Any]], classes: Array, base: Array, facto
     names = ", ".join(map(str, classes.tolist()))
     odds = f"the odds of {names}" if one_class else "the odds of a class against another"
     at_zero = ", ".join(fixed(value, 2) for value in base.tolist())
-    title = f"Points: {doubling:.3g} more double {odds}; at 0 points the log-odds are {at_zero}"
+    rounding = len({str(row["feature"]) for row in rows}) / 2
+    title = (
+        f"Points: {doubling:.3g} more double {odds}; at 0 points the log-odds are {at_zero}; "
+        f"rounding moves a sum by at most {rounding:g}"
+    )
     coords = {"row": np.arange(len(rows)), "class": coordinate(classes)}
     return PointsTable(variables, coords, {"title": title})
 
