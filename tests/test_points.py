@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import digamma
 
 from bayesnb import (
     Bernoulli,
@@ -78,6 +79,82 @@ def test_points_add_up_to_the_log_odds(temper: Any) -> None:
         assert abs(whole - exact) <= 0.5 * len(FAMILIES) + 1e-9
 
 
+def test_levels_have_the_expected_log_shares_of_their_dirichlets() -> None:
+    table, y = draw()
+    model = NaiveBayes({"town": Categorical(), "smokes": Bernoulli()}).fit(
+        table[["town", "smokes"]], y
+    )
+    made = points(model, total=7)
+    exact = made["exact"].values / float(made["factor"])
+    log_odds = []
+    town = model.posterior_["town"].concentration.reshape(2, 3)
+    smokes = model.posterior_["smokes"]
+    no_and_yes = np.column_stack([np.ravel(smokes.b), np.ravel(smokes.a)])
+    for counts in (town, no_and_yes):
+        logs = digamma(counts) - digamma(counts.sum(axis=1, keepdims=True))
+        log_odds.append(np.append(logs[1] - logs[0], 0.0))
+    least = sum(each.min() for each in log_odds)
+    expected = np.concatenate([each - each.min() for each in log_odds])
+    np.testing.assert_allclose(exact, expected, atol=1e-10)
+    rows = np.ravel(model.class_posterior_.concentration)
+    base = digamma(rows[1]) - digamma(rows[0])
+    np.testing.assert_allclose(float(made["base"][0]), base + least, atol=1e-10)
+
+
+def test_large_counts_are_in_ranges_that_follow_the_log_odds() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    table = pd.DataFrame({"n": rng.poisson(500 + 20 * y)})
+    model = NaiveBayes("poisson").fit(table, y)
+    made = points(model)
+    frame = made.to_frame()[:-1]
+    ends = frame["cell"].str.extract(r"to ([\d.]+)$")[0].dropna().astype(float)
+    place = np.searchsorted(ends, table["n"])
+    score = float(made["base"][0]) + frame["points"].to_numpy()[place] / float(made["factor"])
+    why = model.explain(table)
+    odds = (why["evidence"].sum("feature") + why["class_term"]).transpose("obs_id", "class").values
+    odds = odds[:, 1] - odds[:, 0]
+    step = np.diff(frame["points"]).max() / float(made["factor"])
+    assert len(np.unique(place)) > 10
+    assert np.abs(score - odds).max() <= step
+
+
+def test_a_count_that_varies_little_begins_where_it_is() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    cells = points(NaiveBayes("poisson").fit(rng.poisson(1 + y)[:, None], y)).to_frame()["cell"]
+    assert cells.iloc[:3].tolist() == ["0", "1", "2"]
+    assert cells.iloc[-2].endswith(" or more")
+
+
+def test_ranges_of_large_numbers_have_different_names() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    x = 1e8 + rng.normal(size=(300, 1)) + 2 * y[:, None]
+    for family in ("gaussian", "histogram"):
+        cells = points(NaiveBayes(family).fit(x, y)).to_frame()["cell"]
+        assert cells.is_unique
+        ends = cells.str.extract(r"to ([\d.]+)$")[0].dropna().astype(float)
+        assert (np.diff(ends) > 0).all()
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "categorical", "histogram"])
+def test_a_column_without_a_cell_says_nothing(family: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 100)
+    table = pd.DataFrame({"a": rng.poisson(1 + y), "none": np.full(100, np.nan)})
+    frame = points(NaiveBayes(family).fit(table, y)).to_frame()
+    assert (frame.loc[frame["feature"] == "none", "points"] == 0).all()
+    assert frame.loc[frame["feature"] == "a", "points"].max() == 100
+
+
+def test_a_class_that_is_impossible_is_refused() -> None:
+    table, y = draw()
+    model = NaiveBayes(FAMILIES, class_prior={"no": 1.0, "yes": 0.0}).fit(table, y)
+    with pytest.raises(ValueError, match="a class is impossible"):
+        points(model)
+
+
 @pytest.mark.parametrize("total", [1, 20, 100, 1000.0])
 def test_the_least_sum_is_nothing_and_the_largest_the_total(total: float) -> None:
     table, y = draw()
@@ -96,6 +173,7 @@ def test_so_many_points_double_the_odds() -> None:
     )
     np.testing.assert_allclose(odds[1], 2 * odds[0])
     assert f"{float(made['doubling']):.3g} more double the odds of yes" in repr(made)
+    assert "rounding moves a sum by at most 2" in repr(made)
 
 
 def test_standard_deviations_are_those_of_draws() -> None:

@@ -19,6 +19,7 @@ from bayesnb import (
     MultinomialNB,
     NaiveBayes,
     Poisson,
+    UnseenLevelWarning,
     load,
 )
 from bayesnb.cli import main
@@ -149,6 +150,107 @@ def test_scores_far_below_floats_do_not_overflow() -> None:
     for engine in ("sqlite", "duckdb"):
         found = ask(engine, model.to_sql(), x).to_numpy()
         np.testing.assert_allclose(found, model.predict_proba(x), atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("family", ["bernoulli", "categorical", "auto"])
+@pytest.mark.parametrize("dtype", ["bool", "boolean", "int64"])
+def test_flags_and_whole_numbers_are_levels(engine: str, family: Any, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    table = pd.DataFrame({"a": rng.random(200) < 0.2 + 0.5 * y, "b": rng.random(200) < 0.5})
+    table = table.astype(dtype)
+    if dtype == "boolean":
+        table.iloc[3:20, 0] = pd.NA
+    model = NaiveBayes(family).fit(table, y)
+    proba = ask(engine, model.to_sql(), table).to_numpy()
+    np.testing.assert_allclose(proba, model.predict_proba(table), rtol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_whole_numbers_that_floats_round_are_different_levels(engine: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    table = pd.DataFrame({"id": 2**53 + rng.integers(0, 4, 200) // (1 + y)})
+    model = NaiveBayes("categorical").fit(table, y)
+    new = pd.DataFrame({"id": [2**53, 2**53 + 1, 2**53 + 2, 2**53 + 3, 7]})
+    with pytest.warns(UnseenLevelWarning):
+        expected = model.predict_proba(new)
+    assert len(np.unique(expected[:, 0])) == 5
+    np.testing.assert_allclose(ask(engine, model.to_sql(), new), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("name", ["cells", "Scores", "peaks", "weights", "x1", "order"])
+def test_a_table_and_keys_may_have_any_name(engine: str, name: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 50)
+    names = ["x2", "x1", "s0", "w0", "k1", "largest"]
+    table = pd.DataFrame(rng.normal(size=(50, 6)) + y[:, None], columns=names)
+    model = NaiveBayes("gaussian").fit(table, y)
+    found = ask(engine, model.to_sql(name, key=names), table, name=name)
+    assert list(found) == [*names, "p_0", "p_1"]
+    np.testing.assert_array_equal(found[names], table)
+    proba = found[["p_0", "p_1"]]
+    np.testing.assert_allclose(proba, model.predict_proba(table), rtol=1e-9, atol=1e-12)
+
+
+def test_one_key_is_a_name_and_none_may_be_that_of_a_probability() -> None:
+    model = NaiveBayes("gaussian").fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+    assert model.to_sql(key="id") == model.to_sql(key=["id"])
+    with pytest.raises(ValueError, match="two columns of the answer are 'p_a'"):
+        model.to_sql(key="p_a")
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+@pytest.mark.parametrize(("mean", "rows"), [(0.01, 300), (20, 300), (1e5, 300), (2e3, 20_000)])
+def test_counts_of_all_sizes_keep_nine_digits(engine: str, mean: float, rows: int) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, rows)
+    rates = mean + y * np.sqrt(mean)
+    table = pd.DataFrame({"n": rng.poisson(rates).astype(float)})
+    model = NaiveBayes("poisson").fit(table, y)
+    new = pd.DataFrame({"n": [0.0, 1.0, np.nan, *table["n"][:50], 2 * mean, 1e6, 1e9]})
+    new["n"] = new["n"].round()
+    found = ask(engine, model.to_sql(), new)
+    np.testing.assert_allclose(found, model.predict_proba(new), atol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_numbers_whose_squares_overflow_have_probabilities(engine: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    model = NaiveBayes("gaussian").fit(pd.DataFrame({"a": rng.normal(size=60) + y}), y)
+    new = pd.DataFrame({"a": [1e7, -1e9, 1e100, -1e160, 1e200, 1e300]})
+    found = ask(engine, model.to_sql(), new)
+    np.testing.assert_allclose(found, model.predict_proba(new), rtol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_cells_on_the_ends_of_a_bin_are_in_it(engine: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    table = pd.DataFrame({"a": np.round(rng.normal(size=300) + y, 1)})
+    model = NaiveBayes("histogram").fit(table, y)
+    ends = np.unique(np.concatenate([table["a"], (table["a"] + 0.05).round(3)]))
+    near = np.concatenate([ends, np.nextafter(ends, np.inf), np.nextafter(ends, -np.inf)])
+    new = pd.DataFrame({"a": near})
+    found = ask(engine, model.to_sql(), new)
+    np.testing.assert_allclose(found, model.predict_proba(new), rtol=1e-9)
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+@pytest.mark.parametrize(
+    ("classes", "columns"), [(30, 3), pytest.param(2, 1_100, marks=pytest.mark.slow)]
+)
+def test_many_classes_and_many_columns(engine: str, classes: int, columns: int) -> None:
+    # without MATERIALIZED ten classes take gigabytes of SQLite, and long sums nest too deep
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % classes
+    x = pd.DataFrame(rng.normal(size=(600, columns)) + 0.1 * y[:, None]).rename(columns=str)
+    model = NaiveBayes("gaussian", temper=0.1).fit(x, y)
+    found = ask(engine, model.to_sql(), x[:50])
+    np.testing.assert_allclose(found, model.predict_proba(x[:50]), rtol=1e-9, atol=1e-12)
 
 
 def refused() -> dict[str, NaiveBayes]:
