@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 import xarray as xr
 from arviz_base.labels import MapLabeller
+from scipy import sparse
 from scipy.stats import norm
 from sklearn.isotonic import IsotonicRegression
 
 from bayesnb import (
     Bernoulli,
+    BernoulliNB,
     Categorical,
     Gaussian,
     MultinomialNB,
@@ -183,12 +185,24 @@ def test_columns_are_left_out_where_they_are_too_many(monkeypatch: pytest.Monkey
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
     model = NaiveBayes("gaussian").fit(x, y)
+    monkeypatch.setattr(drawn_trees, "MAX_BYTES", 25_000)  # of 28,800 and 19,200
+    tree = model.to_datatree(x, y, draws=10, chains=2, rng=1)
+    assert tree.attrs["omitted"] == "columns of X drawn again: there are too many numbers"
+    assert list(tree["posterior_predictive"].data_vars) == ["y", "p"]
     monkeypatch.setattr(drawn_trees, "MAX_BYTES", 10_000)
     tree = model.to_datatree(x, y, draws=10, chains=2, rng=1)
-    assert "too many numbers" in tree.attrs["omitted"]
+    assert "p in posterior_predictive" in tree.attrs["omitted"]
     assert list(tree["posterior_predictive"].data_vars) == ["y"]
     assert list(tree["prior_predictive"].data_vars) == ["y"]
     assert {"0", "1", "2"} <= set(tree["observed_data"].data_vars)
+
+
+def test_a_sparse_table_has_labels_and_probabilities_alone() -> None:
+    rng = np.random.default_rng(0)
+    x, y = sparse.csr_array(rng.integers(0, 2, (60, 3))), rng.integers(0, 2, 60)
+    tree = BernoulliNB().fit(x, y).to_datatree(x, y, draws=10, chains=2, rng=1)
+    assert list(tree["posterior_predictive"].data_vars) == ["y", "p"]
+    assert list(tree["observed_data"].data_vars) == ["y"]
 
 
 @pytest.mark.parametrize("rows", [{}, {"X": [[1.0]]}])

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.metrics import log_loss
 
 import bayesnb
@@ -181,6 +182,30 @@ def test_any_container_has_the_same_flags() -> None:
     by_place = NaiveBayes(missing="auto").fit(array, y)
     np.testing.assert_allclose(by_place.predict_proba(array), by_name, rtol=1e-12)
     assert by_place.missing_["feature"].values.tolist() == [0]
+
+
+def test_a_sparse_table_has_flags_too() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    x = rng.normal(size=(400, 3))
+    x[rng.random(400) < 0.1 + 0.5 * y, 0] = np.nan
+    model = NaiveBayes("gaussian", missing="auto").fit(x, y)
+    assert model.missing_["feature"].values.tolist() == [0]
+    found = model.predict_proba(sparse.csr_array(x))
+    np.testing.assert_allclose(found, model.predict_proba(x), rtol=1e-12)
+
+
+def test_a_column_may_have_the_name_of_a_flag(tmp_path: Path) -> None:
+    table, y = draw(0, 400)
+    table["age missing"] = np.random.default_rng(0).normal(size=400)
+    model = NaiveBayes(FAMILIES, missing="auto").fit(table, y)
+    names = model.explain(table[:1])["feature"].values.tolist()
+    assert len(set(names)) == len(names)
+    assert {"age missing", "age missing_", "town missing"} <= set(names)
+    model.save(tmp_path / "model.bnb")
+    again = bayesnb.load(tmp_path / "model.bnb")
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+    assert '"age" IS NULL' in NaiveBayes(FAMILIES, missing="auto").fit(table, y).to_sql()
 
 
 def test_new_rows_may_lack_whole_columns() -> None:

@@ -260,12 +260,8 @@ def test_another_total_is_refused(total: Any) -> None:
 
 def test_the_command_line_writes_it_as_csv(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     table, y = draw()
-    path = str(tmp_path / "table.csv")
-    table.assign(y=y).to_csv(path, index=False)
     model = str(tmp_path / "model.bnb")
-    words = ["fit", path, "--target", "y", "-o", model, "--dependence", "none", "--quiet"]
-    assert main(words) == 0
-    capsys.readouterr()
+    NaiveBayes(FAMILIES).fit(table, y).save(model)
     assert main(["export", model, "--points", "--total", "50"]) == 0
     shown = capsys.readouterr()
     frame = pd.read_csv(io.StringIO(shown.out))

@@ -20,7 +20,6 @@ from bayesnb import (
     NaiveBayes,
     Poisson,
     UnseenLevelWarning,
-    load,
 )
 from bayesnb.cli import main
 from bayesnb.datasets import penguins
@@ -291,17 +290,14 @@ def test_a_select_of_very_many_numbers_is_refused() -> None:
 
 def test_the_command_line_exports_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     table, y = draw()
-    path = str(tmp_path / "table.csv")
-    table.assign(y=y).to_csv(path, index=False)
     model = str(tmp_path / "model.bnb")
-    words = ["fit", path, "--target", "y", "-o", model, "--dependence", "pairs", "--quiet"]
-    assert main(words) == 0
-    capsys.readouterr()
+    learnt = NaiveBayes(dependence="pairs").fit(table, y)
+    learnt.save(model)
     assert main(["export", model, "--sql", "--table", "people", "--key", "id"]) == 0
     statement = capsys.readouterr().out
     rows = table.assign(id=range(len(table)))
     found = ask("sqlite", statement, rows, name="people")
     proba = found.drop(columns="id").to_numpy()
-    np.testing.assert_allclose(proba, load(model).predict_proba(table), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(proba, learnt.predict_proba(table), rtol=1e-9, atol=1e-12)
     assert main(["export", model]) == 2
     assert "say --sql or --points" in capsys.readouterr().err

@@ -107,6 +107,18 @@ def test_a_label_is_missing_in_any_way(missing: Any) -> None:
     np.testing.assert_array_equal(reals.predict_proba(x), other.predict_proba(x))
 
 
+def test_labels_stay_of_their_type_and_several_types_are_refused() -> None:
+    x, y = draw(0, 120)
+    dates = np.array(["2020-01-01", "2021-01-01"], "datetime64[ns]")[(y == "b").astype(int)]
+    hidden = dates.copy()
+    hidden[40:] = np.datetime64("NaT")
+    model = NaiveBayes("gaussian").fit(x, hidden, unlabelled_weight=1.0)
+    assert model.classes_.dtype == NaiveBayes("gaussian").fit(x, dates).classes_.dtype
+    mixed = np.where(y == "a", 1, y).astype(object)
+    with pytest.raises(ValueError, match="labels of several types"):
+        NaiveBayes("gaussian").fit(x, hide(mixed, 40), unlabelled_weight=1.0)
+
+
 def test_any_table_does_and_weights_of_rows_count() -> None:
     x, y = draw(0, 120)
     hidden = hide(y, 40)

@@ -26,6 +26,7 @@ from bayesnb.inference.explanation import explain
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.missing import MissingCells
 from bayesnb.model.schema import Block
+from bayesnb.selection.feature_evidence import pool
 
 BINS = 10  # of a column of numbers whose density is a formula
 MAX_COUNTS = 30  # that have points one by one
@@ -188,7 +189,9 @@ def list_cells(block: Block, stats: Any) -> list[ColumnCells]:
             seen = stats.count[:, j] > 0
             listed.append(count_cells(name, stats.events[seen, j] / stats.count[seen, j]))
         else:
-            listed.append(normal_cells(name, *pool(stats, j)))
+            whole = pool(stats)
+            sd = np.sqrt(whole.ssd[0, j] / whole.count[0, j])
+            listed.append(normal_cells(name, whole.mean[0, j], sd))
     return listed
 
 
@@ -213,14 +216,6 @@ def normal_cells(name: Any, mean: float, sd: float) -> ColumnCells:
     middles = norm.ppf((np.arange(BINS) + 0.5) / BINS)
     cuts = norm.ppf(np.arange(1, BINS) / BINS)
     return ColumnCells(name, mean + sd * middles, (), mean + sd * cuts)
-
-
-def pool(stats: Any, j: int) -> tuple[float, float]:
-    """Return the mean and the standard deviation of a column of all classes together."""
-    count = stats.count[:, j]
-    mean = float(np.average(stats.mean[:, j], weights=count))
-    squares = stats.ssd[:, j] + count * (stats.mean[:, j] - mean) ** 2
-    return mean, float(np.sqrt(squares.sum() / count.sum()))
 
 
 def list_rows(cells: ColumnCells, exact: Array, sd: Array) -> list[dict[str, Any]]:

@@ -98,12 +98,12 @@ def prediction_sets(
     estimator = fitted.estimator
     scores = score_left_out(estimator, fitted.rows, target).score
     fitted.refuse_undefined(scores)
-    classes = len(estimator.classes_)
-    groups = fitted.rows.codes if class_conditional else np.zeros(len(scores), int)
-    ranks = []
-    for group in range(classes if class_conditional else 1):
-        own = groups == group
-        ranks.append(Ranks.of(scores[own], fitted.rows.counts[own]))
+    codes = fitted.rows.codes
+    counts = fitted.rows.counts
+    ranks = [Ranks.of(scores, counts)] * len(estimator.classes_)
+    if class_conditional:
+        groups = [codes == c for c in range(len(ranks))]
+        ranks = [Ranks.of(scores[group], counts[group]) for group in groups]
     return PredictionSets(estimator, target, class_conditional, tuple(ranks))
 
 
@@ -146,7 +146,7 @@ class PredictionSets:
     estimator: Any
     target: str
     class_conditional: bool
-    ranks: Sequence[Ranks]  # of all rows, or of each class
+    ranks: Sequence[Ranks]  # with which the label of each class is compared
 
     def predict(self, X: Any, coverage: float = 0.9) -> Any:
         """Return the set of labels of each row.
@@ -186,11 +186,8 @@ class PredictionSets:
             raise ValueError(f"coverage must be a number between 0 and 1, got {coverage!r}.")
         refuse_lazy(X, "X")
         index, scores = self._score(X)
-        if self.class_conditional:
-            pairs = zip(self.ranks, scores.T, strict=True)
-            p_values = np.stack([ranks.p_values(column) for ranks, column in pairs], axis=1)
-        else:
-            p_values = self.ranks[0].p_values(scores)
+        pairs = zip(self.ranks, scores.T, strict=True)
+        p_values = np.stack([ranks.p_values(column) for ranks, column in pairs], axis=1)
         attrs = {
             "coverage": float(coverage),
             "class_conditional": self.class_conditional,

@@ -445,6 +445,19 @@ def encode(y: Array, classes: Array, advice: str = DECLARE) -> Array:
     return codes
 
 
+def split_labels(y: Any) -> tuple[Array, Array]:
+    """Return the labels that are there, and which rows have none: None, NaN, or -1 among numbers.
+
+    Shapes: `(n,)` and `(r,)`.
+    """
+    labels = np.asarray(y)
+    unlabelled = is_missing(labels)
+    if labels.dtype.kind in "ifO":
+        unlabelled[~unlabelled] = labels[~unlabelled] == -1
+    # whole numbers beside None are objects
+    return pd.Series(labels[~unlabelled]).infer_objects().to_numpy(), unlabelled
+
+
 def weights(sample_weight: Any, rows: int) -> Array:
     """Return one finite, non-negative number for each row; a single number is that of all rows."""
     refuse_lazy(sample_weight, "sample_weight")

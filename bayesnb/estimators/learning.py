@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb.data import Table, is_lazy, refuse_lazy
 from bayesnb.data.cells import NEVER_LEARNT
 from bayesnb.data.checks import warn_of_columns
-from bayesnb.data.columns import DECLARE, encode, weights
+from bayesnb.data.columns import DECLARE, encode, split_labels, weights
 from bayesnb.data.families import families_of, undeclared
 from bayesnb.estimators.base import (
     AUTO,
@@ -57,7 +57,7 @@ from bayesnb.selection.leave_one_out import rewind_model
 from bayesnb.selection.link_search import ALL, add_links
 from bayesnb.selection.missing import add_missing
 from bayesnb.selection.pair_evidence import LabelledRows, Work
-from bayesnb.selection.unlabelled import Unlabelled, find_unlabelled
+from bayesnb.selection.unlabelled import Unlabelled
 
 GROW = "Fit with all of them declared as `classes`, or let partial_fit add them: grow_classes=True."
 DIGITS = 1e-8  # how far off a belief may be after rows were taken back, relative to its scale
@@ -414,18 +414,16 @@ class IncrementalMixin(ModelHolder):
         X, y, sample_weight = rows
         for name, each in (("X", X), ("y", y)):
             refuse_lazy(each, name)
-        labels = np.asarray(y)
-        unlabelled = find_unlabelled(labels)
+        labels, unlabelled = split_labels(y)
         table = self._table(X, reset=True)
-        check_consistent_length(range(table.rows), labels)
+        check_consistent_length(range(table.rows), unlabelled)
         if unlabelled.all():
             raise ValueError("no row has a label: nothing says what the classes are.")
         counts = np.ones(table.rows)
         if sample_weight is not None:
             counts = weights(sample_weight, table.rows)
-        known = np.flatnonzero(~unlabelled)
-        weight = None if sample_weight is None else counts[known]
-        labelled = table.take(~unlabelled).native, np.array(labels[known].tolist()), weight
+        weight = None if sample_weight is None else counts[~unlabelled]
+        labelled = table.take(~unlabelled).native, labels, weight
         learnt = copy(self)._learn(labelled, None, self.classes, is_whole=True)
         learnt.target_name_ = name_of(y)
         chosen = 0.0

@@ -436,7 +436,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         posterior is in `posterior_`. Labels other than numbers, booleans, dates and text become
         text. What would take more than 2 GiB is refused; `p` and columns of `posterior_predictive`
         are left out where they would take more than half a GiB, which the tree's attributes say.
-        Columns of words are not drawn again.
+        Columns of words, and those of sparse tables, are not drawn again.
 
         Examples
         --------

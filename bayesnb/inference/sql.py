@@ -11,7 +11,7 @@ without one some databases read decimals. MATERIALIZED keeps SQLite from copying
 column to each place that reads it, which takes time and memory in proportion to classes**4.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -25,7 +25,7 @@ from bayesnb.families.family import Family
 from bayesnb.formatting import list_names
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.linked import Linked
-from bayesnb.model.missing import MissingCells, name_flag
+from bayesnb.model.missing import MissingCells
 from bayesnb.model.powers import of_blocks
 from bayesnb.model.schema import Block, Schema
 
@@ -40,8 +40,9 @@ LEVEL_TYPES = (str, bool, int, float, np.bool_, np.integer, np.floating)
 
 @dataclass(eq=False)
 class Cells:
-    """Columns of the first step: what each is called, by its expression."""
+    """The table's columns, and those of the first step: what each is called, by its expression."""
 
+    columns: Sequence[Hashable]
     names: dict[str, str] = field(default_factory=dict)
 
     def name(self, expression: str) -> str:
@@ -59,7 +60,7 @@ def write_select(fitted: Fitted, table: str, key: Sequence[str]) -> str:
     answers = [f"p_{label}" for label in fitted.classes.tolist()]
     refuse_same_names([*key, *answers])
     live = np.flatnonzero(fitted.model.posterior.live).tolist()
-    cells = Cells()
+    cells = Cells(fitted.schema.columns)
     sums = write_scores(fitted, live, cells)
     scores = [f"s{c}" for c in live]
     weights = [f"w{c}" for c in live]
@@ -131,9 +132,10 @@ def write_levels(block: Block, belief: Any, power: Any, cells: Cells) -> Iterato
 
 def write_flags(block: Block, belief: Any, power: Any, cells: Cells) -> Iterator[list[str]]:
     """Yield what it adds that a cell is missing, or is not."""
+    family: Any = block.family
     codes = []
-    for flag in block.names:
-        name = quote_name(str(flag).removesuffix(name_flag("")))
+    for place in family.places:
+        name = quote_name(cells.columns[place])
         codes.append(cells.name(f"CASE WHEN {name} IS NULL THEN 1 ELSE 0 END"))
     yield from write_tables(codes, [2] * len(codes), belief, power)
 

@@ -6,13 +6,13 @@ A block of this family has no columns: those belong to other blocks, in which a 
 silent. With the flag a missing cell says what it says of the class that it is missing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.data import Table
+from bayesnb.data import SparseTable, Table
 from bayesnb.families import Bernoulli
 from bayesnb.families.base import Array, Belief, Cells, Stats
 from bayesnb.families.bernoulli import BernoulliStats, Beta
@@ -52,6 +52,8 @@ class MissingCells(Family[BernoulliStats]):
 
 def find_missing(table: Table, places: Sequence[int]) -> Array:
     """Return which cells of some columns are missing, `(r, f)`."""
+    if isinstance(table, SparseTable):
+        return np.isnan(table.numbers(places).toarray())
     missing = np.zeros((table.rows, len(places)), bool)
     for j, place in enumerate(places):
         if table.kind(place) in ("number", "flag"):
@@ -61,6 +63,14 @@ def find_missing(table: Table, places: Sequence[int]) -> Array:
     return missing
 
 
-def name_flag(column: Any) -> str:
-    """Return the name of a column's flag."""
-    return f"{column} missing"
+def name_flags(columns: Sequence[Hashable], places: Sequence[int]) -> list[str]:
+    """Return the names of flags of some columns of a table, which no column has."""
+    taken = set(map(str, columns))
+    names = []
+    for place in places:
+        name = f"{columns[place]} missing"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    return names

@@ -47,7 +47,7 @@ from bayesnb.families.weight import Weight
 from bayesnb.formatting import list_names
 from bayesnb.model.covariance import Covariance
 from bayesnb.model.linked import Linked
-from bayesnb.model.missing import MissingCells, name_flag
+from bayesnb.model.missing import MissingCells, name_flags
 from bayesnb.model.product import Observer, ProductStats
 from bayesnb.numerics.views import EVERY, Coded, Lookup, WordCounts, as_numbers
 
@@ -405,11 +405,15 @@ class Schema:
         same = len(blocks) == len(self.blocks) and all(map(is_, blocks, self.blocks))
         return self if same else replace(self, blocks=tuple(blocks))
 
+    def _find_family[F: Family](self, kind: type[F]) -> F | None:
+        """Return the family of this kind that reads columns again; None where there is none."""
+        families = [block.family for block in self.blocks]
+        return next((family for family in families if isinstance(family, kind)), None)
+
     @property
     def links(self) -> Linked | None:
         """The links between columns; None where there are none."""
-        families = [block.family for block in self.blocks]
-        return next((family for family in families if isinstance(family, Linked)), None)
+        return self._find_family(Linked)
 
     def with_links(self, links: Linked) -> Self:
         """Return the schema with links between columns, behind all columns."""
@@ -419,8 +423,7 @@ class Schema:
     @property
     def covariance(self) -> Covariance | None:
         """Columns once more as one Gaussian; None where that is not used."""
-        families = [block.family for block in self.blocks]
-        return next((family for family in families if isinstance(family, Covariance)), None)
+        return self._find_family(Covariance)
 
     def with_covariance(self, covariance: Covariance) -> Self:
         """Return the schema with columns as one Gaussian, behind everything else."""
@@ -431,12 +434,11 @@ class Schema:
     @property
     def missing(self) -> MissingCells | None:
         """Which columns' missing cells are evidence; None where none are."""
-        families = [block.family for block in self.blocks]
-        return next((family for family in families if isinstance(family, MissingCells)), None)
+        return self._find_family(MissingCells)
 
     def with_missing(self, missing: MissingCells) -> Self:
         """Return the schema with flags of missing cells, behind all columns and links."""
-        names = [name_flag(self.columns[place]) for place in missing.places]
+        names = name_flags(self.columns, missing.places)
         places = range(2 * BEHIND, 2 * BEHIND + len(names))
         return self._with_behind(Block(missing, names, places))
 

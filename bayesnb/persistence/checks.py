@@ -21,7 +21,7 @@ from bayesnb.model.covariance import Covariance
 from bayesnb.model.fitted import Temper
 from bayesnb.model.kept_rows import MAX_ROWS, KeptRows
 from bayesnb.model.linked import Linked
-from bayesnb.model.missing import MissingCells, name_flag
+from bayesnb.model.missing import MissingCells, name_flags
 from bayesnb.model.schema import Block, Schema, are_alike
 from bayesnb.model.shards import Shard
 from bayesnb.persistence.codec import Saved, is_floats
@@ -212,7 +212,7 @@ def check_missing(block: Block, family: MissingCells, columns: Sequence[Hashable
     places = family.places
     are_places = all(type(place) is int and 0 <= place < len(columns) for place in places)
     require(are_places and len(places), "flags of missing cells are of columns that are not there")
-    names = [name_flag(columns[place]) for place in places]
+    names = name_flags(columns, places)
     is_named = list(block.names) == names and len(block.places) == len(places)
     require(is_named, "flags of missing cells have other names than their columns")
     check_numbers(family.gain, (len(places),), "gains of flags of missing cells")

@@ -75,8 +75,8 @@ NOT_DRAWN = ("observed_data", "constant_data")
 class RowsToDraw:
     """Rows to draw for: their names and cells, and their columns and codes of classes where known.
 
-    Labels are drawn from `held_out`, their probabilities, `(r, c)`, where these are given. Where
-    rows are many, labels are checked alone, without their probabilities and the columns.
+    Labels are drawn from `held_out`, their probabilities, `(r, c)`, where these are given. Columns
+    that are not among these are not drawn again, and probabilities are kept unless they are many.
     """
 
     index: Array
@@ -84,7 +84,7 @@ class RowsToDraw:
     codes: Any = None
     columns: Variables = field(default_factory=dict)
     held_out: Array | None = None
-    labels_alone: bool = False
+    keep_proba: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,11 +331,13 @@ def tree(
     if groups is None and "prior" in lacking:
         omitted.append(f"prior, log_prior, prior_predictive: they need {lacking['prior']}")
     drawn_for = rows
-    if rows is not None and rows.codes is not None:
-        size = count_bytes(rows.columns) + 8 * len(rows.codes) * len(fitted.classes)
-        if plan.size * size > MAX_BYTES:
-            omitted.append("p, and columns of X drawn again: there are too many numbers")
-            drawn_for = replace(rows, labels_alone=True)
+    if drawn_for is not None and rows is not None and rows.codes is not None:
+        if plan.size * count_bytes(rows.columns) > MAX_BYTES:
+            omitted.append("columns of X drawn again: there are too many numbers")
+            drawn_for = replace(drawn_for, columns={})
+        if 8 * plan.size * len(rows.codes) * len(fitted.classes) > MAX_BYTES:
+            omitted.append("p in posterior_predictive: there are too many numbers")
+            drawn_for = replace(drawn_for, keep_proba=False)
     if omitted:
         attrs["omitted"] = "; ".join(omitted)
     one_draw = _draw_groups(fitted, layout, drawn_for, DrawPlan(1, 1, 0, plan.n_jobs), chosen)
@@ -488,7 +490,7 @@ def predict_prior(theta: Theta, layout: Layout, rows: Any, rng: np.random.Genera
     shares = theta.class_probs.probability[:, None]
     proba = np.broadcast_to(shares, (len(shares), len(rows.codes), shares.shape[-1]))
     variables: Variables = {"y": (ROW_AXIS, draw_level(proba, rng).astype(np.int32))}
-    if not rows.labels_alone:
+    if rows.columns:
         variables |= replicate_columns(theta, layout.blocks, rows.codes, rng)
     return variables
 
@@ -584,9 +586,9 @@ class GroupDraws:
             draws, _ = self.theta.shape
             proba = np.broadcast_to(rows.held_out, (draws, *rows.held_out.shape))
             variables["y"] = ROW_AXIS, draw_level(proba, self.rng).astype(np.int32)
-        if rows.labels_alone:
+        if not rows.keep_proba:
             del variables["p"]
-        else:
+        if rows.columns:
             variables |= replicate_columns(self.theta, self.layout.blocks, rows.codes, self.rng)
         return variables
 

@@ -1,15 +1,15 @@
 """Columns of rows as they were, and drawn again from p(x | y, theta), for ArviZ's checks of them.
 
 A column has a variable under its name, `(obs_id,)`: numbers as they are, flags as 0 and 1, levels
-as places among the column's levels, NaN where a cell is missing. Blocks of words have none. Links
-between columns are left out, as they have no parameters in the tree.
+as places among the column's levels, NaN where a cell is missing. Blocks of words have none, and
+sparse tables. Links between columns are left out, as they have no parameters in the tree.
 """
 
 from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from bayesnb.data import Table
+from bayesnb.data import SparseTable, Table
 from bayesnb.families.base import Array, Cells
 from bayesnb.inference.posterior_draws import Theta
 from bayesnb.model.schema import Block, Schema
@@ -34,6 +34,8 @@ def name_variable(column: Hashable) -> str:
 def observe_columns(schema: Schema, table: Table, cells: Sequence[Cells]) -> Variables:
     """Return the columns of a table, of whose blocks these are the cells."""
     variables: Variables = {}
+    if isinstance(table, SparseTable):
+        return variables
     for block, x in zip(schema.columns_alone.blocks, cells, strict=False):
         if not has_columns(block):
             continue

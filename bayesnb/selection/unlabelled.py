@@ -3,9 +3,11 @@
     p_ic = p(class c | x_i, D)                       what the model says of each row without a label
     stats = stats of labelled rows + weight * sum_i p_ic stats of row i in class c
 
-in turn, until no probability changes. Nigam, McCallum, Thrun and Mitchell (2000), Text
-classification from labeled and unlabeled documents using EM. A weight below 1 lets many rows
-without labels say less than they would, as they outvote the labelled ones where the model is wrong.
+in turn, until no probability changes by more than TOLERANCE, or for STEPS times. Nigam, McCallum,
+Thrun and Mitchell (2000), Text classification from labeled and unlabeled documents using EM. A
+weight below 1 lets many rows without labels say less than they would, as they outvote the labelled
+ones where the model is wrong.
+
 Exponents stay those of the labelled rows: leave-one-out of rows that the others have learnt from,
 by their probabilities, would say that the columns can be trusted more.
 
@@ -19,7 +21,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from bayesnb.data import is_missing
 from bayesnb.families.base import Array, Cells
 from bayesnb.families.dirichlet import DirichletStats
 from bayesnb.families.removal import PREDICTIVE
@@ -115,12 +116,3 @@ class Unlabelled:
         needed = np.maximum(MARGIN, ERRORS * np.sqrt(len(folds)) * gains.std(axis=1))
         gain[gain <= needed] = 0.0
         return WEIGHTS[int(gain.argmax())] if gain.any() else 0.0
-
-
-def find_unlabelled(labels: Array) -> Array:
-    """Return which labels are missing: None, NaN, or -1 among numbers, `(r,)`."""
-    unlabelled = is_missing(labels)
-    if labels.dtype.kind in "ifO":
-        there = np.flatnonzero(~unlabelled)
-        unlabelled[there] = [label == -1 for label in labels[there].tolist()]
-    return unlabelled
