@@ -76,7 +76,7 @@ def points(model: Any, total: float = 100) -> Any:
     --------
     NaiveBayes.explain : The same sums for rows.
     NaiveBayes.to_sql : The exact probabilities in a database.
-    plot_nomogram : The sum as scales on paper.
+    bayesnb.report.explore : The sum for any row, on a page.
 
     Notes
     -----
