@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from bayesnb import results
 from bayesnb.data import refuse_lazy
 from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import clone_with, clone_without_links, without_links
@@ -126,11 +127,11 @@ def declare_families(
 class VerdictTable(ABC):
     """A table, a verdict on it in a sentence, and notes on its numbers."""
 
-    table: Any
+    table: "results.DataFrame"
     verdict: str
     notes: tuple[str, ...]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "results.DataFrame":
         """Return a copy of `table`.
 
         Returns

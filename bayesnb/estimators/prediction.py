@@ -214,7 +214,7 @@ class PredictionMixin(ABC):
             "smoothing, or estimate='predictive'."
         )
 
-    def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> Any:
+    def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> "results.Result":
         """Choose for each row the action with the least expected loss under ``predict_proba``.
 
         Parameters
