@@ -49,6 +49,12 @@ def table_of_columns(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+def table_of_classes(x: Any, numbers: Array, classes: Array) -> pd.DataFrame:
+    """Return numbers of every row of `x` and class, `(r, c)`, by the row's and the class's name."""
+    index = x.index if isinstance(x, pd.DataFrame | pd.Series) else None
+    return pd.DataFrame(numbers, index, pd.Index(classes, name="class"))
+
+
 def to_nested_dict(x: Any) -> Any:
     """Return a pandas frame as `{column: {row: value}}`, both by name; any other value as it is."""
     if not hasattr(x, "columns"):
