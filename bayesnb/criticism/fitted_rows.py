@@ -1,6 +1,5 @@
 """What criticisms share: a fitted estimator with the rows that it has learnt, and a verdict."""
 
-from abc import ABC
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,7 @@ from bayesnb.formatting import fixed, number, quote, shorten
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.views import read
-from bayesnb.results.tables import Formats, show_html, show_text
+from bayesnb.results.tables import Formats, ShownTable
 from bayesnb.selection.joint_evidence import Names
 from bayesnb.selection.pair_evidence import LabelledRows
 from bayesnb.selection.smoothing import PriorVariants
@@ -124,7 +123,7 @@ def declare_families(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VerdictTable(ABC):
+class VerdictTable(ShownTable):
     """A table, a verdict on it in a sentence, and notes on its numbers."""
 
     table: "results.DataFrame"
@@ -151,12 +150,6 @@ class VerdictTable(ABC):
         ['step', 'joined', 'log_bayes_factor', 'log_evidence']
         """
         return self.table.copy()
-
-    def __repr__(self) -> str:
-        return show_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return show_html(*self._parts())
 
     def _parts(self) -> tuple[str, Any, Formats, str]:
         rows = self.table.drop(columns=HIDDEN, errors="ignore")
