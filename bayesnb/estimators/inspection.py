@@ -201,12 +201,13 @@ class InspectionMixin(ModelHolder):
         Returns
         -------
         ModelSummary
-            A table in a terminal and in a notebook, with `to_frame`. By feature: `family`; `prior`,
-            in words; `log_evidence`, the terms of `log_evidence_`; `temper` and `temper_sd`, the
-            exponent and its standard deviation; `log_bayes_factor` and `inclusion`, whether the
-            feature depends on the class, as in `bayesnb.relevance`; `missing`, how many cells were
-            not learnt; `chosen_over`, the families that were rejected, with their scores less that
-            of the family chosen. A block of words is one feature.
+            A table in a terminal and in a notebook, with `to_frame` and `to_latex`. By feature:
+            `family`; `prior`, in words; `log_evidence`, the terms of `log_evidence_`; `temper` and
+            `temper_sd`, the exponent and its standard deviation; `log_bayes_factor` and
+            `inclusion`, whether the feature depends on the class, as in `bayesnb.relevance`;
+            `missing`, how many cells were not learnt; `chosen_over`, the families that were
+            rejected, with their scores less that of the family chosen. A block of words is one
+            feature.
 
         See Also
         --------
