@@ -154,7 +154,7 @@ class CrossValidation(ModelHolder):
         sample_weight: Any = None,
         rng: Rng = 0,
     ) -> "results.ShownScores":
-        """Score every row by the model of the rows of all other folds, without a refit.
+        """Score every row by the model of all other folds, without a refit.
 
         Parameters
         ----------

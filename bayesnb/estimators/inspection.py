@@ -386,7 +386,7 @@ class InspectionMixin(ModelHolder):
         return results.explanations.linear_form(form, self.classes_, terms.coords, attrs)
 
     def linear_features(self, X: Any) -> Array | sparse.csr_array:
-        """Return x of every row, which the weights of `linear_form` multiply, feature by feature.
+        """Return the numbers of every row that the weights of `linear_form` multiply.
 
         Parameters
         ----------

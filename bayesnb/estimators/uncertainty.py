@@ -326,7 +326,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
     def draw_proba(
         self, X: Any, draws: int = 1000, *, chains: int = 4, rng: Rng = None
     ) -> "results.DataArray":
-        """Draw p(y | x, theta), theta from the posterior.
+        """Draw class probabilities p(y | x, theta), with theta from the posterior.
 
         Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence
         about theta, which the draws leave out.
