@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -194,6 +194,19 @@ class InspectionMixin(ModelHolder):
         names = [self.schema_.columns[place] for place in covariance.columns]
         numbers = [float(each[0]) for each in self.fitted_.of_block(Covariance)]
         return results.datasets.covariance(covariance, names, *numbers)
+
+    @property
+    def feature_importances_(self) -> NoReturn:
+        """Not known to a model, which keeps no rows: an AttributeError that says what to use.
+
+        What a column is worth shows in rows that are held out, `bayesnb.importance`. The scores by
+        which `fit` found exponents do not tell, as exponents are the best ones for those very rows.
+        """
+        raise AttributeError(
+            "feature_importances_: a model keeps no rows, and what a column is worth shows in rows "
+            "that are held out: bayesnb.importance(model, X, y). SelectFromModel can do without, "
+            "with importance_getter=lambda model: bayesnb.relevance(model).inclusion.values."
+        )
 
     def summary(self) -> "results.ModelSummary":
         """Summarise the fitted model: columns, families, priors, evidence, exponents, relevance.
