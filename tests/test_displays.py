@@ -240,10 +240,13 @@ def test_latex_prints_the_cells_that_are_shown_whatever_their_signs() -> None:
     assert [row[1].rpartition(" = ")[2] for row in rows[1:9:4]] == ["[0, 1)", "*"]
 
 
-@pytest.mark.parametrize("name", ["smoothing", "partition", "no links", "summary"])
+@pytest.mark.parametrize("name", ["compare", "smoothing", "partition", "no links", "summary"])
 def test_every_table_that_is_shown_can_be_had_in_latex(model: nb.NaiveBayes, name: str) -> None:
     result = OTHERS[name](model)
-    heading = read_latex(result.to_latex())[0]
+    latex = result.to_latex(label="tab:a", caption="b")
+    assert r"\caption{b}" in latex
+    assert r"\label{tab:a}" in latex
+    heading = read_latex(latex)[0]
     assert {*heading} - {""} <= {*result.to_frame().columns}
 
 

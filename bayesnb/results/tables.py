@@ -115,19 +115,19 @@ def show_html(title: str, frame: pd.DataFrame, formats: Formats, note: str = "")
     return "\n".join(lines)
 
 
-def show_latex(title: str, frame: pd.DataFrame, formats: Formats) -> str:
+def show_latex(title: str, frame: pd.DataFrame, formats: Formats, options: Mapping) -> str:
     """Return a whole table for LaTeX, numbers to the right."""
     text = format_cells(frame, formats).map(escape_latex)
     text = text.rename(index=escape_latex, columns=escape_latex)
-    text.index.names = [escape_latex(name or "") for name in text.index.names]
+    text.index.names = [name and escape_latex(name) for name in text.index.names]
     sides = ["r" if kind.kind in "iuf" else "l" for kind in frame.dtypes]
-    caption = escape_latex(". ".join(title.splitlines()))
-    return text.to_latex(
-        escape=False,
-        multirow=False,
-        caption=caption,
-        column_format="l" * text.index.nlevels + "".join(sides),
-    )
+    defaults = {
+        "caption": escape_latex(". ".join(title.splitlines())),
+        "column_format": "l" * text.index.nlevels + "".join(sides),
+        "escape": False,
+        "multirow": False,
+    }
+    return text.to_latex(**{**defaults, **options})
 
 
 def escape_latex(text: Any) -> str:
@@ -194,8 +194,13 @@ class ShownTable:
     def _repr_html_(self) -> str:
         return show_html(*self._parts())
 
-    def to_latex(self) -> str:
+    def to_latex(self, **options: Any) -> str:
         r"""Return the table that is shown, with all its rows, for a paper in LaTeX.
+
+        Parameters
+        ----------
+        **options
+            Further arguments of ``pandas.DataFrame.to_latex``, such as ``label="tab:models"``.
 
         Returns
         -------
@@ -205,7 +210,7 @@ class ShownTable:
 
         See Also
         --------
-        pandas.DataFrame.to_latex : Other forms, by ``to_frame().to_latex(escape=True)``.
+        pandas.DataFrame.to_latex : All numbers with all their digits, of ``to_frame()``.
 
         Examples
         --------
@@ -224,8 +229,7 @@ class ShownTable:
         \end{tabular}
         \end{table}
         """
-        title, frame, formats, _ = self._parts()
-        return show_latex(title, frame, formats)
+        return show_latex(*self._parts()[:3], options)
 
 
 class Result(xr.Dataset, ShownTable):
@@ -345,7 +349,7 @@ def along(dims: str | tuple[str, ...], arrays: Mapping[str, Any]) -> dict[str, t
 # Frames under a title
 
 
-class TitledFrame(pd.DataFrame):
+class TitledFrame(ShownTable, pd.DataFrame):
     """A pandas.DataFrame that is shown with a title; what is computed from it is a plain one."""
 
     _metadata: ClassVar[list[str]] = ["title"]
@@ -372,16 +376,10 @@ class TitledFrame(pd.DataFrame):
         """
         return pd.DataFrame(self).copy()
 
-    def __repr__(self) -> str:
-        return show_text(self.title, self._shown(), {})
-
-    def _repr_html_(self) -> str:
-        return show_html(self.title, self._shown(), {})
-
-    def _shown(self) -> pd.DataFrame:
+    def _parts(self) -> tuple[str, pd.DataFrame, Formats, str]:
         table = self.to_frame()
         is_blank = (table == "").all()  # as a diagnosis that no model needs
-        return table.loc[:, ~is_blank]
+        return self.title, table.loc[:, ~is_blank], {}, ""
 
 
 def add_title(frame: pd.DataFrame, title: str) -> TitledFrame:
