@@ -2,11 +2,10 @@
 
 import inspect
 from collections.abc import Callable
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import matplotlib as mpl
-import pymc as pm
 import pytest
 
 import bayesnb
@@ -22,9 +21,11 @@ ANY = {
 
 def find_return_type(path: str) -> Any:
     """Return what a function, method or property says that it returns."""
+    import pymc  # seconds, which collection should not take
+
     value = object_at(path)
     value = inspect.unwrap(value.fget if isinstance(value, property) else value)
-    return get_type_hints(value, localns={"Model": pm.Model}).get("return", Any)
+    return get_type_hints(value, localns={"Model": pymc.Model}).get("return", Any)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -37,55 +38,76 @@ def test_what_is_returned_is_annotated(name: str) -> None:
 
 TABLE = penguins().dropna()[["bill_depth_mm", "island", "species"]]
 X, Y = TABLE.drop(columns="species"), TABLE["species"]
-MODEL = NaiveBayes(missing="auto").fit(X, Y)
-ALONE = NaiveBayes(dependence=None, temper="loo").fit(X, Y)
-WORDS = MultinomialNB().fit([[9, 1, 4], [7, 0, 5], [0, 6, 4]], ["spam", "spam", "ham"])
-LINEAR = NaiveBayes("categorical").fit(X[["island"]], Y)
-RESULTS: dict[str, list[Callable[[], Any]]] = {
-    "NaiveBayes.choices_": [lambda: MODEL.choices_],
-    "NaiveBayes.covariance_": [lambda: MODEL.covariance_, lambda: ALONE.covariance_],
-    "NaiveBayes.decide": [lambda: MODEL.decide(X)],
-    "NaiveBayes.draw_proba": [lambda: MODEL.draw_proba(X[:3])],
-    "NaiveBayes.explain": [lambda: MODEL.explain(X)],
-    "NaiveBayes.kfold": [lambda: MODEL.kfold(X, Y)],
-    "NaiveBayes.linear_features": [lambda: LINEAR.linear_features(X[["island"]])],
-    "NaiveBayes.linear_form": [lambda: LINEAR.linear_form()],
-    "NaiveBayes.links_": [lambda: MODEL.links_],
-    "NaiveBayes.loo": [lambda: MODEL.loo(X, Y)],
-    "NaiveBayes.loo_proba": [lambda: MODEL.loo_proba(X, Y)],
-    "NaiveBayes.missing_": [lambda: MODEL.missing_],
-    "NaiveBayes.predict_interval": [lambda: MODEL.predict_interval(X)],
-    "NaiveBayes.sample": [lambda: MODEL.sample(3)],
-    "NaiveBayes.summary": [lambda: MODEL.summary()],
-    "NaiveBayes.temper_": [lambda: MODEL.temper_, lambda: ALONE.temper_, lambda: WORDS.temper_],
-    "NaiveBayes.temper_sd_": [lambda: MODEL.temper_sd_, lambda: ALONE.temper_sd_],
-    "NaiveBayes.temper_length_": [lambda: MODEL.temper_length_, lambda: WORDS.temper_length_],
-    "NaiveBayes.to_datatree": [lambda: MODEL.to_datatree(draws=5)],
-    "NaiveBayes.to_sql": [lambda: ALONE.to_sql()],
-    "NaiveBayes.uncertainty": [lambda: MODEL.uncertainty(X)],
-    "Live.model": [lambda: bayesnb.Live(MODEL).model],
-    "PredictionSets.predict": [lambda: bayesnb.prediction_sets(MODEL, X, Y).predict(X)],
-    "TableCheck.to_frame": [lambda: bayesnb.check(MODEL, X).to_frame()],
-    "calibration": [lambda: bayesnb.calibration(MODEL, X, Y)],
-    "check": [lambda: bayesnb.check(MODEL, X)],
-    "compare": [lambda: bayesnb.compare({"with": MODEL, "without": ALONE}, X, Y)],
-    "dependence": [lambda: bayesnb.dependence(MODEL, X, Y)],
-    "importance": [lambda: bayesnb.importance(MODEL, X, Y)],
-    "points": [lambda: bayesnb.points(ALONE)],
-    "relevance": [lambda: bayesnb.relevance(MODEL)],
-    "tune": [lambda: bayesnb.tune(LINEAR, X[["island"]], Y)],
-    "datasets.dogs": [dogs],
-    "datasets.load": [lambda: load("dogs")],
-    "datasets.spam": [spam],
-    "mcmc.build": [lambda: mcmc.build(GaussianNB(), [[1.0], [2.0]], [0, 1])],
-    "plot_calibration": [
-        lambda: bayesnb.plot_calibration(MODEL, X, Y),
-        lambda: bayesnb.plot_calibration(MODEL, X, Y, by="predicted"),
+
+
+@pytest.fixture(scope="module")
+def models() -> SimpleNamespace:
+    words = [[9, 1, 4], [7, 0, 5], [0, 6, 4]]
+    return SimpleNamespace(
+        chosen=NaiveBayes(missing="auto").fit(X, Y),
+        alone=NaiveBayes(dependence=None, temper="loo").fit(X, Y),
+        words=MultinomialNB().fit(words, ["spam", "spam", "ham"]),
+        linear=NaiveBayes("categorical").fit(X[["island"]], Y),
+    )
+
+
+RESULTS: dict[str, list[Callable[[Any], Any]]] = {
+    "NaiveBayes.choices_": [lambda m: m.chosen.choices_],
+    "NaiveBayes.covariance_": [lambda m: m.chosen.covariance_, lambda m: m.alone.covariance_],
+    "NaiveBayes.decide": [lambda m: m.chosen.decide(X)],
+    "NaiveBayes.draw_proba": [lambda m: m.chosen.draw_proba(X[:3])],
+    "NaiveBayes.explain": [lambda m: m.chosen.explain(X)],
+    "NaiveBayes.kfold": [lambda m: m.chosen.kfold(X, Y)],
+    "NaiveBayes.linear_features": [lambda m: m.linear.linear_features(X[["island"]])],
+    "NaiveBayes.linear_form": [lambda m: m.linear.linear_form()],
+    "NaiveBayes.links_": [lambda m: m.chosen.links_],
+    "NaiveBayes.loo": [lambda m: m.chosen.loo(X, Y)],
+    "NaiveBayes.loo_proba": [lambda m: m.chosen.loo_proba(X, Y)],
+    "NaiveBayes.missing_": [lambda m: m.chosen.missing_],
+    "NaiveBayes.predict_interval": [lambda m: m.chosen.predict_interval(X)],
+    "NaiveBayes.sample": [lambda m: m.chosen.sample(3)],
+    "NaiveBayes.summary": [lambda m: m.chosen.summary()],
+    "NaiveBayes.temper_": [
+        lambda m: m.chosen.temper_,
+        lambda m: m.alone.temper_,
+        lambda m: m.words.temper_,
     ],
-    "plot_check": [lambda: bayesnb.plot_check(bayesnb.check(MODEL, X))],
-    "plot_column": [lambda: bayesnb.plot_column(MODEL, "island")],
-    "plot_words": [lambda: bayesnb.plot_words(WORDS), lambda: bayesnb.plot_words(WORDS, ["ham"])],
-    "scale.fit_shards": [lambda: scale.fit_shards(LINEAR, [scale.shard(LINEAR, X[["island"]], Y)])],
+    "NaiveBayes.temper_sd_": [lambda m: m.chosen.temper_sd_, lambda m: m.alone.temper_sd_],
+    "NaiveBayes.temper_length_": [
+        lambda m: m.chosen.temper_length_,
+        lambda m: m.words.temper_length_,
+    ],
+    "NaiveBayes.to_datatree": [lambda m: m.chosen.to_datatree(draws=5)],
+    "NaiveBayes.to_sql": [lambda m: m.alone.to_sql()],
+    "NaiveBayes.uncertainty": [lambda m: m.chosen.uncertainty(X)],
+    "Live.model": [lambda m: bayesnb.Live(m.chosen).model],
+    "PredictionSets.predict": [lambda m: bayesnb.prediction_sets(m.chosen, X, Y).predict(X)],
+    "TableCheck.to_frame": [lambda m: bayesnb.check(m.chosen, X).to_frame()],
+    "calibration": [lambda m: bayesnb.calibration(m.chosen, X, Y)],
+    "check": [lambda m: bayesnb.check(m.chosen, X)],
+    "compare": [lambda m: bayesnb.compare({"with": m.chosen, "without": m.alone}, X, Y)],
+    "dependence": [lambda m: bayesnb.dependence(m.chosen, X, Y)],
+    "importance": [lambda m: bayesnb.importance(m.chosen, X, Y)],
+    "points": [lambda m: bayesnb.points(m.alone)],
+    "relevance": [lambda m: bayesnb.relevance(m.chosen)],
+    "tune": [lambda m: bayesnb.tune(m.linear, X[["island"]], Y)],
+    "datasets.dogs": [lambda m: dogs()],
+    "datasets.load": [lambda m: load("dogs")],
+    "datasets.spam": [lambda m: spam()],
+    "mcmc.build": [lambda m: mcmc.build(GaussianNB(), [[1.0], [2.0]], [0, 1])],
+    "plot_calibration": [
+        lambda m: bayesnb.plot_calibration(m.chosen, X, Y),
+        lambda m: bayesnb.plot_calibration(m.chosen, X, Y, by="predicted"),
+    ],
+    "plot_check": [lambda m: bayesnb.plot_check(bayesnb.check(m.chosen, X))],
+    "plot_column": [lambda m: bayesnb.plot_column(m.chosen, "island")],
+    "plot_words": [
+        lambda m: bayesnb.plot_words(m.words),
+        lambda m: bayesnb.plot_words(m.words, ["ham"]),
+    ],
+    "scale.fit_shards": [
+        lambda m: scale.fit_shards(m.linear, [scale.shard(m.linear, X[["island"]], Y)])
+    ],
 }
 
 
@@ -99,7 +121,7 @@ def is_a(value: Any, kind: Any) -> bool:
 
 @pytest.mark.parametrize("name", RESULTS)
 @mpl.rc_context({"figure.max_open_warning": 0})
-def test_what_is_returned_is_of_the_type_annotated(name: str) -> None:
+def test_what_is_returned_is_of_the_type_annotated(models: SimpleNamespace, name: str) -> None:
     kind = find_return_type(f"bayesnb.{name}")
     for make in RESULTS[name]:
-        assert is_a(make(), kind)
+        assert is_a(make(models), kind)
