@@ -337,7 +337,7 @@ def show(console: Console, model: str) -> None:
     from bayesnb import load
 
     estimator = load(model)
-    parts = [estimator.summary()]
+    parts: list[object] = [estimator.summary()]
     if estimator.schema_.links is not None:
         parts.append(estimator.links_)
     parts += [each for each in (estimator.missing_, estimator.covariance_) if each is not None]

@@ -47,7 +47,7 @@ class ColumnCells:
     is_flag: bool = False
 
 
-def points(model: Any, total: float = 100) -> Any:
+def points(model: Any, total: float = 100) -> "results.Result":
     """Make a points table of a model: whole numbers for cells, to be added up by hand.
 
     Parameters
