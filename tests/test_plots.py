@@ -20,6 +20,7 @@ from sklearn.datasets import load_iris
 
 import bayesnb as nb
 from bayesnb.datasets import penguins
+from bayesnb.plots.shape_plot import read_shape
 
 EVIL = "$x^ <b> & _"
 LONG = "the name of a column that nobody ever wanted to be as long as this"
@@ -123,9 +124,9 @@ def compare_smoothing() -> nb.SmoothingComparison:
     return nb.compare_smoothing(birds()[0], X, SPECIES, smoothing=(0, 1e-5, 0.01, 0.3, 1, 20))
 
 
-def draw_column(name: str, classes: int) -> Any:
+def draw_column(name: str, classes: int, scale: str = "density") -> Any:
     model, x, labels = wide(7, classes)
-    return nb.plot_column(model, name, x, labels)
+    return nb.plot_column(model, name, x, labels, scale=scale)
 
 
 PICTURES: dict[str, Any] = {
@@ -153,6 +154,9 @@ PICTURES: dict[str, Any] = {
 for _name in wide(7)[1]:
     for _classes in (3, 20):
         PICTURES[f"{_name[:8]}, {_classes}"] = lambda n=_name, c=_classes: draw_column(n, c)
+        PICTURES[f"{_name[:8]}, {_classes}, shape"] = lambda n=_name, c=_classes: draw_column(
+            n, c, "log-odds"
+        )
 
 
 @pytest.mark.slow
@@ -517,4 +521,50 @@ REFUSED: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words for _, words in REFUSED])
 def test_what_has_no_picture_is_an_error_that_says_why(call: Any, words: str) -> None:
     with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
+# Shapes
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_shapes_are_what_explain_says_of_each_cell(classes: int) -> None:
+    kept = SPECIES.isin(["Adelie", "Gentoo", "Chinstrap"][:classes])
+    x, y = X[kept], SPECIES[kept]
+    families = {"bill_length_mm": nb.Gaussian(), "bill_depth_mm": nb.Histogram(depth=4)}
+    model = nb.NaiveBayes(families, temper="columns").fit(x, y)
+    why = model.explain(x)
+    contrast = np.eye(classes) - 1 / classes if classes > 2 else np.array([[-1.0, 1.0]])
+    for name in ("bill_length_mm", "bill_depth_mm", "island", "sex"):
+        shape = read_shape(model, name, x, y)
+        here = x[name].notna().to_numpy()
+        evidence = why["evidence"].sel(feature=name).values[here] @ contrast.T
+        variance = why["sd"].sel(feature=name).values[here] ** 2 @ contrast.T**2
+        cells = shape.data.cells[here, 0]
+        for c in range(len(contrast)):
+            if shape.ends is not None:
+                at = np.searchsorted(shape.ends[1:-1], cells)
+            elif shape.names:
+                at = cells.astype(int)
+            else:
+                between = (cells > shape.cells[0]) & (cells < shape.cells[-1])
+                drawn = np.interp(cells, shape.cells, shape.effect[:, c])
+                assert_allclose(drawn[between], evidence[between, c], atol=0.02)
+                continue
+            assert_allclose(shape.effect[at, c], evidence[:, c], atol=1e-9)
+            assert_allclose(shape.sd[at, c], np.sqrt(variance[:, c]), atol=1e-9)
+        ax = nb.plot_column(model, name, x, y, scale="log-odds", ci_prob=0.5)
+        assert "Log-odds" in ax.get_title(loc="left")
+        assert nb.plot_column(model, name, scale="log-odds").get_title(loc="left")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: nb.plot_column(birds()[0], "island", scale="odds"), "scale must be one of"),
+        (lambda: nb.plot_column(*words()[:1], "word1", scale="log-odds"), "scale='density'"),
+    ],
+)
+def test_what_has_no_shape_says_so(call: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
         call()

@@ -22,7 +22,7 @@ from bayesnb.estimators.base import check_is_fitted
 from bayesnb.families import Poisson
 from bayesnb.families.base import Array
 from bayesnb.formatting import list_names
-from bayesnb.inference.explanation import explain
+from bayesnb.inference.explanation import compare_classes, explain
 from bayesnb.model.fitted import Fitted
 from bayesnb.model.missing import MissingCells
 from bayesnb.model.schema import Block
@@ -155,19 +155,6 @@ def explain_cells(fitted: Fitted) -> tuple[list[ColumnCells], list[Array], list[
         means.append(np.concatenate([mean[:few, f], silent]))
         variances.append(np.concatenate([var[:few, f], silent]))
     return columns, means, variances, base
-
-
-def compare_classes(mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Return the second class against the first of two, or each against the mean of all.
-
-    Shapes: `(..., c) -> (..., 1)`, or `(..., c)`.
-    """
-    classes = mean.shape[-1]
-    if classes == 2:
-        return mean[..., 1:] - mean[..., :1], variance.sum(axis=-1, keepdims=True)
-    others = variance.sum(axis=-1, keepdims=True) - variance
-    spread = (1 - 1 / classes) ** 2 * variance + others / classes**2
-    return mean - mean.mean(axis=-1, keepdims=True), spread
 
 
 def list_cells(block: Block, stats: Any) -> list[ColumnCells]:

@@ -121,6 +121,19 @@ def _explain_block(block: Belief, x: Cells, words: Array | None, power: Power) -
     return result
 
 
+def compare_classes(mean: Array, variance: Array) -> tuple[Array, Array]:
+    """Return the second class against the first of two, or each against the mean of all.
+
+    Shapes: `(..., c) -> (..., 1)`, or `(..., c)`.
+    """
+    classes = mean.shape[-1]
+    if classes == 2:
+        return mean[..., 1:] - mean[..., :1], variance.sum(axis=-1, keepdims=True)
+    others = variance.sum(axis=-1, keepdims=True) - variance
+    spread = (1 - 1 / classes) ** 2 * variance + others / classes**2
+    return mean - mean.mean(axis=-1, keepdims=True), spread
+
+
 def _spread(values: Array, live: Array) -> Array:
     """Put zeros for impossible classes between the numbers of the others."""
     if live.all():

@@ -27,6 +27,8 @@ MAX_NAMES_LISTED = 20
 class ColumnData:
     """A column, or several that are modelled jointly: the belief in each class, and the rows."""
 
+    block: int
+    places: Sequence[int]  # in the block
     names: tuple[str, ...]
     family: Family
     levels: Sequence[str]  # names of levels, or of combinations of levels
@@ -101,6 +103,8 @@ def select_columns(
     if x is not None:
         cells = np.stack([column(x, j) for j in places], axis=1)
     return ColumnData(
+        block=b,
+        places=places,
         names=names,
         family=block.family.columnwise if len(places) == 1 else block.family,
         levels=levels,

@@ -1,10 +1,6 @@
-"""Columns one by one: what a class predicts of a new cell, and what cells add to the log-odds.
+"""Columns one by one: what a class predicts of a new cell, as curves, bars or ellipses."""
 
-The posterior predictive is drawn as curves, bars or ellipses; the effect on the log-odds is the
-column's shape in an additive model.
-"""
-
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -17,10 +13,10 @@ from bayesnb.formatting import count, percent
 from bayesnb.plots.column_data import (
     MIN_ROWS,
     ColumnData,
-    choose_classes,
     find_usual_range,
     read_column,
 )
+from bayesnb.plots.shape_plot import draw_shape, read_shape
 from bayesnb.plots.style import (
     AXIS_LETTERS,
     COLOURS,
@@ -36,6 +32,7 @@ from bayesnb.plots.style import (
 )
 from bayesnb.results.datasets import ci_prob as checked_prob
 
+SCALES = ("density", "log-odds")
 MAX_LEVELS = 12
 MAX_GROUPED_BARS = 36  # of all classes together
 MAX_CLASSES_WITH_BARS = 3  # in the place of one whole number
@@ -56,10 +53,13 @@ def plot_column(
     X: Any = None,
     y: Any = None,
     *,
+    scale: str = "density",
     ci_prob: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the posterior predictive of a new cell of one column in each class.
+    """Draw what one column is expected to hold in each class, or what it adds to the log-odds.
+
+    On the scale ``"density"`` it is the posterior predictive of a new cell.
 
     Numbers have a curve for each class, or a histogram where the family is `Histogram`. Counts have
     bars, or lines where there are more than three classes. Levels have bars, with the interval of
@@ -81,6 +81,12 @@ def plot_column(
         points. Bars of levels have none.
     y : array-like, optional
         The labels of these rows.
+    scale : {"density", "log-odds"}, default "density"
+        ``"log-odds"``: what each cell adds to the log-odds by itself, with its exponent, as
+        `NaiveBayes.explain` has it: of two classes to those of the second against the first, of
+        more to those of each class against the mean of all. The band, or the line, is an interval
+        of that contribution, from its standard deviation; the grey bars are the rows. Links and a
+        covariance add to it what columns say together.
     ci_prob : float, optional
         The probability of the intervals and of the outer ellipses, by default ArviZ's
         `rcParams["stats.ci_prob"]`.
@@ -111,9 +117,20 @@ def plot_column(
     >>> ax.get_xlabel()
     'height'
     """
+    if scale not in SCALES:
+        raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}.")
     data = read_column(model, column, X, y)
+    prob = checked_prob(ci_prob)
     is_new = ax is None
-    ax = draw_column(data, checked_prob(ci_prob), ax)
+    if scale == "log-odds":
+        ax = draw_shape(read_shape(model, column, X, y), prob, ax)
+        ax.set_title("Log-odds that the column adds")
+        if len(data.classes) == 2:
+            ax.set_title(f"Log-odds of {short(data.classes[1])} that the column adds")
+            return ax
+    else:
+        ax = draw_column(data, prob, ax)
+        ax.set_title("Predictive distribution in each class")
     keys = [
         Line2D([], [], **class_line(c, 3), label=short(data.classes[k]))
         for c, k in enumerate(data.shown)
@@ -122,7 +139,6 @@ def plot_column(
     if len(keys) < len(data.classes):
         title = f"the {len(keys)} most frequent of {len(data.classes)} classes"
     add_legend(ax, outside=is_new, keys=keys, title=title)
-    ax.set_title("Predictive distribution in each class")
     return ax
 
 
@@ -339,57 +355,4 @@ def _draw_ellipses(data: ColumnData, prob: float, ax: Axes) -> Axes:
         xlabel=x_name,
         ylabel=y_name,
     )
-    return ax
-
-
-@styled
-def plot_effect(
-    cells: Array, evidence: Array, counts: Array, levels: Sequence[object], name: str
-) -> Axes:
-    """Draw what cells say for each class, `(r,), (r, c)`, against the cells.
-
-    Of two classes it is the evidence for the second against the first, of several that against
-    their mean; `counts` are the rows of each. Numbers are dots, and a line joins their means.
-    Levels, of which cells are codes, have bars.
-    """
-    shown = choose_classes(counts)
-    effects = dict(enumerate((evidence - evidence.mean(axis=1, keepdims=True)).T[shown]))
-    if len(counts) == 2:
-        effects = {1: evidence[:, 1] - evidence[:, 0]}
-    if len(levels):
-        ax = _draw_level_effects(cells.astype(int), effects, levels)
-    else:
-        ax = _draw_number_effects(cells, effects)
-        ax.set_xlabel(name)
-    ax.set_title("Log-odds that the column adds")
-    return ax
-
-
-def _draw_number_effects(cells: Array, effects: dict[int, Array]) -> Axes:
-    ax = new_axes()
-    order = np.argsort(cells, kind="stable")
-    groups = np.array_split(order, min(GROUPS, len(order)))
-    for place, values in effects.items():
-        ax.plot(cells, values, ".", color=COLOURS[place], markersize=5, alpha=0.4, mew=0)
-        x = [cells[group].mean() for group in groups]
-        means = [values[group].mean() for group in groups]
-        ax.plot(x, means, **class_line(place))
-    ax.axhline(0, color=INK, linewidth=0.7)
-    ax.set_ylabel("log-odds")
-    ax.locator_params(axis="x", nbins=6)
-    return ax
-
-
-def _draw_level_effects(codes: Array, effects: dict[int, Array], levels: Sequence[object]) -> Axes:
-    distinct, times = np.unique(codes, return_counts=True)
-    frequent = np.sort(distinct[np.argsort(-times, kind="stable")[:MAX_LEVELS]])
-    names = [levels[code] if code < len(levels) else "new" for code in frequent]
-    ax = new_axes(0.6 + len(frequent) * (0.16 * len(effects) + 0.12))
-    for k, (place, values) in enumerate(effects.items()):
-        means = [values[codes == code].mean() for code in frequent]
-        shift, height = place_bar(k, len(effects))
-        ax.barh(np.arange(len(names)) + shift, means, height, color=COLOURS[place], alpha=0.7)
-    list_names(ax, list(map(short, names)))
-    ax.axvline(0, color=INK, linewidth=0.7)
-    ax.set_xlabel("log-odds")
     return ax

@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb import plots
 from bayesnb.formatting import SPACE, count, fixed, list_names, nats, number, percent, plus_minus
 from bayesnb.model.linked import ARROW
-from bayesnb.plots.column_plot import plot_effect
+from bayesnb.plots.shape_plot import read_shape
 from bayesnb.report.checks import STRONG, count_columns, find_dependence
 from bayesnb.report.facts import MAX_PAIRED, Column, Facts, attempt
 from bayesnb.report.page import (
@@ -22,11 +22,13 @@ from bayesnb.report.page import (
     draw,
     name,
     name_column,
+    show_interval,
     show_loss,
     show_percent,
 )
 
-MAX_PICTURED = 5  # columns, the most important
+MAX_PICTURED = 6  # columns, the most important
+MAX_SHAPES = 12
 LEAST_PICTURED = 1e-3  # nats between the classes, in a row
 MAX_LISTED, MAX_OPEN = 1000, 12  # rows of a table; of a longer one it is folded
 MAX_NAMED = 12
@@ -171,24 +173,42 @@ SHOWN = {
 
 
 def picture_columns(facts: Facts) -> list:
-    """Return what is expected of the most important columns, and what they add to the log-odds."""
-    pair = "each class against the average of all"
-    if len(facts.classes) == 2:
-        pair = f"{name(facts.classes[1], 40)} against {name(facts.classes[0], 40)}"
-    content: list = [
-        Heading("The columns that matter most"),
-        "On the left is the predictive distribution of a new row of each class. Where classes "
-        "overlap, the column cannot tell them apart. On the right is what the column adds to the "
-        f"log-odds of {pair}. Half of what a link adds is counted in each of its two columns, so "
-        "that dots scatter. `plot_column` draws any column.",
-    ]
+    """Return what the most important columns add to the log-odds, and what is expected of them."""
     keys = [key for key in facts.features["key"] if tells_classes_apart(key, facts)]
-    for key in keys[:MAX_PICTURED]:
-        pictures = [draw_distribution(key, facts), draw_effect(key, facts)]
-        shown = [picture for picture in pictures if picture is not None]
-        if shown:
-            content += [Claim(name_column(key)), Figures(shown)]
-    return content if len(content) > 2 else []
+    content: list = []
+    shapes = draw_shapes(keys, facts)
+    if shapes is not None:
+        pair = "each class against the average of all"
+        if len(facts.classes) == 2:
+            pair = f"{name(facts.classes[1], 40)} against {name(facts.classes[0], 40)}"
+        content += [
+            Heading("What each value adds"),
+            f"The log-odds of {pair} that a column adds by itself, the most important one first, "
+            f"with {show_interval(facts.prob)} intervals. Grey bars show how the rows are "
+            "distributed. The log-odds of a row are the sum over its columns, and over links and "
+            "the covariance where there are any.",
+            Figures([shapes]),
+        ]
+    content += [
+        Heading("The columns that matter most"),
+        "The predictive distribution of a new row of each class. Where classes overlap, the column "
+        "cannot tell them apart. `plot_column` draws any column.",
+    ]
+    pictures = [draw_distribution(key, facts) for key in keys[:MAX_PICTURED]]
+    shown = [picture for picture in pictures if picture is not None]
+    return [*content, Figures(shown)] if shown else content[:-2]
+
+
+def draw_shapes(keys: list[Hashable], facts: Facts) -> Any:
+    """Draw what columns add to the log-odds, side by side; None where no column has a shape."""
+    given = facts.X, facts.y
+    shapes = [attempt(read_shape, facts.model, key, *given) for key in keys[:MAX_SHAPES]]
+    shown = [shape for shape in shapes if not isinstance(shape, str)]
+    if not shown:
+        return None
+    names = [name_column(shape.data.name, 30) for shape in shown]
+    about = f"What columns add to the log-odds: {', '.join(names)}."
+    return draw(plots.shape_plot.draw_shapes(shown, facts.prob), about)
 
 
 def evidence_of(key: Hashable, facts: Facts) -> Any:
@@ -217,23 +237,6 @@ def draw_distribution(key: Hashable, facts: Facts) -> Any:
             about = f"Predictive distribution of {name_column(columns)} in each class."
             return draw(ax, about, key)
     return None
-
-
-def draw_effect(key: Hashable, facts: Facts) -> Any:
-    """Draw what a column adds to the log-odds against its cells; None of a block."""
-    columns = {one.key: one for one in facts.columns}
-    evidence = evidence_of(key, facts)
-    if key not in columns or evidence is None:
-        return None
-    one = columns[key]
-    places = facts.spaced(len(evidence))
-    known = one.known[places] & np.isfinite(evidence).all(axis=1)
-    if not known.any():
-        return None
-    shown = name_column(key, 40)
-    ax = plot_effect(one.cells[places][known], evidence[known], facts.counts, one.levels, shown)
-    about = f"What {shown} adds to the log-odds of each class, against its cells."
-    return draw(ax, about, key)
 
 
 # Words
