@@ -152,7 +152,8 @@ def show_paper(app: Sphinx, docname: str, source: list[str]) -> None:
     for key, body in re.findall(r"@\w+\{(\w+),\n(.*?)\n\}", (HERE / "paper.bib").read_text("utf-8"), re.DOTALL):
         entry = dict(re.findall(r"(\w+) = \{(.*)\}", body))
         authors = entry["author"].split(" and ")
-        names[key] = f"{authors[0].split(',')[0]}{' et al.' * (len(authors) > 1)} {entry['year']}"
+        families = [author.split(",")[0] for author in authors]
+        names[key] = (" and ".join(families) if len(families) < 3 else families[0] + " et al.") + f" {entry['year']}"
         venue = entry.get("journal") or entry.get("booktitle") or entry["organization"]
         where = "https://doi.org/" + entry["doi"] if "doi" in entry else entry.get("url", "")
         line = f"- {'; '.join(authors)} ({entry['year']}). *{entry['title']}.* {venue}. {where and f'<{where}>'}"
