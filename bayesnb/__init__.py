@@ -107,7 +107,7 @@ _NAMES = {
     "scale.live": "Live",
     "plots": (
         "plot_boundary plot_calibration plot_check plot_confusion plot_column plot_dependence "
-        "plot_nomogram plot_relevance plot_uncertainty plot_waterfall plot_words"
+        "plot_relevance plot_uncertainty plot_waterfall plot_words"
     ),
     "criticism.tune": "BoundaryWarning RefusedWarning tune",
     "criticism.compare": "SmoothingComparison compare compare_smoothing",
@@ -166,7 +166,6 @@ if TYPE_CHECKING:
     from bayesnb.plots import plot_column as plot_column
     from bayesnb.plots import plot_confusion as plot_confusion
     from bayesnb.plots import plot_dependence as plot_dependence
-    from bayesnb.plots import plot_nomogram as plot_nomogram
     from bayesnb.plots import plot_relevance as plot_relevance
     from bayesnb.plots import plot_uncertainty as plot_uncertainty
     from bayesnb.plots import plot_waterfall as plot_waterfall

@@ -139,7 +139,6 @@ def test_draws_of_a_table_are_called_by_combinations(model: Any) -> None:
     [
         (lambda model: nb.plot_column(model, VECTOR), "3 columns of numbers make no picture"),
         (lambda model: nb.plot_column(model, ("a", "u")), "are not modelled jointly"),
-        (nb.plot_nomogram, "u, v, t are modelled jointly"),
     ],
 )
 def test_what_has_no_picture_says_so(model: Any, call: Any, words: str) -> None:

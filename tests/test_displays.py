@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from nbclient import NotebookClient
 
 import bayesnb as nb
 from bayesnb.datasets import penguins
+from bayesnb.results.tables import LATEX
 
 TABLE = penguins()
 X = TABLE.drop(columns="species")
@@ -200,6 +202,58 @@ def test_rounded_numbers_are_never_certain_and_names_are_escaped() -> None:
         assert "<i>" not in page
         assert "<b> x" not in page
         assert max(map(len, repr(result).splitlines())) < 130
+
+
+SIGNS = re.compile("|".join(map(re.escape, sorted(LATEX.values(), key=len, reverse=True))) + "|.")
+PLAIN = {command: chr(code) for code, command in LATEX.items()}
+
+
+def read_latex(text: str) -> list[list[str]]:
+    """Return the cells of a table as LaTeX prints them; a sign that is a command is an error."""
+    body = text.partition("\\toprule\n")[2].partition("\\bottomrule")[0]
+    rows = []
+    for line in body.replace("\\midrule\n", "").splitlines():
+        cells = [""]
+        for sign in SIGNS.findall(line.removesuffix(r"\\")):
+            if sign == "&":
+                cells.append("")
+            else:
+                assert sign in PLAIN or sign not in r"%$#_{}~^\\[*", line
+                cells[-1] += PLAIN.get(sign, sign)
+        rows.append([cell.strip() for cell in cells])
+    return rows
+
+
+def test_latex_prints_the_cells_that_are_shown_whatever_their_signs() -> None:
+    signs = "a_b & c% $d# {e} ~f^ \\g <h>|i [j]* → ∞ 10⁻⁷"
+    frame = pd.DataFrame({signs: ["[0, 1)", "*", "[0, 1)", "x"], "x_1": [1.0, 2.0, 4.0, 5.0]})
+    model = nb.NaiveBayes(dependence=None).fit(frame, ["^"] * 2 + [signs] * 2)
+    assert [row[0] for row in read_latex(model.summary().to_latex())] == [
+        "",
+        "feature",
+        signs,
+        "x_1",
+    ]
+    heading, names, *rows = read_latex(model.explain(frame).to_latex())
+    assert heading[2:] == ["^", signs]
+    assert names[:2] == ["obs_id", "feature = cell"]
+    assert [row[1].rpartition(" = ")[2] for row in rows[1:9:4]] == ["[0, 1)", "*"]
+
+
+@pytest.mark.parametrize("name", ["compare", "smoothing", "partition", "no links", "summary"])
+def test_every_table_that_is_shown_can_be_had_in_latex(model: nb.NaiveBayes, name: str) -> None:
+    result = OTHERS[name](model)
+    latex = result.to_latex(label="tab:a", caption="b")
+    assert r"\caption{b}" in latex
+    assert r"\label{tab:a}" in latex
+    heading = read_latex(latex)[0]
+    assert {*heading} - {""} <= {*result.to_frame().columns}
+
+
+def test_latex_has_all_rows_also_of_a_result_without_its_table(results: dict[str, Any]) -> None:
+    intervals = results["intervals"]
+    assert len(read_latex(intervals.to_latex())) == 2 + len(X) * len(CLASSES)
+    assert len(read_latex(intervals.mean("obs_id").to_latex())) == 2 + len(CLASSES)
 
 
 SUMMARISED = {

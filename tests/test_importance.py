@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_selection import SelectFromModel
 
 import bayesnb as nb
 from bayesnb.datasets import penguins
@@ -138,3 +139,18 @@ def test_a_row_that_is_impossible_with_and_without_a_column_counts_nothing() -> 
     result = nb.importance(model, x, list("aabbbb"))
     assert np.isposinf(result.attrs["log_loss"])
     assert not np.isnan(result["importance"]).any()
+
+
+def test_a_model_does_not_know_it_and_scikit_learn_selects_columns_by_relevance() -> None:
+    x, y = penguins().drop(columns="species"), penguins()["species"]
+    model = nb.NaiveBayes().fit(x, y)
+    assert not hasattr(model, "feature_importances_")
+    with pytest.raises(AttributeError, match=r"bayesnb\.importance\(model, X, y\)"):
+        model.feature_importances_  # noqa: B018
+    selector = SelectFromModel(
+        nb.NaiveBayes(),
+        threshold=0.5,
+        importance_getter=lambda model: nb.relevance(model).inclusion.values,
+    )
+    chosen = selector.fit(x, y).get_feature_names_out().tolist()
+    assert chosen == [name for name in x if name not in ("sex", "year")]

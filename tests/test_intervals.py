@@ -401,6 +401,26 @@ def test_a_row_that_says_nothing_has_the_known_class_prior_for_certain(
     assert model.uncertainty([[np.nan]], rows)["epistemic"].item() == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize("class_prior", ["uniform", {0: 0.2, 1: 0.3, 2: 0.5}, 1.0])
+@pytest.mark.parametrize("rows", ["observed", "fixed"])
+def test_a_class_that_is_out_of_the_question_changes_no_interval(
+    class_prior: object, rows: str
+) -> None:
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(size=(8, 3)), 1e6 + rng.normal(size=(8, 3))])
+    y = np.repeat([0, 1, 2], (4, 4, 8))
+    prior = nb.NormalInverseGamma(mean=0.0, count=1.0, shape=2.0, scale=2.0)
+    model = nb.GaussianNB(prior=prior, class_prior=class_prior).fit(x, y)
+    beside = {0: 0.4, 1: 0.6} if isinstance(class_prior, dict) else class_prior
+    alone = nb.GaussianNB(prior=prior, class_prior=beside).fit(x[:8], y[:8])
+    new = rng.normal(size=(30, 3))
+    three = model.predict_interval(new, rows=rows, method="exact").isel({"class": [0, 1]})
+    two = alone.predict_interval(new, rows=rows, method="exact")
+    for key in ("probability", "median", "lower", "upper"):
+        assert_allclose(three[key], two[key], rtol=0, atol=1e-5)
+    assert float((two["upper"] - two["lower"]).max()) > 0.3
+
+
 def test_one_class_is_certain() -> None:
     model = GaussianNB().fit([[0.0], [1.0]], ["only", "only"])
     assert model.predict_interval([[5.0]]).to_array().values.ravel().tolist() == [1, 1, 1, 1]

@@ -462,9 +462,6 @@ REFUSED = {
     r"not the same.*partial_fit.*dependence=None": lambda model, x, y: model.merge(
         NaiveBayes(dependence=None).fit(x, y)
     ),
-    "links.*fit with dependence=None.*plot_waterfall": lambda model, x, y: bayesnb.plot_nomogram(
-        model
-    ),
     "is not a column of this model; it has [^→]*$": lambda model, x, y: bayesnb.plot_column(
         model, "u → v"
     ),

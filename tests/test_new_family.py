@@ -78,7 +78,6 @@ def test_its_pictures_show_what_can_be() -> None:
     assert len(curves) == 2
     for line in curves:
         assert np.min(line.get_xdata()) >= 0
-    assert nb.plot_nomogram(MODEL) is not None
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PathCollection
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle, StepPatch
@@ -141,9 +140,6 @@ PICTURES: dict[str, Any] = {
     "waterfall": lambda: nb.plot_waterfall(birds()[0], X),
     "waterfall, wide": lambda: nb.plot_waterfall(*wide(500)[:2], row=3),
     "waterfall, words": lambda: nb.plot_waterfall(*words(), row=4, by="predictive"),
-    "nomogram": lambda: nb.plot_nomogram(birds()[0])[0],
-    "nomogram, wide": lambda: nb.plot_nomogram(wide(12)[0])[0],
-    "nomogram, words": lambda: nb.plot_nomogram(words()[0])[0],
     "boundary": lambda: nb.plot_boundary(birds()[0], X, SPECIES),
     "boundary, nine classes": lambda: nb.plot_boundary(*wide(12, 9)),
     "words": lambda: nb.plot_words(words()[0])[0],
@@ -181,9 +177,8 @@ def test_pictures_are_drawn_in_given_axes_and_leave_settings_as_they_were() -> N
         (nb.plot_words, mails, [0]),
         (nb.plot_confusion, list("aab"), list("aba")),
         (nb.plot_uncertainty, model, X),
-        (nb.plot_nomogram, model),
     ):
-        axes = Figure().subplots(1 + (draw is nb.plot_nomogram))
+        axes = Figure().subplots()
         result = draw(*given, ax=axes)
         assert np.all(np.equal(result, axes))
     assert dict(matplotlib.rcParams) == before
@@ -246,44 +241,6 @@ def test_small_features_are_one_bar_and_the_sum_is_the_prediction(table: Any) ->
     assert_allclose(total.get_width(), joint[-1] - joint[-2], atol=1e-9)
     assert_allclose(sum(bar.get_width() for bar in steps), total.get_width(), atol=1e-9)
     assert names(ax.yaxis)[-2].endswith(" others")
-
-
-@pytest.mark.parametrize("temper", [None, 0.3])
-def test_the_points_of_a_nomogram_add_up_to_the_prediction(temper: float | None) -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(300) % 2
-    x = pd.DataFrame(
-        {
-            "colour": np.array(["red", "green", "blue"])[
-                np.minimum(rng.integers(0, 3, 300), 1 + y)
-            ],
-            "member": rng.random(300) < 0.3 + 0.4 * y,
-            "visits": rng.poisson(0.5 + 2 * y),
-        }
-    )
-    model = nb.NaiveBayes({"visits": nb.Poisson()}, temper=temper, dependence=None).fit(x, y)
-    ax = nb.plot_nomogram(model, (1, 0))[0]
-    rows = dict(zip(ax.get_yticks(), names(ax.yaxis), strict=True))
-    points: dict[str, dict[str, float]] = {}
-    for dots in ax.collections:
-        if isinstance(dots, PathCollection):
-            offsets = np.asarray(dots.get_offsets())
-            height = offsets[0, 1]
-            labels = [text for text in ax.texts if abs(text.get_position()[1] - height) < 0.5]
-            labels.sort(key=lambda text: text.get_position()[0])
-            assert len(labels) == len(offsets)
-            said = [text.get_text() for text in labels]
-            points[rows[height]] = dict(zip(said, np.sort(offsets[:, 0]), strict=True))
-    (start,) = points.pop("class frequency").values()
-    joint = model.predict_joint_log_proba(x)
-    drawn = 0
-    for row, (none, one) in zip(x.to_dict("records"), joint, strict=True):
-        row["member"] = "yes" if row["member"] else "no"
-        if all(str(cell) in points[name] for name, cell in row.items()):
-            total = start + sum(points[name][str(cell)] for name, cell in row.items())
-            assert total == pytest.approx(one - none, abs=1e-9)
-            drawn += 1
-    assert drawn > 200
 
 
 def iris(classes: int, rows: int = 50, **options: Any) -> nb.NaiveBayes:
@@ -541,7 +498,6 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: nb.plot_waterfall(birds()[0].explain(X[:3]), row=7), "row 7 is not among the 3 rows"),
     (lambda: nb.plot_waterfall(birds()[0].explain(X.iloc[[0, 0]]), row=0), "2 rows are called 0"),
     (lambda: nb.plot_waterfall(birds()[0], X, classes=("Adelie", "Emu")), "must be some of"),
-    (lambda: nb.plot_nomogram(nb.NaiveBayes().fit(X, SPECIES)), "this model has links"),
     (lambda: nb.plot_column(birds()[0], "beak"), "'beak' is not a column of this model"),
     (lambda: nb.plot_column(birds()[0], "island", X, ["Adelie"]), "344 rows, and y has 1 labels"),
     (lambda: nb.plot_column(words()[0], tuple(words()[1])), "plot_words"),

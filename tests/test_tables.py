@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dask.array as da
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -413,3 +414,31 @@ def test_a_table_is_not_kept_in_a_cycle_that_waits_for_the_garbage_collector(met
         assert alive() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index(["b", "a", "b", "c"], name="row"),
+        pd.MultiIndex.from_product([["x", "y"], [1, 2]], names=["site", "day"]),
+        pd.date_range("2026-01-01", periods=4, tz="UTC"),
+    ],
+)
+def test_probabilities_in_a_frame_are_by_the_names_of_rows_and_classes(index: pd.Index) -> None:
+    x = pd.DataFrame({"a": [1.0, 1.2, 3.0, 3.1]}, index)
+    y = [True, True, False, False]
+    model = GaussianNB().fit(x, y)
+    frame = model.predict_proba_frame(x)
+    pd.testing.assert_index_equal(frame.index, index)
+    assert frame.columns.to_list() == [False, True]
+    assert_array_equal(frame.to_numpy(), model.predict_proba(x))
+    for rows in (x.to_numpy(), pl.from_pandas(x)):
+        other = GaussianNB().fit(rows, y).predict_proba_frame(rows)
+        assert_array_equal(other, frame)
+        pd.testing.assert_index_equal(other.index, pd.RangeIndex(4))
+
+
+def test_probabilities_in_a_frame_need_rows_in_memory() -> None:
+    x = da.from_array(np.array([[1.0], [3.0]]))
+    with pytest.raises(TypeError, match=r"X\.compute\(\)"):
+        GaussianNB().fit(x, [0, 1]).predict_proba_frame(x)

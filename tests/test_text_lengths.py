@@ -18,7 +18,6 @@ from bayesnb import (
     calibration,
     datasets,
     load,
-    plot_nomogram,
 )
 
 Array = np.ndarray
@@ -205,8 +204,6 @@ def test_explanations_and_files_hold_the_length(
     loaded = load(tmp_path / "model.bnb")
     pd.testing.assert_series_equal(loaded.temper_length_, fitted.temper_length_)
     assert_array_equal(loaded.predict_proba(bursty[0]), fitted.predict_proba(bursty[0]))
-    with pytest.raises(ValueError, match=r"falls with the length of its text.*plot_waterfall"):
-        plot_nomogram(fitted)
 
 
 def test_weights_of_a_linear_form_multiply_the_shortened_counts(bursty: Table) -> None:

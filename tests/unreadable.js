@@ -14,7 +14,7 @@
   const boxes = "h1, h2, h3, h4, p, li, dt, dd, th, td, caption, figcaption, summary, pre, label";
   for (const part of document.querySelectorAll(boxes)) {
     if (!shown(part) || !clean(part.textContent) || part.closest(".skip")) continue;
-    if (part.closest("thead")?.offsetWidth === 1) continue; // is read aloud only
+    if (part.closest("thead, .spoken")?.offsetWidth === 1) continue; // is read aloud only
     const own = part.getBoundingClientRect();
     for (const box of lines(part)) {
       if (box.right > own.right + 1.5 || box.left < own.left - 1.5) {

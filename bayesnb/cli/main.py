@@ -337,11 +337,48 @@ def show(console: Console, model: str) -> None:
     from bayesnb import load
 
     estimator = load(model)
-    parts = [estimator.summary()]
+    parts: list[object] = [estimator.summary()]
     if estimator.schema_.links is not None:
         parts.append(estimator.links_)
     parts += [each for each in (estimator.missing_, estimator.covariance_) if each is not None]
     write_text("-", "\n".join(f"{part}\n" for part in parts))
+
+
+@cli.command(
+    epilog="""\b
+    Examples:
+      bayesnb explore churn.bnb
+      bayesnb explore churn.bnb customers.csv -o churn.html
+    """
+)
+@click.argument("model", type=FILE)
+@click.argument("table", type=FILE, required=False)
+@output_option("explorer.html")
+@prob_option
+@reading_options
+@common_options
+def explore(
+    console: Console,
+    model: str,
+    table: str | None,
+    output: str,
+    prob: float | None,
+    **options: Any,
+) -> None:
+    """Write an HTML page on which a row can be set, and its prediction seen.
+
+    The page computes the probabilities of the classes, their intervals and the reasons in the
+    browser. With TABLE its first 200 rows can be opened; they are stored in the page.
+    """
+    from bayesnb import load
+    from bayesnb.cli.tables import read_labelled
+    from bayesnb.report import explore as write_page
+
+    estimator = load(model)
+    X = None if table is None else read_labelled(console, estimator, table, None, options)[0]
+    write_text(output, write_page(estimator, X, ci_prob=prob))
+    if output != "-":
+        console.info(f"Wrote {output}")
 
 
 @cli.command(

@@ -28,7 +28,7 @@ def calibration(
     sample_weight: Any = None,
     rng: Rng = 0,
     progress: bool | None = None,
-) -> Any:
+) -> "results.Result":
     """Compare predicted probabilities of held-out rows with observed shares.
 
     Of the rows for which a label is predicted with probability 0.8, four in five should have it.

@@ -119,13 +119,13 @@ class TableCheck(VerdictTable):
     0.89
     """
 
-    prevalence: Any
+    prevalence: "results.DataFrame"
     accuracy: dict[str, float]
-    rows: Any
+    rows: "results.DataFrame"
     probability: Array
     limit: float
 
-    def plot(self, most: int = 30) -> Any:
+    def plot(self, most: int = 30) -> Array:
         """Draw the columns by their log Bayes factors, and the shares of the classes.
 
         Parameters

@@ -51,7 +51,7 @@ def compare(
     method: str | None = None,
     reference: str | None = None,
     sample_weight: Any = None,
-) -> Any:
+) -> "results.TitledFrame":
     """Compare models by how well each predicts every row from all other rows.
 
     Parameters
@@ -184,7 +184,7 @@ class SmoothingComparison(VerdictTable):
 
     best: dict[str, Any] | None
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Any = None) -> Array:
         """Draw the log scores, the evidence and the calibration against the smoothing.
 
         Parameters

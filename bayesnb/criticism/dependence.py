@@ -65,7 +65,7 @@ def dependence(
     *,
     sample_weight: Any = None,
     progress: bool | None = None,
-) -> Any:
+) -> "results.Result":
     """Compute Bayes factors for a dependence between each pair of columns within the classes.
 
     Naive Bayes takes the columns of a class to be independent. The log Bayes factor compares that

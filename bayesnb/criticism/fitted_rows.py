@@ -1,6 +1,5 @@
 """What criticisms share: a fitted estimator with the rows that it has learnt, and a verdict."""
 
-from abc import ABC
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from bayesnb import results
 from bayesnb.data import refuse_lazy
 from bayesnb.estimators import check_estimator
 from bayesnb.estimators.base import clone_with, clone_without_links, without_links
@@ -18,7 +18,7 @@ from bayesnb.formatting import fixed, number, quote, shorten
 from bayesnb.model.product import Model, Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.views import read
-from bayesnb.results.tables import Formats, show_html, show_text
+from bayesnb.results.tables import Formats, ShownTable
 from bayesnb.selection.joint_evidence import Names
 from bayesnb.selection.pair_evidence import LabelledRows
 from bayesnb.selection.smoothing import PriorVariants
@@ -123,14 +123,14 @@ def declare_families(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class VerdictTable(ABC):
+class VerdictTable(ShownTable):
     """A table, a verdict on it in a sentence, and notes on its numbers."""
 
-    table: Any
+    table: "results.DataFrame"
     verdict: str
     notes: tuple[str, ...]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "results.DataFrame":
         """Return a copy of `table`.
 
         Returns
@@ -150,12 +150,6 @@ class VerdictTable(ABC):
         ['step', 'joined', 'log_bayes_factor', 'log_evidence']
         """
         return self.table.copy()
-
-    def __repr__(self) -> str:
-        return show_text(*self._parts())
-
-    def _repr_html_(self) -> str:
-        return show_html(*self._parts())
 
     def _parts(self) -> tuple[str, Any, Formats, str]:
         rows = self.table.drop(columns=HIDDEN, errors="ignore")

@@ -47,7 +47,7 @@ class ColumnCells:
     is_flag: bool = False
 
 
-def points(model: Any, total: float = 100) -> Any:
+def points(model: Any, total: float = 100) -> "results.Result":
     """Make a points table of a model: whole numbers for cells, to be added up by hand.
 
     Parameters
@@ -76,7 +76,7 @@ def points(model: Any, total: float = 100) -> Any:
     --------
     NaiveBayes.explain : The same sums for rows.
     NaiveBayes.to_sql : The exact probabilities in a database.
-    plot_nomogram : The sum as scales on paper.
+    bayesnb.report.explore : The sum for any row, on a page.
 
     Notes
     -----

@@ -148,7 +148,7 @@ class PredictionSets:
     class_conditional: bool
     ranks: Sequence[Ranks]  # with which the label of each class is compared
 
-    def predict(self, X: Any, coverage: float = 0.9) -> Any:
+    def predict(self, X: Any, coverage: float = 0.9) -> "results.Result":
         """Return the set of labels of each row.
 
         Parameters

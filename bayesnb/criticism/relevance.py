@@ -38,7 +38,7 @@ from bayesnb.selection.verdict import signed_mean
 NUMBERS = ("log_bayes_factor", "temper", "temper_sd")  # of a feature
 
 
-def relevance(model: NaiveBayes, prior: float = 0.5) -> Any:
+def relevance(model: NaiveBayes, prior: float = 0.5) -> "results.Result":
     """Compute the Bayes factor for a dependence of each feature on the class.
 
     The log Bayes factor compares two hypotheses about a column: that each class has a separate
@@ -166,7 +166,7 @@ def importance(
     *,
     ci_prob: float | None = None,
     sample_weight: Any = None,
-) -> Any:
+) -> "results.Result":
     """Compute what held-out log loss loses without each column, in nats a row.
 
     Every row is predicted by the model of all other rows, once with the column and once without it.

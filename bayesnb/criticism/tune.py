@@ -43,8 +43,8 @@ class RefusedWarning(UserWarning):
     """
 
 
-def tune(
-    model: NaiveBayes,
+def tune[Estimator: NaiveBayes](
+    model: Estimator,
     X: Any,
     y: Any,
     criterion: str = "evidence",
@@ -53,7 +53,7 @@ def tune(
     sample_weight: Any = None,
     force: bool = False,
     progress: bool | None = None,
-) -> Any:
+) -> Estimator:
     """Choose the priors of an estimator by the evidence of given rows, or by leave-one-out.
 
     Parameters
@@ -213,7 +213,7 @@ def _check_tunable(schema: Schema, per: str) -> None:
         )
 
 
-def _score_labels(before: FittedRows, after: FittedRows) -> Any:
+def _score_labels(before: FittedRows, after: FittedRows) -> "results.TitledFrame":
     """Return a table of the labels' leave-one-out scores, as `loo` has them, of two models."""
     old = score_left_out(before.estimator, before.rows)
     new = score_left_out(after.estimator, after.rows)

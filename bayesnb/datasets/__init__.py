@@ -2,7 +2,8 @@
 
 import lzma
 from pathlib import Path
-from typing import Any
+
+from bayesnb import results
 
 EXAMPLES = {
     "penguins": "344 penguins of three species near Palmer Station, Antarctica; label: species",
@@ -11,7 +12,7 @@ EXAMPLES = {
 }
 
 
-def penguins() -> Any:
+def penguins() -> "results.DataFrame":
     """Return the penguins table: three species, measured near Palmer Station, Antarctica.
 
     Returns
@@ -40,7 +41,7 @@ def penguins() -> Any:
     return load("penguins")
 
 
-def dogs() -> Any:
+def dogs() -> "results.DataFrame":
     """Return a table of six dogs, small enough to check every number by hand.
 
     Returns
@@ -66,7 +67,7 @@ def dogs() -> Any:
     return load("dogs")
 
 
-def spam() -> Any:
+def spam() -> "results.DataFrame":
     """Return a table of 2,000 e-mails: ham or spam, and how often each of 1,500 words occurs.
 
     Returns
@@ -110,7 +111,7 @@ def spam() -> Any:
     return table.astype(dict.fromkeys(table.columns[1:], "uint8")).copy()
 
 
-def load(name: str) -> Any:
+def load(name: str) -> "results.DataFrame":
     """Return an example table, with the types that its text suggests.
 
     Parameters

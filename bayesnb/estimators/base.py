@@ -13,6 +13,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bayesnb import results
 from bayesnb.data import Table, is_missing, open_table, refuse_lazy
 from bayesnb.data.columns import distinct_labels, united_labels, weights
 from bayesnb.data.families import declared_families
@@ -96,13 +97,13 @@ class ModelHolder(PredictionMixin):
         return self
 
     @property
-    def temper_(self) -> Any:
+    def temper_(self) -> "float | results.Series":
         """Exponents in use: a number, or a Series by column. Those of links are in ``links_``."""
         fitted = self.fitted_.of_columns
         return fitted.by_name(fitted.temper.value, "temper")
 
     @property
-    def temper_sd_(self) -> Any:
+    def temper_sd_(self) -> "float | results.Series":
         """Laplace standard deviations of ``temper_``, in the same form.
 
         0 for a number that was given.
@@ -111,7 +112,7 @@ class ModelHolder(PredictionMixin):
         return fitted.by_name(fitted.temper.sd, "temper_sd")
 
     @property
-    def temper_length_(self) -> Any:
+    def temper_length_(self) -> "results.Series | None":
         """Number of words n0 in the exponent t / (1 + n / n0) of a text, half of ``temper_`` there.
 
         A Series by block of words, infinite where the exponent is the same for all texts; None

@@ -47,7 +47,7 @@ class CrossValidation(ModelHolder):
         *,
         sample_weight: Any = None,
         exponents: str = "left",
-    ) -> Any:
+    ) -> "results.ShownScores":
         """Score every row by the model of all other rows: leave-one-out in closed form.
 
         Parameters
@@ -104,7 +104,7 @@ class CrossValidation(ModelHolder):
         scores = score_left_out(self, rows, target, exponents)
         return results.elpd.elpd(scores, index, selection=describe_selection(self, exponents))
 
-    def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> Any:
+    def loo_proba(self, X: Any, y: Any, *, sample_weight: Any = None) -> "results.DataArray":
         """Predict every row by the model that has learnt all other rows, without a refit.
 
         These are the probabilities whose log scores are `loo`: what `calibration` and the verdict
@@ -153,8 +153,8 @@ class CrossValidation(ModelHolder):
         *,
         sample_weight: Any = None,
         rng: Rng = 0,
-    ) -> Any:
-        """Score every row by the model of the rows of all other folds, without a refit.
+    ) -> "results.ShownScores":
+        """Score every row by the model of all other folds, without a refit.
 
         Parameters
         ----------

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -74,7 +74,7 @@ class InspectionMixin(ModelHolder):
         return self.schema_.declared
 
     @property
-    def choices_(self) -> Any:
+    def choices_(self) -> "results.Result":
         """How families were chosen among several candidates, a Dataset by (feature, candidate).
 
         `elpd` is the exact leave-one-out log score of the label by that feature alone, NaN for a
@@ -142,7 +142,7 @@ class InspectionMixin(ModelHolder):
         return labels, tuple(block.family.in_joint * each for block, each in pairs)
 
     @property
-    def links_(self) -> Any:
+    def links_(self) -> "results.Result":
         """The links between columns, the strongest of the forest first, a Dataset by `link`.
 
         It shows itself as a table, and its `to_frame` has a row for each link.
@@ -161,7 +161,7 @@ class InspectionMixin(ModelHolder):
         return results.datasets.links(self.schema_.links, *self.fitted_.of_block(Linked))
 
     @property
-    def missing_(self) -> Any:
+    def missing_(self) -> "results.Result | None":
         """Columns whose missing cells are evidence, a Dataset by `feature`; None without.
 
         `gain`, how much better the label is predicted by that alone, its exact leave-one-out score
@@ -177,7 +177,7 @@ class InspectionMixin(ModelHolder):
         )
 
     @property
-    def covariance_(self) -> Any:
+    def covariance_(self) -> "results.Result | None":
         """Columns once more as one Gaussian, a Dataset by `feature`; None without.
 
         Numbers are taken as they are, levels as indicators. `bent`, whether a column has a long
@@ -195,18 +195,32 @@ class InspectionMixin(ModelHolder):
         numbers = [float(each[0]) for each in self.fitted_.of_block(Covariance)]
         return results.datasets.covariance(covariance, names, *numbers)
 
-    def summary(self) -> Any:
+    @property
+    def feature_importances_(self) -> NoReturn:
+        """Not known to a model, which keeps no rows: an AttributeError that says what to use.
+
+        What a column is worth shows in rows that are held out, `bayesnb.importance`. The scores by
+        which `fit` found exponents do not tell, as exponents are the best ones for those very rows.
+        """
+        raise AttributeError(
+            "feature_importances_: a model keeps no rows, and what a column is worth shows in rows "
+            "that are held out: bayesnb.importance(model, X, y). SelectFromModel can do without, "
+            "with importance_getter=lambda model: bayesnb.relevance(model).inclusion.values."
+        )
+
+    def summary(self) -> "results.ModelSummary":
         """Summarise the fitted model: columns, families, priors, evidence, exponents, relevance.
 
         Returns
         -------
         ModelSummary
-            A table in a terminal and in a notebook, with `to_frame`. By feature: `family`; `prior`,
-            in words; `log_evidence`, the terms of `log_evidence_`; `temper` and `temper_sd`, the
-            exponent and its standard deviation; `log_bayes_factor` and `inclusion`, whether the
-            feature depends on the class, as in `bayesnb.relevance`; `missing`, how many cells were
-            not learnt; `chosen_over`, the families that were rejected, with their scores less that
-            of the family chosen. A block of words is one feature.
+            A table in a terminal and in a notebook, with `to_frame` and `to_latex`. By feature:
+            `family`; `prior`, in words; `log_evidence`, the terms of `log_evidence_`; `temper` and
+            `temper_sd`, the exponent and its standard deviation; `log_bayes_factor` and
+            `inclusion`, whether the feature depends on the class, as in `bayesnb.relevance`;
+            `missing`, how many cells were not learnt; `chosen_over`, the families that were
+            rejected, with their scores less that of the family chosen. A block of words is one
+            feature.
 
         See Also
         --------
@@ -230,7 +244,7 @@ class InspectionMixin(ModelHolder):
         title = f"Summary of {type(self).__name__}"
         return results.tables.ModelSummary(title, describe_model(self), describe_features(self))
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: Any) -> "results.Result":
         """Return what every feature of every row adds to the score of each class.
 
         The score of a class is log G + sum over features of t * log p(x | theta), where t is the
@@ -294,7 +308,7 @@ class InspectionMixin(ModelHolder):
             terms, table.index, self.classes_, self.schema_.blocks, cells, self.fitted_.tempers
         )
 
-    def linear_form(self, *, against: Any = None) -> Any:
+    def linear_form(self, *, against: Any = None) -> "results.Result":
         """Return the classes' scores as linear functions: weights w, offsets b, and their sds.
 
         With parameters plugged in, log p(x, c | theta) is w_c . x + b_c and something that all
@@ -384,8 +398,8 @@ class InspectionMixin(ModelHolder):
             attrs["against"] = str(against)
         return results.explanations.linear_form(form, self.classes_, terms.coords, attrs)
 
-    def linear_features(self, X: Any) -> Any:
-        """Return x of every row, which the weights of `linear_form` multiply, feature by feature.
+    def linear_features(self, X: Any) -> Array | sparse.csr_array:
+        """Return the numbers of every row that the weights of `linear_form` multiply.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bayesnb import results
-from bayesnb.data import Table, is_lazy
+from bayesnb.data import Table, is_lazy, refuse_lazy
 from bayesnb.families.base import Array, Cells
 from bayesnb.formatting import quote
 from bayesnb.inference.decision import check_abstain, decide, read_losses
@@ -124,6 +124,45 @@ class PredictionMixin(ABC):
         """
         return self._answer("predict_proba", X)
 
+    def predict_proba_frame(self, X: Any) -> "results.DataFrame":
+        """Return the class probabilities as a frame, with a column for each class.
+
+        Parameters
+        ----------
+        X : table of rows
+            With the columns that were fitted, as in ``predict_proba``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Its rows have the index of X, where that is one of pandas; its columns are named by
+            ``classes_``.
+
+        See Also
+        --------
+        predict_proba : The same numbers as an array, as scikit-learn has them.
+        predict_interval : The probabilities with their intervals.
+
+        Notes
+        -----
+        scikit-learn's ``set_output`` makes frames of what ``transform`` returns, and of nothing
+        else.
+
+        Examples
+        --------
+        >>> from bayesnb import NaiveBayes
+        >>> from bayesnb.datasets import penguins
+        >>> table = penguins()
+        >>> X = table[["bill_length_mm", "island"]]
+        >>> model = NaiveBayes().fit(X, table["species"])
+        >>> model.predict_proba_frame(X.loc[[0, 200]]).round(3)
+        class  Adelie  Chinstrap  Gentoo
+        0       1.000      0.000   0.000
+        200     0.018      0.001   0.981
+        """
+        refuse_lazy(X, "X")
+        return results.tables.table_of_classes(X, self.predict_proba(X), self.classes_)
+
     def predict(self, X: Any) -> Array:
         """Return the most probable label of each row.
 
@@ -214,7 +253,7 @@ class PredictionMixin(ABC):
             "smoothing, or estimate='predictive'."
         )
 
-    def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> Any:
+    def decide(self, X: Any, loss: Any = None, abstain: float | None = None) -> "results.Result":
         """Choose for each row the action with the least expected loss under ``predict_proba``.
 
         Parameters

@@ -65,7 +65,7 @@ class PredictiveUncertainty(ABC):
         *,
         draws: int | None = None,
         rng: Rng = None,
-    ) -> Any:
+    ) -> "results.Result":
         """Return equal-tailed credible intervals of the class probabilities p(y | x, theta).
 
         Parameters
@@ -139,7 +139,7 @@ class PredictiveUncertainty(ABC):
         attrs = {"ci_prob": prob, "rows": rows, "method": self._methods[method]}
         return results.datasets.prediction_intervals(index, self.classes_, by_class, attrs)
 
-    def uncertainty(self, X: Any, rows: str = "observed") -> Any:
+    def uncertainty(self, X: Any, rows: str = "observed") -> "results.Result":
         """Return the entropy of each row's label, in nats, and its two parts.
 
         Parameters
@@ -323,8 +323,10 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         codes = draw_codes(n, y, self.classes_, np.exp(log_class), rng)
         return draw_table(self.schema_, self.model_, codes, length, rng), self.classes_[codes]
 
-    def draw_proba(self, X: Any, draws: int = 1000, *, chains: int = 4, rng: Rng = None) -> Any:
-        """Draw p(y | x, theta), theta from the posterior.
+    def draw_proba(
+        self, X: Any, draws: int = 1000, *, chains: int = 4, rng: Rng = None
+    ) -> "results.DataArray":
+        """Draw class probabilities p(y | x, theta), with theta from the posterior.
 
         Their mean is the ensemble average, not `predict_proba`: a row to come is itself evidence
         about theta, which the draws leave out.
@@ -378,7 +380,7 @@ class UncertaintyMixin(PredictiveUncertainty, ModelHolder):
         rng: Rng = None,
         groups: Any = None,
         held_out: bool = False,
-    ) -> Any:
+    ) -> "results.DataTree":
         """Draw from the posterior into ArviZ's groups, for its summaries, plots and checks.
 
         Parameters

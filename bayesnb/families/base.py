@@ -532,7 +532,7 @@ class Belief[S: Stats, D: Density](RowScores, ABC):
         return stats.mle()
 
     @abstractmethod
-    def mode(self) -> Any:
+    def mode(self) -> Array | tuple[Array, ...]:
         """Return the most probable theta.
 
         Returns

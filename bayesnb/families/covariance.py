@@ -130,7 +130,7 @@ class PooledWishart(Belief[VectorStats, VectorDensity]):
         return self.alone.sample(rng, size)
 
     def estimate(self, kind: str) -> VectorDensity:
-        return self.alone.estimate(kind)
+        return self.alone.estimate(kind)  # type: ignore[return-value]  # that of vectors
 
     def mean(self) -> Any:
         """The expected means and covariances."""

@@ -189,12 +189,12 @@ class DirichletBelief(Belief):
         with np.errstate(invalid="ignore"):
             return log_gamma_cumulants(level, order) - self.levels.expand(total, places)
 
-    def sample(self, rng: Rng, size: Any = None) -> Any:
+    def sample(self, rng: Rng, size: Any = None) -> LevelDensity:
         logs = draw_log_gamma(self.concentration, np.random.default_rng(rng), size)
         logs = logs - self.levels.totals(logs, np.logaddexp)
         return self.density.of_logs(logs, *self.layout_values)
 
-    def estimate(self, kind: str) -> Any:
+    def estimate(self, kind: str) -> LevelDensity:
         probability = self.mean() if kind == "mean" else self.mode()
         return self.density(probability, *self.layout_values)  # type: ignore[call-arg]
 

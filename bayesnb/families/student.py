@@ -357,11 +357,11 @@ class StudentBelief(Belief):
         # where no spread is expected, that of the expected precision
         return np.where((free > 0) & (kind == "mean"), free, dof)
 
-    def mode(self) -> Any:
+    def mode(self) -> tuple[Array, Array]:
         divisor = self.divisor("map", self.dof)
         return self.moments(self.location, ratio(self.matrix, self.per_entry(divisor)))
 
-    def estimate(self, kind: str) -> Any:
+    def estimate(self, kind: str) -> Density:
         divisor = self.divisor(kind, self.dof)
         spread = ratio(self.matrix, self.per_entry(divisor))
         if kind == "mle":

@@ -106,8 +106,9 @@ class Scores:
     @cached_property
     def log_mean(self) -> Array:
         """K_c(1): the log joint predictive, `(r, c)`."""
-        # the classes' weights are not divided by their sum, as the probabilities of a joint are
-        total = np.logaddexp.reduce(self.belief.classes.weight_log_moment(1.0))
+        # the classes' weights are not divided by their sum, as the probabilities of a joint may be
+        weights = self.belief.classes.weight_log_moment(1.0)
+        total = np.logaddexp.reduce(weights) - np.logaddexp.reduce(self.belief.log_class)
         return self.belief.log_joint(self.cells, self.power, 1) + total
 
     @cached_property

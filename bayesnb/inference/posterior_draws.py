@@ -20,6 +20,7 @@ import numpy as np
 
 from bayesnb.families.base import Array, Belief, Cells, Density, Rng
 from bayesnb.families.dirichlet import DirichletDensity, DirichletStats
+from bayesnb.families.levels import LevelDensity
 from bayesnb.families.record import is_by_row
 from bayesnb.families.weight import one_hot
 from bayesnb.inference.class_scores import Scores
@@ -57,7 +58,7 @@ class Theta:
     A density has s * c classes.
     """
 
-    class_probs: DirichletDensity
+    class_probs: LevelDensity
     blocks: tuple[Density, ...]
 
     def opened(

@@ -27,7 +27,7 @@ import numpy as np
 from bayesnb.families.base import Array, Belief, Cells
 from bayesnb.families.certain import KnownDie
 from bayesnb.families.dirichlet import Dirichlet, DirichletDensity
-from bayesnb.families.levels import draw_level
+from bayesnb.families.levels import LevelDensity, draw_level
 from bayesnb.inference.explanation import Explanation
 from bayesnb.inference.explanation import explain as explain_model
 from bayesnb.inference.posterior_draws import Theta, at_once, observe_powered, repeat_classes
@@ -185,7 +185,7 @@ class Ensemble:
 
     def _draw_class_prob(
         self, draws: Array, codes: Array, rng: np.random.Generator
-    ) -> DirichletDensity:
+    ) -> LevelDensity:
         """Class probabilities of every draw, given one label more."""
         if self.class_prob is not None or isinstance(self.class_prior, KnownDie):
             return DirichletDensity.of_logs(self.log_class(draws))

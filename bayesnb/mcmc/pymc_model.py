@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from bayesnb.results.drawn_trees import Layout
 from bayesnb.results.tables import coordinate
 from bayesnb.selection.leave_one_out import PACKAGE
 
+if TYPE_CHECKING:
+    from pymc import Model
+
 MAX_LEVELS_LEARNED = 500  # of a column whose proportions are learned
 SCALES = (None, "half-normal", "log-normal")
 LIKELIHOODS = ("statistics", "rows")
@@ -62,7 +65,7 @@ def build(
     sample_weight: Any = None,
     likelihood: str = "statistics",
     collapse: bool = False,
-) -> Any:
+) -> "Model":
     """Write an estimator's model and its data as a PyMC model, which you may change and sample.
 
     Parameters

@@ -230,7 +230,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         self.estimator_.schema_.check_cells(cells)
         return self._log_density(cells)
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: Any) -> "results.Result":
         """Explain what every feature of every row adds to the score of each class.
 
         As ``NaiveBayes.explain`` does, over the draws: a mean is the mean of theirs, and a variance
@@ -275,7 +275,9 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
             self.estimator_.fitted_.tempers,
         )
 
-    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
+    def loo(
+        self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None
+    ) -> "results.ShownScores":
         """Score every row by the model of all other rows, without sampling again.
 
         Given a draw, leave-one-out is exact. Draws are averaged by importance weights, smoothed by
@@ -375,7 +377,7 @@ class Sampled(ModelOptions, ChainParameters, DrawsClassifier):
         warn_pareto(scores, most)
         return scores
 
-    def _datatree(self, traces: Any, builder: ModelBuilder) -> Any:
+    def _datatree(self, traces: Any, builder: ModelBuilder) -> "results.DataTree":
         """Return the draws of the sampler with theta of each, and the labels learnt."""
         ensemble = self.ensemble_
         given = ensemble.class_prob is None and isinstance(ensemble.class_prior, KnownDie)

@@ -116,7 +116,7 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
                 mean[places] = proba.mean(axis=0)
         return self._table(X).index, split_entropy(mean, aleatoric), self._log_density(cells)
 
-    def draw_proba(self, X: Any, draws: int | None = None) -> Any:
+    def draw_proba(self, X: Any, draws: int | None = None) -> "results.DataArray":
         """Return p(y | x, theta) for the draws of the chains.
 
         Their mean is the ensemble average, not ``predict_proba``: a new row is itself evidence
@@ -157,7 +157,7 @@ class DrawsClassifier(PredictiveUncertainty, ProbabilisticClassifier):
         )
         return labelled.assign_coords(draw=kept)
 
-    def summary(self, var_names: Any = None, ci_prob: float | None = None) -> Any:
+    def summary(self, var_names: Any = None, ci_prob: float | None = None) -> "results.TitledFrame":
         """Summarise what was drawn: means, intervals, and whether the chains can be trusted.
 
         Parameters

@@ -10,7 +10,7 @@ differ between classes do with squares.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from bayesnb.mcmc.softmax_regression import Design, LinearDraws, build
 from bayesnb.model.product import Rows
 from bayesnb.model.schema import Schema
 from bayesnb.numerics.threads import in_order
+
+if TYPE_CHECKING:
+    from pymc import Model
 
 
 @dataclass(eq=False, repr=False)
@@ -132,7 +135,7 @@ class Logistic(ChainParameters, DrawsClassifier):
     intercept_scale: float = 5.0
     n_jobs: int | None = None
 
-    def build(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def build(self, X: Any, y: Any, sample_weight: Any = None) -> "Model":
         """Write the regression as a PyMC model, not yet sampled, to look at or to change.
 
         Parameters
@@ -194,7 +197,7 @@ class Logistic(ChainParameters, DrawsClassifier):
         self.draws_ = tree["posterior"].sizes["draw"]
         return self
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: Any) -> "results.Result":
         """Explain what every feature of every row adds to the score of each class.
 
         A softmax of the scores is p(y | x, theta). The score of a class is its intercept and the
@@ -254,7 +257,7 @@ class Logistic(ChainParameters, DrawsClassifier):
             table.index, self.classes_, self.schema_.blocks, cells, arrays
         )
 
-    def linear_form(self) -> Any:
+    def linear_form(self) -> "results.Result":
         """Return the scores as linear functions of what the columns hold, in their units.
 
         Returns
@@ -280,7 +283,9 @@ class Logistic(ChainParameters, DrawsClassifier):
             form, self.classes_, {"feature": self.design_.names}, {}
         )
 
-    def loo(self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None) -> Any:
+    def loo(
+        self, X: Any, y: Any, target: str = "label", *, sample_weight: Any = None
+    ) -> "results.ShownScores":
         """Score every row as if it had not been learnt, by Pareto-smoothed importance sampling.
 
         Parameters

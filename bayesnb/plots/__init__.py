@@ -7,7 +7,6 @@ from bayesnb.plots.boundary_plot import plot_boundary
 from bayesnb.plots.check_plot import plot_check
 from bayesnb.plots.column_plot import plot_column
 from bayesnb.plots.dependence_plot import plot_dependence, plot_relevance
-from bayesnb.plots.nomogram_plot import plot_nomogram
 from bayesnb.plots.performance_plots import plot_calibration, plot_confusion
 from bayesnb.plots.row_plots import plot_uncertainty, plot_waterfall
 from bayesnb.plots.style import COLOURS
@@ -21,7 +20,6 @@ __all__ = [
     "plot_column",
     "plot_confusion",
     "plot_dependence",
-    "plot_nomogram",
     "plot_relevance",
     "plot_uncertainty",
     "plot_waterfall",

@@ -68,7 +68,7 @@ def plot_calibration(
     by: str = "class",
     most: int = 12,
     ax: Axes | None = None,
-) -> Any:
+) -> Axes | Array:
     """Draw observed shares of a label against its predicted probabilities.
 
     Where predictions are calibrated, points and curve lie on the diagonal but for chance, which is

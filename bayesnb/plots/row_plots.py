@@ -77,7 +77,7 @@ def plot_waterfall(
     See Also
     --------
     NaiveBayes.explain : The numbers that are drawn.
-    plot_nomogram : The whole model as scales, from which the prediction of any row can be read.
+    bayesnb.report.explore : The same for any row, on a page.
 
     Examples
     --------

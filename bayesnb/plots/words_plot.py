@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from bayesnb.families.base import Array
 from bayesnb.plots.column_data import choose_classes
 from bayesnb.plots.style import (
     COLOURS,
@@ -36,7 +37,7 @@ def plot_words(
     most: int = 10,
     ci_prob: float | None = None,
     ax: Axes | None = None,
-) -> Any:
+) -> Axes | Array:
     """Draw the words that speak most for each class: how much more often it uses them than others.
 
     Words are in the order of the lower ends of their intervals, so that one seen once does not come

@@ -12,6 +12,7 @@ from typing import Any
 from bayesnb.plots.style import off_screen
 from bayesnb.report.checks import list_checks
 from bayesnb.report.columns import contributions, dependence, modelled, overview, smoothing
+from bayesnb.report.explorer import explore, try_rows
 from bayesnb.report.facts import About, Facts, gather
 from bayesnb.report.page import Page, Section, render_page, render_section
 from bayesnb.report.performance import confusion, has_two_classes, reliability, scores, thresholds
@@ -20,7 +21,7 @@ from bayesnb.report.verdict import card, headline, made
 from bayesnb.results.datasets import ci_prob as checked_ci_prob
 from bayesnb.stages import Stages
 
-__all__ = ["About", "Facts", "Page", "gather", "render", "report", "section"]
+__all__ = ["About", "Facts", "Page", "explore", "gather", "render", "report", "section"]
 
 SECTIONS: dict[str, Callable[[Facts], Section]] = {
     "headline": headline,
@@ -33,6 +34,7 @@ SECTIONS: dict[str, Callable[[Facts], Section]] = {
     "columns": overview,
     "learnt": contributions,
     "uncertainty": uncertainty,
+    "explorer": try_rows,
     "rows": rows_to_look_at,
     "smoothing": smoothing,
     "dependence": dependence,

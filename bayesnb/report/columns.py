@@ -243,7 +243,7 @@ def compare_words(facts: Facts) -> list:
     """Return the words that speak for each class, and how sure that is."""
     if not facts.has_words or len(facts.classes) < 2:
         return []
-    axes = np.atleast_1d(plots.plot_words(facts.model, most=MAX_WORDS, ci_prob=facts.prob))
+    axes = np.asarray(plots.plot_words(facts.model, most=MAX_WORDS, ci_prob=facts.prob))
     about = "Words that speak for each class, as dots with intervals."
     return [
         Heading("Words that tell the classes apart"),
@@ -251,7 +251,7 @@ def compare_words(facts: Facts) -> list:
         "many times as often, with an interval. Words are sorted by the lower end of the interval, "
         "so that a word seen only a few times does not come first by chance. A dot is hollow where "
         "the interval spans more than a factor of ten. `relevance(model)` has all words.",
-        Figures([draw(axes[0], about)]),
+        Figures([draw(axes.flat[0], about)]),
     ]
 
 

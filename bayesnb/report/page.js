@@ -93,7 +93,7 @@
     return new XMLSerializer().serializeToString(copy);
   }
 
-  for (const table of document.querySelectorAll("main table")) {
+  for (const table of document.querySelectorAll("main .wide > table")) {
     const name = table.caption.textContent;
     addButton(table.caption, "CSV", "save", () => save(name, "csv", "text/csv", "\ufeff" + csv(table)));
   }

@@ -183,9 +183,9 @@ def reliability(facts: Facts) -> Section:
         Table(caption, columns, formats),
     ]
     if len(facts.classes) > 1:
-        axes = np.atleast_1d(plots.plot_calibration(result, most=MAX_PANELS))
+        axes = np.asarray(plots.plot_calibration(result, most=MAX_PANELS))
         about = "Observed share of each class against its predicted probability."
-        content.append(Fold("The same class by class", [Figures([draw(axes[0], about)])]))
+        content.append(Fold("The same class by class", [Figures([draw(axes.flat[0], about)])]))
     return Section("reliability", title, content)
 
 

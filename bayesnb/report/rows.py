@@ -91,17 +91,15 @@ def rows_to_look_at(facts: Facts) -> Section:
         "the first below the header; of identical rows one is shown.",
         *list_mislabelled(facts),
     ]
-    entropy = np.where(facts.answered, entropy_of(facts.left_out), 0.0)
-    uncertain = np.argsort(-entropy, kind="stable")[: int((entropy > CERTAIN).sum())]
-    density = facts.log_density
-    surprising = np.argsort(density, kind="stable")[: int(np.isfinite(density).sum())]
+    entropy = find_entropy(facts)
+    shown = find_rows(facts)
     content += [
         Heading("Most uncertain"),
         "The rows with the largest entropy of the held-out probabilities. An uncertain prediction "
         "is not a wrong one.",
         tabulate_rows(
             "Rows with the most uncertain label, held out",
-            uncertain,
+            shown["uncertain"],
             [("{} nats", entropy)],
             compare_evidence,
             facts,
@@ -113,8 +111,8 @@ def rows_to_look_at(facts: Facts) -> Section:
         "than is usual for their column.",
         tabulate_rows(
             "Least typical rows, held out",
-            surprising,
-            [("log p(x) = {}", density)],
+            shown["surprising"],
+            [("log p(x) = {}", facts.log_density)],
             list_unusual_cells,
             facts,
         ),
@@ -122,39 +120,65 @@ def rows_to_look_at(facts: Facts) -> Section:
     return Section("rows", "Rows to look at", content)
 
 
+def find_entropy(facts: Facts) -> Array:
+    """Return the entropy of each row's held-out label, 0 where it has none."""
+    return np.where(facts.answered, entropy_of(facts.left_out), 0.0)
+
+
+def find_wrong(facts: Facts) -> Array:
+    """Return the rows whose held-out prediction is not their label, the worst first."""
+    wrong = facts.answered & (facts.left_out.argmax(axis=1) != facts.codes)
+    order = np.argsort(facts.label_log_proba[wrong], kind="stable")
+    return np.flatnonzero(wrong)[order]
+
+
+def find_rows(facts: Facts) -> dict[str, Array]:
+    """Return the first rows that are mislabelled, uncertain and surprising; alike ones once."""
+    entropy = find_entropy(facts)
+    density = facts.log_density
+    orders = {
+        "mislabelled": find_wrong(facts),
+        "uncertain": np.argsort(-entropy, kind="stable")[: int((entropy > CERTAIN).sum())],
+        "surprising": np.argsort(density, kind="stable")[: int(np.isfinite(density).sum())],
+    }
+    shown = {}
+    for kind, order in orders.items():
+        _, first = np.unique(facts.row_keys[order], return_index=True)
+        shown[kind] = order[np.sort(first)[:MAX_ROWS]]
+    return shown
+
+
 def list_mislabelled(facts: Facts) -> list:
-    """Return rows of whose label the other rows say that it is unlikely."""
+    """Return rows whose label is unlikely according to the other rows."""
     log_proba = facts.label_log_proba
     answered = facts.answered
-    wrong = answered & (facts.left_out.argmax(axis=1) != facts.codes)
-    if not wrong.any():
+    wrong = find_wrong(facts)
+    if not len(wrong):
         return [Heading("Likely mislabelled"), "No label is suspect."]
     proba = np.exp(facts.left_out[answered])
     few = int((log_proba[answered] < np.log(UNLIKELY)).sum())
-    order = np.flatnonzero(wrong)[np.argsort(log_proba[wrong], kind="stable")]
     caption = "Rows with the least probable labels, held out"
     return [
         Heading("Likely mislabelled"),
-        f"For {count(len(order), 'row')}, the predicted label differs from the observed one. The "
+        f"For {count(len(wrong), 'row')}, the predicted label differs from the observed one. The "
         "rows with the least probable observed labels come first. Check these: the label may be "
         f"wrong, or a cell. {few:,} held-out labels had a probability below "
         f"{percent(UNLIKELY, 0)}; if all probabilities were right, about "
         f"{number(float(proba[proba < UNLIKELY].sum()), 2)} such rows would be expected.",
-        tabulate_rows(caption, order, [], compare_evidence, facts),
+        tabulate_rows(caption, find_rows(facts)["mislabelled"], [], compare_evidence, facts),
     ]
 
 
 def tabulate_rows(
     caption: str,
-    order: Array,
+    rows: Array,
     remarks: list[tuple[str, Array]],
     explain: Callable[[int, Any, Facts], str],
     facts: Facts,
 ) -> Table:
-    """Return the first rows that differ, with numbers of them, their probabilities, and why."""
-    _, first = np.unique(facts.row_keys[order], return_index=True)
+    """Return rows with numbers of them, their probabilities, and why."""
     columns: dict[str, list] = {"Row": [], "Label": [], "Probabilities": [], "Evidence": []}
-    for row in order[np.sort(first)[:MAX_ROWS]]:
+    for row in rows:
         other = facts.hold_out([row])
         interval = explained = other
         if not isinstance(other, str):

@@ -1,15 +1,45 @@
 """Results with labels: xarray's Datasets and ArviZ's trees. The only room that knows either.
 
-Each module here, and xarray or ArviZ with it, is imported when it is first asked for.
+Each module here, and xarray or ArviZ with it, is imported when it is first asked for; so are the
+types of results, which signatures in other rooms therefore name in quotes.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pandas import DataFrame as DataFrame
+    from pandas import Series as Series
+    from xarray import DataArray as DataArray
+    from xarray import DataTree as DataTree
+
+    from bayesnb.results import datasets as datasets
+    from bayesnb.results import drawn_trees as drawn_trees
+    from bayesnb.results import elpd as elpd
+    from bayesnb.results import explanations as explanations
+    from bayesnb.results import replicated as replicated
+    from bayesnb.results import tables as tables
+    from bayesnb.results.elpd import ShownScores as ShownScores
+    from bayesnb.results.tables import ModelSummary as ModelSummary
+    from bayesnb.results.tables import Result as Result
+    from bayesnb.results.tables import TitledFrame as TitledFrame
+
+_TYPES = {
+    "DataArray": "xarray",
+    "DataFrame": "pandas",
+    "DataTree": "xarray",
+    "ModelSummary": "bayesnb.results.tables",
+    "Result": "bayesnb.results.tables",
+    "Series": "pandas",
+    "ShownScores": "bayesnb.results.elpd",
+    "TitledFrame": "bayesnb.results.tables",
+}
 
 
 def __getattr__(name: str) -> Any:
     try:
-        module = globals()[name] = import_module(f"bayesnb.results.{name}")
+        module = import_module(_TYPES.get(name, f"bayesnb.results.{name}"))
     except ModuleNotFoundError:
         raise AttributeError(f"module 'bayesnb.results' has no attribute {name!r}") from None
-    return module
+    value = globals()[name] = getattr(module, name) if name in _TYPES else module
+    return value

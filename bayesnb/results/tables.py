@@ -13,13 +13,39 @@ import xarray as xr
 from pandas.api.types import infer_dtype
 
 from bayesnb.families.base import Array
-from bayesnb.formatting import fixed, list_names, number, probability, shorten
+from bayesnb.formatting import (
+    MINUS,
+    SUPERSCRIPTS,
+    fixed,
+    list_names,
+    number,
+    probability,
+    shorten,
+)
 from bayesnb.model.schema import Block
 
 MAX_ROWS = 20  # shown of a table: half of them from its beginning, half from its end
 MAX_COLUMNS = 20  # in a notebook; in a terminal as many as fit
 MAX_LETTERS = 60  # of a cell
 Formats = Mapping[str, Callable[[Any], str]]  # by column; "" of all other numbers
+# what LaTeX would read as a command, and what pdfLaTeX has no letter for
+LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "[": "{[}",  # at the beginning of a row it would belong to the end of the row above
+        "*": "{*}",
+        "∞": r"$\infty$",
+        "→": r"$\to$",
+        MINUS: "$-$",
+    }
+)
+LATEX |= {raised: f"$^{chr(plain)}$" for plain, raised in SUPERSCRIPTS.items()}
 WIDTH = 80  # of a line in a terminal
 MAX_LINES = 12  # of a list below the table in a terminal
 MAX_NAMES = 8  # features that share a line
@@ -47,6 +73,12 @@ SUMMARY_FORMATS: Formats = {
 def table_of_columns(columns: Mapping[Hashable, Any]) -> pd.DataFrame:
     """Return a table of these columns, by name or position."""
     return pd.DataFrame(columns)
+
+
+def table_of_classes(x: Any, numbers: Array, classes: Array) -> pd.DataFrame:
+    """Return numbers of every row of `x` and class, `(r, c)`, by the row's and the class's name."""
+    index = x.index if isinstance(x, pd.DataFrame | pd.Series) else None
+    return pd.DataFrame(numbers, index, pd.Index(classes, name="class"))
 
 
 def to_nested_dict(x: Any) -> Any:
@@ -83,11 +115,36 @@ def show_html(title: str, frame: pd.DataFrame, formats: Formats, note: str = "")
     return "\n".join(lines)
 
 
+def show_latex(title: str, frame: pd.DataFrame, formats: Formats, options: Mapping) -> str:
+    """Return a whole table for LaTeX, numbers to the right."""
+    text = format_cells(frame, formats).map(escape_latex)
+    text = text.rename(index=escape_latex, columns=escape_latex)
+    text.index.names = [name and escape_latex(name) for name in text.index.names]
+    sides = ["r" if kind.kind in "iuf" else "l" for kind in frame.dtypes]
+    defaults = {
+        "caption": escape_latex(". ".join(title.splitlines())),
+        "column_format": "l" * text.index.nlevels + "".join(sides),
+        "escape": False,
+        "multirow": False,
+    }
+    return text.to_latex(**{**defaults, **options})
+
+
+def escape_latex(text: Any) -> str:
+    """Return text that LaTeX prints as it is."""
+    return str(text).translate(LATEX)
+
+
 def format_ends(frame: pd.DataFrame, formats: Formats) -> pd.DataFrame:
     """Return the first and the last rows as text, a few more than are shown."""
     end = MAX_ROWS // 2 + 1
     if len(frame) > 2 * end:
         frame = pd.concat([frame.head(end), frame.tail(end)])
+    return format_cells(frame, formats)
+
+
+def format_cells(frame: pd.DataFrame, formats: Formats) -> pd.DataFrame:
+    """Return a table as text, each cell and name on one line."""
 
     def format_column(column: pd.Series) -> pd.Series:
         default: Callable[[Any], str] = _one_line
@@ -122,7 +179,60 @@ def _escape_lines(text: str) -> str:
     return escape(text).replace("\n", "<br>")
 
 
-class Result(xr.Dataset):
+class ShownTable:
+    """A result that is one table: in a terminal, in a notebook and in LaTeX."""
+
+    __slots__ = ()
+
+    def _parts(self) -> tuple[str, pd.DataFrame, Formats, str]:
+        """Return a title, the table, formats of its columns, and a note."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return show_text(*self._parts())
+
+    def _repr_html_(self) -> str:
+        return show_html(*self._parts())
+
+    def to_latex(self, **options: Any) -> str:
+        r"""Return the table that is shown, with all its rows, for a paper in LaTeX.
+
+        Parameters
+        ----------
+        **options
+            Further arguments of ``pandas.DataFrame.to_latex``, such as ``label="tab:models"``.
+
+        Returns
+        -------
+        str
+            A ``table`` with the title as its caption, which needs ``\usepackage{booktabs}``.
+            What LaTeX would read as a command is escaped.
+
+        See Also
+        --------
+        pandas.DataFrame.to_latex : All numbers with all their digits, of ``to_frame()``.
+
+        Examples
+        --------
+        >>> from bayesnb import CategoricalNB
+        >>> model = CategoricalNB().fit([["red"], ["blue"], ["red"]], ["wine", "water", "wine"])
+        >>> print(model.summary().to_latex(), end="")
+        \begin{table}
+        \caption{Summary of CategoricalNB}
+        \begin{tabular}{llrrrr}
+        \toprule
+         & family & log\_evidence & temper & log\_bayes\_factor & missing \\
+        feature &  &  &  &  &  \\
+        \midrule
+        0 & Categorical & $-$1.79 & 1.00 & 0.69 & 0 \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        """
+        return show_latex(*self._parts()[:3], options)
+
+
+class Result(xr.Dataset, ShownTable):
     """An xarray.Dataset that shows itself as a table under its title, `attrs["title"]`.
 
     A subclass names the axes of the table's rows and the variables in its columns; one with another
@@ -165,18 +275,18 @@ class Result(xr.Dataset):
     def __repr__(self) -> str:
         if not self._has_table():
             return super().__repr__()
-        return show_text(*self._table())
+        return show_text(*self._parts())
 
     def _repr_html_(self) -> str:
         details = super()._repr_html_()
         if not self._has_table():
             return details
         folded = f"<details><summary>xarray.Dataset</summary>{details}</details>"
-        return f"{show_html(*self._table())}\n{folded}"
+        return f"{show_html(*self._parts())}\n{folded}"
 
-    def _table(self) -> tuple[str, pd.DataFrame, Formats, str]:
-        frame = self._with_axes()._shown()
-        return self.attrs["title"], frame, self._formats, self.attrs.get("note", "")
+    def _parts(self) -> tuple[str, pd.DataFrame, Formats, str]:
+        frame = self._with_axes()._shown() if self._has_table() else self.to_dataframe()
+        return self.attrs.get("title", ""), frame, self._formats, self.attrs.get("note", "")
 
     def _has_table(self) -> bool:
         needed = {"title", *self._columns} - {*self._optional}
@@ -239,7 +349,7 @@ def along(dims: str | tuple[str, ...], arrays: Mapping[str, Any]) -> dict[str, t
 # Frames under a title
 
 
-class TitledFrame(pd.DataFrame):
+class TitledFrame(ShownTable, pd.DataFrame):
     """A pandas.DataFrame that is shown with a title; what is computed from it is a plain one."""
 
     _metadata: ClassVar[list[str]] = ["title"]
@@ -266,16 +376,10 @@ class TitledFrame(pd.DataFrame):
         """
         return pd.DataFrame(self).copy()
 
-    def __repr__(self) -> str:
-        return show_text(self.title, self._shown(), {})
-
-    def _repr_html_(self) -> str:
-        return show_html(self.title, self._shown(), {})
-
-    def _shown(self) -> pd.DataFrame:
+    def _parts(self) -> tuple[str, pd.DataFrame, Formats, str]:
         table = self.to_frame()
         is_blank = (table == "").all()  # as a diagnosis that no model needs
-        return table.loc[:, ~is_blank]
+        return self.title, table.loc[:, ~is_blank], {}, ""
 
 
 def add_title(frame: pd.DataFrame, title: str) -> TitledFrame:
@@ -289,7 +393,7 @@ def add_title(frame: pd.DataFrame, title: str) -> TitledFrame:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelSummary:
+class ModelSummary(ShownTable):
     """A fitted model in one table.
 
     Attributes
@@ -341,12 +445,15 @@ class ModelSummary:
         """
         return pd.DataFrame(self.features).set_index("feature")
 
+    def _parts(self) -> tuple[str, pd.DataFrame, Formats, str]:
+        numbers = self.to_frame().drop(columns=["temper_sd", "inclusion", *TEXTS])
+        return self.title, numbers, SUMMARY_FORMATS, ""
+
     def __repr__(self) -> str:
         """Return the numbers as a table, and the columns of text, too wide for it, as lists."""
+        title, numbers, formats, _ = self._parts()
         table = self.to_frame()
-        title = "\n".join([self.title, *_wrap(self.lines)])
-        numbers = table.drop(columns=["temper_sd", "inclusion", *TEXTS])
-        parts = [show_text(title, numbers, SUMMARY_FORMATS)]
+        parts = [show_text("\n".join([title, *_wrap(self.lines)]), numbers, formats)]
         for name in TEXTS:
             lines = []
             for text, features in table.groupby(name, sort=False).groups.items():

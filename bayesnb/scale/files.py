@@ -23,7 +23,7 @@ from bayesnb.data.files import (
     refuse_missing_labels,
     write_frames,
 )
-from bayesnb.estimators import check_estimator
+from bayesnb.estimators import NaiveBayes, check_estimator
 from bayesnb.estimators.base import check_is_fitted, list_families
 from bayesnb.estimators.learning import count_shard, learn_shard
 from bayesnb.families.base import Array
@@ -43,8 +43,8 @@ MAX_INTERVAL_ROWS = 1 << 12  # that are predicted at once with intervals
 # Fits
 
 
-def fit_files(
-    model: Any,
+def fit_files[Estimator: NaiveBayes](
+    model: Estimator,
     paths: Any,
     target: str,
     *,
@@ -56,7 +56,7 @@ def fit_files(
     checkpoint: Any = None,
     checkpoint_seconds: float = 10.0,
     progress: bool | None = None,
-) -> Any:
+) -> Estimator:
     """Fit an estimator to all rows of files, in one pass and bounded memory.
 
     It is the model that ``fit`` would give on the whole table, except for what the first batch of

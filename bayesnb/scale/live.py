@@ -134,7 +134,7 @@ class Live:
         return Moment(copy.copy(model), copy.deepcopy(at))
 
     @property
-    def model(self) -> Any:
+    def model(self) -> NaiveBayes:
         """The model as it is now, a copy that never changes."""
         return self.now.model
 

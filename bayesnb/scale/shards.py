@@ -92,7 +92,9 @@ def shard(
     return count_shard(counting, rows)
 
 
-def fit_shards(model: Any, shards: Iterable[Shard | None]) -> Any:
+def fit_shards[Estimator: NaiveBayes](
+    model: Estimator, shards: Iterable[Shard | None]
+) -> Estimator:
     """Fit an estimator on all rows that the shards are of, as ``fit`` would on the whole table.
 
     Parameters
