@@ -70,6 +70,8 @@ def dogs() -> "results.DataFrame":
 def spam() -> "results.DataFrame":
     """Return a table of 2,000 e-mails: ham or spam, and how often each of 1,500 words occurs.
 
+    The mails are in random order.
+
     Returns
     -------
     pandas.DataFrame
@@ -93,9 +95,8 @@ def spam() -> "results.DataFrame":
     case. Mails of which more than half repeats an earlier one were left out; then 1,350 of 3,883
     ham and 650 of 1,127 spam were taken, evenly spread. The words are the 1,500 that occur in most
     of these mails (the rarest is in 21), except those that are mostly written with a capital
-    letter: names of people, places and companies. Counts end at 255. The mails are in random order.
-    The ham is mail of 2002 from lists about software, and newsletters; a filter that learns from it
-    knows no other.
+    letter: names of people, places and companies. Counts end at 255. The ham is mail of 2002 from
+    lists about software, and newsletters; a filter that learns from it knows no other.
 
     Examples
     --------
