@@ -143,6 +143,27 @@ def link_inline_code(app: Sphinx, doctree: nodes.document) -> None:
             link += literal
 
 
+def show_paper(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Make the paper, which is written for a journal's pandoc, a page with names, years and a list of references."""
+    if docname != "paper":
+        return
+    head, text = re.fullmatch(r"---\n(.*?)---\n(.*)", source[0], re.DOTALL).groups()
+    listed, names = [], {}
+    for key, body in re.findall(r"@\w+\{(\w+),\n(.*?)\n\}", (HERE / "paper.bib").read_text("utf-8"), re.DOTALL):
+        entry = dict(re.findall(r"(\w+) = \{(.*)\}", body))
+        authors = entry["author"].split(" and ")
+        families = [author.split(",")[0] for author in authors]
+        names[key] = (" and ".join(families) if len(families) < 3 else families[0] + " et al.") + f" {entry['year']}"
+        venue = entry.get("journal") or entry.get("booktitle") or entry["organization"]
+        where = "https://doi.org/" + entry["doi"] if "doi" in entry else entry.get("url", "")
+        line = f"- {'; '.join(authors)} ({entry['year']}). *{entry['title']}.* {venue}. {where and f'<{where}>'}"
+        listed.append(re.sub(r"[{}]", "", line))
+    text = re.sub(r"\[(@[^]]+)\]", lambda match: f"({match[1]})", text)
+    text = re.sub(r"@(\w+)", lambda match: names[match[1]], text)
+    title = re.search(r'title: "(.*)"', head)[1]
+    source[0] = f"# {title}\n\n" + re.sub("^#", "##", text, flags=re.MULTILINE) + "\n" + "\n".join(listed) + "\n"
+
+
 def math(self: Any, node: Any) -> None:
     """Write a formula as MathML, which browsers lay out without a script."""
     block = isinstance(node, nodes.math_block)
@@ -156,5 +177,6 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (math, None), (math, None))
     app.connect("config-inited", write_gallery)
     app.connect("source-read", show_pictures)
+    app.connect("source-read", show_paper)
     app.connect("autodoc-process-docstring", adapt_docstring, priority=400)  # before numpydoc
     app.connect("doctree-read", link_inline_code)

@@ -53,6 +53,8 @@ def test_spam_has_2000_mails_of_small_counts_and_two_labels() -> None:
     assert {*table.dtypes.iloc[1:]} == {np.dtype("uint8")}
     assert table.iloc[:, 1:].sum().sum() == 299_507
     assert table.iloc[:, 1:].sum(axis=1).min() >= 1
+    spam_by_part = (table["label"] == "spam").to_numpy().reshape(10, 200).sum(axis=1)
+    assert spam_by_part.min() > 40  # rows are in random order: 65 expected of 200
 
 
 @pytest.mark.slow

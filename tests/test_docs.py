@@ -44,6 +44,12 @@ def test_the_readme_gives_the_two_commands() -> None:
     assert "uv run pytest" in README
 
 
+def test_the_paper_cites_what_it_lists_and_lists_what_it_cites() -> None:
+    entries = (ROOT / "notebooks" / "paper.bib").read_text(encoding="utf-8")
+    listed = re.findall(r"^@\w+\{(\w+),$", entries, re.MULTILINE)
+    assert {*re.findall(r"@(\w+)", TEXTS["paper.md"])} == {*listed}
+
+
 # Docstrings, as numpydoc validates them
 
 ROOMS = {

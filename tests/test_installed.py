@@ -58,8 +58,12 @@ print(model.predict(pd.DataFrame({{"x": [1.1]}}))[0])
 
 def test_there_is_one_version() -> None:
     citation = yaml.safe_load((ROOT / ".github" / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == bayesnb.__version__
+    changelog = (ROOT / "notebooks" / "changelog.md").read_text(encoding="utf-8")
+    version, released = re.findall(r"^## (\S+)(?: \((.+)\))?$", changelog, re.MULTILINE)[0]
     assert PROJECT["dynamic"] == ["version"]
+    assert bayesnb.__version__ == citation["version"] == version
+    assert str(citation.get("date-released", "")) == released
+    assert ("Production/Stable" in "".join(PROJECT["classifiers"])) == bool(released)
 
 
 def test_workflows_try_each_python_that_the_classifiers_name() -> None:
@@ -70,21 +74,23 @@ def test_workflows_try_each_python_that_the_classifiers_name() -> None:
 
 
 @pytest.mark.slow  # builds, and installs all dependencies from an index
-def test_the_wheel_installs_in_an_empty_environment(tmp_path: Path) -> None:
+def test_the_wheel_installs_by_pip_and_passes_its_doctests(tmp_path: Path) -> None:
     if not shutil.which("uv"):
         pytest.skip("uv, which builds the wheel, is not on the path")
     subprocess.run(["uv", "build", "-q", "--wheel", "-o", str(tmp_path), str(ROOT)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.stat().st_size < 1_500_000
     env = tmp_path / "env"
-    subprocess.run(["uv", "venv", "-q", "--python", sys.executable, str(env)], check=True)
-    pip = ["uv", "pip"]
-    there = ["--python", str(env)]
-    if subprocess.run([*pip, "install", "-q", *there, "--dry-run", "jinja2"]).returncode:
-        pytest.skip("there is no package index here")
-    subprocess.run([*pip, "install", "-q", *there, str(wheel)], check=True)
-    subprocess.run([*pip, "check", *there], check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(env)], check=True)
     binaries = env / ("Scripts" if os.name == "nt" else "bin")
+    python = str(binaries / "python")
+    pip = [python, "-m", "pip", "-q", "--disable-pip-version-check"]
+    if subprocess.run([*pip, "install", "--dry-run", "jinja2"]).returncode:
+        pytest.skip("there is no package index here")
+    subprocess.run([*pip, "install", str(wheel), "pytest"], check=True)
+    subprocess.run([*pip, "check"], check=True)
     command = [str(binaries / "bayesnb"), "report", "--quiet", "-o", "report.html"]
     subprocess.run(command, check=True, cwd=tmp_path)
     assert "penguins" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    doctests = ["--doctest-modules", "--pyargs", "bayesnb", "-k", "not (mcmc or scale)"]  # extras
+    subprocess.run([python, "-m", "pytest", "-q", *doctests], check=True, cwd=tmp_path)

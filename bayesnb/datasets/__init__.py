@@ -70,6 +70,8 @@ def dogs() -> "results.DataFrame":
 def spam() -> "results.DataFrame":
     """Return a table of 2,000 e-mails: ham or spam, and how often each of 1,500 words occurs.
 
+    The mails are in random order.
+
     Returns
     -------
     pandas.DataFrame
