@@ -20,16 +20,30 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from PIL import Image, ImageOps
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
 
 import bayesnb
 from bayesnb import mcmc, scale
+from bayesnb.datasets import penguins
+from bayesnb.report import report
 
+logger = getLogger(__name__)
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent))
 from tests import page_examples  # noqa: E402
 
 GENERATED = HERE / "generated"  # what a build makes: pages of the reference, the gallery's cards, pictures
+COPIED = GENERATED / "copied"  # files of the site that are no pages of Sphinx: the report to look at
 DRAWS = re.compile(r"plot_\w+\(|\.plot\(|plt\.subplots\(")  # an example with a picture
+QUESTION = re.compile(r"^\| ([^|]+) \| (.*) \|$", flags=re.MULTILINE)  # a line of the guide's table
+AIM = re.compile(r"^- (.+?)[,.]?$", flags=re.MULTILINE)
+PAGE = re.compile(r"\]\(([\w-]+)\.md\)")
+SENTENCE = re.compile(r"(?<=[.?!]) ")
+LOADED = re.compile(  # what a page would fetch when it is opened
+    r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?(?:https?:)?//"
+    r"|<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preload|icon))[^>]*\bhref=[\"']?(?:https?:)?//"
+    r"|(?:@import|url\()\s*[\"']?(?:https?:)?//"
+)
 MANUAL = re.compile(r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`")  # a reference, its text, and perhaps its label
 ROOMS = {"bayesnb": bayesnb, "bayesnb.mcmc": mcmc, "bayesnb.scale": scale}
 METHODS = [name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"]
@@ -71,6 +85,7 @@ numpydoc_class_members_toctree = False
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
+html_extra_path = ["generated/copied"]
 html_copy_source = html_show_sourcelink = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
@@ -86,21 +101,34 @@ html_theme_options = {
 copyright = f"{author}. BSD-3-Clause"
 
 
-def write_gallery(app: Sphinx, config: Any) -> None:
-    """Write a card for each notebook, with the first large picture in it as thumbnail."""
+def write_report(app: Sphinx, config: Any) -> None:
+    """Write the report about the penguins, which the home page links to."""
     shutil.rmtree(GENERATED, ignore_errors=True)  # pages of names that are gone
-    GENERATED.mkdir()
+    COPIED.mkdir(parents=True)
+    table = penguins().drop(columns="year")
+    report(bayesnb.NaiveBayes(), table.drop(columns="species"), table["species"]).save(COPIED / "penguins-report.html")
+
+
+def read_aim(cells: list[dict[str, Any]]) -> str:
+    """Return, as a sentence, the first line of what a reader of a notebook will be able to do."""
+    aim = AIM.search("".join(cells[0]["source"]))[1]
+    return f"{aim[0].upper()}{aim[1:]}."
+
+
+def write_gallery(app: Sphinx, config: Any) -> None:
+    """Write a card for each notebook: its title, its largest picture as thumbnail, and its first aim."""
     cards = ["::::{grid} 1 2 2 3", ":gutter: 3", ""]
     for path in sorted(HERE.glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         title = "".join(cells[0]["source"]).splitlines()[0].removeprefix("# ")
-        card = [f":::{{grid-item-card}} {path.name[0]}. {title}", f":link: {path.stem}", ":link-type: doc"]
+        start = " {bdg-primary}`start here`" if path.name[0] == "1" else ""
+        card = [f":::{{grid-item-card}} {path.name[0]}. {title}{start}", f":link: {path.stem}", ":link-type: doc"]
         shown = [output.get("data", {}) for cell in cells for output in cell.get("outputs", ())]
         if pictures := [data["image/png"] for data in shown if "image/png" in data]:
             picture = Image.open(io.BytesIO(base64.b64decode(max(pictures, key=len)))).convert("RGB")
             ImageOps.pad(picture, (480, 280), color="white").save(GENERATED / f"{path.stem}.png", optimize=True)
             card += [f":img-top: generated/{path.stem}.png"]
-        cards += [*card, ":::", ""]
+        cards += [*card, "", read_aim(cells), ":::", ""]
     (GENERATED / "cards.md").write_text("\n".join([*cards, "::::", ""]), encoding="utf-8")
 
 
@@ -172,11 +200,48 @@ def math(self: Any, node: Any) -> None:
     raise nodes.SkipNode
 
 
+def write_overview(app: Sphinx, exception: Exception | None) -> None:
+    """Write llms.txt (https://llmstxt.org): a link to every page, and what it is about."""
+    if exception or app.builder.format != "html":
+        return
+    rows = QUESTION.findall((HERE / "guide.md").read_text(encoding="utf-8"))
+    questions = {page: question for question, links in rows for page in PAGE.findall(links)}
+    home, pages = app.config.root_doc, app.env.toctree_includes
+    lines = ["# bayesnb", "", f"> {first_paragraph(app, home)}"]
+    for section in pages[home]:
+        lines += ["", f"## {app.env.titles[section].astext()}", ""]
+        for page in pages[section]:
+            title = app.env.titles[page].astext()
+            about = questions.get(page, title)
+            if (notebook := HERE / f"{page}.ipynb").exists():
+                about = read_aim(json.loads(notebook.read_text(encoding="utf-8"))["cells"])
+            elif about == title:
+                about = SENTENCE.split(first_paragraph(app, page))[0]
+            lines.append(f"- [{title}]({app.builder.get_target_uri(page)}): {about}")
+    (app.outdir / "llms.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def first_paragraph(app: Sphinx, docname: str) -> str:
+    """Return a page's first paragraph, in one line."""
+    return " ".join(next(app.env.get_doctree(docname).findall(nodes.paragraph)).astext().split())
+
+
+def refuse_network(app: Sphinx, exception: Exception | None) -> None:
+    """Warn, which `-W` makes an error, of pages that load something from elsewhere when they are opened."""
+    written = [] if exception else [*app.outdir.rglob("*.html"), *app.outdir.rglob("*.css")]
+    for page in written:
+        if load := LOADED.search(page.read_text(encoding="utf-8")):
+            logger.warning("%s loads something from the network: %s", page.name, load[0])
+
+
 def setup(app: Sphinx) -> None:
     """Register the functions above."""
     app.add_html_math_renderer("mathml", (math, None), (math, None))
+    app.connect("config-inited", write_report)
     app.connect("config-inited", write_gallery)
     app.connect("source-read", show_pictures)
     app.connect("source-read", show_paper)
     app.connect("autodoc-process-docstring", adapt_docstring, priority=400)  # before numpydoc
     app.connect("doctree-read", link_inline_code)
+    app.connect("build-finished", write_overview)
+    app.connect("build-finished", refuse_network)
