@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from cycler import cycler
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from PIL import Image, ImageOps
@@ -25,6 +26,7 @@ from sphinx.util.logging import getLogger
 import bayesnb
 from bayesnb import mcmc, scale
 from bayesnb.datasets import penguins
+from bayesnb.plots import COLOURS
 from bayesnb.report import report
 
 logger = getLogger(__name__)
@@ -44,6 +46,7 @@ LOADED = re.compile(  # what a page would fetch when it is opened
     r"|<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preload|icon))[^>]*\bhref=[\"']?(?:https?:)?//"
     r"|(?:@import|url\()\s*[\"']?(?:https?:)?//"
 )
+STYLE = {"axes.spines.top": False, "axes.spines.right": False, "axes.prop_cycle": cycler(color=COLOURS)}  # of pictures
 MANUAL = re.compile(r":(?:ref|term):`([^<`]*?)\s*(?:<[^`]*>)?`")  # a reference, its text, and perhaps its label
 ROOMS = {"bayesnb": bayesnb, "bayesnb.mcmc": mcmc, "bayesnb.scale": scale}
 METHODS = [name for name in dir(bayesnb.NaiveBayes) if name.islower() and name[0] != "_"]
@@ -106,7 +109,8 @@ def write_report(app: Sphinx, config: Any) -> None:
     shutil.rmtree(GENERATED, ignore_errors=True)  # pages of names that are gone
     COPIED.mkdir(parents=True)
     table = penguins().drop(columns="year")
-    report(bayesnb.NaiveBayes(), table.drop(columns="species"), table["species"]).save(COPIED / "penguins-report.html")
+    X, y = table.drop(columns="species"), table["species"]
+    report(bayesnb.NaiveBayes(), X, y, progress=False).save(COPIED / "penguins-report.html")
 
 
 def read_aim(cells: list[dict[str, Any]]) -> str:
@@ -138,6 +142,7 @@ def show_pictures(app: Sphinx, docname: str, source: list[str]) -> None:
     path = Path(app.env.doc2path(docname))
     if path.suffix != ".md" or not any(DRAWS.search(each.code) for each in page_examples.examples(text)):
         return
+    plt.rcParams.update(STYLE)
     shown = []
     for number, _ in enumerate(page_examples.outputs(text, path.name)):
         lines = [""]
@@ -196,6 +201,7 @@ def math(self: Any, node: Any) -> None:
     """Write a formula as MathML, which browsers lay out without a script."""
     block = isinstance(node, nodes.math_block)
     tex = node.astext().replace(r"\dots", r"\ldots")  # which docutils does not know
+    tex = tex.replace(r"\log ", r"\log\,")  # it sets no space either
     self.body.append(tex2mathml(tex, as_block=block))
     raise nodes.SkipNode
 
