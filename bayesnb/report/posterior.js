@@ -300,13 +300,13 @@ function openModel(text) {
       above.push(total);
     }
     return (p) => {
-      let low = 0, high = above.length - 1;
+      let low = 0, high = above.length;
       while (low < high) {
         const middle = (low + high) >> 1;
         if (above[middle] < 1 - p) low = middle + 1;
         else high = middle;
       }
-      return values[low];
+      return values[low] ?? -Infinity;
     };
   }
 
