@@ -497,8 +497,8 @@ def explore(model: Any, X: Any = None, *, title: str = "", ci_prob: float | None
     Notes
     -----
     Probabilities equal ``predict_proba`` up to 1e-6, and intervals those of
-    ``predict_interval(method="fast")``, up to 0.02 in nearly every row. There are no intervals where
-    classes share a variance.
+    ``predict_interval(method="fast")``, up to 0.02 in nearly every row. There are no intervals
+    where classes share a variance.
 
     Examples
     --------
